@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The error object of the plugin: what went wrong, for which kind of reader, and what to do about
+ * it. A function that can fail takes it as its last parameter, returns -1 (or false, or NULL) on
+ * failure and has then filled it; on success it is untouched. Fixed buffers: reporting an error
+ * never allocates. The table of codes is also the manifest's "errors" and docs/errors.md. Any
+ * thread; owned by the caller.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* X(constant, name, retryable, meaning, default hint). Codes are never renamed: agents branch on
+ * them. */
+#define ERROR_CODES(X)                                                                            \
+    X(INVALID_INPUT, "invalid_input", false, "the request does not fit the input schema",         \
+      "correct the member that the message names and call again")                                 \
+    X(UNKNOWN_TOOL, "unknown_tool", false, "no tool of that name", "call code_execute")           \
+    X(UNKNOWN_LANGUAGE, "unknown_language", false, "no language of that name",                    \
+      "use one of the languages of the input schema")                                             \
+    X(LANGUAGE_NOT_ALLOWED, "language_not_allowed", false,                                        \
+      "the policy does not offer the language",                                                   \
+      "use another language, or ask the operator to add it to the policy's \"languages\"")        \
+    X(UNKNOWN_MODE, "unknown_mode", false, "the sandbox mode is none of docker, process, none",   \
+      "set CODE_EXEC_SANDBOX to docker, process or none")                                         \
+    X(MODE_NOT_ALLOWED, "mode_not_allowed", false, "the policy does not allow the sandbox mode",  \
+      "ask for a mode of the policy's \"modes\", or change the policy")                           \
+    X(INVALID_POLICY, "invalid_policy", false, "the policy or configuration cannot be used",      \
+      "correct the file at the place that the message names; until then nothing runs")            \
+    X(POLICY_DENIED, "policy_denied", false, "a rule of the policy refuses the request",          \
+      "change the request, or ask the operator to change the policy")                             \
+    X(LIMIT_TOO_HIGH, "limit_too_high", false,                                                    \
+      "the request asks for more than the policy's ceiling", "ask for less")                      \
+    X(ACCESS_DENIED, "access_denied", false, "the host does not grant a needed capability",       \
+      "the gateway's operator grants capabilities; the request cannot")                           \
+    X(APPROVAL_DENIED, "approval_denied", false, "the approver said no",                          \
+      "do not repeat the same request; change it according to the reason, or ask the user")       \
+    X(APPROVAL_UNAVAILABLE, "approval_unavailable", false,                                        \
+      "approval is needed and nobody can give it",                                                \
+      "the gateway must offer request_approval, or the policy must allow the request without")    \
+    X(APPROVAL_TIMEOUT, "approval_timeout", true, "nobody answered the approval request in time", \
+      "call again when an approver is there")                                                     \
+    X(APPROVAL_PENDING, "approval_pending", true, "the approval request waits for its answer",    \
+      "repeat the identical call after it was answered")                                          \
+    X(UNKNOWN_SECRET, "unknown_secret", false, "the host has no secret of that name",             \
+      "check the handle's name, or ask the operator to provide the secret")                       \
+    X(SECRET_NOT_ALLOWED, "secret_not_allowed", false, "the policy does not list the secret",     \
+      "ask the operator to add it to the policy's \"secrets\"")                                   \
+    X(AUDIT_UNAVAILABLE, "audit_unavailable", false,                                              \
+      "the start record could not be stored, so nothing ran",                                     \
+      "the gateway must offer audit, and its log must be writable")                               \
+    X(SANDBOX_UNAVAILABLE, "sandbox_unavailable", false,                                          \
+      "this machine cannot give a layer that the mode or policy needs", "run: toolhost doctor")   \
+    X(BACKEND_UNAVAILABLE, "backend_unavailable", false,                                          \
+      "the mode's backend is not there or does not start", "run: toolhost doctor")                \
+    X(BACKEND_FAILED, "backend_failed", true,                                                     \
+      "the backend ended or stopped answering during the call",                                   \
+      "call again; if it repeats, run: toolhost doctor")                                          \
+    X(RUNTIME_NOT_FOUND, "runtime_not_found", false, "the language's program is not installed",   \
+      "install the package that brings it, or use another language")                              \
+    X(NOT_SUPPORTED, "not_supported", false, "this version cannot do that yet",                   \
+      "leave the member out")                                                                     \
+    X(TOO_MANY_REQUESTS, "too_many_requests", true,                                               \
+      "as many calls are running as the policy allows", "call again in a moment")                 \
+    X(TIMEOUT, "timeout", false, "the program did not end within its time",                       \
+      "make the program faster, split the work, or raise timeout_ms up to the policy's ceiling")  \
+    X(CPU_LIMIT, "cpu_limit", false, "the program used up its processor time",                    \
+      "make the program cheaper or split the work")                                               \
+    X(MEMORY_LIMIT, "memory_limit", false, "the program needed more memory than it may have",     \
+      "process the data in smaller pieces")                                                       \
+    X(PROCESS_LIMIT, "process_limit", false,                                                      \
+      "the program started more processes or threads than it may",                                \
+      "use fewer processes or threads")                                                           \
+    X(OUTPUT_LIMIT, "output_limit", false, "the program printed more than it may",                \
+      "print less: summarise")                                                                    \
+    X(FILE_LIMIT, "file_limit", false, "the program wrote a larger file than it may",             \
+      "write smaller files")                                                                      \
+    X(KILLED_BY_SIGNAL, "killed_by_signal", false, "a signal ended the program",                  \
+      "the signal's name says why; SIGSEGV and SIGABRT are faults of the program")                \
+    X(FORBIDDEN_SYSCALL, "forbidden_syscall", false,                                              \
+      "the program made a system call that no honest program makes", "do without it")             \
+    X(CANCELLED, "cancelled", false, "the host cancelled the call", "nothing to do")              \
+    X(OUT_OF_MEMORY, "out_of_memory", true, "the gateway is out of memory", "call again later")   \
+    X(INTERNAL, "internal", false, "a fault in the provider", "report it with the message")
+
+enum error_code {
+#define X(constant, name, retryable, meaning, hint) ERROR_##constant,
+    ERROR_CODES(X)
+#undef X
+        ERROR_CODE_COUNT
+};
+
+struct error {
+    enum error_code code;
+    char message[512];
+    char hint[512];
+};
+
+/* Fills the error with a formatted message and the code's default hint; returns -1. */
+int error_set(struct error *error, enum error_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4), nonnull(1, 3)));
+/* The same with strerror(error_number) behind the message; returns -1. */
+int error_set_errno(struct error *error, enum error_code code, int error_number, const char *format,
+                    ...) __attribute__((format(printf, 4, 5), nonnull(1, 4)));
+/* Replaces the hint. */
+void error_set_hint(struct error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3), nonnull(1, 2)));
+/* Puts "context: " before the message; returns -1. */
+int error_add_context(struct error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3), nonnull(1, 2)));
+
+const char *error_code_name(enum error_code code);
+bool error_code_retryable(enum error_code code);
+const char *error_code_meaning(enum error_code code);
+const char *error_code_hint(enum error_code code);

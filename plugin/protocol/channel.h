@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datagrams with descriptors over the SOCK_SEQPACKET sockets between plugin and backend. The
+ * control socket (descriptor BACKEND_CONTROL_FD of the backend program) carries two messages:
+ *   backend -> plugin, once:    struct backend_hello
+ *   plugin  -> backend, a run:  one byte CONTROL_RUN with the RUN_FD_COUNT descriptors of enum
+ * run_fd After that, all about the run goes over its own socket (RUN_FD_EVENTS), whose other end
+ * the calling thread keeps: no demultiplexing, and either side's death is the other's end of file.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BACKEND_CONTROL_FD 3
+#define CONTROL_RUN        'r'
+
+struct backend_hello {
+    uint32_t protocol_version;
+    int32_t pid; /* in the plugin's pid namespace */
+};
+
+enum run_fd {
+    RUN_FD_EVENTS,      /* the run's socket */
+    RUN_FD_DESCRIPTION, /* memfd with the message of run_description_encode() */
+    RUN_FD_STDIN,       /* open for reading: /dev/null or a sealed memfd */
+    RUN_FD_STDOUT,      /* write end of a pipe */
+    RUN_FD_STDERR,      /* write end of a pipe */
+    RUN_FD_COUNT
+};
+
+/* Sends one datagram without SIGPIPE; 0, or -1 with errno. The descriptors stay the caller's. */
+int channel_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count);
+
+/* Receives one datagram of at most capacity bytes and at most fd_capacity descriptors (all CLOEXEC,
+ * the caller's to close; *ret_fd_count of them). The length, 0 at end of file, -1 with errno:
+ * EMSGSIZE where the datagram was longer or brought more descriptors (they are closed), EAGAIN on a
+ * non-blocking socket with nothing there. */
+ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
+                        size_t *ret_fd_count);

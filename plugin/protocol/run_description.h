@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a backend is told about one run: complete, already decided, nothing left to interpret.
+ * Written by the plugin (encode), read by a backend (decode). The text of the message is a binary
+ * sequence of length-prefixed fields (wire.h), carried in a memfd so that its size needs no
+ * datagram limit. Pure code, no system call, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUN_ID_LENGTH         32                   /* hexadecimal digits */
+#define RUN_DESCRIPTION_LIMIT (UINT32_C(64) << 20) /* bytes; a longer one is refused unread */
+#define RUN_STRINGS_LIMIT     4096                 /* members of one list */
+
+enum run_isolation {
+    RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
+    RUN_ISOLATION_SANDBOX = 1, /* every layer of layers.h */
+};
+
+/* 0 in any member: not limited by it. */
+struct run_limits {
+    uint64_t wall_ms;
+    uint64_t cpu_ms;
+    uint64_t memory_bytes;
+    uint64_t processes;
+    uint64_t open_files;
+    uint64_t file_bytes;
+    uint64_t scratch_bytes;
+    uint64_t scratch_inodes;
+};
+
+/* A file put into the working directory before the run. path is relative, without "." or ".."
+ * parts. */
+struct run_file {
+    char *path;
+    unsigned char *content;
+    size_t length;
+};
+
+struct run_description {
+    char run_id[RUN_ID_LENGTH + 1];
+    uint32_t isolation;      /* enum run_isolation */
+    uint32_t trial;          /* 1: apply every layer, look the runtime up, run nothing */
+    uint32_t network;        /* 1: the network namespace of the host is kept */
+    uint64_t required;       /* LAYER_BITs without which the run is refused */
+    uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */
+    uint32_t outer_uid_count;
+    struct run_limits limits;
+    char **argv;        /* NULL-terminated; argv[0] is looked up in runtime_path */
+    char **environment; /* NULL-terminated "NAME=value"; HOME and TMPDIR are the backend's to add */
+    char **runtime_path;    /* NULL-terminated list of absolute directories */
+    char **read_only_paths; /* NULL-terminated absolute paths shown in the view; absent ones are
+                               skipped */
+    struct run_file *files;
+    size_t file_count;
+};
+
+/* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the
+ * secrets of environment) and frees it. */
+unsigned char *run_description_encode(const struct run_description *description,
+                                      size_t *ret_length);
+
+/* Reads a message. On success *ret owns copies of everything (run_description_clear()); on failure
+ * false and *ret is untouched: too short, too long, trailing bytes, another version, a count beyond
+ * its limit, a NUL inside a string, a file path that is absolute or has "..", an empty argv. */
+bool run_description_decode(const unsigned char *message, size_t length,
+                            struct run_description *ret);
+
+/* Wipes and releases what the description owns. */
+void run_description_clear(struct run_description *description);

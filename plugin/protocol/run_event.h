@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a backend tells about a run, and what it can be told while the run is under way. One
+ * datagram each, on the run's own SOCK_SEQPACKET socket. Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layers.h"
+
+#define PROTOCOL_VERSION        1
+#define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
+
+/* X(constant, name) - how a run ended, as the result's "cause" names it. */
+#define RUN_CAUSES(X)                         \
+    X(EXIT, "exit")                           \
+    X(WALL_TIMEOUT, "wall_timeout")           \
+    X(CPU_LIMIT, "cpu_limit")                 \
+    X(MEMORY_LIMIT, "memory_limit")           \
+    X(PROCESS_LIMIT, "process_limit")         \
+    X(OUTPUT_LIMIT, "output_limit")           \
+    X(FILE_LIMIT, "file_limit")               \
+    X(SIGNAL, "signal")                       \
+    X(FORBIDDEN_SYSCALL, "forbidden_syscall") \
+    X(CANCELLED, "cancelled")                 \
+    X(INFRASTRUCTURE, "infrastructure")
+
+enum run_cause {
+#define X(constant, name) RUN_CAUSE_##constant,
+    RUN_CAUSES(X)
+#undef X
+        RUN_CAUSE_COUNT
+};
+
+/* cause < RUN_CAUSE_COUNT */
+const char *run_cause_name(enum run_cause cause);
+
+/* Why a run did not start, with cause INFRASTRUCTURE. */
+enum run_failure {
+    RUN_FAILURE_NONE = 0,
+    RUN_FAILURE_LAYER,           /* a layer could not be applied: failed_layer, error_number */
+    RUN_FAILURE_RUNTIME_MISSING, /* argv[0] is nowhere in runtime_path */
+    RUN_FAILURE_EXEC,            /* found, but execve failed: error_number */
+    RUN_FAILURE_DESCRIPTION,     /* the description could not be read */
+    RUN_FAILURE_INTERNAL,        /* anything else of ours: error_number, message */
+    RUN_FAILURE_COUNT
+};
+
+struct run_usage {
+    uint64_t wall_us;
+    uint64_t user_us;
+    uint64_t system_us;
+    uint64_t
+        peak_memory_bytes; /* of the tree where a cgroup counts it, else of the largest process */
+    uint64_t memory_kills; /* processes the kernel killed for the cgroup's memory limit */
+    uint64_t process_refusals; /* forks the cgroup's process limit refused */
+};
+
+enum run_event_type {
+    RUN_EVENT_STARTED = 1, /* layers applied, program executed (or, on trial, could have been) */
+    RUN_EVENT_ENDED =
+        2, /* the whole tree is dead; always the last event, also of a run never started */
+    RUN_EVENT_TYPE_COUNT
+};
+
+struct run_event {
+    uint32_t type; /* enum run_event_type */
+    struct isolation_report isolation;
+    /* The rest is for ENDED. */
+    uint32_t cause;    /* enum run_cause */
+    int32_t exit_code; /* -1: did not exit by itself */
+    int32_t signal;    /* 0: not ended by one */
+    uint32_t failure;  /* enum run_failure */
+    uint32_t failed_layer;
+    int32_t error_number;
+    char
+        message[256]; /* what failed, for people; the name of a system call for FORBIDDEN_SYSCALL */
+    struct run_usage usage;
+};
+
+/* Writes at most RUN_EVENT_MESSAGE_LIMIT bytes to message; the length. */
+size_t run_event_encode(const struct run_event *event,
+                        unsigned char message[RUN_EVENT_MESSAGE_LIMIT]);
+/* false and *ret untouched where the bytes are no event of this version or hold a value out of
+ * range. */
+bool run_event_decode(const unsigned char *message, size_t length, struct run_event *ret);
+
+/* From the plugin, on the run's socket: end the run now; the byte becomes the cause of ENDED.
+ * Closing the socket does the same and wants no answer. */
+enum run_order {
+    RUN_ORDER_CANCEL = 'c',       /* ends as RUN_CAUSE_CANCELLED */
+    RUN_ORDER_OUTPUT_LIMIT = 'o', /* ends as RUN_CAUSE_OUTPUT_LIMIT */
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Canonical JSON (RFC 8785, for the values we use: no real numbers) and its SHA-256: what
+ * approvals, policies and audit records are bound to. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHA256_HEX_LENGTH 64
+
+/* A new string, or NULL: out of memory, or a value holds a real number. */
+char *canonical_json(const json_t *value);
+/* false when canonical_json() fails. */
+bool canonical_sha256(const json_t *value, char ret[SHA256_HEX_LENGTH + 1]);
+void sha256_hex(const void *bytes, size_t length, char ret[SHA256_HEX_LENGTH + 1]);

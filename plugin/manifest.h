@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The manifest that tool_manifest() returns: generated once from the tables of request.h,
+ * language.h, error.h, layers.h and run_event.h, and then constant until manifest_release(). Any
+ * thread.
+ */
+#pragma once
+
+/* Static text; "{}" only when out of memory. Thread-safe; the first call builds it. */
+const char *manifest_text(void);
+/* Frees it; for dlclose() only, when no call is under way. */
+void manifest_release(void);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy: what the operator allows. Read from JSON, checked whole (an unknown member, a wrong
+ * type or a value out of range refuses the file and names the place), immutable afterwards and
+ * shared by reference count between the calls that run under it. A policy file is a JSON Merge
+ * Patch (RFC 7386) on the built-in policies/default.json: what it leaves out stays as there, lists
+ * are replaced whole, null takes a member away. Loading reads one file; the rest is pure. Any
+ * thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "protocol/run_description.h"
+
+enum sandbox_mode {
+    SANDBOX_MODE_DOCKER,
+    SANDBOX_MODE_PROCESS,
+    SANDBOX_MODE_NONE,
+    SANDBOX_MODE_COUNT
+};
+
+enum approval_decision { APPROVAL_ALLOW, APPROVAL_ASK, APPROVAL_DENY };
+
+/* A run limit: what a request gets, and the most it may ask for (for wall time; the rest only from
+ * here). */
+struct policy_limit {
+    uint64_t default_value;
+    uint64_t maximum;
+};
+
+struct policy_limits {
+    struct policy_limit wall_ms;
+    struct policy_limit sandbox_exec_wall_ms; /* default for calls in the sandbox.exec shape */
+    struct policy_limit cpu_ms;
+    struct policy_limit memory_bytes;
+    struct policy_limit processes;
+    struct policy_limit open_files;
+    struct policy_limit file_bytes;
+    struct policy_limit scratch_bytes;
+    struct policy_limit scratch_inodes;
+    struct policy_limit stdout_bytes; /* returned; more is cut in the middle */
+    struct policy_limit stderr_bytes;
+    struct policy_limit output_total_bytes; /* produced; more ends the run */
+};
+
+/* Every condition that is given must hold; one that is absent always does. */
+struct policy_rule {
+    enum approval_decision decision;
+    char **languages; /* NULL: any */
+    char **modes;     /* NULL: any */
+    int network;      /* -1: any, 0, 1 */
+    int secrets;      /* -1: any, 0: none asked for, 1: some */
+    char *reason;     /* NULL or words for the result */
+};
+
+struct policy_language {
+    char *name;         /* of language.h */
+    char **argv;        /* "{file}" stands for the program file */
+    char *file;         /* name of the program file in the working directory */
+    char *package;      /* Debian package that brings argv[0] */
+    char **environment; /* NULL-terminated "NAME=value" */
+    char **read_only;   /* further paths of the view */
+};
+
+struct policy {
+    atomic_uint references;
+    char *source;    /* path, or "built-in" */
+    char sha256[65]; /* of the effective policy in canonical JSON, lower-case hexadecimal */
+    enum sandbox_mode default_mode;
+    bool mode_allowed[SANDBOX_MODE_COUNT];
+    uint64_t required_layers; /* LAYER_BITs, the mandatory ones included */
+    char **capabilities;      /* the ones a call may have; NULL-terminated */
+    enum approval_decision approval_default;
+    uint64_t approval_timeout_ms;
+    struct policy_rule *rules;
+    size_t rule_count;
+    bool network_allowed;
+    char **secrets; /* names a request may ask for; "*" is any */
+    struct policy_limits limits;
+    uint64_t max_runs; /* at the same time */
+    uint32_t outer_uid_base;
+    uint32_t outer_uid_count;
+    char **runtime_path;
+    char **read_only; /* paths of the view */
+    char **environment;
+    struct policy_language *languages;
+    size_t language_count;
+    bool docker_require_digest;
+};
+
+/* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the
+ * text right). */
+struct policy *policy_load_builtin(struct error *error);
+/* The policy of a file; a new reference, or NULL with error INVALID_POLICY naming file and JSON
+ * pointer. */
+struct policy *policy_load_file(const char *path, struct error *error);
+/* The same from text; source is its name in messages. NULL text: the built-in one. */
+struct policy *policy_load_text(const char *source, const char *text, size_t length,
+                                struct error *error);
+
+struct policy *policy_ref(struct policy *policy);
+void policy_unref(struct policy *policy); /* NULL is fine */
+
+/* NULL where the policy does not offer the language. */
+const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
+
+/* What the rules say: deny before ask before allow, the default where none applies. *ret_rule is
+ * the index of the deciding rule, -1 for the default. */
+enum approval_decision policy_decide(const struct policy *policy, const char *language,
+                                     enum sandbox_mode mode, bool network, bool secrets,
+                                     int *ret_rule);
+
+bool policy_allows_capability(const struct policy *policy, const char *capability);
+bool policy_allows_secret(const struct policy *policy, const char *name);
+
+const char *sandbox_mode_name(enum sandbox_mode mode);
+/* false where the name is no mode; exact spelling. */
+bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The request: a model's untrusted JSON, parsed strictly into one copy that is then hashed, shown,
+ * and run. The fields are described by one table (request_fields), from which the manifest's input
+ * schema is generated as well, so that the two cannot disagree. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "language.h"
+#include "protocol/run_description.h"
+
+#define REQUEST_BYTES_LIMIT       (4u << 20) /* of the whole JSON text */
+#define REQUEST_DEPTH_LIMIT       8
+#define REQUEST_CODE_LIMIT        (1u << 20) /* bytes */
+#define REQUEST_STDIN_LIMIT       (1u << 20)
+#define REQUEST_ARGS_LIMIT        128 /* members */
+#define REQUEST_ENVIRONMENT_LIMIT 128
+#define REQUEST_SECRETS_LIMIT     32
+#define REQUEST_FILES_LIMIT       64
+#define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
+#define REQUEST_PATH_LIMIT        255
+#define SECRET_NAME_LIMIT         128
+
+/* What kind of call it is: the tool's own name or a shape that is taken for it. */
+enum request_shape {
+    REQUEST_CODE_EXECUTE,
+    REQUEST_SANDBOX_EXEC, /* "runtime" for "language", 5 s by default */
+};
+
+struct request_secret {
+    char *variable; /* name of the environment variable */
+    char *name;     /* from "{{secret:NAME}}" */
+};
+
+struct request {
+    enum request_shape shape;
+    const struct language *language;
+    char *code;
+    size_t code_length;
+    char *stdin_text; /* NULL: absent */
+    size_t stdin_length;
+    char **args;                    /* NULL-terminated, never NULL */
+    char **environment;             /* NULL-terminated "NAME=value", sorted by name, never NULL */
+    struct request_secret *secrets; /* sorted by variable */
+    size_t secret_count;
+    struct run_file *files; /* in the request's order, decoded */
+    size_t file_count;
+    uint64_t timeout_ms; /* 0: absent */
+    bool network;
+    char *image;   /* NULL: absent */
+    char *session; /* NULL: absent */
+    char *reason;  /* NULL: absent; the model's own words, to be shown as such */
+    json_t *notes; /* array of strings: what was read differently from what was written */
+};
+
+/* How the field is checked and described. */
+enum request_field_kind {
+    REQUEST_FIELD_LANGUAGE,    /* string of the closed set */
+    REQUEST_FIELD_STRING,      /* limit: bytes */
+    REQUEST_FIELD_STRINGS,     /* array of strings; limit: members */
+    REQUEST_FIELD_ENVIRONMENT, /* object of strings; names are [A-Za-z_][A-Za-z0-9_]* */
+    REQUEST_FIELD_SECRETS,     /* object of "{{secret:NAME}}" */
+    REQUEST_FIELD_FILES,       /* array of {path, content, encoding} */
+    REQUEST_FIELD_INTEGER,     /* minimum and maximum */
+    REQUEST_FIELD_BOOLEAN,
+};
+
+struct request_field {
+    const char *name;
+    const char *alias; /* another name that is taken for it, or NULL */
+    enum request_field_kind kind;
+    bool required;
+    size_t limit;
+    int64_t minimum, maximum;
+    const char *description;
+};
+
+/* The table; *ret_count members in the order of the schema. */
+const struct request_field *request_fields(size_t *ret_count);
+
+/* Reads input_json (length bytes) as a call of the given shape. true and *ret filled
+ * (request_clear()), or false with error INVALID_INPUT naming the JSON pointer, or
+ * UNKNOWN_LANGUAGE. */
+bool request_parse(enum request_shape shape, const char *input_json, size_t length,
+                   struct request *ret, struct error *error);
+
+void request_clear(struct request *request);

@@ -73,8 +73,9 @@ extern "C" {
 #define TOOL_VERDICT_PENDING UINT32_C(0x9E4D0001)
 
 /* What tool_invoke(), tool_prepare() and tool_status() return. */
-#define TOOL_OK 0 /* the tool ran (its program may still have failed); the JSON says how it ended \
-                   */
+#define TOOL_OK                                                                       \
+    0 /* the tool ran (its program may still have failed); the JSON says how it ended \
+       */
 #define TOOL_NOT_RUN 1  /* nothing ran; the JSON's "error" object says why */
 #define TOOL_FAILED  -1 /* out of memory, or called wrongly: no JSON was made */
 
@@ -169,12 +170,13 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
  * "request_sha256"?, "approver"?, "reason"?}. Anything else denies and returns TOOL_INVALID. */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
-/* [any-thread] Optional for hosts: configures the provider and gets it ready (loads the policy,
- * starts and probes the backend). config_json (borrowed, NULL for none) is an object whose members
- * are the provider's; two are common to all: "policy_file" (an absolute path) and "sandbox" (a
- * mode). A configuration that cannot be used is refused (TOOL_NOT_RUN) and the one before stays.
- * *status_json is as for tool_status(), with "error" when refused. Without it, the first call
- * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute). */
+/* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)
+ * is an object whose members are the provider's; two are common to all: "policy_file" (an absolute
+ * path) and "sandbox" (a mode). A configuration that cannot be read or is not allowed is refused
+ * (TOOL_NOT_RUN): the one before stays in force, and where there was none, every call is refused
+ * until a good one comes. status_json may be NULL; else it gets what tool_status() gives, with
+ * "error" when refused. Without tool_prepare() the first call configures from the environment
+ * (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute). */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with

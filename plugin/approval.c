@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking, waiting for and answering approvals. Runs in the gateway: approval_obtain() on the thread
+ * inside tool_invoke(), approval_reply() on whichever thread answers. The mutex is never held
+ * during a callback.
+ */
+#include "approval.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cleanup.h"
+#include "deadline.h"
+#include "host.h"
+#include "json_input.h"
+
+#define DECISION_BYTES_LIMIT 16384
+#define DECISION_DEPTH_LIMIT 4
+
+enum entry_state {
+    ENTRY_OPEN,    /* a call waits for the answer, or is still inside the callback */
+    ENTRY_PENDING, /* no call waits; the answer will be used by an identical one */
+    ENTRY_ALLOWED, /* answered; used up by the next identical call */
+    ENTRY_DENIED,
+    ENTRY_SESSION, /* answered for as long as the provider is loaded */
+};
+
+struct entry {
+    struct entry *next;
+    uint64_t token;
+    enum entry_state state;
+    bool waited_for; /* a call holds this entry and will remove it */
+    uint64_t expires_ms;
+    char request_sha256[SHA256_HEX_LENGTH + 1];
+    struct approval_outcome outcome;
+};
+
+static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t table_changed = PTHREAD_COND_INITIALIZER;
+static struct entry *table;
+static size_t table_count;
+
+static void unlock_table(const int *unused)
+{
+    (void)unused;
+    (void)pthread_mutex_unlock(&table_mutex);
+}
+
+static int lock_table(void)
+{
+    (void)pthread_mutex_lock(&table_mutex);
+    return 0;
+}
+
+#define HOLD_TABLE_LOCK() \
+    CLEANUP(unlock_table) __attribute__((unused)) int table_lock = lock_table()
+
+static void remove_entry(struct entry *entry)
+{
+    struct entry **place = &table;
+    while (*place != NULL && *place != entry)
+        place = &(*place)->next;
+    if (*place == NULL)
+        return;
+    *place = entry->next;
+    table_count--;
+    free(entry);
+}
+
+static void remove_expired(void)
+{
+    uint64_t now = monotonic_ms();
+    for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
+        next = entry->next;
+        if (!entry->waited_for && entry->expires_ms <= now)
+            remove_entry(entry);
+    }
+}
+
+static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1])
+{
+    unsigned char bytes[APPROVAL_ID_LENGTH / 2];
+    do {
+        if (getrandom(ret_token, sizeof(*ret_token), 0) != (ssize_t)sizeof(*ret_token) ||
+            getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+            return false;
+    } while (*ret_token == 0);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+static struct entry *add_entry(const char *request_sha256, uint64_t timeout_ms, struct error *error)
+{
+    struct entry *entry = table_count < APPROVAL_TABLE_LIMIT ? calloc(1, sizeof(*entry)) : NULL;
+    if (entry == NULL) {
+        error_set(error, ERROR_APPROVAL_UNAVAILABLE, "too many approval requests are under way");
+        return NULL;
+    }
+    if (!random_identity(&entry->token, entry->outcome.id)) {
+        free(entry);
+        error_set(error, ERROR_APPROVAL_UNAVAILABLE, "no random number for the approval request");
+        return NULL;
+    }
+    (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s", request_sha256);
+    entry->waited_for = true;
+    entry->expires_ms = monotonic_ms() + timeout_ms;
+    entry->next = table;
+    table = entry;
+    table_count++;
+    return entry;
+}
+
+/* Turns an answered entry into the call's result, and the entry into what is left of it. */
+static bool use_answer(struct entry *entry, struct approval_outcome *outcome, struct error *error)
+{
+    *outcome = entry->outcome;
+    bool allowed = entry->state == ENTRY_ALLOWED || entry->state == ENTRY_SESSION;
+    if (!allowed)
+        error_set(error, ERROR_APPROVAL_DENIED, "approval denied%s%s",
+                  outcome->reason[0] != '\0' ? ": " : "", outcome->reason);
+    if (entry->state == ENTRY_SESSION) {
+        entry->waited_for = false;
+        entry->expires_ms = UINT64_MAX;
+    } else {
+        remove_entry(entry);
+    }
+    return allowed;
+}
+
+static bool report_pending(const struct entry *entry, struct approval_outcome *outcome,
+                           struct error *error)
+{
+    *outcome = entry->outcome;
+    (void)snprintf(outcome->decision, sizeof(outcome->decision), "pending");
+    error_set(error, ERROR_APPROVAL_PENDING, "approval pending: %s", entry->outcome.id);
+    return false;
+}
+
+/* Is there an answer, or a question, for this very request from an earlier call? */
+static bool use_earlier(const char *request_sha256, struct approval_outcome *outcome,
+                        bool *ret_allowed, struct error *error)
+{
+    remove_expired();
+    for (struct entry *entry = table; entry != NULL; entry = entry->next) {
+        if (entry->waited_for || strcmp(entry->request_sha256, request_sha256) != 0)
+            continue;
+        *ret_allowed = entry->state == ENTRY_PENDING ? report_pending(entry, outcome, error)
+                                                     : use_answer(entry, outcome, error);
+        return true;
+    }
+    return false;
+}
+
+static bool deny(struct entry *entry, enum error_code code, const char *message,
+                 struct approval_outcome *outcome, struct error *error)
+{
+    *outcome = entry->outcome;
+    (void)snprintf(outcome->decision, sizeof(outcome->decision), "deny");
+    error_set(error, code, "%s", message);
+    remove_entry(entry);
+    return false;
+}
+
+/* Called with the lock held; releases it while it waits. */
+static bool wait_for_answer(struct entry *entry, approval_cancelled *cancelled, void *user,
+                            struct approval_outcome *outcome, struct error *error)
+{
+    struct timespec deadline = {
+        .tv_sec = (time_t)(entry->expires_ms / 1000),
+        .tv_nsec = (long)(entry->expires_ms % 1000) * 1000000,
+    };
+    while (entry->state == ENTRY_OPEN) {
+        if (cancelled(user))
+            return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome,
+                        error);
+        if (monotonic_ms() >= entry->expires_ms)
+            return deny(entry, ERROR_APPROVAL_TIMEOUT, "approval timed out", outcome, error);
+        (void)pthread_cond_clockwait(&table_changed, &table_mutex, CLOCK_MONOTONIC, &deadline);
+    }
+    return use_answer(entry, outcome, error);
+}
+
+static bool settle(struct entry *entry, uint32_t verdict, approval_cancelled *cancelled, void *user,
+                   struct approval_outcome *outcome, struct error *error)
+{
+    if (entry->state != ENTRY_OPEN)
+        return use_answer(entry, outcome, error);
+    if (verdict == TOOL_VERDICT_LATER)
+        return wait_for_answer(entry, cancelled, user, outcome, error);
+    if (verdict == TOOL_VERDICT_PENDING) {
+        entry->state = ENTRY_PENDING;
+        entry->waited_for = false;
+        entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
+        return report_pending(entry, outcome, error);
+    }
+    if (verdict == TOOL_VERDICT_ALLOW) {
+        entry->state = ENTRY_ALLOWED;
+        (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "allow_once");
+        (void)snprintf(entry->outcome.approver, sizeof(entry->outcome.approver), "host");
+        return use_answer(entry, outcome, error);
+    }
+    return deny(entry, ERROR_APPROVAL_DENIED, "approval denied", outcome, error);
+}
+
+bool approval_obtain(const struct tool_host *host, const char request_sha256[SHA256_HEX_LENGTH + 1],
+                     uint64_t timeout_ms, char *(*make_request)(void *user, const char *id),
+                     approval_cancelled *cancelled, void *user, struct approval_outcome *outcome,
+                     struct error *error)
+{
+    if (host->request_approval == NULL) {
+        error_set(error, ERROR_APPROVAL_UNAVAILABLE,
+                  "approval is needed, and the host offers nobody to give it");
+        return false;
+    }
+    struct entry *entry = NULL;
+    uint64_t token = 0;
+    char id[APPROVAL_ID_LENGTH + 1];
+    {
+        HOLD_TABLE_LOCK();
+        bool allowed = false;
+        if (use_earlier(request_sha256, outcome, &allowed, error))
+            return allowed;
+        entry = add_entry(request_sha256, timeout_ms, error);
+        if (entry == NULL)
+            return false;
+        token = entry->token;
+        memcpy(id, entry->outcome.id, sizeof(id));
+    }
+    char *request_json = make_request(user, id);
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    if (request_json != NULL)
+        verdict = host_request_approval(host, token, request_json);
+    free(request_json);
+
+    HOLD_TABLE_LOCK();
+    return settle(entry, verdict, cancelled, user, outcome, error);
+}
+
+struct decision {
+    enum entry_state state;
+    char name[32];
+    char request_sha256[SHA256_HEX_LENGTH + 1]; /* "" when absent */
+    char approver[APPROVAL_TEXT_LIMIT];
+    char reason[APPROVAL_TEXT_LIMIT];
+};
+
+static bool read_decision(const char *decision_json, struct decision *ret)
+{
+    static const struct json_input_limits limits = {DECISION_BYTES_LIMIT, DECISION_DEPTH_LIMIT};
+    struct error ignored;
+    *ret = (struct decision){.state = ENTRY_DENIED, .name = "deny"};
+    if (decision_json == NULL)
+        return false;
+    json_auto_t *json = json_input_parse("decision", decision_json,
+                                         strnlen(decision_json, DECISION_BYTES_LIMIT + 1), &limits,
+                                         ERROR_INVALID_INPUT, &ignored);
+    const char *name = NULL;
+    const char *hash = "";
+    const char *approver = "";
+    const char *reason = "";
+    if (json == NULL ||
+        json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?s}", "decision", &name,
+                       "request_sha256", &hash, "approver", &approver, "reason", &reason) != 0)
+        return false;
+    if (strcmp(name, "allow_once") == 0)
+        ret->state = ENTRY_ALLOWED;
+    else if (strcmp(name, "allow_session") == 0)
+        ret->state = ENTRY_SESSION;
+    else if (strcmp(name, "deny") != 0)
+        return false;
+    (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+    (void)snprintf(ret->request_sha256, sizeof(ret->request_sha256), "%s", hash);
+    (void)snprintf(ret->approver, sizeof(ret->approver), "%s", approver);
+    (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
+    return strlen(hash) == 0 || strlen(hash) == SHA256_HEX_LENGTH;
+}
+
+int32_t approval_reply(uint64_t token, const char *decision_json)
+{
+    struct decision decision;
+    bool readable = read_decision(decision_json, &decision);
+
+    HOLD_TABLE_LOCK();
+    struct entry *entry = table;
+    while (entry != NULL && entry->token != token)
+        entry = entry->next;
+    if (entry == NULL || (entry->state != ENTRY_OPEN && entry->state != ENTRY_PENDING) ||
+        entry->expires_ms <= monotonic_ms())
+        return TOOL_UNKNOWN;
+    bool bound = decision.request_sha256[0] == '\0' ||
+                 strcmp(decision.request_sha256, entry->request_sha256) == 0;
+    bool valid = readable && bound;
+    if (!valid) {
+        decision.state = ENTRY_DENIED;
+        (void)snprintf(decision.name, sizeof(decision.name), "deny");
+        (void)snprintf(decision.reason, sizeof(decision.reason), "%s",
+                       readable ? "the decision was made for another request"
+                                : "the decision could not be read");
+    }
+    entry->state = decision.state;
+    memcpy(entry->outcome.decision, decision.name, sizeof(decision.name));
+    memcpy(entry->outcome.approver, decision.approver, sizeof(decision.approver));
+    memcpy(entry->outcome.reason, decision.reason, sizeof(decision.reason));
+    if (!entry->waited_for && entry->state == ENTRY_SESSION)
+        entry->expires_ms = UINT64_MAX;
+    (void)pthread_cond_broadcast(&table_changed);
+    return valid ? TOOL_ACCEPTED : TOOL_INVALID;
+}
+
+void approval_wake_all(void)
+{
+    HOLD_TABLE_LOCK();
+    (void)pthread_cond_broadcast(&table_changed);
+}
+
+void approval_forget_all(void)
+{
+    HOLD_TABLE_LOCK();
+    for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
+        next = entry->next;
+        if (entry->waited_for)
+            entry->state = ENTRY_DENIED;
+        else
+            remove_entry(entry);
+    }
+    (void)pthread_cond_broadcast(&table_changed);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Approval requests under way: a token each, answered at most once, bound to the SHA-256 of the
+ * request. The table is the provider's one shared state between the call that waits and the thread
+ * that answers. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "canonical.h"
+#include "error.h"
+#include "tool_provider.h"
+
+#define APPROVAL_ID_LENGTH  32
+#define APPROVAL_TEXT_LIMIT 256
+#define APPROVAL_TABLE_LIMIT \
+    1024 /* requests and grants remembered at a time; beyond it, requests are refused */
+#define APPROVAL_PENDING_MS \
+    600000 /* how long a pending request can be answered, and its grant used */
+
+/* What was decided and by whom, for result and audit. */
+struct approval_outcome {
+    char decision[32]; /* "not_required", "allow_once", "allow_session", "deny", "pending", ""
+                          before the gate got there */
+    char id[APPROVAL_ID_LENGTH + 1];
+    char approver[APPROVAL_TEXT_LIMIT];
+    char reason[APPROVAL_TEXT_LIMIT];
+};
+
+/* Is that call cancelled? Asked while waiting. */
+typedef bool approval_cancelled(void *user);
+
+/* Gets the decision on the request with that hash: uses a standing grant, or asks the host and
+ * waits as long as timeout_ms. make_request builds the request's JSON (new, to be freed) for the
+ * given id. true: run it. false with error APPROVAL_DENIED, APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT,
+ * APPROVAL_PENDING or CANCELLED. *outcome is filled either way. */
+bool approval_obtain(const struct tool_host *host, const char request_sha256[SHA256_HEX_LENGTH + 1],
+                     uint64_t timeout_ms, char *(*make_request)(void *user, const char *id),
+                     approval_cancelled *cancelled, void *user, struct approval_outcome *outcome,
+                     struct error *error);
+
+/* tool_reply_approval() */
+int32_t approval_reply(uint64_t token, const char *decision_json);
+
+/* Wakes every waiting call, so that it looks whether it is cancelled. */
+void approval_wake_all(void);
+
+/* Forgets every grant and pending request, for tool_shutdown(). Waiting calls end as denied. */
+void approval_forget_all(void);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The backend programs, from the gateway's side: found beside the .so, started on first use with
+ * posix_spawn, given runs over their control socket, ended with it. The gateway keeps two
+ * descriptors a backend (control socket, pidfd), both CLOEXEC, and no lasting child. Any thread;
+ * the mutex is held while a backend starts.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cleanup.h"
+#include "error.h"
+#include "policy.h"
+#include "protocol/run_description.h"
+
+/* The caller's ends of one run. */
+struct backend_run {
+    int events; /* SOCK_SEQPACKET: struct run_event in, enum run_order out; closing it ends the run
+                 */
+    int stdout_fd; /* non-blocking read ends */
+    int stderr_fd;
+};
+
+#define BACKEND_RUN_EMPTY                              \
+    {                                                  \
+        .events = -1, .stdout_fd = -1, .stderr_fd = -1 \
+    }
+
+void backend_run_close(struct backend_run *run);
+
+/* Is the program of that mode's backend there? false with error BACKEND_UNAVAILABLE. Starts
+ * nothing. */
+bool backend_exists(enum sandbox_mode mode, struct error *error);
+
+/* Hands the run to the mode's backend, which is started when it is not running (once more when it
+ * has died since). stdin_fd stays the caller's. true and *ret, or false with BACKEND_UNAVAILABLE or
+ * BACKEND_FAILED. */
+bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
+                       int stdin_fd, struct backend_run *ret, struct error *error);
+
+/* Ends every backend with all its runs, and waits until they are gone (killed after 5 s). */
+void backend_stop_all(void);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One tool_invoke() from its first byte to its result: everything that belongs to the call, filled
+ * stage by stage (gate.h), read by the approval request, the audit records and the result. Owned by
+ * the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "approval.h"
+#include "call_registry.h"
+#include "canonical.h"
+#include "configuration.h"
+#include "error.h"
+#include "request.h"
+#include "run.h"
+#include "secret.h"
+#include "tool_provider.h"
+
+/* From the host's context_json: trusted, and never from the model. NULL: not given. */
+struct call_context {
+    char *principal;
+    char *session;
+    char *traceparent;
+    char *workspace;
+};
+
+struct call {
+    struct tool_host host;
+    struct call_context context;
+    const char *tool; /* as called: a name of the manifest */
+    char run_id[RUN_ID_LENGTH + 1];
+    struct registered_call registration;
+
+    struct configuration configuration; /* policy NULL: not settled yet */
+    bool parsed;                        /* request is filled */
+    struct request request;
+    const struct policy_language *language; /* the policy's way to run it */
+    struct run_description
+        description; /* what the backend will get; secrets only from collect_secrets on */
+    uint64_t stdout_limit;
+    uint64_t stderr_limit;
+    uint64_t output_limit;
+
+    char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
+    struct approval_outcome approval;
+    struct secret_value secrets[REQUEST_SECRETS_LIMIT]; /* as request.secrets */
+    struct redaction *redaction;                        /* NULL: no secrets */
+
+    bool start_recorded; /* the audit has the start: it must get the end */
+    bool executed;       /* run and outcome are filled */
+    struct run run;
+    struct run_outcome outcome;
+    json_t *notes; /* array of strings */
+};
+
+/* tool, host and input are borrowed as in tool_invoke(). */
+void call_init(struct call *call, const struct tool_host *host);
+void call_clear(struct call *call);
+
+/* Adds a line to the result's notes; when out of memory, the note is lost and nothing else. */
+void call_note(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The canonical value that the approval is bound to: everything that decides what runs. A new
+ * reference, NULL when out of memory. */
+json_t *call_canonical_request(const struct call *call);
+
+/* The limits in force, as result, audit and approval show them. A new reference, NULL when out of
+ * memory. */
+json_t *call_limits(const struct call *call);
+
+/* The JSON that the approver sees, new; NULL when out of memory. */
+char *call_approval_request(const struct call *call, const char *approval_id);

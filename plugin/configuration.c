@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing policy and mode. Runs in the gateway, any thread; files are read outside the lock. */
+#include "configuration.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "json_input.h"
+
+#define CONFIGURATION_BYTES_LIMIT 65536
+#define CONFIGURATION_DEPTH_LIMIT 4
+
+static pthread_mutex_t configuration_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct configuration in_force; /* policy NULL: none yet */
+static bool refused;         /* the first configuration of tool_prepare() was no good ... */
+static struct error refusal; /* ... because of this */
+
+void configuration_clear(struct configuration *configuration)
+{
+    policy_unref(TAKE_POINTER(configuration->policy));
+}
+
+/* sandbox: a mode's name from the operator, or NULL for the policy's default. */
+static bool choose_mode(const struct policy *policy, const char *sandbox, enum sandbox_mode *ret,
+                        struct error *error)
+{
+    enum sandbox_mode mode = policy->default_mode;
+    if (sandbox != NULL && !sandbox_mode_parse(sandbox, &mode)) {
+        error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
+        return false;
+    }
+    if (!policy->mode_allowed[mode]) {
+        error_set(error, ERROR_MODE_NOT_ALLOWED, "the policy does not allow mode %s",
+                  sandbox_mode_name(mode));
+        if (mode == SANDBOX_MODE_NONE)
+            error_set_hint(
+                error,
+                "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
+                "the capability sandbox.exec.mode.none");
+        return false;
+    }
+    *ret = mode;
+    return true;
+}
+
+static bool load(const char *policy_file, const char *sandbox, struct configuration *ret,
+                 struct error *error)
+{
+    CLEANUP(configuration_clear) struct configuration loaded = {0};
+    loaded.policy =
+        policy_file != NULL ? policy_load_file(policy_file, error) : policy_load_builtin(error);
+    if (loaded.policy == NULL || !choose_mode(loaded.policy, sandbox, &loaded.mode, error))
+        return false;
+    *ret = loaded;
+    loaded.policy = NULL;
+    return true;
+}
+
+/* An empty variable is a mistake, not a default: it is refused as the mode or file of that name. */
+static bool load_from_environment(const char *policy_file, const char *sandbox,
+                                  struct configuration *ret, struct error *error)
+{
+    if (policy_file == NULL)
+        policy_file = secure_getenv("CODE_EXEC_POLICY");
+    if (sandbox == NULL)
+        sandbox = secure_getenv("CODE_EXEC_SANDBOX");
+    return load(policy_file, sandbox, ret, error);
+}
+
+static void put_in_force(struct configuration *loaded)
+{
+    (void)pthread_mutex_lock(&configuration_mutex);
+    struct configuration before = in_force;
+    in_force = *loaded;
+    refused = false;
+    (void)pthread_mutex_unlock(&configuration_mutex);
+    loaded->policy = NULL;
+    configuration_clear(&before);
+}
+
+static void remember_refusal(const struct error *error)
+{
+    (void)pthread_mutex_lock(&configuration_mutex);
+    if (in_force.policy == NULL) {
+        refused = true;
+        refusal = *error;
+    }
+    (void)pthread_mutex_unlock(&configuration_mutex);
+}
+
+enum state { STATE_NONE, STATE_IN_FORCE, STATE_REFUSED };
+
+static enum state copy_in_force(struct configuration *ret, struct error *error)
+{
+    enum state state = STATE_NONE;
+    (void)pthread_mutex_lock(&configuration_mutex);
+    if (in_force.policy != NULL) {
+        *ret = (struct configuration){.policy = policy_ref(in_force.policy), .mode = in_force.mode};
+        state = STATE_IN_FORCE;
+    } else if (refused) {
+        *error = refusal;
+        state = STATE_REFUSED;
+    }
+    (void)pthread_mutex_unlock(&configuration_mutex);
+    return state;
+}
+
+bool configuration_current(struct configuration *ret, struct error *error)
+{
+    enum state state = copy_in_force(ret, error);
+    if (state != STATE_NONE)
+        return state == STATE_IN_FORCE;
+    struct configuration loaded = {0};
+    if (!load_from_environment(NULL, NULL, &loaded, error))
+        return false;
+    *ret = (struct configuration){.policy = policy_ref(loaded.policy), .mode = loaded.mode};
+    put_in_force(&loaded);
+    return true;
+}
+
+static bool load_prepared(const char *config_json, struct configuration *ret, struct error *error)
+{
+    static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
+                                                    CONFIGURATION_DEPTH_LIMIT};
+    if (config_json == NULL)
+        return load_from_environment(NULL, NULL, ret, error);
+    json_auto_t *json = json_input_parse("configuration", config_json,
+                                         strnlen(config_json, CONFIGURATION_BYTES_LIMIT + 1),
+                                         &limits, ERROR_INVALID_POLICY, error);
+    if (json == NULL)
+        return false;
+    const char *policy_file = NULL;
+    const char *sandbox = NULL;
+    json_error_t reason;
+    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s}", "policy_file", &policy_file,
+                       "sandbox", &sandbox) != 0) {
+        error_set(error, ERROR_INVALID_POLICY, "configuration: %s", reason.text);
+        return false;
+    }
+    if (policy_file != NULL && policy_file[0] != '/') {
+        error_set(error, ERROR_INVALID_POLICY,
+                  "configuration: /policy_file: must be an absolute path");
+        return false;
+    }
+    return load_from_environment(policy_file, sandbox, ret, error);
+}
+
+bool configuration_prepare(const char *config_json, struct error *error)
+{
+    struct configuration loaded = {0};
+    if (!load_prepared(config_json, &loaded, error)) {
+        remember_refusal(error);
+        return false;
+    }
+    put_in_force(&loaded);
+    return true;
+}
+
+void configuration_forget(void)
+{
+    struct configuration none = {0};
+    put_in_force(&none);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which policy and which mode are in force: from tool_prepare(), else from the environment
+ * (CODE_EXEC_POLICY, a path; CODE_EXEC_SANDBOX, a mode), read once at first use, else built in. A
+ * new configuration replaces the old one whole or not at all; a call keeps the one it began with.
+ * Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "error.h"
+#include "policy.h"
+
+struct configuration {
+    struct policy *policy; /* a reference */
+    enum sandbox_mode mode;
+};
+
+/* The one in force; *ret is the caller's (configuration_clear()). false with INVALID_POLICY,
+ * UNKNOWN_MODE or MODE_NOT_ALLOWED where the environment's cannot be used; it is tried again the
+ * next time. */
+bool configuration_current(struct configuration *ret, struct error *error);
+
+/* Puts one in force from tool_prepare()'s JSON (NULL: read the environment again). false with
+ * error, and the one before stays; where there was none, every call is refused with this error
+ * until a good one comes: what a host asked for and did not get is never replaced by a default. */
+bool configuration_prepare(const char *config_json, struct error *error);
+
+void configuration_clear(struct configuration *configuration);
+
+/* Forgets it, for tool_shutdown(). */
+void configuration_forget(void);

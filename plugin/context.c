@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the host's context. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "json_input.h"
+
+#define CONTEXT_BYTES_LIMIT 65536
+#define CONTEXT_DEPTH_LIMIT 8
+
+static bool copy_text(const char *text, char **ret)
+{
+    if (text == NULL)
+        return true;
+    *ret = strdup(text);
+    return *ret != NULL;
+}
+
+bool context_parse(const char *context_json, struct call_context *ret, struct error *error)
+{
+    static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
+    if (context_json == NULL)
+        return true;
+    json_auto_t *json =
+        json_input_parse("context", context_json, strnlen(context_json, CONTEXT_BYTES_LIMIT + 1),
+                         &limits, ERROR_INVALID_INPUT, error);
+    if (json == NULL)
+        return false;
+    const char *principal = NULL;
+    const char *session = NULL;
+    const char *traceparent = NULL;
+    const char *workspace = NULL;
+    json_t *policy = NULL;
+    json_error_t reason;
+    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s, s?s, s?s, s?o}", "principal",
+                       &principal, "session", &session, "traceparent", &traceparent, "workspace",
+                       &workspace, "policy", &policy) != 0) {
+        error_set(error, ERROR_INVALID_INPUT, "context: %s", reason.text);
+        error_set_hint(error, "this is the gateway's context_json, not the request");
+        return false;
+    }
+    if (policy != NULL || workspace != NULL) {
+        error_set(error, ERROR_NOT_SUPPORTED, "context: /%s is not supported yet",
+                  policy != NULL ? "policy" : "workspace");
+        error_set_hint(error,
+                       "the gateway must leave it out: ignoring it would be less than it asks for");
+        return false;
+    }
+    if (copy_text(principal, &ret->principal) && copy_text(session, &ret->session) &&
+        copy_text(traceparent, &ret->traceparent) && copy_text(workspace, &ret->workspace))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the context");
+    return false;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's context_json: who asks, in which session, under which trace. Trusted, but checked: a
+ * member that is not known is refused, because a misspelt one would silently not apply. Pure code,
+ * any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "call.h"
+#include "error.h"
+
+/* NULL text: an empty context. true and *ret (strings are the call's), or false with INVALID_INPUT
+ * or NOT_SUPPORTED. */
+bool context_parse(const char *context_json, struct call_context *ret, struct error *error);

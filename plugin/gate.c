@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse -> validate -> policy -> capability -> readiness -> approval -> secrets -> audit start ->
+ * run -> audit end. Runs in the gateway, on the thread inside tool_invoke(). Readiness stands
+ * before approval, so that nobody is asked about what cannot run, and behind capability, so that a
+ * stranger starts no process.
+ */
+#include "gate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "audit_record.h"
+#include "cleanup.h"
+#include "context.h"
+#include "host.h"
+#include "plan.h"
+#include "readiness.h"
+
+static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
+{
+    if (tool != NULL && strcmp(tool, "code_execute") == 0) {
+        *ret = REQUEST_CODE_EXECUTE;
+        return true;
+    }
+    if (tool != NULL && strcmp(tool, "sandbox.exec") == 0) {
+        *ret = REQUEST_SANDBOX_EXEC;
+        return true;
+    }
+    error_set(error, ERROR_UNKNOWN_TOOL, "unknown tool");
+    return false;
+}
+
+static bool parse(struct call *call, const char *tool, const char *input_json, struct error *error)
+{
+    enum request_shape shape;
+    if (!find_tool(tool, &shape, error))
+        return false;
+    call->tool = shape == REQUEST_SANDBOX_EXEC ? "sandbox.exec" : "code_execute";
+    if (input_json == NULL) {
+        error_set(error, ERROR_INVALID_INPUT, "request: no input");
+        return false;
+    }
+    /* One byte beyond the limit is enough to see that it is too long. */
+    size_t length = strnlen(input_json, REQUEST_BYTES_LIMIT + 1);
+    if (!request_parse(shape, input_json, length, &call->request, error))
+        return false;
+    call->parsed = true;
+    (void)json_array_extend(call->notes, call->request.notes);
+    return context_parse(call->host.context_json, &call->context, error);
+}
+
+static bool refuse_by_policy(const struct policy *policy, int rule, struct error *error)
+{
+    const char *reason = rule >= 0 ? policy->rules[rule].reason : NULL;
+    if (rule >= 0)
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: approval rule %d%s%s", rule,
+                  reason != NULL ? ": " : "", reason != NULL ? reason : "");
+    else
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: the default is deny");
+    return false;
+}
+
+static bool apply_policy(struct call *call, struct error *error)
+{
+    if (!configuration_current(&call->configuration, error))
+        return false;
+    const struct policy *policy = call->configuration.policy;
+    const struct request *request = &call->request;
+    if (!plan_run(call, error))
+        return false;
+    if (request->network && !policy->network_allowed) {
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: network");
+        error_set_hint(error, "work without the network, or ask the operator to allow it in the "
+                              "policy's \"network\"");
+        return false;
+    }
+    for (size_t i = 0; i < request->secret_count; i++) {
+        if (policy_allows_secret(policy, request->secrets[i].name))
+            continue;
+        error_set(error, ERROR_SECRET_NOT_ALLOWED, "the policy does not list the secret: %s",
+                  request->secrets[i].name);
+        return false;
+    }
+    int rule = -1;
+    if (policy_decide(policy, request->language->name, call->configuration.mode, request->network,
+                      request->secret_count > 0, &rule) == APPROVAL_DENY)
+        return refuse_by_policy(policy, rule, error);
+    json_auto_t *canonical = call_canonical_request(call);
+    if (canonical == NULL || !canonical_sha256(canonical, call->request_sha256)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the request's hash");
+        return false;
+    }
+    if (request->network)
+        call_note(call, "the program has the network of the gateway's machine");
+    else if (request->secret_count > 0)
+        call_note(call, "the program has no network: secrets can only be used locally");
+    return true;
+}
+
+/* Effective right = host and policy and request: each capability the request needs is asked of
+ * both. */
+static bool need_capability(struct call *call, bool needed, const char *capability,
+                            struct error *error)
+{
+    if (!needed)
+        return true;
+    if (policy_allows_capability(call->configuration.policy, capability) &&
+        host_grants_capability(&call->host, capability))
+        return true;
+    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", capability);
+    return false;
+}
+
+static bool check_capabilities(struct call *call, struct error *error)
+{
+    const struct request *request = &call->request;
+    const struct policy_limits *limits = &call->configuration.policy->limits;
+    uint64_t usual_ms = request->shape == REQUEST_SANDBOX_EXEC
+                            ? limits->sandbox_exec_wall_ms.default_value
+                            : limits->wall_ms.default_value;
+    const struct {
+        bool needed;
+        const char *name;
+    } capabilities[] = {
+        {true, "sandbox.exec"},
+        {call->configuration.mode == SANDBOX_MODE_NONE, "sandbox.exec.mode.none"},
+        {request->network, "sandbox.exec.network"},
+        {request->secret_count > 0, "sandbox.exec.secrets"},
+        {request->file_count > 0, "sandbox.exec.files"},
+        {request->image != NULL, "sandbox.exec.image"},
+        {request->session != NULL, "sandbox.exec.session"},
+        {request->timeout_ms > usual_ms, "sandbox.exec.limits.extended"},
+    };
+    for (size_t i = 0; i < COUNT_OF(capabilities); i++)
+        if (!need_capability(call, capabilities[i].needed, capabilities[i].name, error))
+            return false;
+    return call_register(&call->registration, call->host.call_id,
+                         call->configuration.policy->max_runs, error);
+}
+
+static bool check_readiness(struct call *call, struct error *error)
+{
+    return readiness_check(call->configuration.policy, call->configuration.mode, call->language,
+                           call->request.network, error);
+}
+
+static char *make_approval_request(void *user, const char *id)
+{
+    return call_approval_request(user, id);
+}
+
+static bool is_cancelled(void *user)
+{
+    struct call *call = user;
+    return atomic_load(&call->registration.cancelled);
+}
+
+static bool obtain_approval(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    int rule = -1;
+    enum approval_decision decision =
+        policy_decide(policy, call->request.language->name, call->configuration.mode,
+                      call->request.network, call->request.secret_count > 0, &rule);
+    if (decision == APPROVAL_ALLOW) {
+        (void)snprintf(call->approval.decision, sizeof(call->approval.decision), "not_required");
+        (void)snprintf(call->approval.approver, sizeof(call->approval.approver),
+                       rule >= 0 ? "policy:rule:%d" : "policy:default", rule);
+        return true;
+    }
+    return approval_obtain(&call->host, call->request_sha256, policy->approval_timeout_ms,
+                           make_approval_request, is_cancelled, call, &call->approval, error);
+}
+
+static bool collect_secrets(struct call *call, struct error *error)
+{
+    const struct request *request = &call->request;
+    if (request->secret_count == 0)
+        return true;
+    call->redaction = redaction_new();
+    bool kept = call->redaction != NULL;
+    for (size_t i = 0; kept && i < request->secret_count; i++) {
+        struct secret_value *value = &call->secrets[i];
+        if (!secret_value_read(&call->host, request->secrets[i].name, value, error))
+            return false;
+        if (value->length < REDACTION_MINIMUM)
+            call_note(call, "the secret %s is too short to be redacted from the output",
+                      request->secrets[i].name);
+        kept =
+            environment_set(&call->description.environment, request->secrets[i].variable,
+                            value->bytes, value->length) &&
+            redaction_add(call->redaction, request->secrets[i].name, value->bytes, value->length);
+    }
+    if (!kept)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
+    return kept;
+}
+
+/* What was approved is what runs: the hash is made again from what the description was built of. */
+static bool confirm_request(struct call *call, struct error *error)
+{
+    char hash[SHA256_HEX_LENGTH + 1];
+    json_auto_t *canonical = call_canonical_request(call);
+    bool same = canonical != NULL && canonical_sha256(canonical, hash) &&
+                strcmp(hash, call->request_sha256) == 0 &&
+                call->description.files[0].length == call->request.code_length &&
+                memcmp(call->description.files[0].content, call->request.code,
+                       call->request.code_length) == 0;
+    if (!same)
+        error_set(error, ERROR_INTERNAL, "the request is not the one that was approved");
+    return same;
+}
+
+static bool record_start(struct call *call, struct error *error)
+{
+    if (!confirm_request(call, error))
+        return false;
+    if (audit_record_start(call)) {
+        call->start_recorded = true;
+        return true;
+    }
+    error_set(error, ERROR_AUDIT_UNAVAILABLE, "the audit record of the start was not stored");
+    return false;
+}
+
+/* The program's standard input as a sealed memory file: nobody has to feed it, and no SIGPIPE can
+ * come of it. */
+static int open_stdin(const struct request *request, struct error *error)
+{
+    if (request->stdin_text == NULL) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return null >= 0
+                   ? null
+                   : error_set_errno(error, ERROR_INTERNAL, errno, "/dev/null cannot be opened");
+    }
+    CLEANUP_CLOSE int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return error_set_errno(error, ERROR_INTERNAL, errno,
+                               "no memory file for the standard input");
+    for (size_t offset = 0; offset < request->stdin_length;) {
+        ssize_t count = write(fd, request->stdin_text + offset, request->stdin_length - offset);
+        if (count < 0 && errno != EINTR)
+            return error_set_errno(error, ERROR_INTERNAL, errno,
+                                   "the standard input cannot be written");
+        offset += count > 0 ? (size_t)count : 0;
+    }
+    if (lseek(fd, 0, SEEK_SET) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+        return error_set_errno(error, ERROR_INTERNAL, errno, "the standard input cannot be sealed");
+    return TAKE_FD(fd);
+}
+
+static bool run_program(struct call *call, struct error *error)
+{
+    CLEANUP_CLOSE int input = open_stdin(&call->request, error);
+    if (input < 0)
+        return false;
+    call->run = (struct run){
+        .mode = call->configuration.mode,
+        .description = &call->description,
+        .stdin_fd = input,
+        .cancel_fd = call->registration.cancel_fd,
+        .output_limit = call->output_limit,
+        .output = {.id = TOOL_STREAM_STDOUT,
+                   .host = &call->host,
+                   .redaction = {.redaction = call->redaction}},
+        .errors = {.id = TOOL_STREAM_STDERR,
+                   .host = &call->host,
+                   .redaction = {.redaction = call->redaction}},
+    };
+    output_capture_init(&call->run.output.capture, (size_t)call->stdout_limit);
+    output_capture_init(&call->run.errors.capture, (size_t)call->stderr_limit);
+    bool ended = run_execute(&call->run, &call->outcome, error);
+    call->executed = call->outcome.started;
+    if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {
+        readiness_explain(&call->outcome.ended, call->language, error);
+        return false;
+    }
+    return ended;
+}
+
+bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
+{
+    static bool (*const stages[])(struct call *, struct error *) = {
+        apply_policy,    check_capabilities, check_readiness, obtain_approval,
+        collect_secrets, record_start,       run_program,
+    };
+    bool passed = parse(call, tool, input_json, error);
+    for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
+        passed = stages[i](call, error);
+    if (call->start_recorded)
+        audit_record_end(call, passed ? NULL : error);
+    else if (call->configuration.policy != NULL)
+        audit_record_refusal(call, error);
+    return passed;
+}

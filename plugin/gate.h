@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate: what must hold before anything runs, in its fixed order, and the run itself between its
+ * two audit records. Nothing of a later stage happens before the stage in front of it has passed.
+ * Runs on the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "call.h"
+#include "error.h"
+
+/* Takes the call from its input to its end. true: the program ran and call->outcome says how it
+ * ended. false with error: it did not run, or the backend was lost (call->executed tells). The end
+ * of every run that began is recorded. */
+bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host as one call sees it: a copy of its struct over zeroes, and the only places where its
+ * callbacks are called. Each wrapper pre-sets the verdict to deny, so a callback that is absent,
+ * raises or writes junk denies. Runs on the thread inside tool_invoke(); the copy lives as long as
+ * the call.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tool_provider.h"
+
+/* Copies what the host's struct_size covers. A NULL host, a struct_size too small to hold user, or
+ * another major version grants nothing: all zero. */
+void host_copy(const struct tool_host *host, struct tool_host *ret);
+
+bool host_grants_capability(const struct tool_host *host, const char *capability);
+/* TOOL_VERDICT_DENY for anything but the three other verdicts of the ABI. */
+uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
+                               const char *request_json);
+/* One read of a secret: false when refused. *ret_length may exceed capacity: call again with more.
+ */
+bool host_read_secret(const struct tool_host *host, const char *name, void *buffer, size_t capacity,
+                      size_t *ret_length);
+/* true: the host says the record is stored. */
+bool host_audit(const struct tool_host *host, const char *record_json);
+void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);
+void host_log(const struct tool_host *host, uint32_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

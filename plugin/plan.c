@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building run descriptions. Runs in the gateway, on the thread inside tool_invoke() or
+ * tool_status(). */
+#include "plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "protocol/layers.h"
+
+/* Shown in the view only to runs that keep the host's network. */
+static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
+                                            "/usr/share/ca-certificates", NULL};
+
+static size_t strings_count(char *const *strings)
+{
+    size_t count = 0;
+    while (strings != NULL && strings[count] != NULL)
+        count++;
+    return count;
+}
+
+static bool strings_append(char ***list, const char *string)
+{
+    size_t count = strings_count(*list);
+    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    *list = grown;
+    grown[count] = strdup(string);
+    grown[count + 1] = NULL;
+    return grown[count] != NULL;
+}
+
+static bool strings_append_all(char ***list, const char *const *strings)
+{
+    for (size_t i = 0; strings != NULL && strings[i] != NULL; i++)
+        if (!strings_append(list, strings[i]))
+            return false;
+    return true;
+}
+
+bool environment_set(char ***list, const char *name, const void *value, size_t length)
+{
+    size_t name_length = strlen(name);
+    char *entry = malloc(name_length + length + 2);
+    if (entry == NULL)
+        return false;
+    memcpy(entry, name, name_length);
+    entry[name_length] = '=';
+    if (length > 0)
+        memcpy(entry + name_length + 1, value, length);
+    entry[name_length + 1 + length] = '\0';
+
+    for (size_t i = 0; *list != NULL && (*list)[i] != NULL; i++) {
+        if (strncmp((*list)[i], entry, name_length + 1) != 0)
+            continue;
+        explicit_bzero((*list)[i], strlen((*list)[i]));
+        free((*list)[i]);
+        (*list)[i] = entry;
+        return true;
+    }
+    size_t count = strings_count(*list);
+    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
+    if (grown == NULL) {
+        explicit_bzero(entry, name_length + length + 1);
+        free(entry);
+        return false;
+    }
+    grown[count] = entry;
+    grown[count + 1] = NULL;
+    *list = grown;
+    return true;
+}
+
+static bool environment_add_all(char ***list, char *const *entries)
+{
+    for (size_t i = 0; entries != NULL && entries[i] != NULL; i++) {
+        const char *equals = strchr(entries[i], '=');
+        CLEANUP_FREE char *name = strndup(entries[i], (size_t)(equals - entries[i]));
+        if (name == NULL || !environment_set(list, name, equals + 1, strlen(equals + 1)))
+            return false;
+    }
+    return true;
+}
+
+/* The lists that do not depend on the request; argv[0] only, the rest of argv is the caller's. */
+static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
+                        const struct policy_language *language, bool network,
+                        struct run_description *ret)
+{
+    bool sandboxed = mode != SANDBOX_MODE_NONE;
+    ret->isolation = sandboxed ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
+    ret->network = network;
+    ret->required = sandboxed ? policy->required_layers : 0;
+    if (network)
+        ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
+    ret->outer_uid_base = policy->outer_uid_base;
+    ret->outer_uid_count = policy->outer_uid_count;
+    bool filled =
+        strings_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
+        strings_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
+        environment_add_all(&ret->environment, policy->environment);
+    if (filled && language != NULL)
+        filled =
+            strings_append_all(&ret->read_only_paths, (const char *const *)language->read_only) &&
+            environment_add_all(&ret->environment, language->environment);
+    if (filled && network)
+        filled = strings_append_all(&ret->read_only_paths, network_paths);
+    return filled;
+}
+
+static void fill_limits(const struct policy_limits *limits, struct run_limits *ret)
+{
+    *ret = (struct run_limits){
+        .wall_ms = limits->wall_ms.default_value,
+        .cpu_ms = limits->cpu_ms.default_value,
+        .memory_bytes = limits->memory_bytes.default_value,
+        .processes = limits->processes.default_value,
+        .open_files = limits->open_files.default_value,
+        .file_bytes = limits->file_bytes.default_value,
+        .scratch_bytes = limits->scratch_bytes.default_value,
+        .scratch_inodes = limits->scratch_inodes.default_value,
+    };
+}
+
+static bool settle_time(struct call *call, struct error *error)
+{
+    const struct policy_limits *limits = &call->configuration.policy->limits;
+    struct run_limits *run = &call->description.limits;
+    if (call->request.shape == REQUEST_SANDBOX_EXEC)
+        run->wall_ms = limits->sandbox_exec_wall_ms.default_value;
+    if (call->request.timeout_ms == 0)
+        return true;
+    if (call->request.timeout_ms > limits->wall_ms.maximum) {
+        error_set(error, ERROR_LIMIT_TOO_HIGH,
+                  "request: /timeout_ms: %llu is more than the policy's ceiling of %llu",
+                  (unsigned long long)call->request.timeout_ms,
+                  (unsigned long long)limits->wall_ms.maximum);
+        return false;
+    }
+    run->wall_ms = call->request.timeout_ms;
+    return true;
+}
+
+static bool add_arguments(struct run_description *description,
+                          const struct policy_language *language, char *const *arguments)
+{
+    for (size_t i = 0; language->argv[i] != NULL; i++) {
+        bool is_program = strcmp(language->argv[i], "{file}") == 0;
+        if (!strings_append(&description->argv, is_program ? language->file : language->argv[i]))
+            return false;
+    }
+    return strings_append_all(&description->argv, (const char *const *)arguments);
+}
+
+static bool copy_file(const char *path, const void *content, size_t length, struct run_file *ret)
+{
+    ret->path = strdup(path);
+    ret->content = malloc(length + 1);
+    if (ret->path == NULL || ret->content == NULL)
+        return false;
+    memcpy(ret->content, content, length);
+    ret->length = length;
+    return true;
+}
+
+static bool add_files(struct call *call, struct error *error)
+{
+    struct run_description *description = &call->description;
+    const struct request *request = &call->request;
+    const char *program = call->language->file;
+    description->files = calloc(request->file_count + 1, sizeof(*description->files));
+    bool copied = description->files != NULL;
+    if (copied) {
+        description->file_count = request->file_count + 1;
+        copied = copy_file(program, request->code, request->code_length, &description->files[0]);
+    }
+    for (size_t i = 0; copied && i < request->file_count; i++) {
+        const struct run_file *file = &request->files[i];
+        size_t length = strlen(program);
+        if (strncmp(file->path, program, length) == 0 &&
+            (file->path[length] == '\0' || file->path[length] == '/')) {
+            error_set(error, ERROR_INVALID_INPUT,
+                      "request: /files/%zu/path: %s is the program's own file", i, program);
+            return false;
+        }
+        copied = copy_file(file->path, file->content, file->length, &description->files[i + 1]);
+    }
+    if (!copied)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the program's files");
+    return copied;
+}
+
+static bool refuse_unsupported(const struct call *call, struct error *error)
+{
+    const struct request *request = &call->request;
+    if (request->session != NULL) {
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "request: /session: sessions are not supported yet; every run is fresh");
+        return true;
+    }
+    if (request->image != NULL && call->configuration.mode != SANDBOX_MODE_DOCKER) {
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "request: /image: only docker mode has images; the mode is %s",
+                  sandbox_mode_name(call->configuration.mode));
+        return true;
+    }
+    return false;
+}
+
+bool plan_run(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    struct run_description *description = &call->description;
+    if (refuse_unsupported(call, error))
+        return false;
+    call->language = policy_find_language(policy, call->request.language->name);
+    if (call->language == NULL) {
+        error_set(error, ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language %s",
+                  call->request.language->name);
+        return false;
+    }
+    memcpy(description->run_id, call->run_id, sizeof(description->run_id));
+    fill_limits(&policy->limits, &description->limits);
+    call->stdout_limit = policy->limits.stdout_bytes.default_value;
+    call->stderr_limit = policy->limits.stderr_bytes.default_value;
+    call->output_limit = policy->limits.output_total_bytes.default_value;
+    if (!settle_time(call, error))
+        return false;
+    if (!fill_common(policy, call->configuration.mode, call->language, call->request.network,
+                     description) ||
+        !add_arguments(description, call->language, call->request.args) ||
+        !environment_add_all(&description->environment, call->request.environment)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
+        return false;
+    }
+    return add_files(call, error);
+}
+
+bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
+                const struct policy_language *language, bool network, struct run_description *ret)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.trial = 1};
+    memset(description.run_id, '0', RUN_ID_LENGTH);
+    fill_limits(&policy->limits, &description.limits);
+    if (!fill_common(policy, mode, language, network, &description) ||
+        !strings_append(&description.argv, language != NULL ? language->argv[0] : "sh"))
+        return false;
+    *ret = description;
+    description = (struct run_description){0};
+    return true;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a request and a policy to the description that a backend gets: how the language is run, with
+ * which limits, environment and files. Decides nothing about permission but what is a matter of
+ * limits and languages. Pure code, on the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "call.h"
+
+/* Fills call->language, call->description (without secrets) and the output limits. false with
+ * LANGUAGE_NOT_ALLOWED, LIMIT_TOO_HIGH, INVALID_INPUT (a file named as the program is),
+ * NOT_SUPPORTED or OUT_OF_MEMORY. */
+bool plan_run(struct call *call, struct error *error);
+
+/* A description that applies every layer and looks the language's program up, and runs nothing.
+ * NULL language: looks up "sh", for a probe of the layers alone. true and *ret
+ * (run_description_clear()), or false when out of memory. */
+bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
+                const struct policy_language *language, bool network, struct run_description *ret);
+
+/* Puts "name=value" into a NULL-terminated list, replacing the one of that name; the old list and
+ * string are wiped and freed. false when out of memory. */
+bool environment_set(char ***list, const char *name, const void *value, size_t length);

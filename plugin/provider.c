@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exports of the ABI: each a thin shell around the part that does it. Contracts are in
+ * tool_provider.h. Runs in the gateway, on whichever thread calls.
+ */
+#include "tool_provider.h"
+
+#include <stdlib.h>
+
+#include "approval.h"
+#include "backend_client.h"
+#include "call.h"
+#include "call_registry.h"
+#include "cleanup.h"
+#include "configuration.h"
+#include "gate.h"
+#include "manifest.h"
+#include "readiness.h"
+#include "result.h"
+#include "status.h"
+
+uint32_t tool_abi_version(void)
+{
+    return TOOL_ABI_VERSION;
+}
+
+const char *tool_manifest(void)
+{
+    return manifest_text();
+}
+
+int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_host *host,
+                    char **output_json)
+{
+    if (output_json == NULL)
+        return TOOL_FAILED;
+    *output_json = NULL;
+    /* On the heap: a host's thread may have a small stack. */
+    struct call *call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return TOOL_FAILED;
+    struct error error;
+    call_init(call, host);
+    bool ran = gate_pass(call, tool, input_json, &error);
+    bool began = ran || call->executed;
+    char *text = result_text(call, ran ? NULL : &error);
+    call_clear(call);
+    free(call);
+    status_count_call(began);
+    if (text == NULL)
+        return TOOL_FAILED;
+    *output_json = text;
+    return began ? TOOL_OK : TOOL_NOT_RUN;
+}
+
+void tool_free(void *pointer)
+{
+    free(pointer);
+}
+
+int32_t tool_cancel(uint64_t call_id)
+{
+    return call_cancel(call_id) ? TOOL_ACCEPTED : TOOL_UNKNOWN;
+}
+
+int32_t tool_reply_approval(uint64_t token, const char *decision_json)
+{
+    return approval_reply(token, decision_json);
+}
+
+int32_t tool_prepare(const char *config_json, char **status_json)
+{
+    if (status_json != NULL)
+        *status_json = NULL;
+    struct error error;
+    bool accepted = configuration_prepare(config_json, &error);
+    if (accepted)
+        readiness_forget();
+    if (status_json != NULL) {
+        *status_json = status_text(accepted ? NULL : &error);
+        if (*status_json == NULL)
+            return TOOL_FAILED;
+    }
+    return accepted ? TOOL_OK : TOOL_NOT_RUN;
+}
+
+int32_t tool_status(char **status_json)
+{
+    if (status_json == NULL)
+        return TOOL_FAILED;
+    *status_json = status_text(NULL);
+    return *status_json != NULL ? TOOL_OK : TOOL_FAILED;
+}
+
+void tool_shutdown(void)
+{
+    call_cancel_all_and_wait();
+    backend_stop_all();
+    approval_forget_all();
+    readiness_forget();
+    configuration_forget();
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    tool_shutdown();
+    manifest_release();
+}

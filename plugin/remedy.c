@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Remedies by layer. Reads a few files below /proc/sys; runs in the gateway, any thread, only after
+ * a failure. */
+#include "remedy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+
+/* Is the first character of the file this one? A file that is not there is not. */
+static bool setting_is(const char *path, char value)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char first = '\0';
+    return fd >= 0 && read(fd, &first, 1) == 1 && first == value;
+}
+
+static bool setting_is_zero(const char *path)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char text[3] = {0};
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && text[0] == '0' &&
+           (text[1] == '\n' || text[1] == '\0');
+}
+
+static const char *user_namespace_remedy(int error_number)
+{
+    if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+        return "AppArmor restricts user namespaces (Ubuntu 23.10 and later): install an AppArmor "
+               "profile with "
+               "\"userns,\" for code-execute-process, or: sysctl -w "
+               "kernel.apparmor_restrict_unprivileged_userns=0";
+    if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+        return "sysctl -w kernel.unprivileged_userns_clone=1";
+    if (error_number == ENOSPC || setting_is_zero("/proc/sys/user/max_user_namespaces"))
+        return "sysctl -w user.max_user_namespaces=16384 (inside a user namespace, its creator "
+               "must allow more)";
+    return "inside a container, the engine forbids user namespaces: give it a seccomp profile that "
+           "allows clone and "
+           "unshare, or use CODE_EXEC_SANDBOX=docker; else the kernel needs CONFIG_USER_NS";
+}
+
+static const char *remedy_text(enum isolation_layer layer, int error_number)
+{
+    switch (layer) {
+    case LAYER_USER_NAMESPACE:
+        return user_namespace_remedy(error_number);
+    case LAYER_PID_NAMESPACE:
+    case LAYER_MOUNT_NAMESPACE:
+    case LAYER_NETWORK_NAMESPACE:
+    case LAYER_IPC_NAMESPACE:
+    case LAYER_UTS_NAMESPACE:
+    case LAYER_CGROUP_NAMESPACE:
+        return "the kernel needs this kind of namespace, and the container or AppArmor profile "
+               "around the gateway must "
+               "allow it; see also sysctl user.max_*_namespaces";
+    case LAYER_CGROUP:
+        return "run the gateway in a delegated cgroup (systemd: Delegate=yes; or systemd-run "
+               "--user --scope -p "
+               "Delegate=yes), or take \"cgroup\" out of the policy's \"require\"";
+    case LAYER_PROC:
+        return "inside a container, /proc is masked: start it with --security-opt "
+               "systempaths=unconfined (Docker) or "
+               "procMount: Unmasked (Kubernetes), or take \"proc\" out of the policy's \"require\"";
+    case LAYER_LANDLOCK:
+        return "the kernel needs Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in lsm=), or "
+               "take \"landlock\" out of "
+               "the policy's \"require\"";
+    case LAYER_READ_ONLY_ROOT:
+    case LAYER_SCRATCH:
+        return "Linux 5.12 or newer is needed (mount_setattr), and AppArmor or the container "
+               "around the gateway must "
+               "allow mounts inside a user namespace";
+    case LAYER_SECCOMP:
+        return "the kernel needs CONFIG_SECCOMP_FILTER";
+    case LAYER_CAPABILITIES:
+    case LAYER_RESOURCE_LIMITS:
+    case LAYER_NO_NEW_PRIVILEGES:
+    case LAYER_COUNT:
+        break;
+    }
+    return "this should work on every supported kernel (Linux 5.12 or newer): report it";
+}
+
+void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size)
+{
+    (void)snprintf(hint, size, "%s", remedy_text(layer, error_number));
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building results. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "result.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+
+static const char *status_of_error(enum error_code code)
+{
+    switch ((int)code) {
+    case ERROR_ACCESS_DENIED:
+    case ERROR_APPROVAL_DENIED:
+    case ERROR_APPROVAL_UNAVAILABLE:
+    case ERROR_APPROVAL_TIMEOUT:
+    case ERROR_POLICY_DENIED:
+    case ERROR_LANGUAGE_NOT_ALLOWED:
+    case ERROR_MODE_NOT_ALLOWED:
+    case ERROR_SECRET_NOT_ALLOWED:
+    case ERROR_LIMIT_TOO_HIGH:
+        return "denied";
+    case ERROR_APPROVAL_PENDING:
+        return "pending";
+    case ERROR_CANCELLED:
+        return "cancelled";
+    default:
+        return "error";
+    }
+}
+
+const char *result_status(const struct call *call, const struct error *error)
+{
+    if (error != NULL)
+        return status_of_error(error->code);
+    const struct run_event *ended = &call->outcome.ended;
+    switch ((enum run_cause)ended->cause) {
+    case RUN_CAUSE_EXIT:
+        return "completed";
+    case RUN_CAUSE_WALL_TIMEOUT:
+        return "timeout";
+    case RUN_CAUSE_CANCELLED:
+        return "cancelled";
+    case RUN_CAUSE_INFRASTRUCTURE:
+    case RUN_CAUSE_COUNT:
+        return "error";
+    case RUN_CAUSE_CPU_LIMIT:
+    case RUN_CAUSE_MEMORY_LIMIT:
+    case RUN_CAUSE_PROCESS_LIMIT:
+    case RUN_CAUSE_OUTPUT_LIMIT:
+    case RUN_CAUSE_FILE_LIMIT:
+    case RUN_CAUSE_SIGNAL:
+    case RUN_CAUSE_FORBIDDEN_SYSCALL:
+        break;
+    }
+    /* A program that met a limit and still ended by itself has completed; the cause says what it
+     * met. */
+    return ended->exit_code >= 0 ? "completed" : "killed";
+}
+
+const char *result_cause(const struct call *call, const struct error *error)
+{
+    if (error != NULL)
+        return error->code == ERROR_CANCELLED ? run_cause_name(RUN_CAUSE_CANCELLED)
+                                              : run_cause_name(RUN_CAUSE_INFRASTRUCTURE);
+    return run_cause_name((enum run_cause)call->outcome.ended.cause);
+}
+
+static json_t *layer_names(uint64_t layers)
+{
+    json_t *names = json_array();
+    for (int layer = 0; layer < LAYER_COUNT; layer++)
+        if ((layers & LAYER_BIT(layer)) != 0)
+            (void)json_array_append_new(
+                names, json_string(isolation_layer_name((enum isolation_layer)layer)));
+    return names;
+}
+
+json_t *result_isolation(const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    uint64_t requested = 0;
+    if (call->description.isolation == RUN_ISOLATION_SANDBOX && call->configuration.policy != NULL)
+        requested =
+            call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
+    if (call->configuration.mode == SANDBOX_MODE_NONE || !call->executed)
+        return json_pack("{s:o, s:o, s:o, s:{}}", "requested", layer_names(requested), "applied",
+                         layer_names(0), "missing", layer_names(requested), "details");
+    return json_pack("{s:o, s:o, s:o, s:{s:i, s:i, s:b, s:b, s:I, s:b, s:i}}", "requested",
+                     layer_names(requested), "applied", layer_names(report->applied), "missing",
+                     layer_names(requested & ~report->applied), "details", "landlock_abi",
+                     (int)report->landlock_abi, "cgroup_version", (int)report->cgroup_version,
+                     "cgroup_memory", (int)report->cgroup_has_memory, "cgroup_pids",
+                     (int)report->cgroup_has_pids, "outer_uid", (json_int_t)report->outer_uid,
+                     "network", (int)call->request.network, "seccomp_instructions",
+                     (int)report->seccomp_instructions);
+}
+
+/* The error of a program that was ended from outside: told in the words an agent can act on. */
+static bool error_of_cause(const struct call *call, struct error *ret)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    const struct run_limits *limits = &call->description.limits;
+    switch ((enum run_cause)ended->cause) {
+    case RUN_CAUSE_EXIT:
+    case RUN_CAUSE_COUNT:
+        return false;
+    case RUN_CAUSE_WALL_TIMEOUT:
+        error_set(ret, ERROR_TIMEOUT, "timeout: the program did not end within %llu ms",
+                  (unsigned long long)limits->wall_ms);
+        return true;
+    case RUN_CAUSE_CPU_LIMIT:
+        error_set(ret, ERROR_CPU_LIMIT, "the program used more than %llu ms of processor time",
+                  (unsigned long long)limits->cpu_ms);
+        return true;
+    case RUN_CAUSE_MEMORY_LIMIT:
+        error_set(ret, ERROR_MEMORY_LIMIT, "the program needed more than %llu bytes of memory",
+                  (unsigned long long)limits->memory_bytes);
+        return true;
+    case RUN_CAUSE_PROCESS_LIMIT:
+        error_set(ret, ERROR_PROCESS_LIMIT,
+                  "the program wanted more than %llu processes or threads",
+                  (unsigned long long)limits->processes);
+        return true;
+    case RUN_CAUSE_OUTPUT_LIMIT:
+        error_set(ret, ERROR_OUTPUT_LIMIT, "the program printed more than %llu bytes",
+                  (unsigned long long)call->output_limit);
+        return true;
+    case RUN_CAUSE_FILE_LIMIT:
+        error_set(ret, ERROR_FILE_LIMIT, "the program wrote a file of more than %llu bytes",
+                  (unsigned long long)limits->file_bytes);
+        return true;
+    case RUN_CAUSE_SIGNAL:
+        error_set(ret, ERROR_KILLED_BY_SIGNAL, "killed by signal %d (SIG%s)", ended->signal,
+                  sigabbrev_np(ended->signal) != NULL ? sigabbrev_np(ended->signal) : "?");
+        return true;
+    case RUN_CAUSE_FORBIDDEN_SYSCALL:
+        error_set(ret, ERROR_FORBIDDEN_SYSCALL, "forbidden system call%s%.100s",
+                  ended->message[0] != '\0' ? ": " : "", ended->message);
+        return true;
+    case RUN_CAUSE_CANCELLED:
+        error_set(ret, ERROR_CANCELLED, "cancelled");
+        return true;
+    case RUN_CAUSE_INFRASTRUCTURE:
+        break;
+    }
+    error_set(ret, ERROR_BACKEND_FAILED, "the sandbox failed during the run%s%.200s",
+              ended->message[0] != '\0' ? ": " : "", ended->message);
+    return true;
+}
+
+static json_t *error_json(const struct error *error)
+{
+    if (error == NULL)
+        return json_null();
+    return json_pack("{s:s, s:s, s:s, s:b}", "code", error_code_name(error->code), "message",
+                     error->message, "hint", error->hint, "retryable",
+                     (int)error_code_retryable(error->code));
+}
+
+static json_t *stream_json(struct call *call, const struct run_stream *stream, const char *name)
+{
+    size_t length = 0;
+    bool replaced = false;
+    CLEANUP_FREE char *text = output_capture_text(&stream->capture, &length, &replaced);
+    if (text == NULL)
+        return NULL;
+    if (replaced)
+        call_note(call, "%s held bytes that are not UTF-8; each is shown as U+FFFD", name);
+    if (stream->capture.failed)
+        call_note(call, "%s could not be kept: the gateway is out of memory", name);
+    if (stream->redaction.found > 0)
+        call_note(call, "secrets were redacted from %s in %zu places (best effort)", name,
+                  stream->redaction.found);
+    return json_stringn(text, length);
+}
+
+static json_t *signal_json(int number)
+{
+    if (number <= 0)
+        return json_null();
+    char name[32];
+    const char *abbreviation = sigabbrev_np(number);
+    if (abbreviation != NULL)
+        (void)snprintf(name, sizeof(name), "SIG%s", abbreviation);
+    else
+        (void)snprintf(name, sizeof(name), "SIG%d", number);
+    return json_string(name);
+}
+
+static json_t *usage_json(const struct call *call)
+{
+    const struct run_usage *usage = &call->outcome.ended.usage;
+    return json_pack("{s:I, s:I, s:I, s:I}", "wall_ms", (json_int_t)(usage->wall_us / 1000),
+                     "user_ms", (json_int_t)(usage->user_us / 1000), "system_ms",
+                     (json_int_t)(usage->system_us / 1000), "peak_memory_bytes",
+                     (json_int_t)usage->peak_memory_bytes);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *approval_json(const struct call *call)
+{
+    const struct approval_outcome *approval = &call->approval;
+    if (approval->decision[0] == '\0')
+        return json_null();
+    return json_pack("{s:s, s:o, s:o, s:o}", "decision", approval->decision, "id",
+                     text_or_null(approval->id), "approver", text_or_null(approval->approver),
+                     "request_sha256", text_or_null(call->request_sha256));
+}
+
+char *result_text(struct call *call, const struct error *error)
+{
+    struct error cause_error;
+    const struct run_event *ended = &call->outcome.ended;
+    bool exited = error == NULL && ended->exit_code >= 0;
+    const char *status = result_status(call, error);
+    const struct error *shown = error;
+    if (error == NULL && strcmp(status, "completed") != 0 && error_of_cause(call, &cause_error))
+        shown = &cause_error;
+    bool settled = call->configuration.policy != NULL;
+
+    /* Streams first: they add notes. Evaluated outside json_pack(), whose arguments have no order.
+     */
+    json_t *output = stream_json(call, &call->run.output, "stdout");
+    json_t *errors = stream_json(call, &call->run.errors, "stderr");
+    json_auto_t *result =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:o, s:o, s:o, s:o, "
+                  "s:o, s:o, s:[], s:[], s:o, "
+                  "s:O, s:o}",
+                  "status", status, "stdout", output, "stderr", errors, "exit_code",
+                  exited ? json_integer(ended->exit_code) : json_null(), "signal",
+                  error == NULL && !exited ? signal_json(ended->signal) : json_null(), "timed_out",
+                  (int)(strcmp(status, "timeout") == 0), "truncated", "stdout",
+                  (int)output_capture_truncated(&call->run.output.capture), "stderr",
+                  (int)output_capture_truncated(&call->run.errors.capture), "stdout_bytes",
+                  (json_int_t)call->run.output.capture.total, "stderr_bytes",
+                  (json_int_t)call->run.errors.capture.total, "duration_ms",
+                  (json_int_t)call->outcome.duration_ms, "mode",
+                  settled ? json_string(sandbox_mode_name(call->configuration.mode)) : json_null(),
+                  "run_id", json_string(call->run_id), "cause",
+                  call->executed ? json_string(result_cause(call, error)) : json_null(), "usage",
+                  usage_json(call), "limits", call_limits(call), "isolation",
+                  result_isolation(call), "files", "results", "approval", approval_json(call),
+                  "notes", call->notes, "error", error_json(shown));
+    return result != NULL ? json_dumps(result, JSON_COMPACT) : NULL;
+}

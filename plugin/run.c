@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The poll loop around one run. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend_client.h"
+#include "cleanup.h"
+#include "deadline.h"
+#include "host.h"
+#include "protocol/channel.h"
+
+/* The backend keeps the program's time; these bound the backend itself. */
+#define SETUP_LIMIT_MS 20000 /* from the hand-over to STARTED */
+#define GRACE_MS       2000  /* from the program's deadline, or from an order to end, to ENDED */
+#define CHUNK_BYTES    65536
+
+struct loop {
+    struct run *run;
+    struct backend_run backend;
+    unsigned char *chunk;
+    uint64_t produced; /* bytes read from both pipes */
+    uint64_t deadline_ms;
+    bool ordered_to_end;
+    struct run_outcome outcome;
+};
+
+enum loop_entry { LOOP_EVENTS, LOOP_STDOUT, LOOP_STDERR, LOOP_CANCEL, LOOP_ENTRY_COUNT };
+
+static void pass_on(void *user, const void *bytes, size_t length)
+{
+    struct run_stream *stream = user;
+    output_capture_add(&stream->capture, bytes, length);
+    host_output(stream->host, stream->id, bytes, length);
+}
+
+/* Only the first order counts: it is the reason. */
+static void order_end(struct loop *loop, enum run_order order)
+{
+    if (loop->ordered_to_end)
+        return;
+    loop->ordered_to_end = true;
+    const unsigned char byte = (unsigned char)order;
+    (void)channel_send(loop->backend.events, &byte, sizeof(byte), NULL,
+                       0); /* its death is seen on the socket */
+    loop->deadline_ms = monotonic_ms() + GRACE_MS;
+}
+
+/* One read. false at end of file or when nothing is there. */
+static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
+{
+    if (*fd < 0)
+        return false;
+    ssize_t count = read(*fd, loop->chunk, CHUNK_BYTES);
+    if (count > 0) {
+        loop->produced += (uint64_t)count;
+        redaction_feed(&stream->redaction, loop->chunk, (size_t)count, pass_on, stream);
+        if (loop->run->output_limit > 0 && loop->produced > loop->run->output_limit)
+            order_end(loop, RUN_ORDER_OUTPUT_LIMIT);
+        return true;
+    }
+    if (count == 0 || (errno != EAGAIN && errno != EINTR))
+        close_fd(TAKE_FD(*fd));
+    return false;
+}
+
+/* After the end: what the dead tree left in the pipes. A pipe holds a bounded amount, so this ends.
+ */
+static void drain_rest(struct loop *loop)
+{
+    while (drain_once(loop, &loop->backend.stdout_fd, &loop->run->output))
+        continue;
+    while (drain_once(loop, &loop->backend.stderr_fd, &loop->run->errors))
+        continue;
+    redaction_flush(&loop->run->output.redaction, pass_on, &loop->run->output);
+    redaction_flush(&loop->run->errors.redaction, pass_on, &loop->run->errors);
+}
+
+static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    size_t fd_count = 0;
+    ssize_t length =
+        channel_receive(loop->backend.events, message, sizeof(message), NULL, 0, &fd_count);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (length <= 0)
+        return error_set(error, ERROR_BACKEND_FAILED, "the backend ended during the run");
+    struct run_event event;
+    if (!run_event_decode(message, (size_t)length, &event))
+        return error_set(error, ERROR_BACKEND_FAILED, "the backend sent something unreadable");
+    if (event.type == RUN_EVENT_STARTED) {
+        loop->outcome.started = true;
+        uint64_t wall_ms = loop->run->description->limits.wall_ms;
+        if (!loop->ordered_to_end)
+            loop->deadline_ms = wall_ms > 0 ? monotonic_ms() + wall_ms + GRACE_MS : UINT64_MAX;
+        return 0;
+    }
+    loop->outcome.ended = event;
+    *ret_ended = true;
+    return 0;
+}
+
+static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
+{
+    struct pollfd entries[LOOP_ENTRY_COUNT] = {
+        [LOOP_EVENTS] = {.fd = loop->backend.events, .events = POLLIN},
+        [LOOP_STDOUT] = {.fd = loop->backend.stdout_fd, .events = POLLIN},
+        [LOOP_STDERR] = {.fd = loop->backend.stderr_fd, .events = POLLIN},
+        [LOOP_CANCEL] = {.fd = loop->ordered_to_end ? -1 : loop->run->cancel_fd, .events = POLLIN},
+    };
+    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(loop->deadline_ms));
+    if (ready < 0 && errno != EINTR)
+        return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "waiting for the run failed");
+    if (ready < 0)
+        return 0;
+    /* Checked on every round: a program that keeps printing must not postpone its end. */
+    if (monotonic_ms() > loop->deadline_ms)
+        return error_set(error, ERROR_BACKEND_FAILED,
+                         "the backend did not answer in time; the run was ended");
+    if (entries[LOOP_CANCEL].revents != 0)
+        order_end(loop, RUN_ORDER_CANCEL);
+    if (entries[LOOP_STDOUT].revents != 0)
+        (void)drain_once(loop, &loop->backend.stdout_fd, &loop->run->output);
+    if (entries[LOOP_STDERR].revents != 0)
+        (void)drain_once(loop, &loop->backend.stderr_fd, &loop->run->errors);
+    if (entries[LOOP_EVENTS].revents != 0)
+        return take_event(loop, ret_ended, error);
+    return 0;
+}
+
+static void close_loop(struct loop *loop)
+{
+    backend_run_close(&loop->backend);
+    free(loop->chunk);
+}
+
+bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
+{
+    CLEANUP(close_loop)
+    struct loop loop = {
+        .run = run,
+        .backend = BACKEND_RUN_EMPTY,
+        .chunk = malloc(CHUNK_BYTES),
+    };
+    if (loop.chunk == NULL) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's output");
+        return false;
+    }
+    uint64_t begin = monotonic_ms();
+    loop.deadline_ms = begin + SETUP_LIMIT_MS;
+    if (!backend_start_run(run->mode, run->description, run->stdin_fd, &loop.backend, error))
+        return false;
+    bool ended = false;
+    int result = 0;
+    while (result == 0 && !ended)
+        result = poll_once(&loop, &ended, error);
+    drain_rest(&loop);
+    loop.outcome.duration_ms = monotonic_ms() - begin;
+    *ret = loop.outcome;
+    return result == 0;
+}
+
+void run_clear(struct run *run)
+{
+    struct run_stream *const streams[] = {&run->output, &run->errors};
+    for (size_t i = 0; i < COUNT_OF(streams); i++) {
+        redaction_stream_clear(&streams[i]->redaction);
+        output_capture_clear(&streams[i]->capture);
+    }
+}

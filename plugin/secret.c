@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading secrets from the host into locked memory. Runs in the gateway, on the thread inside
+ * tool_invoke(). */
+#include "secret.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cleanup.h"
+#include "host.h"
+
+#define FIRST_CAPACITY 4096
+
+static bool map_value(size_t capacity, struct secret_value *ret)
+{
+    void *bytes = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return false;
+    /* Best effort all three: a host with a small RLIMIT_MEMLOCK still gets its secret, unlocked. */
+    (void)mlock(bytes, capacity);
+    (void)madvise(bytes, capacity, MADV_DONTDUMP);
+    (void)madvise(bytes, capacity, MADV_WIPEONFORK);
+    *ret = (struct secret_value){.bytes = bytes, .capacity = capacity};
+    return true;
+}
+
+void secret_value_clear(struct secret_value *value)
+{
+    if (value->bytes == NULL)
+        return;
+    explicit_bzero(value->bytes, value->capacity);
+    (void)munmap(value->bytes, value->capacity);
+    *value = (struct secret_value){0};
+}
+
+bool secret_value_read(const struct tool_host *host, const char *name, struct secret_value *ret,
+                       struct error *error)
+{
+    CLEANUP(secret_value_clear) struct secret_value value = {0};
+    for (size_t capacity = FIRST_CAPACITY; capacity <= SECRET_VALUE_LIMIT;
+         capacity = SECRET_VALUE_LIMIT) {
+        secret_value_clear(&value);
+        if (!map_value(capacity, &value)) {
+            error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"",
+                            name);
+            return false;
+        }
+        if (!host_read_secret(host, name, value.bytes, capacity, &value.length)) {
+            error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
+            return false;
+        }
+        if (value.length <= capacity || capacity == SECRET_VALUE_LIMIT)
+            break;
+    }
+    if (value.length > value.capacity) {
+        error_set(error, ERROR_INVALID_INPUT, "the secret \"%s\" is longer than %u bytes", name,
+                  SECRET_VALUE_LIMIT);
+        return false;
+    }
+    if (memchr(value.bytes, '\0', value.length) != NULL) {
+        error_set(error, ERROR_INVALID_INPUT,
+                  "the secret \"%s\" holds a NUL and cannot be an environment variable", name);
+        return false;
+    }
+    *ret = value;
+    value = (struct secret_value){0};
+    return true;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report behind tool_status() and tool_prepare(): what this machine gives, found out by trial
+ * runs. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "error.h"
+
+/* A new string, NULL when out of memory. refusal: the error of a configuration that was just
+ * refused, or NULL. *ret_usable: is there a configuration whose mode works here? */
+char *status_text(const struct error *refusal);
+
+/* For the counters: one call has ended. */
+void status_count_call(bool ran);

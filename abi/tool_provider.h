@@ -180,9 +180,10 @@ TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_jso
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with
- * "backends" (each with "name", "available", "layers" of {"name", "state", "detail"}, "error"),
- * "runtimes", "policy", "counters"; release it with tool_free(). May probe, so it may take a
- * second. */
+ * "ready" (the configured mode works here), "mode", "backends" (each with "name", "available",
+ * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
+ * "counters", "error" (of the configuration, or null); release it with tool_free(). Probes by
+ * doing, so it may take a second. */
 TOOL_EXPORT int32_t tool_status(char **status_json);
 
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A minimal test runner that prints TAP: every function named test_* of the calling module is a case.
+
+A case passes by returning, fails by raising, and is skipped by raising Skip with its reason.
+"""
+import os
+import sys
+import time
+import traceback
+
+
+class Skip(Exception):
+    """This machine cannot run the case; the reason is printed and the case is never counted as passed."""
+
+
+def equal(actual, expected, what="value"):
+    if actual != expected:
+        raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
+
+
+def contains(text, part, what="text"):
+    if part not in text:
+        raise AssertionError(f"{what}: {part!r} is not in {text!r}")
+
+
+def lacks(text, part, what="text"):
+    if part in text:
+        raise AssertionError(f"{what}: {part!r} is in {text!r}")
+
+
+def true(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def eventually(condition, what, seconds=5.0):
+    """Waits until condition() holds: for what the kernel does in its own time, such as reaping."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.01)
+
+
+def run(module_globals):
+    """Runs the cases (or those whose names are in argv) and exits."""
+    cases = [(name, case) for name, case in module_globals.items()
+             if name.startswith("test_") and callable(case)]
+    wanted = os.environ.get("TEST_CASES", "").split()
+    if wanted:
+        cases = [(name, case) for name, case in cases if name in wanted]
+    print(f"1..{len(cases)}")
+    failed = 0
+    for number, (name, case) in enumerate(cases, 1):
+        title = name.removeprefix("test_").replace("_", " ")
+        try:
+            case()
+            print(f"ok {number} - {title}")
+        except Skip as reason:
+            print(f"ok {number} - {title} # SKIP {reason}")
+        except BaseException:
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}")
+            print(f"not ok {number} - {title}")
+        sys.stdout.flush()
+    sys.exit(1 if failed else 0)

@@ -19,12 +19,15 @@ struct json_input_limits {
 };
 
 #define JSON_INPUT_DEPTH_LIMIT 64
+/* Values and members of one text: jansson takes some 250 bytes for two bytes of "{}". */
+#define JSON_INPUT_VALUES_LIMIT 65536
 /* A pointer is cut to this many bytes (with an ellipsis) in messages. */
 #define JSON_POINTER_LIMIT 160
 
 /* A new reference to the object that text holds, or NULL with error: code is the given one, the
  * message names what ("request"), the pointer and the reason: not JSON, not an object, duplicate
- * member, NUL character, bad UTF-8, over-deep, over-long, bytes behind the value. */
+ * member, NUL character, bad UTF-8, over-deep, over-long, too many values, bytes behind the value.
+ */
 json_t *json_input_parse(const char *what, const char *text, size_t length,
                          const struct json_input_limits *limits, enum error_code code,
                          struct error *error);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Environment variables. Pure code; runs in the gateway on the calling thread.
+ */
+#include "environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "string_list.h"
+
+/* isalpha() follows the host's locale. */
+static bool is_letter(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+bool environment_name_valid(const char *name, size_t length)
+{
+    if (length == 0 || length > ENVIRONMENT_NAME_LIMIT || !is_letter(name[0]))
+        return false;
+    for (size_t i = 1; i < length; i++) {
+        if (!is_letter(name[i]) && (name[i] < '0' || name[i] > '9'))
+            return false;
+    }
+    return true;
+}
+
+static size_t name_length(const char *variable)
+{
+    return strcspn(variable, "=");
+}
+
+/* By name alone: '=' sorts behind the digits, so "A1=" would come before "A=". */
+static int compare_names(const void *left_entry, const void *right_entry)
+{
+    const char *left = *(char *const *)left_entry;
+    const char *right = *(char *const *)right_entry;
+    size_t left_length = name_length(left);
+    size_t right_length = name_length(right);
+    int order = memcmp(left, right, left_length < right_length ? left_length : right_length);
+    return order != 0 ? order : (left_length > right_length) - (left_length < right_length);
+}
+
+static char *join(const char *name, size_t length, const char *value)
+{
+    size_t value_length = strlen(value);
+    char *variable = malloc(length + value_length + 2);
+    if (variable == NULL)
+        return NULL;
+    memcpy(variable, name, length);
+    variable[length] = '=';
+    memcpy(variable + length + 1, value, value_length + 1);
+    return variable;
+}
+
+static bool read_variable(const struct json_place *place, const char *name, size_t length,
+                          const json_t *value, size_t value_limit, char **ret)
+{
+    const char *text;
+    if (!environment_name_valid(name, length))
+        return json_place_refuse(
+            place,
+            "a variable's name must be letters, digits and _, not begin with a digit, "
+            "and be at most %d bytes long",
+            ENVIRONMENT_NAME_LIMIT);
+    if (!json_read_string(place, value, 0, value_limit, &text))
+        return false;
+    *ret = join(name, length, text);
+    return *ret != NULL || json_place_out_of_memory(place);
+}
+
+bool environment_read(const struct json_place *place, json_t *object, size_t count,
+                      size_t value_limit, char ***ret)
+{
+    const char *name;
+    size_t length;
+    json_t *value;
+
+    if (!json_read_object(place, object))
+        return false;
+    if (json_object_size(object) > count)
+        return json_place_refuse(place, "must have at most %zu members", count);
+    CLEANUP(cleanup_string_list) char **list = string_list_new(json_object_size(object));
+    if (list == NULL)
+        return json_place_out_of_memory(place);
+    size_t used = 0;
+    json_object_keylen_foreach(object, name, length, value)
+    {
+        struct json_place member = json_place_member(place, name, length);
+        if (!read_variable(&member, name, length, value, value_limit, &list[used]))
+            return false;
+        used++;
+    }
+    qsort((void *)list, used, sizeof(*list), compare_names);
+    *ret = TAKE_POINTER(list);
+    return true;
+}
+
+bool environment_has(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; environment != NULL && *environment != NULL; environment++) {
+        if (name_length(*environment) == length && memcmp(*environment, name, length) == 0)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Environment variables in requests and policies: the grammar of their names, and reading an object
+ * of them. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "json_place.h"
+
+#define ENVIRONMENT_NAME_LIMIT 256 /* bytes */
+
+/* [A-Za-z_][A-Za-z0-9_]*, at most ENVIRONMENT_NAME_LIMIT bytes. */
+bool environment_name_valid(const char *name, size_t length);
+
+/* Reads {"NAME": "value"} of at most count members with values of at most value_limit bytes.
+ * *ret is a new list of "NAME=value" sorted by name (string_list_free()). */
+bool environment_read(const struct json_place *place, json_t *object, size_t count,
+                      size_t value_limit, char ***ret);
+
+/* Whether a list of "NAME=value" has the variable. */
+bool environment_has(char *const *environment, const char *name);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The error object: formatting into its fixed buffers, and the table of codes. Runs in the gateway
+ * on the calling thread; owns no state.
+ */
+#include "error.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool retryable;
+    const char *meaning;
+    const char *hint;
+} codes[ERROR_CODE_COUNT] = {
+#define X(constant, name_, retryable_, meaning_, hint_) {name_, retryable_, meaning_, hint_},
+    ERROR_CODES(X)
+#undef X
+};
+
+/* The bytes a UTF-8 sequence beginning with lead has; 0 where no sequence begins so. */
+static size_t utf8_sequence_length(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xC2 && lead <= 0xDF)
+        return 2;
+    if (lead >= 0xE0 && lead <= 0xEF)
+        return 3;
+    return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
+}
+
+static bool utf8_sequence_valid(const unsigned char *bytes, size_t length)
+{
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xC0) != 0x80) /* also stops at the terminating NUL */
+            return false;
+    }
+    /* Overlong forms, surrogates and what lies beyond U+10FFFF, by their second byte. */
+    if (bytes[0] == 0xE0)
+        return bytes[1] >= 0xA0;
+    if (bytes[0] == 0xED)
+        return bytes[1] <= 0x9F;
+    if (bytes[0] == 0xF0)
+        return bytes[1] >= 0x90;
+    return bytes[0] != 0xF4 || bytes[1] <= 0x8F;
+}
+
+/* Messages become JSON strings and log lines: what a cut or a caller's "%s" left broken, and
+ * control bytes, must not get there. */
+static void make_presentable(char *text)
+{
+    unsigned char *bytes = (unsigned char *)text;
+    while (*bytes != '\0') {
+        size_t length = utf8_sequence_length(*bytes);
+        if (length == 0 || !utf8_sequence_valid(bytes, length) || *bytes < 0x20 || *bytes == 0x7F) {
+            *bytes = '?';
+            length = 1;
+        }
+        bytes += length;
+    }
+}
+
+__attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size,
+                                                              const char *format, va_list arguments)
+{
+    if (vsnprintf(text, size, format, arguments) < 0)
+        text[0] = '\0';
+    make_presentable(text);
+}
+
+static void set_code(struct error *error, enum error_code code)
+{
+    error->code = code;
+    (void)snprintf(error->hint, sizeof(error->hint), "%s", error_code_hint(code));
+}
+
+int error_set(struct error *error, enum error_code code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    format_text(error->message, sizeof(error->message), format, arguments);
+    va_end(arguments);
+    set_code(error, code);
+    return -1;
+}
+
+int error_set_errno(struct error *error, enum error_code code, int error_number, const char *format,
+                    ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    format_text(error->message, sizeof(error->message), format, arguments);
+    va_end(arguments);
+    /* Unlike strerror(): thread-safe, and not in the language of the host's locale. */
+    const char *description = strerrordesc_np(error_number);
+    size_t length = strlen(error->message);
+    if (description != NULL)
+        (void)snprintf(error->message + length, sizeof(error->message) - length, ": %s",
+                       description);
+    else
+        (void)snprintf(error->message + length, sizeof(error->message) - length, ": error %d",
+                       error_number);
+    make_presentable(error->message);
+    set_code(error, code);
+    return -1;
+}
+
+void error_set_hint(struct error *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    format_text(error->hint, sizeof(error->hint), format, arguments);
+    va_end(arguments);
+}
+
+int error_add_context(struct error *error, const char *format, ...)
+{
+    char context[sizeof(error->message)];
+    va_list arguments;
+    va_start(arguments, format);
+    format_text(context, sizeof(context), format, arguments);
+    va_end(arguments);
+
+    size_t room = sizeof(error->message) - 1;
+    size_t context_length = strlen(context);
+    if (context_length > room - 2)
+        context_length = room - 2;
+    size_t message_length = strlen(error->message);
+    if (message_length > room - 2 - context_length)
+        message_length = room - 2 - context_length;
+    memmove(error->message + context_length + 2, error->message, message_length);
+    memcpy(error->message, context, context_length);
+    memcpy(error->message + context_length, ": ", 2);
+    error->message[context_length + 2 + message_length] = '\0';
+    make_presentable(error->message);
+    return -1;
+}
+
+const char *error_code_name(enum error_code code)
+{
+    return codes[code].name;
+}
+
+bool error_code_retryable(enum error_code code)
+{
+    return codes[code].retryable;
+}
+
+const char *error_code_meaning(enum error_code code)
+{
+    return codes[code].meaning;
+}
+
+const char *error_code_hint(enum error_code code)
+{
+    return codes[code].hint;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building the manifest and keeping its text. The text and its lock are the only mutable state of
+ * this part of the plugin. Runs in the gateway on any thread.
+ */
+#include "manifest.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "capability.h"
+#include "cleanup.h"
+#include "error.h"
+#include "handle.h"
+#include "input_schema.h"
+#include "output_schema.h"
+#include "protocol/layers.h"
+#include "protocol/run_event.h"
+
+#define MANIFEST_VERSION 1
+#define MANIFEST_ABI     "1.0"
+
+static const char tool_description[] =
+    "Runs a program in a fresh sandbox and returns what it printed. Use it to compute, to parse "
+    "and transform data, and to check code by running it.\n"
+    "- Give the whole program in code and its language. Every call starts from nothing: no file, "
+    "variable or installed package of an earlier call is there.\n"
+    "- Only stdout and stderr come back, so print the result. Long output loses its middle; print "
+    "a summary.\n"
+    "- No network and nothing of the user's machine, unless the operator grants it. Only the "
+    "working directory and /tmp are writable. Usually 10 seconds, 256 MiB of memory, 64 MiB of "
+    "files.\n"
+    "- A person may have to approve the run; a reason helps them.\n"
+    "- Credentials only by handle in secrets. Never write one into code.\n"
+    "- status tells how it ended. completed with an exit code other than 0: read stderr, correct "
+    "the program, call again. Otherwise error has code, message and hint: follow the hint, and "
+    "repeat the identical call only where retryable is true.";
+
+static json_t *optional_capabilities(void)
+{
+    json_auto_t *names = json_array();
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+        if (i != CAPABILITY_EXEC &&
+            json_array_append_new(names, json_string(capability_name((enum capability)i))) < 0)
+            return NULL;
+    }
+    return TAKE_POINTER(names);
+}
+
+static json_t *capability_meanings(void)
+{
+    json_auto_t *meanings = json_object();
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+        enum capability capability = (enum capability)i;
+        if (json_object_set_new(meanings, capability_name(capability),
+                                json_string(capability_meaning(capability))) < 0)
+            return NULL;
+    }
+    return TAKE_POINTER(meanings);
+}
+
+static json_t *capabilities(void)
+{
+    return json_pack("{s:[s], s:o, s:o}", "required", capability_name(CAPABILITY_EXEC), "optional",
+                     optional_capabilities(), "meanings", capability_meanings());
+}
+
+static json_t *annotations(void)
+{
+    return json_pack("{s:b, s:b, s:b, s:b}", "readOnlyHint", 0, "destructiveHint", 1,
+                     "idempotentHint", 0, "openWorldHint", 0);
+}
+
+static json_t *tool(void)
+{
+    return json_pack("{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:f}",
+                     "name", "code_execute", "aliases", "sandbox.exec", "title",
+                     "Run code in a sandbox", "description", tool_description, "input_schema",
+                     input_schema(), "output_schema", output_schema(), "capabilities",
+                     capabilities(), "approval", "default", "ask", "member", "reason", "secrets",
+                     "handle", SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member",
+                     "secrets", "annotations", annotations(), "cost", 1.0);
+}
+
+static json_t *errors(void)
+{
+    json_auto_t *list = json_array();
+    for (size_t i = 0; i < ERROR_CODE_COUNT; i++) {
+        enum error_code code = (enum error_code)i;
+        json_t *entry = json_pack("{s:s, s:s, s:s, s:b}", "code", error_code_name(code), "meaning",
+                                  error_code_meaning(code), "hint", error_code_hint(code),
+                                  "retryable", (int)error_code_retryable(code));
+        if (json_array_append_new(list, entry) < 0)
+            return NULL;
+    }
+    return TAKE_POINTER(list);
+}
+
+static json_t *layers(void)
+{
+    static const struct {
+        const char *name;
+        const char *meaning;
+    } table[] = {
+#define X(constant, name_, meaning_) {name_, meaning_},
+        ISOLATION_LAYERS(X)
+#undef X
+    };
+    json_auto_t *list = json_array();
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        json_t *entry = json_pack("{s:s, s:s}", "name", table[i].name, "meaning", table[i].meaning);
+        if (json_array_append_new(list, entry) < 0)
+            return NULL;
+    }
+    return TAKE_POINTER(list);
+}
+
+static json_t *causes(void)
+{
+    static const char *const names[] = {
+#define X(constant, name) name,
+        RUN_CAUSES(X)
+#undef X
+    };
+    json_auto_t *list = json_array();
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (json_array_append_new(list, json_string(names[i])) < 0)
+            return NULL;
+    }
+    return TAKE_POINTER(list);
+}
+
+static json_t *manifest(void)
+{
+    return json_pack("{s:i, s:s, s:s, s:s, s:[o], s:o, s:o, s:o}", "manifest_version",
+                     MANIFEST_VERSION, "provider", "code-execute", "version", CODE_EXECUTE_VERSION,
+                     "abi", MANIFEST_ABI, "tools", tool(), "errors", errors(), "layers", layers(),
+                     "causes", causes());
+}
+
+/* New text from malloc(), not from jansson's allocator, which a host may exchange meanwhile. */
+static char *manifest_build(void)
+{
+    json_auto_t *value = manifest();
+    if (value == NULL)
+        return NULL;
+    size_t length = json_dumpb(value, NULL, 0, JSON_COMPACT);
+    if (length == 0)
+        return NULL;
+    CLEANUP_FREE char *text = malloc(length + 1);
+    if (text == NULL || json_dumpb(value, text, length, JSON_COMPACT) != length)
+        return NULL;
+    text[length] = '\0';
+    return TAKE_POINTER(text);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char *built; /* under lock; what it points to does not change until manifest_release() */
+
+const char *manifest_text(void)
+{
+    pthread_mutex_lock(&lock);
+    if (built == NULL)
+        built = manifest_build();
+    const char *text = built;
+    pthread_mutex_unlock(&lock);
+    return text != NULL ? text : "{}";
+}
+
+void manifest_release(void)
+{
+    pthread_mutex_lock(&lock);
+    free(built);
+    built = NULL;
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy's life (loading, sharing, releasing) and the questions it answers. Runs in the
+ * gateway on any thread; a policy does not change once it is loaded.
+ */
+#include "policy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "canonical.h"
+#include "cleanup.h"
+#include "json_input.h"
+#include "merge_patch.h"
+#include "policy_builtin.h"
+#include "policy_file.h"
+#include "policy_parse.h"
+#include "string_list.h"
+
+#define BUILTIN_SOURCE     "built-in"
+#define POLICY_DEPTH_LIMIT 16
+
+static const char *const mode_names[SANDBOX_MODE_COUNT] = {
+    [SANDBOX_MODE_DOCKER] = "docker",
+    [SANDBOX_MODE_PROCESS] = "process",
+    [SANDBOX_MODE_NONE] = "none",
+};
+
+const char *sandbox_mode_name(enum sandbox_mode mode)
+{
+    return mode_names[mode];
+}
+
+bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret)
+{
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        if (strcmp(mode_names[i], name) == 0) {
+            *ret = (enum sandbox_mode)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static json_t *parse_text(const char *what, const char *text, size_t length, struct error *error)
+{
+    static const struct json_input_limits limits = {.max_bytes = POLICY_FILE_LIMIT,
+                                                    .max_depth = POLICY_DEPTH_LIMIT};
+    return json_input_parse(what, text, length, &limits, ERROR_INVALID_POLICY, error);
+}
+
+/* The built-in policy with the given text as a patch on it (NULL: none). */
+static json_t *effective_json(const char *what, const char *text, size_t length,
+                              struct error *error)
+{
+    json_auto_t *merged =
+        parse_text("policy built-in", policy_builtin_text, policy_builtin_length, error);
+    if (merged == NULL)
+        return NULL;
+    if (text == NULL)
+        return TAKE_POINTER(merged);
+    json_auto_t *patch = parse_text(what, text, length, error);
+    if (patch == NULL)
+        return NULL;
+    if (!merge_patch(merged, patch)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "%.200s: out of memory", what);
+        return NULL;
+    }
+    return TAKE_POINTER(merged);
+}
+
+static void cleanup_policy(struct policy **policy)
+{
+    policy_unref(*policy);
+}
+
+static struct policy *policy_new(const char *source)
+{
+    struct policy *policy = calloc(1, sizeof(*policy));
+    if (policy == NULL)
+        return NULL;
+    atomic_init(&policy->references, 1);
+    policy->source = copy_bytes(source, strlen(source));
+    if (policy->source == NULL) {
+        free(policy);
+        return NULL;
+    }
+    return policy;
+}
+
+struct policy *policy_load_text(const char *source, const char *text, size_t length,
+                                struct error *error)
+{
+    char what[256];
+    (void)snprintf(what, sizeof(what), "policy %s", source);
+    struct json_place root = json_place_root(what, ERROR_INVALID_POLICY, error);
+
+    json_auto_t *effective = effective_json(what, text, length, error);
+    if (effective == NULL)
+        return NULL;
+    CLEANUP(cleanup_policy) struct policy *policy = policy_new(source);
+    if (policy == NULL) {
+        json_place_out_of_memory(&root);
+        return NULL;
+    }
+    if (!policy_parse(&root, effective, policy))
+        return NULL;
+    if (!canonical_sha256(effective, policy->sha256)) {
+        json_place_out_of_memory(&root);
+        return NULL;
+    }
+    return TAKE_POINTER(policy);
+}
+
+struct policy *policy_load_builtin(struct error *error)
+{
+    return policy_load_text(BUILTIN_SOURCE, NULL, 0, error);
+}
+
+struct policy *policy_load_file(const char *path, struct error *error)
+{
+    size_t length;
+    CLEANUP_FREE char *text = policy_file_read(path, &length, error);
+    if (text == NULL)
+        return NULL;
+    return policy_load_text(path, text, length, error);
+}
+
+struct policy *policy_ref(struct policy *policy)
+{
+    atomic_fetch_add_explicit(&policy->references, 1, memory_order_relaxed);
+    return policy;
+}
+
+static void free_rule(struct policy_rule *rule)
+{
+    string_list_free(rule->languages);
+    string_list_free(rule->modes);
+    free(rule->reason);
+}
+
+static void free_language(struct policy_language *language)
+{
+    free(language->name);
+    string_list_free(language->argv);
+    free(language->file);
+    free(language->package);
+    string_list_free(language->environment);
+    string_list_free(language->read_only);
+}
+
+static void policy_free(struct policy *policy)
+{
+    for (size_t i = 0; i < policy->rule_count; i++)
+        free_rule(&policy->rules[i]);
+    for (size_t i = 0; i < policy->language_count; i++)
+        free_language(&policy->languages[i]);
+    free(policy->source);
+    free(policy->rules);
+    free(policy->languages);
+    string_list_free(policy->capabilities);
+    string_list_free(policy->secrets);
+    string_list_free(policy->runtime_path);
+    string_list_free(policy->read_only);
+    string_list_free(policy->environment);
+    free(policy);
+}
+
+void policy_unref(struct policy *policy)
+{
+    if (policy == NULL)
+        return;
+    if (atomic_fetch_sub_explicit(&policy->references, 1, memory_order_acq_rel) == 1)
+        policy_free(policy);
+}
+
+const struct policy_language *policy_find_language(const struct policy *policy, const char *name)
+{
+    for (size_t i = 0; i < policy->language_count; i++) {
+        if (strcmp(policy->languages[i].name, name) == 0)
+            return &policy->languages[i];
+    }
+    return NULL;
+}
+
+bool policy_allows_capability(const struct policy *policy, const char *capability)
+{
+    return string_list_contains(policy->capabilities, capability);
+}
+
+bool policy_allows_secret(const struct policy *policy, const char *name)
+{
+    return string_list_contains(policy->secrets, "*") ||
+           string_list_contains(policy->secrets, name);
+}

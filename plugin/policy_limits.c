@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy's limits: their names and the ranges in which they mean something. Pure code; runs in
+ * the gateway on the calling thread.
+ */
+#include <stddef.h>
+
+#include "cleanup.h"
+#include "policy_parse.h"
+#include "request.h"
+
+#define KIB (INT64_C(1) << 10)
+#define MIB (INT64_C(1) << 20)
+#define TIB (INT64_C(1) << 40)
+
+/* The minima are what an interpreter needs to start at all. None is 0, which would mean "not
+ * limited" in a run description, and "half of the machine's memory" to tmpfs. */
+static const struct {
+    const char *name;
+    size_t offset;
+    int64_t minimum, maximum;
+} limits[] = {
+    {"wall_ms", offsetof(struct policy_limits, wall_ms), 1, REQUEST_TIMEOUT_LIMIT},
+    {"sandbox_exec_wall_ms", offsetof(struct policy_limits, sandbox_exec_wall_ms), 1,
+     REQUEST_TIMEOUT_LIMIT},
+    {"cpu_ms", offsetof(struct policy_limits, cpu_ms), 1, REQUEST_TIMEOUT_LIMIT},
+    {"memory_bytes", offsetof(struct policy_limits, memory_bytes), 16 * MIB, 64 * TIB},
+    {"processes", offsetof(struct policy_limits, processes), 1, 4 << 20},
+    {"open_files", offsetof(struct policy_limits, open_files), 16, 1 << 20},
+    {"file_bytes", offsetof(struct policy_limits, file_bytes), 4 * KIB, 64 * TIB},
+    {"scratch_bytes", offsetof(struct policy_limits, scratch_bytes), 64 * KIB, 64 * TIB},
+    {"scratch_inodes", offsetof(struct policy_limits, scratch_inodes), 16, 1 << 30},
+    {"stdout_bytes", offsetof(struct policy_limits, stdout_bytes), 1 * KIB, 64 * MIB},
+    {"stderr_bytes", offsetof(struct policy_limits, stderr_bytes), 1 * KIB, 64 * MIB},
+    {"output_total_bytes", offsetof(struct policy_limits, output_total_bytes), 4 * KIB, 64 * TIB},
+};
+
+static bool parse_limit(const struct json_place *place, json_t *value, int64_t minimum,
+                        int64_t maximum, struct policy_limit *ret)
+{
+    static const char *const members[] = {"default", "max", NULL};
+    struct json_place default_place = json_place_named(place, "default");
+    struct json_place max_place = json_place_named(place, "max");
+    int64_t default_value;
+    int64_t ceiling;
+
+    if (!json_read_known_members(place, value, members) ||
+        !json_read_integer(&default_place, json_object_get(value, "default"), minimum, maximum,
+                           &default_value) ||
+        !json_read_integer(&max_place, json_object_get(value, "max"), minimum, maximum, &ceiling))
+        return false;
+    if (default_value > ceiling)
+        return json_place_refuse(&default_place, "is more than \"max\"");
+    ret->default_value = (uint64_t)default_value;
+    ret->maximum = (uint64_t)ceiling;
+    return true;
+}
+
+bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    const char *names[COUNT_OF(limits) + 1] = {NULL};
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        names[i] = limits[i].name;
+    if (!json_read_known_members(place, value, names))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct json_place limit_place = json_place_named(place, limits[i].name);
+        void *limit = (char *)&policy->limits + limits[i].offset;
+        if (!parse_limit(&limit_place, json_object_get(value, limits[i].name), limits[i].minimum,
+                         limits[i].maximum, limit))
+            return false;
+    }
+    return true;
+}

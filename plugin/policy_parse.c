@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy's top level and its simple sections. Pure code; runs in the gateway on the calling
+ * thread.
+ */
+#include "policy_parse.h"
+
+#include <string.h>
+
+#include "capability.h"
+#include "cleanup.h"
+#include "environment.h"
+#include "handle.h"
+#include "language.h"
+#include "protocol/layers.h"
+#include "string_list.h"
+
+#define UID_MINIMUM 65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT  1024
+
+bool policy_check_path(const struct json_place *place, const char *path)
+{
+    if (path[0] != '/')
+        return json_place_refuse(place, "must be an absolute path");
+    for (const char *c = path; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7F)
+            return json_place_refuse(place, "must not hold control characters");
+    }
+    for (const char *part = path + 1; path[1] != '\0';) {
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length <= 2 && strspn(part, ".") >= length))
+            return json_place_refuse(place, "must not have empty, \".\" or \"..\" parts");
+        if (part[length] == '\0')
+            break;
+        part += length + 1;
+    }
+    return true;
+}
+
+bool policy_check_view_path(const struct json_place *place, const char *path)
+{
+    static const char *const made_by_sandbox[] = {"/proc", "/sys", "/dev"};
+    if (!policy_check_path(place, path))
+        return false;
+    if (path[1] == '\0')
+        return json_place_refuse(place, "the whole root is no view");
+    for (size_t i = 0; i < COUNT_OF(made_by_sandbox); i++) {
+        size_t length = strlen(made_by_sandbox[i]);
+        if (strncmp(path, made_by_sandbox[i], length) == 0 &&
+            (path[length] == '\0' || path[length] == '/'))
+            return json_place_refuse(place, "the host's %s is never shown", made_by_sandbox[i]);
+    }
+    return true;
+}
+
+bool policy_check_language(const struct json_place *place, const char *name)
+{
+    const struct language *language = language_find(name);
+    return (language != NULL && strcmp(language->name, name) == 0) ||
+           json_place_refuse(place, "unknown language");
+}
+
+bool policy_check_mode(const struct json_place *place, const char *name)
+{
+    enum sandbox_mode mode;
+    return sandbox_mode_parse(name, &mode) ||
+           json_place_refuse(place, "must be docker, process or none");
+}
+
+static bool check_capability(const struct json_place *place, const char *name)
+{
+    return capability_known(name) || json_place_refuse(place, "unknown capability");
+}
+
+static bool check_secret(const struct json_place *place, const char *name)
+{
+    return strcmp(name, "*") == 0 || handle_name_valid(name, strlen(name)) ||
+           json_place_refuse(place, "must be a secret's name or \"*\"");
+}
+
+bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
+                         policy_string_check *check, char ***ret)
+{
+    size_t i;
+    json_t *item;
+
+    if (!json_read_array(place, value, minimum, POLICY_LIST_LIMIT))
+        return false;
+    CLEANUP(cleanup_string_list) char **list = string_list_new(json_array_size(value));
+    if (list == NULL)
+        return json_place_out_of_memory(place);
+    json_array_foreach(value, i, item)
+    {
+        struct json_place item_place = json_place_item(place, i);
+        const char *string;
+        if (!json_read_string(&item_place, item, 1, POLICY_STRING_LIMIT, &string) ||
+            (check != NULL && !check(&item_place, string)))
+            return false;
+        list[i] = copy_bytes(string, strlen(string));
+        if (list[i] == NULL)
+            return json_place_out_of_memory(place);
+    }
+    *ret = TAKE_POINTER(list);
+    return true;
+}
+
+static bool parse_version(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    (void)policy;
+    int64_t version;
+    return json_read_integer(place, value, 1, 1, &version);
+}
+
+static bool parse_description(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    (void)policy;
+    const char *text;
+    return value == NULL || json_read_string(place, value, 0, POLICY_STRING_LIMIT, &text);
+}
+
+static bool parse_modes(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"default", "allowed", NULL};
+    const char *default_name;
+
+    if (!json_read_known_members(place, value, members))
+        return false;
+    struct json_place default_place = json_place_named(place, "default");
+    struct json_place allowed_place = json_place_named(place, "allowed");
+    CLEANUP(cleanup_string_list) char **allowed = NULL;
+    if (!json_read_string(&default_place, json_object_get(value, "default"), 1, 16,
+                          &default_name) ||
+        !policy_check_mode(&default_place, default_name) ||
+        !policy_read_strings(&allowed_place, json_object_get(value, "allowed"), 1,
+                             policy_check_mode, &allowed))
+        return false;
+    for (char **name = allowed; *name != NULL; name++) {
+        enum sandbox_mode mode;
+        if (sandbox_mode_parse(*name, &mode))
+            policy->mode_allowed[mode] = true;
+    }
+    if (!sandbox_mode_parse(default_name, &policy->default_mode) ||
+        !policy->mode_allowed[policy->default_mode])
+        return json_place_refuse(&default_place, "is not in \"allowed\"");
+    return true;
+}
+
+static uint64_t layer_bit(const char *name)
+{
+    static const char *const names[LAYER_COUNT] = {
+#define X(constant, layer_name, meaning) layer_name,
+        ISOLATION_LAYERS(X)
+#undef X
+    };
+    for (size_t i = 0; i < LAYER_COUNT; i++) {
+        if (strcmp(names[i], name) == 0)
+            return LAYER_BIT(i);
+    }
+    return 0;
+}
+
+static bool check_layer(const struct json_place *place, const char *name)
+{
+    return layer_bit(name) != 0 || json_place_refuse(place, "unknown layer");
+}
+
+static bool parse_require(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    CLEANUP(cleanup_string_list) char **names = NULL;
+    if (!policy_read_strings(place, value, 0, check_layer, &names))
+        return false;
+    policy->required_layers = LAYERS_MANDATORY;
+    for (char **name = names; *name != NULL; name++)
+        policy->required_layers |= layer_bit(*name);
+    return true;
+}
+
+static bool parse_capabilities(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    return policy_read_strings(place, value, 0, check_capability, &policy->capabilities);
+}
+
+static bool parse_network(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"allowed", NULL};
+    struct json_place allowed = json_place_named(place, "allowed");
+    return json_read_known_members(place, value, members) &&
+           json_read_boolean(&allowed, json_object_get(value, "allowed"), &policy->network_allowed);
+}
+
+static bool parse_secrets(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"allowed", NULL};
+    struct json_place allowed = json_place_named(place, "allowed");
+    return json_read_known_members(place, value, members) &&
+           policy_read_strings(&allowed, json_object_get(value, "allowed"), 0, check_secret,
+                               &policy->secrets);
+}
+
+static bool parse_max_runs(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    int64_t count;
+    if (!json_read_integer(place, value, 1, RUNS_LIMIT, &count))
+        return false;
+    policy->max_runs = (uint64_t)count;
+    return true;
+}
+
+static bool parse_outer_uids(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"first", "count", NULL};
+    struct json_place first_place = json_place_named(place, "first");
+    struct json_place count_place = json_place_named(place, "count");
+    int64_t first;
+    int64_t count;
+
+    if (!json_read_known_members(place, value, members) ||
+        !json_read_integer(&first_place, json_object_get(value, "first"), UID_MINIMUM, UID_MAXIMUM,
+                           &first))
+        return false;
+    /* Every run at the same time has a uid of its own: the process limit is counted by uid. */
+    if (!json_read_integer(&count_place, json_object_get(value, "count"), (int64_t)policy->max_runs,
+                           UID_MAXIMUM - first + 1, &count))
+        return false;
+    policy->outer_uid_base = (uint32_t)first;
+    policy->outer_uid_count = (uint32_t)count;
+    return true;
+}
+
+static bool parse_runtime_path(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    return policy_read_strings(place, value, 1, policy_check_path, &policy->runtime_path);
+}
+
+static bool parse_view(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"read_only", NULL};
+    struct json_place paths = json_place_named(place, "read_only");
+    return json_read_known_members(place, value, members) &&
+           policy_read_strings(&paths, json_object_get(value, "read_only"), 1,
+                               policy_check_view_path, &policy->read_only);
+}
+
+static bool parse_environment(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    if (value == NULL)
+        return json_place_refuse(place, "missing");
+    return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
+                            &policy->environment);
+}
+
+typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
+
+/* Read in this order: outer_uids looks at max_runs. */
+static const struct {
+    const char *name;
+    section_parser *parse;
+} sections[] = {
+    {"version", parse_version},
+    {"description", parse_description},
+    {"modes", parse_modes},
+    {"require", parse_require},
+    {"capabilities", parse_capabilities},
+    {"approval", policy_parse_approval},
+    {"network", parse_network},
+    {"secrets", parse_secrets},
+    {"limits", policy_parse_limits},
+    {"max_runs", parse_max_runs},
+    {"outer_uids", parse_outer_uids},
+    {"runtime_path", parse_runtime_path},
+    {"view", parse_view},
+    {"environment", parse_environment},
+    {"languages", policy_parse_languages},
+    {"docker", policy_parse_docker},
+};
+
+bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy)
+{
+    const char *names[COUNT_OF(sections) + 1] = {NULL};
+    for (size_t i = 0; i < COUNT_OF(sections); i++)
+        names[i] = sections[i].name;
+    if (!json_read_known_members(root, merged, names))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(sections); i++) {
+        struct json_place place = json_place_named(root, sections[i].name);
+        if (!sections[i].parse(&place, json_object_get(merged, sections[i].name), policy))
+            return false;
+    }
+    return true;
+}

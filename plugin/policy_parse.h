@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the effective policy (the merged whole) into struct policy. Inner to the policy; each
+ * section's reader fills its members of a zeroed policy, which policy_unref() releases whether or
+ * not the reading went through. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "json_place.h"
+#include "policy.h"
+
+#define POLICY_STRING_LIMIT 4096 /* bytes of a path, an argument, a value */
+#define POLICY_LIST_LIMIT   256  /* members of a list */
+
+/* The whole; false with error INVALID_POLICY naming the place. */
+bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy);
+
+/* Sections, each in a file of its subject. */
+bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
+
+/* Lists of strings. check refuses a member that is none of its kind; *ret is new. */
+typedef bool policy_string_check(const struct json_place *place, const char *string);
+bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
+                         policy_string_check *check, char ***ret);
+/* Absolute, no empty, "." or ".." part, no control character. */
+policy_string_check policy_check_path;
+/* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
+policy_string_check policy_check_view_path;
+/* A canonical language name. */
+policy_string_check policy_check_language;
+policy_string_check policy_check_mode;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NULL-terminated lists of strings that own their members, as policy, request and run description
+ * hold them. Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Room for count strings, all NULL (so the list is empty); NULL when out of memory. */
+char **string_list_new(size_t count);
+/* NULL is fine. */
+void string_list_free(char **list);
+/* NULL is the empty list. */
+bool string_list_contains(char *const *list, const char *string);
+
+/* Like strndup(), but the bytes may hold NUL; a NUL is put behind them. */
+char *copy_bytes(const char *bytes, size_t length);
+
+/* For CLEANUP(). */
+static inline void cleanup_string_list(char ***list)
+{
+    string_list_free(*list);
+}

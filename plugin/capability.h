@@ -17,7 +17,7 @@
     X(SESSION, "sandbox.exec.session", "keep an interpreter's state between calls")               \
     X(MODE_NONE, "sandbox.exec.mode.none", "run without isolation where the policy's mode is so") \
     X(LIMITS_EXTENDED, "sandbox.exec.limits.extended",                                            \
-      "ask for limits other than time above the policy's defaults (no member asks for them yet)")
+      "ask for more time than the policy's default, up to its ceiling")
 
 enum capability {
 #define X(constant, name, meaning) CAPABILITY_##constant,

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "audit_record.h"
+#include "capability.h"
 #include "cleanup.h"
 #include "context.h"
 #include "host.h"
@@ -108,10 +109,11 @@ static bool need_capability(struct call *call, bool needed, const char *capabili
 {
     if (!needed)
         return true;
-    if (policy_allows_capability(call->configuration.policy, capability) &&
-        host_grants_capability(&call->host, capability))
+    const char *name = capability_name(capability);
+    if (policy_allows_capability(call->configuration.policy, name) &&
+        host_grants_capability(&call->host, name))
         return true;
-    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", capability);
+    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", name);
     return false;
 }
 
@@ -124,19 +126,19 @@ static bool check_capabilities(struct call *call, struct error *error)
                             : limits->wall_ms.default_value;
     const struct {
         bool needed;
-        const char *name;
+        enum capability capability;
     } capabilities[] = {
-        {true, "sandbox.exec"},
-        {call->configuration.mode == SANDBOX_MODE_NONE, "sandbox.exec.mode.none"},
-        {request->network, "sandbox.exec.network"},
-        {request->secret_count > 0, "sandbox.exec.secrets"},
-        {request->file_count > 0, "sandbox.exec.files"},
-        {request->image != NULL, "sandbox.exec.image"},
-        {request->session != NULL, "sandbox.exec.session"},
-        {request->timeout_ms > usual_ms, "sandbox.exec.limits.extended"},
+        {true, CAPABILITY_EXEC},
+        {call->configuration.mode == SANDBOX_MODE_NONE, CAPABILITY_MODE_NONE},
+        {request->network, CAPABILITY_NETWORK},
+        {request->secret_count > 0, CAPABILITY_SECRETS},
+        {request->file_count > 0, CAPABILITY_FILES},
+        {request->image != NULL, CAPABILITY_IMAGE},
+        {request->session != NULL, CAPABILITY_SESSION},
+        {request->timeout_ms > usual_ms, CAPABILITY_LIMITS_EXTENDED},
     };
     for (size_t i = 0; i < COUNT_OF(capabilities); i++)
-        if (!need_capability(call, capabilities[i].needed, capabilities[i].name, error))
+        if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
             return false;
     return call_register(&call->registration, call->host.call_id,
                          call->configuration.policy->max_runs, error);

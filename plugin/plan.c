@@ -8,38 +8,11 @@
 
 #include "cleanup.h"
 #include "protocol/layers.h"
+#include "string_list.h"
 
 /* Shown in the view only to runs that keep the host's network. */
 static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
                                             "/usr/share/ca-certificates", NULL};
-
-static size_t strings_count(char *const *strings)
-{
-    size_t count = 0;
-    while (strings != NULL && strings[count] != NULL)
-        count++;
-    return count;
-}
-
-static bool strings_append(char ***list, const char *string)
-{
-    size_t count = strings_count(*list);
-    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
-    if (grown == NULL)
-        return false;
-    *list = grown;
-    grown[count] = strdup(string);
-    grown[count + 1] = NULL;
-    return grown[count] != NULL;
-}
-
-static bool strings_append_all(char ***list, const char *const *strings)
-{
-    for (size_t i = 0; strings != NULL && strings[i] != NULL; i++)
-        if (!strings_append(list, strings[i]))
-            return false;
-    return true;
-}
 
 bool environment_set(char ***list, const char *name, const void *value, size_t length)
 {
@@ -61,7 +34,7 @@ bool environment_set(char ***list, const char *name, const void *value, size_t l
         (*list)[i] = entry;
         return true;
     }
-    size_t count = strings_count(*list);
+    size_t count = string_list_count(*list);
     char **grown = reallocarray(*list, count + 2, sizeof(*grown));
     if (grown == NULL) {
         explicit_bzero(entry, name_length + length + 1);
@@ -99,15 +72,15 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
     ret->outer_uid_base = policy->outer_uid_base;
     ret->outer_uid_count = policy->outer_uid_count;
     bool filled =
-        strings_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
-        strings_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
+        string_list_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
+        string_list_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
         environment_add_all(&ret->environment, policy->environment);
     if (filled && language != NULL)
-        filled =
-            strings_append_all(&ret->read_only_paths, (const char *const *)language->read_only) &&
-            environment_add_all(&ret->environment, language->environment);
+        filled = string_list_append_all(&ret->read_only_paths,
+                                        (const char *const *)language->read_only) &&
+                 environment_add_all(&ret->environment, language->environment);
     if (filled && network)
-        filled = strings_append_all(&ret->read_only_paths, network_paths);
+        filled = string_list_append_all(&ret->read_only_paths, network_paths);
     return filled;
 }
 
@@ -141,6 +114,9 @@ static bool settle_time(struct call *call, struct error *error)
         return false;
     }
     run->wall_ms = call->request.timeout_ms;
+    /* More time is of no use without the processor's share of it. */
+    if (run->wall_ms > run->cpu_ms)
+        run->cpu_ms = run->wall_ms < limits->cpu_ms.maximum ? run->wall_ms : limits->cpu_ms.maximum;
     return true;
 }
 
@@ -149,10 +125,11 @@ static bool add_arguments(struct run_description *description,
 {
     for (size_t i = 0; language->argv[i] != NULL; i++) {
         bool is_program = strcmp(language->argv[i], "{file}") == 0;
-        if (!strings_append(&description->argv, is_program ? language->file : language->argv[i]))
+        if (!string_list_append(&description->argv,
+                                is_program ? language->file : language->argv[i]))
             return false;
     }
-    return strings_append_all(&description->argv, (const char *const *)arguments);
+    return string_list_append_all(&description->argv, (const char *const *)arguments);
 }
 
 static bool copy_file(const char *path, const void *content, size_t length, struct run_file *ret)
@@ -246,7 +223,7 @@ bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
     memset(description.run_id, '0', RUN_ID_LENGTH);
     fill_limits(&policy->limits, &description.limits);
     if (!fill_common(policy, mode, language, network, &description) ||
-        !strings_append(&description.argv, language != NULL ? language->argv[0] : "sh"))
+        !string_list_append(&description.argv, language != NULL ? language->argv[0] : "sh"))
         return false;
     *ret = description;
     description = (struct run_description){0};

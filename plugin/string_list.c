@@ -39,3 +39,31 @@ char *copy_bytes(const char *bytes, size_t length)
     copy[length] = '\0';
     return copy;
 }
+
+size_t string_list_count(char *const *list)
+{
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    return count;
+}
+
+bool string_list_append(char ***list, const char *string)
+{
+    size_t count = string_list_count(*list);
+    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    *list = grown;
+    grown[count] = strdup(string);
+    grown[count + 1] = NULL;
+    return grown[count] != NULL;
+}
+
+bool string_list_append_all(char ***list, const char *const *more)
+{
+    for (size_t i = 0; more != NULL && more[i] != NULL; i++)
+        if (!string_list_append(list, more[i]))
+            return false;
+    return true;
+}

@@ -10,6 +10,13 @@
 
 /* Room for count strings, all NULL (so the list is empty); NULL when out of memory. */
 char **string_list_new(size_t count);
+/* Adds a copy of the string; *list may be NULL. false when out of memory, and the list is as
+ * before. */
+bool string_list_append(char ***list, const char *string);
+/* Adds copies of all members of more (NULL: none). */
+bool string_list_append_all(char ***list, const char *const *more);
+/* NULL is the empty list. */
+size_t string_list_count(char *const *list);
 /* NULL is fine. */
 void string_list_free(char **list);
 /* NULL is the empty list. */

@@ -11,7 +11,7 @@
 #include "host.h"
 #include "result.h"
 
-#define TIME_LIMIT 40
+#define TIME_LIMIT 96 /* what the format could print at most */
 
 /* RFC 3339 in UTC with milliseconds; made without strftime(), which follows the host's locale. */
 static void format_time(char text[TIME_LIMIT])

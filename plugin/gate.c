@@ -104,7 +104,7 @@ static bool apply_policy(struct call *call, struct error *error)
 
 /* Effective right = host and policy and request: each capability the request needs is asked of
  * both. */
-static bool need_capability(struct call *call, bool needed, const char *capability,
+static bool need_capability(struct call *call, bool needed, enum capability capability,
                             struct error *error)
 {
     if (!needed)

@@ -84,9 +84,9 @@ json_t *result_isolation(const struct call *call)
     if (call->description.isolation == RUN_ISOLATION_SANDBOX && call->configuration.policy != NULL)
         requested =
             call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
-    if (call->configuration.mode == SANDBOX_MODE_NONE || !call->executed)
-        return json_pack("{s:o, s:o, s:o, s:{}}", "requested", layer_names(requested), "applied",
-                         layer_names(0), "missing", layer_names(requested), "details");
+    if (!call->executed || call->description.isolation == RUN_ISOLATION_NONE)
+        return json_pack("{s:o, s:[], s:[], s:{}}", "requested", layer_names(requested), "applied",
+                         "missing", "details");
     return json_pack("{s:o, s:o, s:o, s:{s:i, s:i, s:b, s:b, s:I, s:b, s:i}}", "requested",
                      layer_names(requested), "applied", layer_names(report->applied), "missing",
                      layer_names(requested & ~report->applied), "details", "landlock_abi",

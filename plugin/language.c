@@ -38,9 +38,9 @@ const struct language *languages_all(size_t *ret_count)
 }
 
 /* strcasecmp() follows the host's locale. */
-static char ascii_lower(char c)
+static int ascii_lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
 static bool equal_ignoring_case(const char *left, const char *right)

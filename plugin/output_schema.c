@@ -30,7 +30,7 @@ static const struct output_member truncated_members[] = {
     {"stderr", OUTPUT_BOOLEAN, .description = "the same for stderr"},
     {"stdout_bytes", OUTPUT_INTEGER, .description = "bytes the program wrote"},
     {"stderr_bytes", OUTPUT_INTEGER, .description = "bytes the program wrote"},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct output_member usage_members[] = {
@@ -39,7 +39,7 @@ static const struct output_member usage_members[] = {
     {"system_ms", OUTPUT_INTEGER, .description = "processor time in the kernel"},
     {"peak_memory_bytes", OUTPUT_INTEGER,
      .description = "of all processes where a cgroup counts it, else of the largest"},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct output_member isolation_members[] = {
@@ -47,7 +47,7 @@ static const struct output_member isolation_members[] = {
     {"applied", OUTPUT_STRINGS, .description = "layers that were in force in this run"},
     {"missing", OUTPUT_STRINGS, .description = "layers this machine could not give"},
     {"details", OUTPUT_OPEN, .description = "facts about single layers"},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct output_member approval_members[] = {
@@ -55,7 +55,7 @@ static const struct output_member approval_members[] = {
     {"id", OUTPUT_STRING, true, .description = "the approval request's"},
     {"approver", OUTPUT_STRING, true, .description = "who decided, as the host names them"},
     {"request_sha256", OUTPUT_STRING, true, .description = "the hash the decision is bound to"},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct output_member error_members[] = {
@@ -63,7 +63,7 @@ static const struct output_member error_members[] = {
     {"message", OUTPUT_STRING, .description = "what went wrong, exactly"},
     {"hint", OUTPUT_STRING, .description = "what to do about it"},
     {"retryable", OUTPUT_BOOLEAN, .description = "the identical call may succeed later"},
-    {NULL},
+    {.name = NULL},
 };
 
 static const struct output_member top_members[] = {
@@ -95,7 +95,7 @@ static const struct output_member top_members[] = {
                     "and what else is good to know"},
     {"error", OUTPUT_OBJECT, true, .members = error_members,
      .description = "null where the program ended by itself"},
-    {NULL},
+    {.name = NULL},
 };
 
 const char *result_status_name(enum result_status status)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the groups of the runs, in both versions: see cgroup.h. Runs in the supervisor. */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup_file.h"
+
+/* The same facts under the names of the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). */
+struct cgroup_names {
+    const char *memory_limit;
+    const char *memory_peak;
+    const char *memory_events;
+};
+
+static const struct cgroup_names names[] = {
+    [1] = {"memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
+    [2] = {"memory.max", "memory.peak", "memory.events"},
+};
+
+static bool make_group(const char *base, const char *name, char *path, size_t size)
+{
+    if (!base[0] || (size_t)snprintf(path, size, "%s/%s", base, name) >= size)
+        return false;
+    return mkdir(path, 0755) == 0 || errno == EEXIST;
+}
+
+static bool limit_memory(const struct cgroup *cgroup, uint64_t bytes)
+{
+    const char *group = cgroup->memory;
+    if (bytes == 0)
+        return true;
+    if (cgroup_file_write_number(group, names[cgroup->version].memory_limit, bytes) < 0)
+        return false;
+    if (cgroup->version == 1) {
+        /* Memory and swap together; absent where swap is not counted. */
+        int result = cgroup_file_write_number(group, "memory.memsw.limit_in_bytes", bytes);
+        return result == 0 || errno == ENOENT;
+    }
+    if (cgroup_file_write(group, "memory.swap.max", "0") < 0 && errno != ENOENT)
+        return false;
+    return cgroup_file_write(group, "memory.oom.group", "1") == 0 || errno == ENOENT;
+}
+
+/* One more than the run may have: the init of the sandbox is in the group too. */
+static bool limit_processes(const struct cgroup *cgroup, uint64_t processes)
+{
+    return processes == 0 || cgroup_file_write_number(cgroup->pids, "pids.max", processes + 1) == 0;
+}
+
+void cgroup_create(const struct cgroup_base *base, const char *name,
+                   const struct run_limits *limits, struct cgroup *ret)
+{
+    *ret = (struct cgroup){.version = base->version};
+    if (base->version == 0)
+        return;
+    ret->has_memory = make_group(base->memory, name, ret->memory, sizeof(ret->memory)) &&
+                      limit_memory(ret, limits->memory_bytes);
+    ret->has_pids = make_group(base->pids, name, ret->pids, sizeof(ret->pids)) &&
+                    limit_processes(ret, limits->processes);
+}
+
+void cgroup_enter(struct cgroup *cgroup, pid_t pid)
+{
+    if (cgroup->has_memory)
+        cgroup->has_memory =
+            cgroup_file_write_number(cgroup->memory, "cgroup.procs", (uint64_t)pid) == 0;
+    if (cgroup->has_pids)
+        cgroup->has_pids =
+            cgroup_file_write_number(cgroup->pids, "cgroup.procs", (uint64_t)pid) == 0;
+}
+
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)
+{
+    *ret = (struct cgroup_counts){.memory_kills = 0};
+    if (cgroup->has_memory) {
+        const struct cgroup_names *files = &names[cgroup->version];
+        ret->peak_memory_bytes = cgroup_file_number(cgroup->memory, files->memory_peak, NULL);
+        ret->memory_kills = cgroup_file_number(cgroup->memory, files->memory_events, "oom_kill");
+    }
+    if (cgroup->has_pids)
+        ret->process_refusals = cgroup_file_number(cgroup->pids, "pids.events", "max");
+}
+
+static int remove_group(char *path)
+{
+    if (!path[0])
+        return 0;
+    if (rmdir(path) < 0 && errno != ENOENT)
+        return -1;
+    path[0] = '\0';
+    return 0;
+}
+
+int cgroup_remove(struct cgroup *cgroup)
+{
+    if (cgroup->version == 2 && cgroup->memory[0])
+        cgroup->pids[0] = '\0';
+    int memory = remove_group(cgroup->memory);
+    int pids = remove_group(cgroup->pids);
+    return memory < 0 || pids < 0 ? -1 : 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control groups that cap and count a run: version 1 (memory and pids below the supervisor's
+ * own group in each hierarchy) or version 2 (a delegated subtree), never above what was given to
+ * the supervisor. One writer: the supervisor, single-threaded.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../../protocol/run_description.h"
+
+/* Where runs get their groups: a directory of this supervisor's own in each hierarchy. */
+struct cgroup_base {
+    uint32_t version;      /* 0: none is to be had */
+    char memory[PATH_MAX]; /* "" without that controller; version 2: the same as pids */
+    char pids[PATH_MAX];
+    int memory_lock; /* held as long as the directory has an owner; see cgroup_base_find() */
+    int pids_lock;
+};
+
+struct cgroup {
+    uint32_t version;
+    bool has_memory;
+    bool has_pids;
+    char memory[PATH_MAX];
+    char pids[PATH_MAX];
+};
+
+struct cgroup_counts {
+    uint64_t peak_memory_bytes;
+    uint64_t memory_kills;
+    uint64_t process_refusals;
+};
+
+/* Finds and makes the base, and removes bases whose supervisor is dead: they are not locked
+ * (flock(2)). Always usable: version 0 where there is nothing. */
+void cgroup_base_find(struct cgroup_base *ret);
+/* Removes the base; every group in it must be gone. */
+void cgroup_base_remove(struct cgroup_base *base);
+
+/* Makes the group of a run with its limits. What could not be had is false in *ret. */
+void cgroup_create(const struct cgroup_base *base, const char *name,
+                   const struct run_limits *limits, struct cgroup *ret);
+/* Puts the process into the group; where that fails the controller becomes false. */
+void cgroup_enter(struct cgroup *cgroup, pid_t pid);
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
+/* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
+int cgroup_remove(struct cgroup *cgroup);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the clone of a run's first process: see launch.h. Runs in the supervisor; the child side
+ * until it has arranged its descriptors. */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "cgroup_file.h"
+#include "sandbox.h"
+#include "unconfined.h"
+
+#define CHILD_REPORT_FD 3
+
+static const struct {
+    unsigned long flag;
+    enum isolation_layer layer;
+} namespaces[] = {
+    {CLONE_NEWUSER, LAYER_USER_NAMESPACE}, {CLONE_NEWPID, LAYER_PID_NAMESPACE},
+    {CLONE_NEWNS, LAYER_MOUNT_NAMESPACE},  {CLONE_NEWNET, LAYER_NETWORK_NAMESPACE},
+    {CLONE_NEWIPC, LAYER_IPC_NAMESPACE},   {CLONE_NEWUTS, LAYER_UTS_NAMESPACE},
+};
+
+/* Like fork(), with namespaces; no handler of the C library is needed in one thread. */
+static pid_t clone_process(unsigned long flags, int *pidfd)
+{
+    return (pid_t)syscall(SYS_clone, flags | SIGCHLD | (pidfd ? CLONE_PIDFD : 0), NULL, pidfd, NULL,
+                          0);
+}
+
+/* Child: 0-2 become the run's, 3 the report, everything else of the supervisor is closed. */
+static void arrange_descriptors(const int *fds, int report)
+{
+    if (dup2(fds[RUN_FD_STDIN], STDIN_FILENO) < 0 || dup2(fds[RUN_FD_STDOUT], STDOUT_FILENO) < 0 ||
+        dup2(fds[RUN_FD_STDERR], STDERR_FILENO) < 0 || dup2(report, CHILD_REPORT_FD) < 0 ||
+        fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+        close_range(CHILD_REPORT_FD + 1, ~0U, 0) < 0)
+        _exit(1);
+}
+
+static unsigned long wanted_flags(const struct run_description *description)
+{
+    unsigned long flags = 0;
+    for (size_t i = 0; i < COUNT_OF(namespaces); i++)
+        if (namespaces[i].flag != CLONE_NEWNET || !description->network)
+            flags |= namespaces[i].flag;
+    return flags;
+}
+
+/* The clone says only that something was refused. One namespace after the other tells which; each
+ * of these children ends at once. */
+static enum isolation_layer refused_namespace(unsigned long wanted)
+{
+    unsigned long flags = 0;
+    for (size_t i = 0; i < COUNT_OF(namespaces); i++) {
+        flags |= namespaces[i].flag & wanted;
+        pid_t pid = clone_process(flags, NULL);
+        if (pid == 0)
+            _exit(0);
+        if (pid < 0)
+            return namespaces[i].layer;
+        (void)waitpid(pid, NULL, 0);
+    }
+    return LAYER_USER_NAMESPACE;
+}
+
+static int write_map(pid_t pid, const char *file, uint32_t outer)
+{
+    char directory[32];
+    char map[64];
+    (void)snprintf(directory, sizeof(directory), "/proc/%d", (int)pid);
+    (void)snprintf(map, sizeof(map), "%u %u 1", SANDBOX_UID, outer);
+    return cgroup_file_write(directory, file, map);
+}
+
+/* user_namespaces(7): an ordinary user may map a group only after setgroups(2) is off. */
+static int write_identity(pid_t pid, uint32_t outer_uid, const char **reterr_step)
+{
+    char directory[32];
+    uint32_t outer_gid = geteuid() == 0 ? outer_uid : getegid();
+    (void)snprintf(directory, sizeof(directory), "/proc/%d", (int)pid);
+    *reterr_step = "write setgroups";
+    if (cgroup_file_write(directory, "setgroups", "deny") < 0)
+        return -1;
+    *reterr_step = "write uid_map";
+    if (write_map(pid, "uid_map", outer_uid) < 0)
+        return -1;
+    *reterr_step = "write gid_map";
+    return write_map(pid, "gid_map", outer_gid);
+}
+
+static int fail(struct launch_failure *reterr, enum isolation_layer layer, const char *step)
+{
+    *reterr = (struct launch_failure){.layer = layer, .error_number = errno, .step = step};
+    return -1;
+}
+
+static void kill_and_reap(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+/* As root the program is another user: reopening /dev/stdout needs the pipe to be its own. */
+static void give_pipes(const struct launch *launch)
+{
+    if (geteuid() != 0)
+        return;
+    for (int i = RUN_FD_STDOUT; i <= RUN_FD_STDERR; i++) {
+        struct stat status;
+        if (fstat(launch->fds[i], &status) == 0 && S_ISFIFO(status.st_mode) &&
+            fchown(launch->fds[i], launch->outer_uid, launch->outer_uid) < 0)
+            return; /* writing works without; only the reopening fails */
+    }
+}
+
+/* The namespaces that only the flags of the clone prove. */
+static void note_namespaces(const struct run_description *description,
+                            struct isolation_report *isolation)
+{
+    isolation->applied |= LAYER_BIT(LAYER_IPC_NAMESPACE);
+    if (!description->network)
+        isolation->applied |= LAYER_BIT(LAYER_NETWORK_NAMESPACE);
+}
+
+static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *isolation)
+{
+    isolation->cgroup_has_memory = cgroup->has_memory;
+    isolation->cgroup_has_pids = cgroup->has_pids;
+    if (cgroup->has_memory || cgroup->has_pids)
+        isolation->cgroup_version = cgroup->version;
+    if (cgroup->has_memory && cgroup->has_pids)
+        isolation->applied |= LAYER_BIT(LAYER_CGROUP);
+    else
+        isolation->missing |= LAYER_BIT(LAYER_CGROUP);
+}
+
+int launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
+                   struct launched *ret, struct launch_failure *reterr)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail(reterr, LAYER_COUNT, "socketpair");
+    CLEANUP_CLOSE int report = pair[0];
+    CLEANUP_CLOSE int child_report = pair[1];
+    give_pipes(launch);
+    unsigned long flags = wanted_flags(launch->description);
+    int pidfd = -1;
+    /* The id maps of a process that is not dumpable are root's; a copy is as its original was. */
+    if (geteuid() != 0)
+        (void)prctl(PR_SET_DUMPABLE, 1);
+    pid_t pid = clone_process(flags, &pidfd);
+    int error = errno;
+    if (pid == 0) {
+        arrange_descriptors(launch->fds, child_report);
+        sandbox_init(launch->description, launch->filters);
+    }
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    if (pid < 0) {
+        errno = error;
+        enum isolation_layer layer =
+            error == EAGAIN || error == ENOMEM ? LAYER_COUNT : refused_namespace(flags);
+        errno = error;
+        return fail(reterr, layer, "clone");
+    }
+    CLEANUP_CLOSE int owned_pidfd = pidfd;
+    const char *step;
+    if (write_identity(pid, launch->outer_uid, &step) < 0) {
+        (void)fail(reterr, LAYER_USER_NAMESPACE, step);
+        kill_and_reap(pid);
+        return -1;
+    }
+    cgroup_enter(launch->cgroup, pid);
+    isolation->outer_uid = launch->outer_uid;
+    note_namespaces(launch->description, isolation);
+    note_cgroup(launch->cgroup, isolation);
+    if (channel_send(report, isolation, sizeof(*isolation), NULL, 0) < 0) {
+        (void)fail(reterr, LAYER_COUNT, "let init go on");
+        kill_and_reap(pid);
+        return -1;
+    }
+    *ret = (struct launched){.pid = pid, .pidfd = TAKE_FD(owned_pidfd), .report = TAKE_FD(report)};
+    return 0;
+}
+
+int launch_unconfined(const struct launch *launch, struct launched *ret,
+                      struct launch_failure *reterr)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return fail(reterr, LAYER_COUNT, "socketpair");
+    CLEANUP_CLOSE int report = pair[0];
+    CLEANUP_CLOSE int child_report = pair[1];
+    int pidfd = -1;
+    pid_t pid = clone_process(0, &pidfd);
+    if (pid < 0)
+        return fail(reterr, LAYER_COUNT, "clone");
+    if (pid == 0) {
+        arrange_descriptors(launch->fds, child_report);
+        unconfined_keep(launch->description, launch->directory);
+    }
+    *ret = (struct launched){.pid = pid, .pidfd = pidfd, .report = TAKE_FD(report)};
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The birth of a run's first process: the init of a sandbox, or the keeper of an unconfined run.
+ * Runs in the supervisor.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "../../protocol/channel.h"
+#include "../../protocol/layers.h"
+#include "../../protocol/run_description.h"
+#include "cgroup.h"
+#include "seccomp_filter.h"
+
+struct launch {
+    const struct run_description *description;
+    const struct seccomp_filters *filters;
+    const int *fds;        /* by enum run_fd; the caller's */
+    uint32_t outer_uid;    /* of a sandbox */
+    const char *directory; /* of an unconfined run */
+    struct cgroup *cgroup;
+};
+
+struct launched {
+    pid_t pid;
+    int pidfd;
+    int report; /* to the first process; non-blocking use only */
+};
+
+/* Why a launch failed. */
+struct launch_failure {
+    enum isolation_layer layer; /* LAYER_COUNT: none of them */
+    int error_number;
+    const char *step; /* static */
+};
+
+/* Starts the sandbox's init and lets it go on: maps written, cgroup entered. *isolation gets what
+ * the supervisor itself has applied. 0 and *ret filled (the caller reaps pid and closes both), or
+ * -1 with *reterr filled and nothing left behind. Never waits for the new process. */
+int launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
+                   struct launched *ret, struct launch_failure *reterr);
+
+/* The same for a keeper, without any layer. */
+int launch_unconfined(const struct launch *launch, struct launched *ret,
+                      struct launch_failure *reterr);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the main program of a run: see main_program.h. Runs in inits and keepers, single-threaded.
+ */
+#include "main_program.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+
+_Noreturn void main_program_fail(int report_socket, enum run_failure failure, int error,
+                                 const char *message)
+{
+    struct report report = {.kind = REPORT_FAILED, .failure = failure, .error_number = error};
+    (void)snprintf(report.message, sizeof(report.message), "%s", message);
+    report_send(report_socket, &report);
+    _exit(1);
+}
+
+int main_program_fork(struct main_program *program)
+{
+    sigset_t child_signal;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigemptyset(&child_signal);
+    (void)sigaddset(&child_signal, SIGCHLD);
+    if (sigprocmask(SIG_SETMASK, &child_signal, NULL) < 0)
+        return -1;
+    CLEANUP_CLOSE int children = signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
+    int pair[2];
+    if (children < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    CLEANUP_CLOSE int parent_end = pair[0];
+    CLEANUP_CLOSE int child_end = pair[1];
+    pid_t pid = fork();
+    if (pid < 0)
+        return -1;
+    if (pid == 0) {
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        *program = (struct main_program){.start_report = TAKE_FD(child_end), .children = -1};
+        return 0;
+    }
+    /* The program's pipes are not this process's to hold open. */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        close_fd(fd);
+    *program = (struct main_program){
+        .pid = pid,
+        .start_report = TAKE_FD(parent_end),
+        .children = TAKE_FD(children),
+    };
+    return 0;
+}
+
+/* Waits for the child's execve, which closes its end. REPORT_READY and then end of file is success;
+ * end of file alone is a death during set-up, which the end will explain. false: it has failed. */
+static bool watch_start(const struct main_program *program, int supervisor)
+{
+    struct report report;
+    struct report ready = {.kind = 0};
+    while (report_receive(program->start_report, false, &report) == REPORT_WHOLE) {
+        if (report.kind != REPORT_READY) {
+            report_send(supervisor, &report);
+            return false;
+        }
+        ready = report;
+    }
+    if (ready.kind == REPORT_READY)
+        report_send(supervisor, &ready);
+    return true;
+}
+
+static uint64_t microseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+/* Reaps every child that has ended; true and *ret filled when the main program was among them. */
+static bool reap(const struct main_program *program, struct report *ret)
+{
+    bool ended = false;
+    for (;;) {
+        int status;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        if (pid <= 0)
+            return ended;
+        if (pid != program->pid)
+            continue;
+        ended = true;
+        *ret = (struct report){
+            .kind = REPORT_ENDED,
+            .wait_status = status,
+            .cpu_us = microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+        };
+    }
+}
+
+static void watch_end(const struct main_program *program, int supervisor)
+{
+    struct pollfd ready[] = {
+        {.fd = supervisor, .events = POLLIN},
+        {.fd = program->children, .events = POLLIN},
+    };
+    for (;;) {
+        struct report ended;
+        struct signalfd_siginfo signals[8];
+        while (read(program->children, signals, sizeof(signals)) > 0)
+            ;
+        if (reap(program, &ended)) {
+            report_send(supervisor, &ended);
+            return;
+        }
+        if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)
+            return;
+        if (ready[0].revents)
+            return;
+    }
+}
+
+void main_program_watch(struct main_program *program, int supervisor)
+{
+    if (watch_start(program, supervisor))
+        watch_end(program, supervisor);
+}

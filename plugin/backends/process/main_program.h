@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one child whose end is the end of the run: forked, seen through its execve, waited for, with
+ * every orphan reaped on the way. Shared by the init of a sandbox and the keeper of an unconfined
+ * run. Single-threaded.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "report.h"
+
+struct main_program {
+    pid_t pid;        /* 0 in the child */
+    int start_report; /* child: where to report until execve, CLOEXEC; parent: its other end */
+    int children;     /* parent: signalfd for SIGCHLD */
+};
+
+/* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */
+int main_program_fork(struct main_program *program);
+
+/* Passes the start on to the supervisor, then waits for the end, sends REPORT_ENDED and returns;
+ * returns without it when the supervisor closes its end or the start has failed. */
+void main_program_watch(struct main_program *program, int supervisor);
+
+/* Reports a failure of ours and exits. */
+_Noreturn void main_program_fail(int report, enum run_failure failure, int error,
+                                 const char *message);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the last stretch before untrusted code: the list of what a process puts on itself, and its
+ * execve. Runs in pid 2 of a sandbox, single-threaded.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "program.h"
+#include "sandbox.h"
+
+/* Every descriptor but stdin, stdout, stderr and the report, which the execve closes. */
+static int close_other_descriptors(struct sandbox *sandbox)
+{
+    unsigned int kept = (unsigned int)sandbox->report;
+    if (kept > 3 && close_range(3, kept - 1, 0) < 0)
+        return -1;
+    return close_range(kept + 1, ~0U, 0);
+}
+
+static int start_session(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    (void)umask(022);
+    return setsid() < 0 ? -1 : 0;
+}
+
+static int enter_home(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return chdir(SANDBOX_HOME);
+}
+
+static const struct step payload_steps[] = {
+    {NO_LAYER, STEP_PART, "start_session", start_session},
+    {NO_LAYER, STEP_PART, "close_other_descriptors", close_other_descriptors},
+    {NO_LAYER, STEP_PART, "enter_home", enter_home},
+    {LAYER_RESOURCE_LIMITS, STEP_COMPLETE, "limit_resources", limit_resources},
+    {LAYER_NO_NEW_PRIVILEGES, STEP_COMPLETE, "forbid_new_privileges", forbid_new_privileges},
+    {LAYER_LANDLOCK, STEP_WANTED, "restrict_by_landlock", restrict_by_landlock},
+    {LAYER_SECCOMP, STEP_COMPLETE, "restrict_system_calls", restrict_system_calls},
+};
+
+/* The layers this run may not do without. */
+static uint64_t required_layers(const struct run_description *description)
+{
+    uint64_t required = description->required | LAYERS_MANDATORY;
+    if (description->network)
+        required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
+    return required;
+}
+
+static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lacking)
+{
+    struct report report = {
+        .kind = REPORT_FAILED,
+        .isolation = sandbox->isolation,
+        .failure = RUN_FAILURE_LAYER,
+        .failed_layer = (uint32_t)__builtin_ctzll(lacking),
+    };
+    (void)snprintf(report.message, sizeof(report.message),
+                   "a required layer is not to be had here");
+    report_send(sandbox->report, &report);
+    _exit(1);
+}
+
+_Noreturn void payload_run(struct sandbox *sandbox)
+{
+    const struct run_description *description = sandbox->description;
+    struct program program;
+    if (program_find(&program, description, SANDBOX_HOME) < 0)
+        program_report_missing(sandbox->report, description);
+    if (sandbox_apply(sandbox, payload_steps, COUNT_OF(payload_steps)) < 0)
+        _exit(1);
+    uint64_t lacking = required_layers(description) & ~sandbox->isolation.applied;
+    if (lacking)
+        refuse_without(sandbox, lacking);
+    program_execute(&program, description, sandbox->report, &sandbox->isolation);
+}

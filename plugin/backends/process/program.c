@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the look-up of the runtime and the environment: see program.h. */
+#include "program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "main_program.h"
+
+static bool is_executable(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static int find_path(struct program *program, const char *name, char *const *directories)
+{
+    if (name[0] == '/') {
+        if ((size_t)snprintf(program->path, sizeof(program->path), "%s", name) <
+                sizeof(program->path) &&
+            is_executable(program->path))
+            return 0;
+    } else if (!strchr(name, '/')) {
+        for (; *directories; directories++)
+            if ((size_t)snprintf(program->path, sizeof(program->path), "%s/%s", *directories,
+                                 name) < sizeof(program->path) &&
+                is_executable(program->path))
+                return 0;
+    }
+    errno = ENOENT;
+    return -1;
+}
+
+static bool has_variable(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return true;
+    return false;
+}
+
+static int compose_environment(struct program *program, char *const *given, const char *home)
+{
+    const char *const added[PROGRAM_ADDED_VARIABLES][2] = {
+        {"HOME", home},
+        {"TMPDIR", strcmp(home, "/home/sandbox") == 0 ? "/tmp" : home},
+        {"USER", "sandbox"},
+        {"PWD", home},
+    };
+    size_t count = 0;
+    while (given[count])
+        count++;
+    program->environment = calloc(count + PROGRAM_ADDED_VARIABLES + 1, sizeof(char *));
+    if (!program->environment)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        program->environment[i] = given[i];
+    for (size_t i = 0; i < PROGRAM_ADDED_VARIABLES; i++) {
+        if (has_variable(given, added[i][0]))
+            continue;
+        (void)snprintf(program->added[i], sizeof(program->added[i]), "%s=%s", added[i][0],
+                       added[i][1]);
+        program->environment[count++] = program->added[i];
+    }
+    return 0;
+}
+
+int program_find(struct program *program, const struct run_description *description,
+                 const char *home)
+{
+    if (find_path(program, description->argv[0], description->runtime_path) < 0)
+        return -1;
+    return compose_environment(program, description->environment, home);
+}
+
+_Noreturn void program_report_missing(int report, const struct run_description *description)
+{
+    if (errno == ENOENT)
+        main_program_fail(report, RUN_FAILURE_RUNTIME_MISSING, ENOENT, description->argv[0]);
+    main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
+}
+
+_Noreturn void program_execute(const struct program *program,
+                               const struct run_description *description, int report_socket,
+                               const struct isolation_report *isolation)
+{
+    struct report report = {.kind = REPORT_READY, .isolation = *isolation};
+    report_send(report_socket, &report);
+    if (description->trial)
+        _exit(0);
+    (void)execve(program->path, description->argv, program->environment);
+    main_program_fail(report_socket, RUN_FAILURE_EXEC, errno, description->argv[0]);
+}

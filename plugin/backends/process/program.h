@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file a run executes and with which environment. Runs in the payload, single-threaded,
+ * after the view is in place.
+ */
+#pragma once
+
+#include <limits.h>
+
+#include "../../protocol/run_description.h"
+#include "report.h"
+
+#define PROGRAM_ADDED_VARIABLES 4 /* HOME, TMPDIR, USER, PWD where the description has none */
+
+struct program {
+    char path[PATH_MAX];
+    char **environment;
+    char added[PROGRAM_ADDED_VARIABLES][PATH_MAX + 16];
+};
+
+/* Looks argv[0] up and composes the environment around home. 0, or -1 with errno: ENOENT where
+ * argv[0] is nowhere in the runtime path. The struct points into itself: it must not be moved. */
+int program_find(struct program *program, const struct run_description *description,
+                 const char *home);
+
+/* Reports that program_find() has failed, and exits. */
+_Noreturn void program_report_missing(int report, const struct run_description *description);
+
+/* Reports readiness, then executes (or, on trial, exits with 0). Makes no other system call than
+ * send, execve and exit, all of which the filter allows. */
+_Noreturn void program_execute(const struct program *program,
+                               const struct run_description *description, int report,
+                               const struct isolation_report *isolation);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the processes of one run tell each other on the way up: the payload to its init (or keeper)
+ * until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET pair; both
+ * ends are the same program, so the struct travels as it is. On the way down there is one message
+ * only: the isolation_report with which the supervisor lets a new init go on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../protocol/run_event.h"
+
+enum report_kind {
+    REPORT_READY = 1, /* payload: every layer is on, execve is next; init: and it succeeded */
+    REPORT_FAILED,    /* the run did not start */
+    REPORT_ENDED,     /* init: the main program has ended */
+};
+
+struct report {
+    uint32_t kind; /* enum report_kind */
+    struct isolation_report isolation;
+    uint32_t failure; /* enum run_failure, with REPORT_FAILED */
+    uint32_t failed_layer;
+    int32_t error_number;
+    char message[256];
+    int32_t wait_status; /* of the main program, with REPORT_ENDED; see waitpid(2) */
+    uint64_t cpu_us;     /* of the main program and the children it waited for */
+};
+
+/* Sends without waiting and without SIGPIPE; a peer that has gone wants no report. */
+void report_send(int socket, const struct report *report);
+
+enum report_state {
+    REPORT_END,     /* the other end is closed, or sent what is no report */
+    REPORT_NOTHING, /* nothing there now; only with dont_wait */
+    REPORT_WHOLE,   /* *ret is filled */
+};
+
+enum report_state report_receive(int socket, bool dont_wait, struct report *ret);

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the life of one run: see run.h. Runs in the supervisor. */
+#include "run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "cause.h"
+#include "launch.h"
+#include "run_files.h"
+
+/* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
+#define START_LIMIT_US (UINT64_C(20) * 1000000)
+
+struct run {
+    int fds[RUN_SOURCE_COUNT];
+    pid_t pid; /* of the init or keeper; 0 once it is reaped */
+    uint32_t slot;
+    bool unconfined;
+    bool started;
+    uint64_t started_us;
+    uint64_t deadline_us;
+    struct run_limits limits;
+    struct cgroup cgroup;
+    struct run_evidence evidence;
+    struct run_event event; /* ENDED, as it builds up */
+    char directory[32];     /* of an unconfined run */
+};
+
+uint64_t monotonic_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void send_event(int socket, const struct run_event *event)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    size_t length = run_event_encode(event, message);
+    /* Two short messages always fit into a socket's buffer; a peer that is gone needs none. */
+    if (socket >= 0 && length)
+        (void)send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void fail_event(struct run_event *event, enum run_failure failure, int error_number,
+                       const char *message)
+{
+    event->cause = RUN_CAUSE_INFRASTRUCTURE;
+    event->failure = failure;
+    event->error_number = error_number;
+    event->exit_code = -1;
+    event->signal = 0;
+    (void)snprintf(event->message, sizeof(event->message), "%s", message);
+}
+
+static void close_run_fds(const int fds[RUN_FD_COUNT])
+{
+    for (int i = 0; i < RUN_FD_COUNT; i++)
+        close_fd(fds[i]);
+}
+
+void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *message)
+{
+    struct run_event event = {.type = RUN_EVENT_ENDED};
+    fail_event(&event, RUN_FAILURE_INTERNAL, error_number, message);
+    send_event(fds[RUN_FD_EVENTS], &event);
+    close_run_fds(fds);
+}
+
+/* A copy of the memfd's bytes: a mapping would fault if the file became shorter. */
+static unsigned char *read_description_bytes(int fd, size_t *ret_length)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+        status.st_size > RUN_DESCRIPTION_LIMIT)
+        return NULL;
+    size_t length = (size_t)status.st_size;
+    unsigned char *bytes = malloc(length);
+    size_t done = 0;
+    while (bytes && done < length) {
+        ssize_t received = pread(fd, bytes + done, length - done, (off_t)done);
+        if (received <= 0)
+            break;
+        done += (size_t)received;
+    }
+    *ret_length = done;
+    return bytes;
+}
+
+static bool read_description(int fd, struct run_description *ret)
+{
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *bytes = read_description_bytes(fd, &length);
+    if (!bytes)
+        return false;
+    bool good = run_description_decode(bytes, length, ret);
+    explicit_bzero(bytes, length);
+    return good;
+}
+
+/* As root each living run is another user of the host (attacks on one by another, and the limits
+ * the kernel counts by user, stay apart). 0: there is none for it. */
+static uint32_t choose_outer_uid(const struct run_environment *environment, uint32_t slot,
+                                 const struct run_description *description)
+{
+    if (geteuid() != 0)
+        return geteuid();
+    uint32_t base = description->outer_uid_base;
+    uint32_t count = description->outer_uid_count;
+    if (base == 0 || slot >= count || count > UINT32_MAX - 1 - base)
+        return 0;
+    return base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
+}
+
+static void fail_launch(struct run *run, const struct launch_failure *failure)
+{
+    bool of_layer = failure->layer != LAYER_COUNT;
+    fail_event(&run->event, of_layer ? RUN_FAILURE_LAYER : RUN_FAILURE_INTERNAL,
+               failure->error_number, failure->step);
+    run->event.failed_layer = of_layer ? failure->layer : 0;
+}
+
+static int start_sandbox(struct run *run, const struct run_environment *environment,
+                         const struct run_description *description, const int *fds,
+                         struct launched *ret)
+{
+    struct launch launch = {
+        .description = description,
+        .filters = &environment->filters,
+        .fds = fds,
+        .outer_uid = choose_outer_uid(environment, run->slot, description),
+        .cgroup = &run->cgroup,
+    };
+    struct launch_failure failure = {
+        .layer = LAYER_USER_NAMESPACE,
+        .error_number = EUSERS,
+        .step = "no user id left in the range of the description",
+    };
+    if (launch.outer_uid == 0) {
+        fail_launch(run, &failure);
+        return -1;
+    }
+    cgroup_create(&environment->cgroups, description->run_id, &description->limits, &run->cgroup);
+    if (launch_sandbox(&launch, &run->event.isolation, ret, &failure) == 0)
+        return 0;
+    fail_launch(run, &failure);
+    return -1;
+}
+
+static int start_unconfined(struct run *run, const struct run_description *description,
+                            const int *fds, struct launched *ret)
+{
+    struct launch_failure failure = {.layer = LAYER_COUNT, .step = "make the working directory"};
+    run->unconfined = true;
+    (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-XXXXXX");
+    if (!mkdtemp(run->directory)) {
+        failure.error_number = errno;
+        run->directory[0] = '\0';
+        fail_launch(run, &failure);
+        return -1;
+    }
+    struct launch launch = {.description = description, .fds = fds, .directory = run->directory};
+    if (launch_unconfined(&launch, ret, &failure) == 0)
+        return 0;
+    fail_launch(run, &failure);
+    return -1;
+}
+
+static int start(struct run *run, const struct run_environment *environment, const int *fds,
+                 struct launched *ret)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    if (!read_description(fds[RUN_FD_DESCRIPTION], &description)) {
+        fail_event(&run->event, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
+        return -1;
+    }
+    run->limits = description.limits;
+    run->evidence.cpu_limit_ms = description.limits.cpu_ms;
+    if (description.isolation == RUN_ISOLATION_SANDBOX)
+        return start_sandbox(run, environment, &description, fds, ret);
+    return start_unconfined(run, &description, fds, ret);
+}
+
+static void remove_leftovers(struct run *run)
+{
+    if (run->directory[0])
+        remove_tree(run->directory);
+    run->directory[0] = '\0';
+}
+
+struct run *run_start(struct run_environment *environment, uint32_t slot,
+                      const int fds[RUN_FD_COUNT])
+{
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run) {
+        run_refuse(fds, ENOMEM, "no memory for the run");
+        return NULL;
+    }
+    run->slot = slot;
+    run->event.type = RUN_EVENT_ENDED;
+    run->event.exit_code = -1;
+    run->started_us = monotonic_us();
+    run->deadline_us = run->started_us + START_LIMIT_US;
+    struct launched launched;
+    if (start(run, environment, fds, &launched) < 0) {
+        remove_leftovers(run);
+        (void)cgroup_remove(&run->cgroup);
+        send_event(fds[RUN_FD_EVENTS], &run->event);
+        close_run_fds(fds);
+        free(run);
+        return NULL;
+    }
+    run->pid = launched.pid;
+    run->fds[RUN_SOURCE_SOCKET] = fds[RUN_FD_EVENTS];
+    run->fds[RUN_SOURCE_REPORT] = launched.report;
+    run->fds[RUN_SOURCE_PIDFD] = launched.pidfd;
+    for (int i = 0; i < RUN_FD_COUNT; i++)
+        if (i != RUN_FD_EVENTS)
+            close_fd(fds[i]);
+    return run;
+}
+
+int run_source_fd(const struct run *run, enum run_source source)
+{
+    return run->fds[source];
+}
+
+uint32_t run_slot(const struct run *run)
+{
+    return run->slot;
+}
+
+/* A sandbox dies with its init. A keeper must live to kill what it keeps: the end of its report
+ * socket tells it to. */
+static void kill_run(struct run *run, enum run_cause cause)
+{
+    if (!run->evidence.killed) {
+        run->evidence.killed = true;
+        run->evidence.kill_cause = cause;
+    }
+    run->deadline_us = 0;
+    if (run->unconfined && run->fds[RUN_SOURCE_REPORT] >= 0)
+        (void)shutdown(run->fds[RUN_SOURCE_REPORT], SHUT_RDWR);
+    else if (!run->unconfined)
+        (void)syscall(SYS_pidfd_send_signal, run->fds[RUN_SOURCE_PIDFD], SIGKILL, NULL, 0);
+}
+
+static void handle_order(struct run *run)
+{
+    char order;
+    ssize_t length = recv(run->fds[RUN_SOURCE_SOCKET], &order, sizeof(order), MSG_DONTWAIT);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
+        kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
+        return;
+    }
+    kill_run(run, RUN_CAUSE_CANCELLED);
+    if (length <= 0)
+        close_fd(TAKE_FD(run->fds[RUN_SOURCE_SOCKET]));
+}
+
+static void handle_ready(struct run *run, const struct report *report)
+{
+    run->started = true;
+    run->started_us = monotonic_us();
+    if (!run->evidence.killed)
+        run->deadline_us = run->limits.wall_ms ? run->started_us + run->limits.wall_ms * 1000 : 0;
+    run->event.isolation = report->isolation;
+    struct run_event event = {
+        .type = RUN_EVENT_STARTED, .isolation = report->isolation, .exit_code = -1};
+    send_event(run->fds[RUN_SOURCE_SOCKET], &event);
+}
+
+static void handle_report(struct run *run, const struct report *report)
+{
+    switch ((enum report_kind)report->kind) {
+    case REPORT_READY:
+        handle_ready(run, report);
+        break;
+    case REPORT_FAILED:
+        if (report->isolation.applied)
+            run->event.isolation = report->isolation;
+        fail_event(&run->event, (enum run_failure)report->failure, report->error_number,
+                   report->message);
+        run->event.failed_layer = report->failed_layer;
+        break;
+    case REPORT_ENDED:
+        run->evidence.program_ended = true;
+        run->evidence.wait_status = report->wait_status;
+        run->evidence.cpu_us = report->cpu_us;
+        run->event.usage.wall_us = monotonic_us() - run->started_us;
+        run->deadline_us = 0;
+        break;
+    }
+}
+
+/* Everything that is there. A socket at its end would stay ready for ever, so it is closed: a
+ * keeper may need a while more. */
+static void drain_reports(struct run *run)
+{
+    struct report report;
+    enum report_state state;
+    if (run->fds[RUN_SOURCE_REPORT] < 0)
+        return;
+    while ((state = report_receive(run->fds[RUN_SOURCE_REPORT], true, &report)) == REPORT_WHOLE)
+        handle_report(run, &report);
+    if (state == REPORT_END)
+        close_fd(TAKE_FD(run->fds[RUN_SOURCE_REPORT]));
+}
+
+static void read_usage(struct run *run, const struct rusage *usage)
+{
+    struct cgroup_counts counts;
+    cgroup_read(&run->cgroup, &counts);
+    struct run_usage *ret = &run->event.usage;
+    if (ret->wall_us == 0)
+        ret->wall_us = monotonic_us() - run->started_us;
+    ret->user_us = (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
+    ret->system_us = (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
+    ret->peak_memory_bytes =
+        counts.peak_memory_bytes ? counts.peak_memory_bytes : (uint64_t)usage->ru_maxrss * 1024;
+    ret->memory_kills = counts.memory_kills;
+    ret->process_refusals = counts.process_refusals;
+    run->evidence.memory_kills = counts.memory_kills;
+    run->evidence.process_refusals = counts.process_refusals;
+}
+
+static void conclude(struct run *run)
+{
+    struct run_event *event = &run->event;
+    if (event->failure != RUN_FAILURE_NONE)
+        return;
+    cause_decide(&run->evidence, event);
+    if (run->started || run->evidence.killed || event->cause == RUN_CAUSE_MEMORY_LIMIT)
+        return;
+    fail_event(event, RUN_FAILURE_INTERNAL, 0, "the set-up of the run was killed");
+}
+
+/* The init has ended, and with it, as the kernel says (pid_namespaces(7)), everything in the
+ * sandbox. */
+static bool handle_end(struct run *run)
+{
+    int status;
+    struct rusage usage;
+    pid_t pid = wait4(run->pid, &status, WNOHANG, &usage);
+    if (pid == 0 || (pid < 0 && errno == EINTR))
+        return false;
+    if (pid < 0)
+        usage = (struct rusage){.ru_maxrss = 0};
+    run->pid = 0;
+    drain_reports(run);
+    read_usage(run, &usage);
+    conclude(run);
+    send_event(run->fds[RUN_SOURCE_SOCKET], &run->event);
+    return true;
+}
+
+bool run_handle(struct run *run, enum run_source source)
+{
+    switch (source) {
+    case RUN_SOURCE_SOCKET:
+        handle_order(run);
+        return false;
+    case RUN_SOURCE_REPORT:
+        drain_reports(run);
+        return false;
+    case RUN_SOURCE_PIDFD:
+        return handle_end(run);
+    case RUN_SOURCE_COUNT:
+        break;
+    }
+    return false;
+}
+
+uint64_t run_deadline(const struct run *run)
+{
+    return run->deadline_us;
+}
+
+void run_expire(struct run *run)
+{
+    if (!run->started)
+        fail_event(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
+    kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
+}
+
+void run_abandon(struct run *run)
+{
+    close_fd(TAKE_FD(run->fds[RUN_SOURCE_SOCKET]));
+    kill_run(run, RUN_CAUSE_CANCELLED);
+}
+
+void run_free(struct run *run, struct cgroup *ret_cgroup)
+{
+    remove_leftovers(run);
+    for (int i = 0; i < RUN_SOURCE_COUNT; i++)
+        close_fd(run->fds[i]);
+    *ret_cgroup = run->cgroup;
+    free(run);
+}

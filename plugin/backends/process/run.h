@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run as the supervisor sees it: from the description to ENDED. Runs in the supervisor, which
+ * is single-threaded; no function here waits for anything a run controls.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../protocol/channel.h"
+#include "cgroup.h"
+#include "report.h"
+#include "seccomp_filter.h"
+
+/* What all runs of a supervisor share. */
+struct run_environment {
+    struct seccomp_filters filters;
+    struct cgroup_base cgroups;
+    uint32_t first_outer_uid; /* random offset in the range of a description */
+};
+
+struct run;
+
+/* What of a run is ready to be read. */
+enum run_source {
+    RUN_SOURCE_SOCKET, /* orders of the plugin */
+    RUN_SOURCE_REPORT, /* reports of the init */
+    RUN_SOURCE_PIDFD,  /* the init has ended */
+    RUN_SOURCE_COUNT
+};
+
+/* Starts the run that the descriptors describe, which it takes. NULL where the run is over already
+ * (ENDED was sent) or there is no memory for it. slot is unique among the living runs. */
+struct run *run_start(struct run_environment *environment, uint32_t slot,
+                      const int fds[RUN_FD_COUNT]);
+/* Answers the descriptors with a failure of ours, and closes them. */
+void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *message);
+
+/* -1 once it is of no more use. */
+int run_source_fd(const struct run *run, enum run_source source);
+uint32_t run_slot(const struct run *run);
+
+/* Handles what is ready. true: the run is over, ENDED was sent, and run_free() is due. */
+bool run_handle(struct run *run, enum run_source source);
+
+/* When the run must be looked at again at the latest, CLOCK_MONOTONIC in microseconds; 0: never. */
+uint64_t run_deadline(const struct run *run);
+/* Ends a run whose deadline has passed. */
+void run_expire(struct run *run);
+/* Kills the run without an answer. */
+void run_abandon(struct run *run);
+
+/* Releases the run. Its cgroup goes to *ret_cgroup for the caller to remove, as it may still be
+ * busy. */
+void run_free(struct run *run, struct cgroup *ret_cgroup);
+
+/* CLOCK_MONOTONIC in microseconds. */
+uint64_t monotonic_us(void);

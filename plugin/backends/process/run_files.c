@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the files of a run: see run_files.h. Runs in inits and keepers, single-threaded. */
+#include "run_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "mount_fd.h"
+
+static int write_whole(int fd, const unsigned char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return -1;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+int write_run_file(int directory, const struct run_file *file)
+{
+    if (make_parent_directories(directory, file->path) < 0)
+        return -1;
+    CLEANUP_CLOSE int fd =
+        openat(directory, file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    return fd < 0 ? -1 : write_whole(fd, file->content, file->length);
+}
+
+/* Takes one entry out of its directory; a directory that is not empty is moved to the top of the
+ * tree instead, so that depth costs neither stack nor descriptors. true: something was done. */
+static bool take_out(int top, int directory, const char *name, unsigned int *serial)
+{
+    if (unlinkat(directory, name, 0) == 0)
+        return true;
+    if (unlinkat(directory, name, AT_REMOVEDIR) == 0)
+        return true;
+    if (directory == top)
+        return false;
+    char moved[32];
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        (void)snprintf(moved, sizeof(moved), ".removed-%u", (*serial)++);
+        if (renameat2(directory, name, top, moved, RENAME_NOREPLACE) == 0)
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+/* Empties the directory of that name below top. true: it held something, which is now gone from it.
+ */
+static bool empty_directory(int top, const char *name, unsigned int *serial)
+{
+    int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    DIR *stream = fdopendir(fd);
+    if (!stream) {
+        close_fd(fd);
+        return false;
+    }
+    bool progress = false;
+    struct dirent *entry;
+    while ((entry = readdir(stream)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            progress |= take_out(top, dirfd(stream), entry->d_name, serial);
+    (void)closedir(stream);
+    return progress;
+}
+
+/* One pass over the entries of the top directory. true: another one may achieve more. */
+static bool empty_top(int top, unsigned int *serial)
+{
+    int copy = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        close_fd(copy);
+        return false;
+    }
+    bool progress = false;
+    struct dirent *entry;
+    while ((entry = readdir(stream))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (take_out(top, top, entry->d_name, serial))
+            progress = true;
+        else if (empty_directory(top, entry->d_name, serial))
+            progress = true;
+    }
+    (void)closedir(stream);
+    return progress;
+}
+
+void remove_tree(const char *path)
+{
+    {
+        CLEANUP_CLOSE int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        unsigned int serial = 0;
+        if (top >= 0) {
+            (void)fchmod(top, 0700);
+            while (empty_top(top, &serial))
+                ;
+        }
+    }
+    (void)rmdir(path);
+}

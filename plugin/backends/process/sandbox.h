@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The context that the steps of one sandboxed run share, and the form of a step. The lists are in
+ * sandbox_init.c (pid 1) and payload.c (the process that becomes the program); each step is in the
+ * file of its subject. All of it runs after the clone, in single-threaded processes of that run.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../protocol/run_description.h"
+#include "report.h"
+#include "seccomp_filter.h"
+
+#define SANDBOX_UID  1000 /* the user and group inside, whoever it is outside */
+#define SANDBOX_HOME "/home/sandbox"
+
+struct sandbox {
+    const struct run_description *description;
+    const struct seccomp_filters *filters;
+    struct isolation_report isolation;
+    int report;       /* to the supervisor in init, to init in the payload */
+    int view;         /* root of the view while it is built */
+    char detail[192]; /* what a failing step was at: a path */
+};
+
+enum step_kind {
+    STEP_PART,     /* needed, and not the last of its layer */
+    STEP_COMPLETE, /* needed; the layer is applied once it has succeeded */
+    STEP_WANTED,   /* completes its layer, but the run goes on without it: the layer is missing */
+    STEP_TRIED,    /* completes nothing and may fail */
+};
+
+/* For steps that belong to no layer: their failure is one of ours. */
+#define NO_LAYER LAYER_COUNT
+
+struct step {
+    enum isolation_layer layer;
+    enum step_kind kind;
+    const char *name;
+    int (*apply)(struct sandbox *sandbox); /* 0, or -1 with errno */
+};
+
+/* Applies the steps in order. 0, or -1 after the first needed one has failed and was reported. */
+int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
+
+/* Keeps what a step is at, for its error message. */
+void sandbox_detail(struct sandbox *sandbox, const char *text);
+
+/* Body of pid 1 of a sandboxed run. Descriptors 0-2 are the run's, 3 is the report socket. */
+_Noreturn void sandbox_init(const struct run_description *description,
+                            const struct seccomp_filters *filters);
+
+/* Body of the process that becomes the program. */
+_Noreturn void payload_run(struct sandbox *sandbox);
+
+/* identity.c */
+int enter_identity(struct sandbox *sandbox);
+int check_own_pid_namespace(struct sandbox *sandbox);
+int disable_nested_namespaces(struct sandbox *sandbox);
+int set_host_name(struct sandbox *sandbox);
+int enter_cgroup_namespace(struct sandbox *sandbox);
+int become_unreadable(struct sandbox *sandbox);
+/* view.c */
+int make_mounts_private(struct sandbox *sandbox);
+int build_view(struct sandbox *sandbox);
+int show_read_only_paths(struct sandbox *sandbox);
+int write_identity_files(struct sandbox *sandbox);
+int mount_proc(struct sandbox *sandbox);
+int make_view_read_only(struct sandbox *sandbox);
+int pivot_into_view(struct sandbox *sandbox);
+/* devices.c */
+int make_devices(struct sandbox *sandbox);
+/* scratch.c */
+int mount_scratch(struct sandbox *sandbox);
+int write_files(struct sandbox *sandbox);
+/* capabilities.c */
+int drop_capabilities(struct sandbox *sandbox);
+int forbid_new_privileges(struct sandbox *sandbox);
+/* resource_limits.c */
+int limit_resources(struct sandbox *sandbox);
+/* landlock.c */
+int restrict_by_landlock(struct sandbox *sandbox);
+/* seccomp_filter.c */
+int restrict_system_calls(struct sandbox *sandbox);

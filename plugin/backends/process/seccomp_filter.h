@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system call filters of process mode, made once from the list of policies/seccomp/ that the
+ * program carries. Two are stacked on each run (seccomp(2): the strictest verdict counts): the list
+ * says which calls exist, the guard takes away by argument. libseccomp cannot say "this call, but
+ * not with that argument" in a filter that refuses by default.
+ */
+#pragma once
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct seccomp_program {
+    struct sock_filter *instructions;
+    unsigned short count;
+};
+
+struct seccomp_filters {
+    struct seccomp_program list;
+    struct seccomp_program guard[2]; /* by run_description.network */
+};
+
+/* Makes the filters. 0; or -1 with errno, and *ret is empty: every sandboxed run is then refused.
+ * Runs in the supervisor at its start. The programs live as long as the process. */
+int seccomp_filters_make(struct seccomp_filters *ret);

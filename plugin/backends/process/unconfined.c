@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the keeper of an unconfined run and what it starts: see unconfined.h. */
+#include "unconfined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "main_program.h"
+#include "program.h"
+#include "run_files.h"
+
+#define REPORT_FD 3
+
+static int write_files(const struct run_description *description, const char *path)
+{
+    CLEANUP_CLOSE int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return -1;
+    for (size_t i = 0; i < description->file_count; i++)
+        if (write_run_file(directory, &description->files[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* The child that becomes the program. */
+static _Noreturn void become_program(const struct run_description *description,
+                                     const char *directory, int report)
+{
+    static const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+    struct program program;
+    if (program_find(&program, description, directory) < 0)
+        program_report_missing(report, description);
+    unsigned int kept = (unsigned int)report;
+    if ((kept > 3 && close_range(3, kept - 1, 0) < 0) || close_range(kept + 1, ~0U, 0) < 0 ||
+        setrlimit(RLIMIT_CORE, &no_core) < 0 || setsid() < 0 || chdir(directory) < 0)
+        main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
+    (void)umask(022);
+    const struct isolation_report nothing = {.applied = 0};
+    program_execute(&program, description, report, &nothing);
+}
+
+/* Signals every child of that process, and theirs. */
+static void kill_descendants(pid_t pid, int signal, int depth)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return;
+    int child;
+    while (fscanf(file, "%d", &child) == 1) {
+        (void)kill(child, signal);
+        if (depth > 0)
+            kill_descendants(child, signal, depth - 1);
+    }
+    (void)fclose(file);
+}
+
+/* Until there is no child left; who loses its parent becomes one. Stopping all first keeps a fork
+ * bomb from growing faster than it is killed. */
+static void kill_tree(void)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    const int depth = 64;
+    for (;;) {
+        kill_descendants(getpid(), SIGSTOP, depth);
+        kill_descendants(getpid(), SIGKILL, depth);
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+            ;
+        if (pid < 0 && errno == ECHILD)
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+_Noreturn void unconfined_keep(const struct run_description *description, const char *directory)
+{
+    struct main_program program;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "become subreaper");
+    if (write_files(description, directory) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "write files");
+    if (main_program_fork(&program) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
+    if (program.pid == 0)
+        become_program(description, directory, program.start_report);
+    main_program_watch(&program, REPORT_FD);
+    kill_tree();
+    remove_tree(directory);
+    _exit(0);
+}

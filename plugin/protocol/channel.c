@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the passing of datagrams and descriptors (unix(7), SCM_RIGHTS). Runs in the plugin on the
+ * calling thread and in every backend.
+ */
+#include "channel.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../cleanup.h"
+
+/* One more than any message of ours carries, so that a surplus is seen rather than cut off. */
+#define CHANNEL_FDS_LIMIT 16
+
+union control_buffer {
+    char bytes[CMSG_SPACE(CHANNEL_FDS_LIMIT * sizeof(int))];
+    struct cmsghdr alignment;
+};
+
+int channel_send(int socket, const void *bytes, size_t length, const int *fds, size_t fd_count)
+{
+    if (fd_count > CHANNEL_FDS_LIMIT) {
+        errno = EINVAL;
+        return -1;
+    }
+    union control_buffer control = {{0}};
+    struct iovec vector = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (fd_count) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, fd_count * sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : 0;
+}
+
+/* Moves every received descriptor to fds; their number. */
+static size_t take_fds(struct msghdr *message, int fds[CHANNEL_FDS_LIMIT])
+{
+    size_t count = 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+         header = CMSG_NXTHDR(message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t received = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < received && count < CHANNEL_FDS_LIMIT; i++)
+            memcpy(&fds[count++], CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+    }
+    return count;
+}
+
+ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
+                        size_t *ret_fd_count)
+{
+    union control_buffer control = {{0}};
+    struct iovec vector = {.iov_base = bytes, .iov_len = capacity};
+    struct msghdr message = {
+        .msg_iov = &vector,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof(control.bytes),
+    };
+    ssize_t length;
+    do
+        length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return -1;
+    int received[CHANNEL_FDS_LIMIT];
+    size_t count = take_fds(&message, received);
+    if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || count > fd_capacity) {
+        for (size_t i = 0; i < count; i++)
+            close_fd(received[i]);
+        errno = EMSGSIZE;
+        return -1;
+    }
+    if (count)
+        memcpy(fds, received, count * sizeof(int));
+    if (ret_fd_count)
+        *ret_fd_count = count;
+    return length;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the message form of a run description, and what makes one acceptable. Runs in the plugin
+ * (encode) and in every backend (decode), on any thread.
+ */
+#include "run_description.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run_event.h"
+#include "wire.h"
+
+#define FILE_PATH_LIMIT 4095
+
+static void put_limits(struct wire_writer *writer, const struct run_limits *limits)
+{
+    wire_put_u64(writer, limits->wall_ms);
+    wire_put_u64(writer, limits->cpu_ms);
+    wire_put_u64(writer, limits->memory_bytes);
+    wire_put_u64(writer, limits->processes);
+    wire_put_u64(writer, limits->open_files);
+    wire_put_u64(writer, limits->file_bytes);
+    wire_put_u64(writer, limits->scratch_bytes);
+    wire_put_u64(writer, limits->scratch_inodes);
+}
+
+static void get_limits(struct wire_reader *reader, struct run_limits *limits)
+{
+    limits->wall_ms = wire_get_u64(reader);
+    limits->cpu_ms = wire_get_u64(reader);
+    limits->memory_bytes = wire_get_u64(reader);
+    limits->processes = wire_get_u64(reader);
+    limits->open_files = wire_get_u64(reader);
+    limits->file_bytes = wire_get_u64(reader);
+    limits->scratch_bytes = wire_get_u64(reader);
+    limits->scratch_inodes = wire_get_u64(reader);
+}
+
+unsigned char *run_description_encode(const struct run_description *description, size_t *ret_length)
+{
+    struct wire_writer writer = {.limit = RUN_DESCRIPTION_LIMIT};
+    wire_put_u32(&writer, PROTOCOL_VERSION);
+    wire_put_string(&writer, description->run_id);
+    wire_put_u32(&writer, description->isolation);
+    wire_put_u32(&writer, description->trial);
+    wire_put_u32(&writer, description->network);
+    wire_put_u64(&writer, description->required);
+    wire_put_u32(&writer, description->outer_uid_base);
+    wire_put_u32(&writer, description->outer_uid_count);
+    put_limits(&writer, &description->limits);
+    wire_put_strings(&writer, description->argv);
+    wire_put_strings(&writer, description->environment);
+    wire_put_strings(&writer, description->runtime_path);
+    wire_put_strings(&writer, description->read_only_paths);
+    if (description->file_count > RUN_STRINGS_LIMIT)
+        writer.failed = true;
+    wire_put_u32(&writer, (uint32_t)description->file_count);
+    for (size_t i = 0; i < description->file_count && !writer.failed; i++) {
+        wire_put_string(&writer, description->files[i].path);
+        wire_put_bytes(&writer, description->files[i].content, description->files[i].length);
+    }
+    if (writer.failed) {
+        if (writer.bytes)
+            explicit_bzero(writer.bytes, writer.length);
+        free(writer.bytes);
+        return NULL;
+    }
+    *ret_length = writer.length;
+    return writer.bytes;
+}
+
+/* Relative, without an empty, "." or ".." part: it can only name something below a directory. */
+static bool file_path_is_safe(const char *path)
+{
+    for (const char *part = path;; part++) {
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && part[0] == '.') ||
+            (length == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+        part += length;
+        if (*part == '\0')
+            return true;
+    }
+}
+
+static void get_files(struct wire_reader *reader, struct run_description *description)
+{
+    size_t count = wire_get_u32(reader);
+    if (count > RUN_STRINGS_LIMIT)
+        reader->failed = true;
+    if (reader->failed || count == 0)
+        return;
+    description->files = calloc(count, sizeof(*description->files));
+    if (!description->files) {
+        reader->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < count && !reader->failed; i++) {
+        struct run_file *file = &description->files[description->file_count++];
+        file->path = wire_get_string(reader, FILE_PATH_LIMIT);
+        file->content = wire_get_bytes(reader, RUN_DESCRIPTION_LIMIT, &file->length);
+        if (file->path && !file_path_is_safe(file->path))
+            reader->failed = true;
+    }
+}
+
+static void get_run_id(struct wire_reader *reader, char run_id[RUN_ID_LENGTH + 1])
+{
+    char *text = wire_get_string(reader, RUN_ID_LENGTH);
+    if (!text)
+        return;
+    if (strspn(text, "0123456789abcdef") != RUN_ID_LENGTH)
+        reader->failed = true;
+    memcpy(run_id, text, strlen(text) + 1);
+    free(text);
+}
+
+static bool list_is_absolute(char *const *paths)
+{
+    for (; *paths; paths++)
+        if ((*paths)[0] != '/')
+            return false;
+    return true;
+}
+
+static bool is_acceptable(const struct run_description *description)
+{
+    return description->isolation <= RUN_ISOLATION_SANDBOX && description->trial <= 1 &&
+           description->network <= 1 && description->argv[0] && description->argv[0][0] &&
+           list_is_absolute(description->runtime_path) &&
+           list_is_absolute(description->read_only_paths);
+}
+
+bool run_description_decode(const unsigned char *message, size_t length,
+                            struct run_description *ret)
+{
+    if (length > RUN_DESCRIPTION_LIMIT)
+        return false;
+    struct wire_reader reader = {.bytes = message, .length = length};
+    if (wire_get_u32(&reader) != PROTOCOL_VERSION)
+        return false;
+    struct run_description description = {.file_count = 0};
+    get_run_id(&reader, description.run_id);
+    description.isolation = wire_get_u32(&reader);
+    description.trial = wire_get_u32(&reader);
+    description.network = wire_get_u32(&reader);
+    description.required = wire_get_u64(&reader);
+    description.outer_uid_base = wire_get_u32(&reader);
+    description.outer_uid_count = wire_get_u32(&reader);
+    get_limits(&reader, &description.limits);
+    description.argv = wire_get_strings(&reader, RUN_STRINGS_LIMIT, RUN_DESCRIPTION_LIMIT);
+    description.environment = wire_get_strings(&reader, RUN_STRINGS_LIMIT, RUN_DESCRIPTION_LIMIT);
+    description.runtime_path = wire_get_strings(&reader, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT);
+    description.read_only_paths = wire_get_strings(&reader, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT);
+    get_files(&reader, &description);
+    if (reader.failed || reader.offset != length || !is_acceptable(&description)) {
+        run_description_clear(&description);
+        return false;
+    }
+    *ret = description;
+    return true;
+}
+
+void run_description_clear(struct run_description *description)
+{
+    strings_wipe_free(description->argv);
+    strings_wipe_free(description->environment);
+    strings_wipe_free(description->runtime_path);
+    strings_wipe_free(description->read_only_paths);
+    for (size_t i = 0; i < description->file_count; i++) {
+        struct run_file *file = &description->files[i];
+        if (file->content)
+            explicit_bzero(file->content, file->length);
+        free(file->content);
+        free(file->path);
+    }
+    free(description->files);
+    explicit_bzero(description, sizeof(*description));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the message form of a run's events. Runs in the plugin (decode) and in every backend
+ * (encode), on any thread.
+ */
+#include "run_event.h"
+
+#include <string.h>
+
+#include "../cleanup.h"
+#include "wire.h"
+
+static const char *const cause_names[RUN_CAUSE_COUNT] = {
+#define X(constant, name) name,
+    RUN_CAUSES(X)
+#undef X
+};
+
+const char *run_cause_name(enum run_cause cause)
+{
+    return cause_names[cause];
+}
+
+static void put_isolation(struct wire_writer *writer, const struct isolation_report *isolation)
+{
+    wire_put_u64(writer, isolation->applied);
+    wire_put_u64(writer, isolation->missing);
+    wire_put_u32(writer, isolation->landlock_abi);
+    wire_put_u32(writer, isolation->cgroup_version);
+    wire_put_u32(writer, isolation->cgroup_has_memory);
+    wire_put_u32(writer, isolation->cgroup_has_pids);
+    wire_put_u32(writer, isolation->outer_uid);
+    wire_put_u32(writer, isolation->seccomp_instructions);
+}
+
+static void get_isolation(struct wire_reader *reader, struct isolation_report *isolation)
+{
+    isolation->applied = wire_get_u64(reader);
+    isolation->missing = wire_get_u64(reader);
+    isolation->landlock_abi = wire_get_u32(reader);
+    isolation->cgroup_version = wire_get_u32(reader);
+    isolation->cgroup_has_memory = wire_get_u32(reader);
+    isolation->cgroup_has_pids = wire_get_u32(reader);
+    isolation->outer_uid = wire_get_u32(reader);
+    isolation->seccomp_instructions = wire_get_u32(reader);
+}
+
+static void put_usage(struct wire_writer *writer, const struct run_usage *usage)
+{
+    wire_put_u64(writer, usage->wall_us);
+    wire_put_u64(writer, usage->user_us);
+    wire_put_u64(writer, usage->system_us);
+    wire_put_u64(writer, usage->peak_memory_bytes);
+    wire_put_u64(writer, usage->memory_kills);
+    wire_put_u64(writer, usage->process_refusals);
+}
+
+static void get_usage(struct wire_reader *reader, struct run_usage *usage)
+{
+    usage->wall_us = wire_get_u64(reader);
+    usage->user_us = wire_get_u64(reader);
+    usage->system_us = wire_get_u64(reader);
+    usage->peak_memory_bytes = wire_get_u64(reader);
+    usage->memory_kills = wire_get_u64(reader);
+    usage->process_refusals = wire_get_u64(reader);
+}
+
+size_t run_event_encode(const struct run_event *event,
+                        unsigned char message[RUN_EVENT_MESSAGE_LIMIT])
+{
+    struct wire_writer writer = {
+        .bytes = NULL,
+        .limit = RUN_EVENT_MESSAGE_LIMIT,
+    };
+    wire_put_u32(&writer, PROTOCOL_VERSION);
+    wire_put_u32(&writer, event->type);
+    put_isolation(&writer, &event->isolation);
+    wire_put_u32(&writer, event->cause);
+    wire_put_u32(&writer, (uint32_t)event->exit_code);
+    wire_put_u32(&writer, (uint32_t)event->signal);
+    wire_put_u32(&writer, event->failure);
+    wire_put_u32(&writer, event->failed_layer);
+    wire_put_u32(&writer, (uint32_t)event->error_number);
+    wire_put_bytes(&writer, event->message, strnlen(event->message, sizeof(event->message) - 1));
+    put_usage(&writer, &event->usage);
+    size_t length = writer.failed ? 0 : writer.length;
+    if (length)
+        memcpy(message, writer.bytes, length);
+    free(writer.bytes);
+    return length;
+}
+
+static bool in_range(const struct run_event *event)
+{
+    return event->type >= RUN_EVENT_STARTED && event->type < RUN_EVENT_TYPE_COUNT &&
+           event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
+           event->failed_layer < LAYER_COUNT && !(event->isolation.applied & ~LAYERS_ALL) &&
+           !(event->isolation.missing & ~LAYERS_ALL);
+}
+
+bool run_event_decode(const unsigned char *message, size_t length, struct run_event *ret)
+{
+    struct wire_reader reader = {.bytes = message, .length = length};
+    if (wire_get_u32(&reader) != PROTOCOL_VERSION)
+        return false;
+    struct run_event event = {.type = wire_get_u32(&reader)};
+    get_isolation(&reader, &event.isolation);
+    event.cause = wire_get_u32(&reader);
+    event.exit_code = (int32_t)wire_get_u32(&reader);
+    event.signal = (int32_t)wire_get_u32(&reader);
+    event.failure = wire_get_u32(&reader);
+    event.failed_layer = wire_get_u32(&reader);
+    event.error_number = (int32_t)wire_get_u32(&reader);
+    CLEANUP_FREE char *text = wire_get_string(&reader, sizeof(event.message) - 1);
+    get_usage(&reader, &event.usage);
+    if (reader.failed || !text || reader.offset != length || !in_range(&event))
+        return false;
+    memcpy(event.message, text, strlen(text));
+    *ret = event;
+    return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Speaks the backend protocol directly, as the plugin does, for tests of code-execute-process by
+ * itself. Aborts the test program where the harness itself cannot go on. Single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "../../plugin/protocol/channel.h"
+#include "../../plugin/protocol/run_description.h"
+#include "../../plugin/protocol/run_event.h"
+
+struct backend {
+    int control;
+    pid_t pid; /* of the supervisor */
+};
+
+/* Starts the program named by CODE_EXECUTE_PROCESS and takes its hello. */
+struct backend backend_start(void);
+/* Closes the control socket and waits until the supervisor is gone. */
+void backend_stop(struct backend *backend);
+
+struct running {
+    int events;
+    int output;
+    int errors;
+};
+
+struct outcome {
+    bool started;
+    struct run_event start;
+    struct run_event end;
+    char output[65536];
+    char errors[65536];
+    double seconds; /* until ENDED */
+};
+
+/* A sandboxed run of the words with everyday limits; the caller changes what it tests. The words
+ * and the struct's lists are borrowed. */
+struct run_description describe(char **argv);
+/* A NULL-terminated list of literals, as the description's members want it. */
+#define WORDS(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
+
+struct running run_begin(const struct backend *backend, const struct run_description *description);
+/* Reads output until ENDED (or 60 seconds, which fails), then closes all. */
+void run_finish(struct running *running, struct outcome *ret);
+void run(const struct backend *backend, const struct run_description *description,
+         struct outcome *ret);
+/* Waits for STARTED. */
+void run_await_start(const struct running *running);
+
+double now_seconds(void);
+/* Processes of the machine whose command line holds the text. */
+int count_processes(const char *text);

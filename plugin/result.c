@@ -220,8 +220,11 @@ char *result_text(struct call *call, const struct error *error)
     bool exited = error == NULL && ended->exit_code >= 0;
     const char *status = result_status(call, error);
     const struct error *shown = error;
-    if (error == NULL && strcmp(status, "completed") != 0 && error_of_cause(call, &cause_error))
+    bool met_limit = error == NULL && error_of_cause(call, &cause_error);
+    if (met_limit && strcmp(status, "completed") != 0)
         shown = &cause_error;
+    else if (met_limit)
+        call_note(call, "%s", cause_error.message);
     bool settled = call->configuration.policy != NULL;
 
     /* Streams first: they add notes. Evaluated outside json_pack(), whose arguments have no order.

@@ -86,7 +86,8 @@ START_TEST(bounds_length)
     struct error error;
     char text[4098];
     memset(text, ' ', sizeof(text));
-    memcpy(text, "{}", 2);
+    text[0] = '{';
+    text[1] = '}';
     json_auto_t *value =
         json_input_parse("request", text, 4096, &limits, ERROR_INVALID_INPUT, &error);
     ck_assert_ptr_nonnull(value);
@@ -105,12 +106,12 @@ START_TEST(bounds_values)
     CLEANUP_FREE char *text = malloc(2 * count + 16);
     size_t used = (size_t)sprintf(text, "{\"a\":[0");
     for (size_t i = 0; i < count; i++) {
-        memcpy(text + used, ",0", 2);
-        used += 2;
+        text[used++] = ',';
+        text[used++] = '0';
     }
-    memcpy(text + used, "]}", 2);
-    ck_assert_ptr_null(
-        json_input_parse("request", text, used + 2, &wide, ERROR_INVALID_INPUT, &error));
+    text[used++] = ']';
+    text[used++] = '}';
+    ck_assert_ptr_null(json_input_parse("request", text, used, &wide, ERROR_INVALID_INPUT, &error));
     ck_assert_str_eq(error.message, "request: more than 65536 values");
 }
 END_TEST

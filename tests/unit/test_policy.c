@@ -296,7 +296,8 @@ START_TEST(reads_regular_files_only)
 
     CLEANUP_FREE char *long_text = malloc(POLICY_FILE_LIMIT + 1);
     memset(long_text, ' ', POLICY_FILE_LIMIT + 1);
-    memcpy(long_text, "{}", 2);
+    long_text[0] = '{';
+    long_text[1] = '}';
     write_file(path, long_text, POLICY_FILE_LIMIT + 1);
     ck_assert_ptr_null(policy_load_file(path, &error));
     ck_assert_ptr_nonnull(strstr(error.message, "longer than 1048576 bytes"));

@@ -131,15 +131,21 @@ static bool check_bounds(const struct json_place *root, const char *text, size_t
     return true;
 }
 
+static bool begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 static void refuse_syntax(const struct json_place *root, const char *text, size_t position,
                           const char *jansson_text)
 {
     /* jansson stands behind the token it did not want. */
     size_t at = position > 0 ? position - 1 : 0;
     struct json_place place = locate(*root, text, at);
-    if (strncmp(jansson_text, "invalid Unicode", strlen("invalid Unicode")) == 0)
+    if (begins_with(jansson_text, "invalid Unicode"))
         json_place_refuse(&place, "an escape that is no Unicode character");
-    else if (strncmp(jansson_text, "control character", strlen("control character")) == 0)
+    else if (begins_with(jansson_text, "control character") ||
+             begins_with(jansson_text, "unexpected newline"))
         json_place_refuse(&place, "a control character that is not escaped");
     else
         json_place_refuse(&place, "not JSON at byte %zu", at);
@@ -154,7 +160,8 @@ static void refuse(const struct json_place *root, const char *text, size_t lengt
         position = length;
     struct json_place place = locate(*root, text, position);
     enum json_error_code code = json_error_code(verdict);
-    if (code == json_error_out_of_memory)
+    /* Of a lack of memory jansson often says nothing at all. */
+    if (code == json_error_out_of_memory || verdict->text[0] == '\0')
         json_place_out_of_memory(root);
     else if (code == json_error_premature_end_of_input)
         json_place_refuse(&place, "the text ends too early");
@@ -177,7 +184,7 @@ json_t *json_input_parse(const char *what, const char *text, size_t length,
                          struct error *error)
 {
     struct json_place root = json_place_root(what, code, error);
-    json_error_t verdict;
+    json_error_t verdict = {.text = ""};
 
     if (!check_bounds(&root, text, length, limits))
         return NULL;

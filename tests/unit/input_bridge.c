@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lets other languages ask the plugin's inner parts for their verdict. Single-threaded program.
+ *   input_bridge manifest          prints the manifest
+ *   input_bridge requests          reads one request a line
+ *   input_bridge policies          reads one policy (a merge patch) a line
+ *   input_bridge results           reads one result a line
+ * and answers each line with "ok" or "<error code>\t<message>".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "manifest.h"
+#include "output_schema.h"
+#include "policy.h"
+#include "request.h"
+
+static bool judge_request(const char *line, size_t length, struct error *error)
+{
+    struct request request;
+    if (!request_parse(REQUEST_CODE_EXECUTE, line, length, &request, error))
+        return false;
+    request_clear(&request);
+    return true;
+}
+
+static bool judge_policy(const char *line, size_t length, struct error *error)
+{
+    struct policy *policy = policy_load_text("line", line, length, error);
+    policy_unref(policy);
+    return policy != NULL;
+}
+
+static bool judge_result(const char *line, size_t length, struct error *error)
+{
+    json_auto_t *result = json_loadb(line, length, 0, NULL);
+    return output_check(result, error);
+}
+
+static int judge_lines(bool (*judge)(const char *line, size_t length, struct error *error))
+{
+    CLEANUP_FREE char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+    while ((length = getline(&line, &size, stdin)) > 0) {
+        struct error error;
+        if (line[length - 1] == '\n')
+            length--;
+        if (judge(line, (size_t)length, &error))
+            puts("ok");
+        else
+            printf("%s\t%s\n", error_code_name(error.code), error.message);
+    }
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 2 ? argv[1] : "";
+    if (strcmp(what, "requests") == 0)
+        return judge_lines(judge_request);
+    if (strcmp(what, "policies") == 0)
+        return judge_lines(judge_policy);
+    if (strcmp(what, "results") == 0)
+        return judge_lines(judge_result);
+    if (strcmp(what, "manifest") == 0)
+        return puts(manifest_text()) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    fputs("usage: input_bridge manifest|requests|policies|results\n", stderr);
+    return 2;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every Check program of this suite has in common: one suite, results as TAP on standard
+ * output for meson. Single-threaded test process.
+ */
+#pragma once
+
+#include <check.h>
+#include <stdlib.h>
+
+static inline int run_suite(const char *name, TCase *const *cases, size_t count)
+{
+    Suite *suite = suite_create(name);
+    for (size_t i = 0; i < count; i++)
+        suite_add_tcase(suite, cases[i]);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lack of memory anywhere: the Nth allocation fails, for every N until all goes through. Nothing
+ * crashes, nothing leaks, and the error says so. Single-threaded test process.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "manifest.h"
+#include "output_schema.h"
+#include "policy.h"
+#include "request.h"
+#include "suite.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *pointer, size_t size);
+void __real_free(void *pointer);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
+void __wrap_free(void *pointer);
+
+static bool counting;
+static long until_failure; /* allocations that still go through */
+static long live;          /* blocks not freed */
+
+static bool fails(void)
+{
+    return counting && until_failure-- <= 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    if (fails())
+        return NULL;
+    live += counting;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    if (fails())
+        return NULL;
+    live += counting;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    if (fails())
+        return NULL;
+    live += counting && pointer == NULL;
+    return __real_realloc(pointer, size);
+}
+
+void __wrap_free(void *pointer)
+{
+    live -= counting && pointer != NULL;
+    __real_free(pointer);
+}
+
+static const char request_text[] =
+    "{\"language\":\"py\",\"code\":\"\\ufeff```\\nx {{secret:a}}\\n```\",\"stdin\":\"s\",\"args\":["
+    "\"a\",\"b\"],\"env\":{\"A\":\"1\",\"B\":\"2\"},\"secrets\":{\"C\":\"{{secret:c}}\","
+    "\"D\":\"{{secret:d}}\"},\"files\":[{\"path\":\"a\",\"content\":\"x\"},{\"path\":\"b\","
+    "\"content\":\"AAAA\",\"encoding\":\"base64\"}],\"timeout_ms\":1,\"network\":true,"
+    "\"image\":\"i\",\"session\":\"s\",\"reason\":\"r\"}";
+
+static const char policy_text[] =
+    "{\"approval\":{\"rules\":[{\"decision\":\"deny\",\"languages\":[\"sh\"],\"modes\":[\"none\"],"
+    "\"network\":true,\"secrets\":false,\"reason\":\"r\"},{\"decision\":\"ask\"}]},"
+    "\"languages\":{\"lua\":null},\"secrets\":{\"allowed\":[\"a\",\"b\"]},\"require\":[\"cgroup\"]"
+    "}";
+
+/* Each does its work once and releases it; false with error when it could not. */
+static bool parse_request(struct error *error)
+{
+    struct request request;
+    if (!request_parse(REQUEST_CODE_EXECUTE, request_text, sizeof(request_text) - 1, &request,
+                       error))
+        return false;
+    request_clear(&request);
+    return true;
+}
+
+/* jansson calls a string it has no memory for an invalid token; nobody can tell it from one. */
+static bool says_so(const struct error *error)
+{
+    return error->code == ERROR_OUT_OF_MEMORY || strstr(error->message, "not JSON at byte") != NULL;
+}
+
+static bool load_policy(struct error *error)
+{
+    struct policy *policy = policy_load_text("test", policy_text, sizeof(policy_text) - 1, error);
+    policy_unref(policy);
+    return policy != NULL;
+}
+
+static bool build_manifest(struct error *error)
+{
+    bool built = strcmp(manifest_text(), "{}") != 0;
+    manifest_release();
+    if (!built)
+        error_set(error, ERROR_OUT_OF_MEMORY, "manifest");
+    return built;
+}
+
+typedef bool work(struct error *error);
+static work *const works[] = {parse_request, load_policy, build_manifest};
+
+START_TEST(fails_cleanly)
+{
+    struct error error;
+    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
+    bool warm = works[_i](&error); /* jansson seeds its hash once */
+    ck_assert_msg(warm, "%s", error.message);
+    long allocations = 0;
+    for (bool done = false; !done; allocations++) {
+        memset(&error, 0, sizeof(error));
+        live = 0;
+        until_failure = allocations;
+        counting = true;
+        done = works[_i](&error);
+        counting = false;
+        ck_assert_msg(live == 0, "%ld blocks leaked when allocation %ld failed", live, allocations);
+        ck_assert_msg(done || says_so(&error), "allocation %ld: %s: %s", allocations,
+                      error_code_name(error.code), error.message);
+    }
+    ck_assert_int_gt(allocations, 50); /* or the wrapping did not work */
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("out_of_memory")};
+    tcase_set_timeout(cases[0], 60);
+    tcase_add_loop_test(cases[0], fails_cleanly, 0, COUNT_OF(works));
+    return run_suite("out_of_memory", cases, COUNT_OF(cases));
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * policy: what is refused and where, what the shipped one says, the rules' decisions, the file.
+ */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "language.h"
+#include "policy.h"
+#include "policy_file.h"
+#include "protocol/layers.h"
+#include "suite.h"
+
+static const struct {
+    const char *patch;
+    const char *message; /* its beginning, behind "policy test: " */
+} refused[] = {
+    {"{\"x\":1}", "/x: unknown member"},
+    {"{\"version\":2}", "/version: must be an integer between 1 and 1"},
+    {"{\"version\":null}", "/version: missing"},
+    {"{\"description\":1}", "/description: must be a string"},
+    {"{\"modes\":null}", "/modes: missing"},
+    {"{\"modes\":[]}", "/modes: must be an object"},
+    {"{\"modes\":{\"default\":\"none\"}}", "/modes/default: is not in \"allowed\""},
+    {"{\"modes\":{\"default\":\"podman\"}}", "/modes/default: must be docker, process or none"},
+    {"{\"modes\":{\"default\":\"Process\"}}", "/modes/default: must be docker, process or none"},
+    {"{\"modes\":{\"allowed\":[]}}", "/modes/allowed: must have at least 1 member"},
+    {"{\"modes\":{\"allowed\":[\"process\",\"vm\"]}}", "/modes/allowed/1: must be docker"},
+    {"{\"modes\":{\"allowed\":[null]}}", "/modes/allowed/0: must be a string"},
+    {"{\"require\":null}", "/require: missing"},
+    {"{\"require\":[\"cgroups\"]}", "/require/0: unknown layer"},
+    {"{\"capabilities\":null}", "/capabilities: missing"},
+    {"{\"capabilities\":[\"sandbox.exec\",\"sandbox.*\"]}", "/capabilities/1: unknown capability"},
+    {"{\"approval\":null}", "/approval: missing"},
+    {"{\"approval\":{\"default\":\"yes\"}}", "/approval/default: must be allow, ask or deny"},
+    {"{\"approval\":{\"default\":null}}", "/approval/default: missing"},
+    {"{\"approval\":{\"timeout_ms\":0}}", "/approval/timeout_ms: must be an integer between 1"},
+    {"{\"approval\":{\"timeout_ms\":1.5}}", "/approval/timeout_ms: must be an integer"},
+    {"{\"approval\":{\"rules\":{}}}", "/approval/rules: must be an array"},
+    {"{\"approval\":{\"rules\":[{}]}}", "/approval/rules/0/decision: missing"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"language\":\"sh\"}]}}",
+     "/approval/rules/0/language: unknown member"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\"},{\"decision\":\"ask\",\"languages\":[\"py\"]"
+     "}"
+     "]}}",
+     "/approval/rules/1/languages/0: unknown language"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"languages\":[]}]}}",
+     "/approval/rules/0/languages: must have at least 1 member"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"modes\":[\"all\"]}]}}",
+     "/approval/rules/0/modes/0: must be docker"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"network\":\"no\"}]}}",
+     "/approval/rules/0/network: must be true or false"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"secrets\":null}]}}",
+     "/approval/rules/0/secrets: must be true or false"},
+    {"{\"network\":{\"allowed\":1}}", "/network/allowed: must be true or false"},
+    {"{\"network\":true}", "/network: must be an object"},
+    {"{\"secrets\":{\"allowed\":[\"a b\"]}}", "/secrets/allowed/0: must be a secret's name"},
+    {"{\"secrets\":{\"allowed\":[\"a*\"]}}", "/secrets/allowed/0: must be a secret's name"},
+    {"{\"limits\":{\"wall_ms\":null}}", "/limits/wall_ms: missing"},
+    {"{\"limits\":{\"wall_ms\":1}}", "/limits/wall_ms: must be an object"},
+    {"{\"limits\":{\"wall\":{\"default\":1,\"max\":1}}}", "/limits/wall: unknown member"},
+    {"{\"limits\":{\"wall_ms\":{\"default\":0}}}", "/limits/wall_ms/default: must be an integer"},
+    {"{\"limits\":{\"wall_ms\":{\"default\":300001}}}",
+     "/limits/wall_ms/default: is more than \"max\""},
+    {"{\"limits\":{\"wall_ms\":{\"max\":300000001}}}", "/limits/wall_ms/max: must be an integer"},
+    {"{\"limits\":{\"scratch_bytes\":{\"default\":0}}}",
+     "/limits/scratch_bytes/default: must be an integer between 65536"},
+    {"{\"limits\":{\"memory_bytes\":{\"default\":\"256m\"}}}",
+     "/limits/memory_bytes/default: must be an integer"},
+    {"{\"max_runs\":0}", "/max_runs: must be an integer between 1 and 1024"},
+    {"{\"outer_uids\":{\"first\":0}}", "/outer_uids/first: must be an integer between 65536"},
+    {"{\"outer_uids\":{\"first\":1000}}", "/outer_uids/first: must be an integer between 65536"},
+    {"{\"outer_uids\":{\"first\":4294967294,\"count\":64}}", "/outer_uids/count: must be"},
+    {"{\"outer_uids\":{\"count\":63}}", "/outer_uids/count: must be an integer between 64"},
+    {"{\"runtime_path\":[]}", "/runtime_path: must have at least 1 member"},
+    {"{\"runtime_path\":[\"bin\"]}", "/runtime_path/0: must be an absolute path"},
+    {"{\"runtime_path\":[\"/usr/../bin\"]}", "/runtime_path/0: must not have empty"},
+    {"{\"view\":{\"read_only\":[\"/usr/\"]}}", "/view/read_only/0: must not have empty"},
+    {"{\"view\":{\"read_only\":[\"/\"]}}", "/view/read_only/0: the whole root is no view"},
+    {"{\"view\":{\"read_only\":[\"/usr\",\"/proc/1\"]}}",
+     "/view/read_only/1: the host's /proc is never shown"},
+    {"{\"view\":{\"read_only\":[\"/dev\"]}}", "/view/read_only/0: the host's /dev is never shown"},
+    {"{\"environment\":{\"A B\":\"\"}}", "/environment/A B: a variable's name"},
+    {"{\"environment\":{\"PATH\":1}}", "/environment/PATH: must be a string"},
+    {"{\"languages\":{\"py\":{}}}", "/languages/py: unknown language"},
+    {"{\"languages\":{\"python\":{\"argv\":[]}}}", "/languages/python/argv: must have at least 1"},
+    {"{\"languages\":{\"python\":{\"argv\":[\"python3\"]}}}",
+     "/languages/python/argv: no argument is \"{file}\""},
+    {"{\"languages\":{\"python\":{\"argv\":[\"{file}\"]}}}",
+     "/languages/python/argv: no argument is \"{file}\""},
+    {"{\"languages\":{\"python\":{\"file\":\"../x\"}}}", "/languages/python/file: must be letters"},
+    {"{\"languages\":{\"python\":{\"file\":null}}}", "/languages/python/file: missing"},
+    {"{\"languages\":{\"python\":{\"package\":\"a;b\"}}}",
+     "/languages/python/package: must be letters"},
+    {"{\"languages\":{\"python\":{\"read_only\":[\"x\"]}}}",
+     "/languages/python/read_only/0: must be an absolute path"},
+    {"{\"languages\":{\"python\":{\"environment\":{\"1\":\"\"}}}}",
+     "/languages/python/environment/1: a variable's name"},
+    {"{\"docker\":{\"require_digest\":null}}", "/docker/require_digest: missing"},
+    {"{\"docker\":{\"images\":{\"cobol\":\"x\"}}}", "/docker/images/cobol: unknown language"},
+    {"{\"docker\":{\"images\":{\"python\":\"\"}}}", "/docker/images/python: must not be empty"},
+    {"{\"docker\":{\"images\":{\"python\":\"a b\"}}}", "/docker/images/python: must be an image"},
+    {"{\"docker\":{\"images\":{\"python\":\"-v\"}}}", "/docker/images/python: must be an image"},
+    {"{\"max_runs\":1,\"max_runs\":2}", "/max_runs: duplicate member"},
+    {"[]", "must be an object"},
+    {"{", "the text ends too early"},
+};
+
+static struct policy *load(const char *patch, struct error *error)
+{
+    return policy_load_text("test", patch, strlen(patch), error);
+}
+
+START_TEST(refuses_and_names_the_place)
+{
+    struct error error;
+    static const char what[] = "policy test: ";
+    ck_assert_ptr_null(load(refused[_i].patch, &error));
+    ck_assert_str_eq(error_code_name(error.code), "invalid_policy");
+    ck_assert_msg(strncmp(error.message, what, strlen(what)) == 0 &&
+                      strncmp(error.message + strlen(what), refused[_i].message,
+                              strlen(refused[_i].message)) == 0,
+                  "\"%s\" instead of \"%s\"", error.message, refused[_i].message);
+}
+END_TEST
+
+static void cleanup_policy(struct policy **policy)
+{
+    policy_unref(*policy);
+}
+
+START_TEST(built_in_is_as_promised)
+{
+    struct error error;
+    CLEANUP(cleanup_policy) struct policy *policy = policy_load_builtin(&error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert_str_eq(policy->source, "built-in");
+    ck_assert_uint_eq(strlen(policy->sha256), 64);
+    ck_assert_int_eq(policy->default_mode, SANDBOX_MODE_PROCESS);
+    ck_assert(policy->mode_allowed[SANDBOX_MODE_DOCKER]);
+    ck_assert(!policy->mode_allowed[SANDBOX_MODE_NONE]);
+    ck_assert(policy->required_layers == LAYERS_MANDATORY);
+    ck_assert_int_eq(policy->approval_default, APPROVAL_ASK);
+    ck_assert(!policy->network_allowed);
+    ck_assert(!policy_allows_secret(policy, "a"));
+    ck_assert_uint_eq(policy->limits.wall_ms.default_value, 10000);
+    ck_assert_uint_eq(policy->limits.wall_ms.maximum, 300000);
+    ck_assert_uint_eq(policy->limits.sandbox_exec_wall_ms.default_value, 5000);
+    ck_assert_uint_eq(policy->limits.memory_bytes.default_value, 256u << 20);
+    ck_assert_uint_eq(policy->limits.output_total_bytes.default_value, 64u << 20);
+    ck_assert_uint_eq(policy->outer_uid_base, 2000000000);
+    ck_assert_uint_eq(policy->outer_uid_count, 65536);
+    ck_assert(policy_allows_capability(policy, "sandbox.exec"));
+    ck_assert(!policy_allows_capability(policy, "sandbox.exec.mode.none"));
+    ck_assert(!policy_allows_capability(policy, "sandbox.exec.limits.extended"));
+    ck_assert(!policy_allows_capability(policy, "sandbox"));
+}
+END_TEST
+
+START_TEST(built_in_runs_every_language)
+{
+    struct error error;
+    size_t count;
+    const struct language *languages = languages_all(&count);
+    CLEANUP(cleanup_policy) struct policy *policy = policy_load_builtin(&error);
+    ck_assert_uint_eq(policy->language_count, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct policy_language *language = policy_find_language(policy, languages[i].name);
+        ck_assert_msg(language != NULL, "%s", languages[i].name);
+        ck_assert_str_eq(language->argv[1], "{file}");
+        ck_assert_ptr_nonnull(language->environment);
+        ck_assert_ptr_nonnull(language->read_only);
+    }
+    ck_assert_ptr_null(policy_find_language(policy, "py"));
+}
+END_TEST
+
+START_TEST(patches_as_rfc_7386_says)
+{
+    struct error error;
+    CLEANUP(cleanup_policy) struct policy *builtin = policy_load_builtin(&error);
+    CLEANUP(cleanup_policy) struct policy *empty = load("{}", &error);
+    ck_assert_str_eq(empty->sha256, builtin->sha256);
+    CLEANUP(cleanup_policy)
+    struct policy *patched =
+        load("{\"limits\":{\"wall_ms\":{\"default\":7}},\"languages\":{\"lua\":null},"
+             "\"runtime_path\":[\"/opt/bin\"],\"secrets\":{\"allowed\":[\"*\"]},"
+             "\"require\":[\"cgroup\",\"landlock\"],\"environment\":{\"B\":\"2\",\"A\":\"1\"}}",
+             &error);
+    ck_assert_msg(patched != NULL, "%s", error.message);
+    ck_assert_str_ne(patched->sha256, builtin->sha256);
+    ck_assert_uint_eq(patched->limits.wall_ms.default_value, 7);
+    ck_assert_uint_eq(patched->limits.wall_ms.maximum, 300000);
+    ck_assert_ptr_null(policy_find_language(patched, "lua"));
+    ck_assert_ptr_nonnull(policy_find_language(patched, "perl"));
+    ck_assert_str_eq(patched->runtime_path[0], "/opt/bin");
+    ck_assert_ptr_null(patched->runtime_path[1]);
+    ck_assert(policy_allows_secret(patched, "anything"));
+    ck_assert(patched->required_layers ==
+              (LAYERS_MANDATORY | LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK)));
+    ck_assert_str_eq(patched->environment[0], "A=1");
+    ck_assert_str_eq(patched->environment[1], "B=2");
+}
+END_TEST
+
+static const char rules[] = "{\"approval\":{\"default\":\"ask\",\"rules\":["
+                            "{\"decision\":\"allow\",\"languages\":[\"python\",\"sh\"],\"network\":"
+                            "false,\"secrets\":false},"
+                            "{\"decision\":\"ask\",\"languages\":[\"sh\"]},"
+                            "{\"decision\":\"deny\",\"modes\":[\"none\"],\"reason\":\"never\"},"
+                            "{\"decision\":\"deny\",\"network\":true,\"secrets\":true}]}}";
+
+static const struct {
+    const char *language;
+    enum sandbox_mode mode;
+    bool network, secrets;
+    enum approval_decision decision;
+    int rule;
+} decisions[] = {
+    {"python", SANDBOX_MODE_PROCESS, false, false, APPROVAL_ALLOW, 0},
+    {"python", SANDBOX_MODE_DOCKER, false, false, APPROVAL_ALLOW, 0},
+    {"python", SANDBOX_MODE_PROCESS, true, false, APPROVAL_ASK, -1},
+    {"python", SANDBOX_MODE_PROCESS, false, true, APPROVAL_ASK, -1},
+    {"python", SANDBOX_MODE_PROCESS, true, true, APPROVAL_DENY, 3},
+    {"python", SANDBOX_MODE_NONE, false, false, APPROVAL_DENY, 2},
+    {"sh", SANDBOX_MODE_PROCESS, false, false, APPROVAL_ASK, 1},
+    {"sh", SANDBOX_MODE_NONE, true, true, APPROVAL_DENY, 2},
+    {"perl", SANDBOX_MODE_PROCESS, false, false, APPROVAL_ASK, -1},
+};
+
+START_TEST(decides_deny_before_ask_before_allow)
+{
+    struct error error;
+    int rule = -2;
+    CLEANUP(cleanup_policy) struct policy *policy = load(rules, &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert_int_eq(policy_decide(policy, decisions[_i].language, decisions[_i].mode,
+                                   decisions[_i].network, decisions[_i].secrets, &rule),
+                     decisions[_i].decision);
+    ck_assert_int_eq(rule, decisions[_i].rule);
+    ck_assert_str_eq(policy->rules[2].reason, "never");
+}
+END_TEST
+
+/* A rule also overrides a stricter default: that is what the operator wrote it for. */
+START_TEST(rules_override_the_default)
+{
+    struct error error;
+    int rule;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = load("{\"approval\":{\"default\":\"deny\",\"rules\":[{\"decision\":"
+                                 "\"allow\",\"languages\":[\"lua\"]}]}}",
+                                 &error);
+    ck_assert_int_eq(policy_decide(policy, "lua", SANDBOX_MODE_PROCESS, false, false, &rule),
+                     APPROVAL_ALLOW);
+    ck_assert_int_eq(policy_decide(policy, "sh", SANDBOX_MODE_PROCESS, false, false, &rule),
+                     APPROVAL_DENY);
+    ck_assert_int_eq(rule, -1);
+}
+END_TEST
+
+static void write_file(const char *path, const char *text, size_t length)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(text, 1, length, file), length);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(reads_regular_files_only)
+{
+    struct error error;
+    char directory[] = "/tmp/test_policy.XXXXXX";
+    char path[64];
+    char expected[160];
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    (void)snprintf(path, sizeof(path), "%s/policy.json", directory);
+
+    ck_assert_ptr_null(policy_load_file(path, &error));
+    (void)snprintf(expected, sizeof(expected),
+                   "policy %s: cannot be read: No such file or directory", path);
+    ck_assert_str_eq(error.message, expected);
+    ck_assert_int_eq(error.code, ERROR_INVALID_POLICY);
+
+    ck_assert_ptr_null(policy_load_file(directory, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "not a regular file"));
+
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_ptr_null(policy_load_file(path, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "not a regular file"));
+    ck_assert_int_eq(unlink(path), 0);
+
+    CLEANUP_FREE char *long_text = malloc(POLICY_FILE_LIMIT + 1);
+    memset(long_text, ' ', POLICY_FILE_LIMIT + 1);
+    long_text[0] = '{';
+    long_text[1] = '}';
+    write_file(path, long_text, POLICY_FILE_LIMIT + 1);
+    ck_assert_ptr_null(policy_load_file(path, &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "longer than 1048576 bytes"));
+    write_file(path, long_text, POLICY_FILE_LIMIT);
+    CLEANUP(cleanup_policy) struct policy *policy = policy_load_file(path, &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert_str_eq(policy->source, path);
+
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(directory), 0);
+}
+END_TEST
+
+START_TEST(is_shared_by_reference)
+{
+    struct error error;
+    struct policy *policy = policy_load_builtin(&error);
+    ck_assert_ptr_eq(policy_ref(policy), policy);
+    policy_unref(policy);
+    ck_assert_str_eq(policy->source, "built-in");
+    policy_unref(policy);
+    policy_unref(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("refusals"), tcase_create("built-in"), tcase_create("rules"),
+                      tcase_create("file")};
+    tcase_add_loop_test(cases[0], refuses_and_names_the_place, 0, COUNT_OF(refused));
+    tcase_add_test(cases[1], built_in_is_as_promised);
+    tcase_add_test(cases[1], built_in_runs_every_language);
+    tcase_add_test(cases[1], patches_as_rfc_7386_says);
+    tcase_add_loop_test(cases[2], decides_deny_before_ask_before_allow, 0, COUNT_OF(decisions));
+    tcase_add_test(cases[2], rules_override_the_default);
+    tcase_add_test(cases[3], reads_regular_files_only);
+    tcase_add_test(cases[3], is_shared_by_reference);
+    return run_suite("policy", cases, COUNT_OF(cases));
+}

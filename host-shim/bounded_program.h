@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs a program to its end within bounds of time and output, in a process group of its own that
+ * is killed afterwards. The caller's thread waits.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct bounded_program {
+    const char *path;       /* looked for in PATH where it has no slash */
+    char *const *arguments; /* NULL-terminated, the name first */
+    int input;              /* its standard input */
+    int error;              /* its standard error; -1: ours */
+    size_t output_limit;
+    int wait_ms;
+    int cancelled_fd; /* readable: give up; or -1 */
+};
+
+enum program_end {
+    PROGRAM_EXITED,      /* number: its status */
+    PROGRAM_SIGNALLED,   /* number: the signal */
+    PROGRAM_NOT_STARTED, /* number: errno */
+    PROGRAM_NOT_WATCHED, /* number: errno */
+    PROGRAM_OUT_OF_TIME,
+    PROGRAM_OUT_OF_BOUNDS, /* printed too much */
+    PROGRAM_CANCELLED,
+};
+
+struct program_result {
+    enum program_end end;
+    int number;
+    char *output; /* new, NUL-terminated; NULL when nothing was read */
+    size_t length;
+};
+
+void bounded_program_run(const struct bounded_program *program, struct program_result *ret);
+void program_result_clear(struct program_result *result);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * toolhost conformance FILE.so: holds a provider against the ABI, each case in a child of its own,
+ * and prints TAP. Main thread.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "bounded_program.h"
+#include "cleanup.h"
+#include "commands.h"
+#include "conformance_case.h"
+#include "console.h"
+#include "text_escape.h"
+
+#define CASE_LIMIT_MS 60000
+#define REMARK_LIMIT  4096u
+
+struct tally {
+    unsigned passed, failed, skipped;
+};
+
+static size_t count_cases(void)
+{
+    size_t count = 0;
+    while (conformance_row_at(count))
+        count++;
+    return count;
+}
+
+static void run_case(const struct options *options, const char *name, struct program_result *ret)
+{
+    CLEANUP_CLOSE int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    char *arguments[] = {(char *)(uintptr_t) "toolhost", (char *)(uintptr_t) "conformance-case",
+                         (char *)(uintptr_t)name, (char *)(uintptr_t)options->words[0], NULL};
+    const struct bounded_program program = {
+        .path = "/proc/self/exe",
+        .arguments = arguments,
+        .input = nothing,
+        .error = options->verbose ? -1 : nothing,
+        .output_limit = REMARK_LIMIT,
+        .wait_ms = CASE_LIMIT_MS,
+        .cancelled_fd = -1,
+    };
+    bounded_program_run(&program, ret);
+}
+
+static void write_remark(FILE *out, const struct program_result *result)
+{
+    if (result->output && result->length > 0)
+        text_escape_write(out, result->output, result->length);
+}
+
+static void write_how_it_ended(FILE *out, const struct program_result *result)
+{
+    switch (result->end) {
+    case PROGRAM_EXITED:
+        write_remark(out, result);
+        break;
+    case PROGRAM_SIGNALLED:
+        (void)fprintf(out, "crashed: SIG%s", sigabbrev_np(result->number));
+        break;
+    case PROGRAM_OUT_OF_TIME:
+        (void)fprintf(out, "did not end within %d s", CASE_LIMIT_MS / 1000);
+        break;
+    case PROGRAM_NOT_STARTED:
+    case PROGRAM_NOT_WATCHED:
+    case PROGRAM_OUT_OF_BOUNDS:
+    case PROGRAM_CANCELLED:
+        (void)fputs("could not be held", out);
+        break;
+    }
+}
+
+static void report(FILE *out, size_t number, const char *name, const struct program_result *result,
+                   struct tally *tally)
+{
+    if (result->end == PROGRAM_EXITED && result->number == CASE_PASSED) {
+        tally->passed++;
+        (void)fprintf(out, "ok %zu - %s", number, name);
+        if (result->length > 0)
+            (void)fputs(" # note: ", out);
+        write_remark(out, result);
+    } else if (result->end == PROGRAM_EXITED && result->number == CASE_SKIPPED) {
+        tally->skipped++;
+        (void)fprintf(out, "ok %zu - %s # SKIP ", number, name);
+        write_remark(out, result);
+    } else {
+        tally->failed++;
+        (void)fprintf(out, "not ok %zu - %s\n# ", number, name);
+        write_how_it_ended(out, result);
+    }
+    (void)fputc('\n', out);
+    (void)fflush(out);
+}
+
+int command_conformance(const struct options *options, int out)
+{
+    struct failure failure;
+    CLEANUP_FREE char *path = NULL;
+    if (!provider_locate(options->words[0], &path, &failure)) {
+        console_print_failure(&failure);
+        return EXIT_USAGE;
+    }
+    CLEANUP_FILE FILE *stream = fdopen(fcntl(out, F_DUPFD_CLOEXEC, 3), "w");
+    if (!stream)
+        return EXIT_USAGE;
+    struct tally tally = {0};
+    (void)fprintf(stream, "1..%zu\n", count_cases());
+    for (size_t i = 0; conformance_row_at(i); i++) {
+        const char *name = conformance_row_at(i)->name;
+        CLEANUP(program_result_clear) struct program_result result;
+        run_case(options, name, &result);
+        report(stream, i + 1, name, &result, &tally);
+    }
+    (void)fprintf(stream, "# %u passed, %u failed, %u skipped\n", tally.passed, tally.failed,
+                  tally.skipped);
+    return tally.failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

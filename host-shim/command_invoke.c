@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* toolhost invoke: one call, JSON in, JSON out, for programs. Main thread. */
+#include <string.h>
+
+#include "cleanup.h"
+#include "commands.h"
+#include "console.h"
+#include "descriptor_io.h"
+#include "json_print.h"
+#include "tool_call.h"
+
+#define INPUT_LIMIT (16u << 20)
+
+static void take_notice(void *user, const char *text)
+{
+    (void)user;
+    console_print_notice(text);
+}
+
+static bool read_input(const struct options *options, char **ret_input, struct failure *failure)
+{
+    size_t length = 0;
+    const char *path = options->word_count > 0 ? options->words[0] : "-";
+    if (!read_bounded_file(path, INPUT_LIMIT, ret_input, &length, failure))
+        return false;
+    /* The ABI's texts end at a NUL: what stands behind one would vanish unseen. */
+    if (strlen(*ret_input) != length)
+        return failure_set(failure, "invalid_input", "the input holds a NUL byte");
+    return true;
+}
+
+/* Whoever reads standard output finds JSON there even when no provider could be asked. */
+static json_t *result_of_failure(const struct failure *failure)
+{
+    return json_pack("{s:s, s:o}", "status", "error", "error", failure_to_json(failure));
+}
+
+int command_invoke(const struct options *options, int out)
+{
+    struct failure failure;
+    CLEANUP_FREE char *input = NULL;
+    CLEANUP_JSON json_t *result = NULL;
+    const struct call_listener listener = {.take_notice = take_notice};
+    bool ran = false;
+    if (!read_input(options, &input, &failure) ||
+        !tool_call(options, input, &listener, &ran, &result, &failure)) {
+        console_print_failure(&failure);
+        result = result_of_failure(&failure);
+        ran = false;
+    }
+    if (!result || !json_print(out, result, &failure))
+        return EXIT_FAILURE;
+    return ran ? EXIT_SUCCESS : EXIT_FAILURE;
+}

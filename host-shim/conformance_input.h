@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs for a tool that is known by its schema alone. Pure code, any thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* What the good program prints; its text is computed, so that it is not in the code. */
+#define CONFORMANCE_MARKER "conformance-42-marker"
+
+/* Whether the tool's good input prints the marker. */
+bool conformance_input_has_marker(const json_t *tool);
+/* An input that fits the tool's schema; new text, NULL when out of memory. */
+char *conformance_input_good(const json_t *tool);
+/* A program that prints "number-42-N", or that sleeps; for tools with a marker. */
+char *conformance_input_numbered(unsigned number);
+char *conformance_input_sleeping(void);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of a process that belongs to the host and that a provider must leave alone. Main
+ * thread.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#define STATE_SIGNALS 65
+
+struct process_state {
+    sigset_t mask;
+    struct sigaction dispositions[STATE_SIGNALS];
+    struct rlimit limits[RLIM_NLIMITS];
+    unsigned file_mode_mask;
+    char *directory;
+    char *environment; /* all of it, one variable a line */
+    char *locale;
+    char *descriptors; /* the numbers of the open ones */
+    size_t threads;
+};
+
+/* false when out of memory or /proc cannot be read. */
+bool process_state_take(struct process_state *ret);
+void process_state_clear(struct process_state *state);
+
+/* What of the host's own is not as it was; NULL when all is. */
+const char *process_state_difference(const struct process_state *before,
+                                     const struct process_state *after);
+/* What was left behind: descriptors or threads; NULL for nothing. */
+const char *process_state_leftover(const struct process_state *before,
+                                   const struct process_state *after);

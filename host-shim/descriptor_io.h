@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole writes to and bounded reads from descriptors and files. Any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "failure.h"
+
+/* Writes all of it, across EINTR and short writes; false leaves errno. */
+bool write_fully(int fd, const void *bytes, size_t length);
+
+/* Reads the file ("-": standard input) to its end into a new NUL-terminated text. A file of more
+ * than limit bytes is refused. */
+bool read_bounded_file(const char *path, size_t limit, char **ret_text, size_t *ret_length,
+                       struct failure *failure);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a provider's status for people; members that are missing are done without. Any thread. */
+#include "doctor_report.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "json_member.h"
+#include "text_escape.h"
+
+static void write_text(FILE *out, const char *text)
+{
+    text_escape_write(out, text, strlen(text));
+}
+
+/* "label text\n" where there is a text. */
+static void write_member(FILE *out, const char *label, const json_t *object, const char *name)
+{
+    const char *text = json_member_string(object, name, "");
+    if (!*text)
+        return;
+    (void)fputs(label, out);
+    write_text(out, text);
+    (void)fputc('\n', out);
+}
+
+static const char *configured_mode(const json_t *status)
+{
+    const char *mode = json_member_string(status, "mode", NULL);
+    return mode ? mode
+                : json_member_string(json_object_get(status, "policy"), "default_mode", NULL);
+}
+
+bool doctor_report_is_available(const json_t *status)
+{
+    if (json_is_object(json_object_get(status, "error")))
+        return false;
+    const char *mode = configured_mode(status);
+    const json_t *backends = json_object_get(status, "backends");
+    size_t index = 0;
+    const json_t *backend = NULL;
+    json_array_foreach(backends, index, backend)
+    {
+        bool asked_for = !mode || strcmp(json_member_string(backend, "name", ""), mode) == 0;
+        if (asked_for && json_member_true(backend, "available"))
+            return true;
+    }
+    return false;
+}
+
+static void write_error(FILE *out, const char *indent, const json_t *error)
+{
+    if (!json_is_object(error))
+        return;
+    (void)fprintf(out, "%serror ", indent);
+    write_text(out, json_member_string(error, "code", "?"));
+    (void)fputs(": ", out);
+    write_text(out, json_member_string(error, "message", "no message"));
+    (void)fputc('\n', out);
+    const char *hint = json_member_string(error, "hint", "");
+    if (*hint) {
+        (void)fprintf(out, "%shint: ", indent);
+        write_text(out, hint);
+        (void)fputc('\n', out);
+    }
+}
+
+static void write_layer(FILE *out, const json_t *layer)
+{
+    (void)fputs("  ", out);
+    write_text(out, json_member_string(layer, "state", "untested"));
+    (void)fputs("  ", out);
+    write_text(out, json_member_string(layer, "name", "?"));
+    const char *detail = json_member_string(layer, "detail", "");
+    if (*detail) {
+        (void)fputs(": ", out);
+        write_text(out, detail);
+    }
+    (void)fputc('\n', out);
+    write_member(out, "    remedy: ", layer, "remedy");
+}
+
+static void write_backend(FILE *out, const json_t *backend)
+{
+    (void)fputs("backend ", out);
+    write_text(out, json_member_string(backend, "name", "?"));
+    (void)fprintf(out, ": %s\n",
+                  json_member_true(backend, "available") ? "available" : "not available");
+    size_t index = 0;
+    const json_t *layer = NULL;
+    json_array_foreach(json_object_get(backend, "layers"), index, layer) write_layer(out, layer);
+    write_error(out, "  ", json_object_get(backend, "error"));
+}
+
+static void write_runtime(FILE *out, const json_t *runtime)
+{
+    (void)fputs("  ", out);
+    write_text(out, json_member_string(runtime, "language", "?"));
+    if (json_member_true(runtime, "found")) {
+        (void)fputs(": ", out);
+        write_text(out, json_member_string(runtime, "path", "found"));
+        (void)fputc('\n', out);
+        return;
+    }
+    (void)fputs(": not found", out);
+    const char *package = json_member_string(runtime, "package", "");
+    if (*package) {
+        (void)fputs("; install ", out);
+        write_text(out, package);
+    }
+    (void)fputc('\n', out);
+}
+
+static void write_counters(FILE *out, const json_t *counters)
+{
+    if (!json_is_object(counters) || json_object_size(counters) == 0)
+        return;
+    (void)fputs("counters\n", out);
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)(uintptr_t)counters, name, value)
+    {
+        if (!json_is_integer(value))
+            continue;
+        (void)fputs("  ", out);
+        write_text(out, name);
+        (void)fprintf(out, ": %lld\n", (long long)json_integer_value(value));
+    }
+}
+
+void doctor_report_write(FILE *out, const json_t *status)
+{
+    const json_t *policy = json_object_get(status, "policy");
+    const char *mode = configured_mode(status);
+    if (mode) {
+        (void)fputs("mode ", out);
+        write_text(out, mode);
+        (void)fprintf(out, ": %s\n",
+                      doctor_report_is_available(status) ? "available" : "not available");
+    }
+    write_member(out, "policy ", policy, "source");
+    write_member(out, "  sha256 ", policy, "sha256");
+    write_error(out, "", json_object_get(status, "error"));
+    size_t index = 0;
+    const json_t *item = NULL;
+    json_array_foreach(json_object_get(status, "backends"), index, item) write_backend(out, item);
+    const json_t *runtimes = json_object_get(status, "runtimes");
+    if (json_array_size(runtimes) > 0)
+        (void)fputs("runtimes\n", out);
+    json_array_foreach(runtimes, index, item) write_runtime(out, item);
+    write_counters(out, json_object_get(status, "counters"));
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a provider's status for people. Pure code, any thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Whether the configured mode can be used. */
+bool doctor_report_is_available(const json_t *status);
+/* What the machine can do, layer by layer, and how to get what is missing; escaped. */
+void doctor_report_write(FILE *out, const json_t *status);

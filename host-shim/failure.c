@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fills the failure object that every fallible function of toolhost carries upwards. Any thread.
+ */
+#include "failure.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json_member.h"
+
+__attribute__((format(printf, 3, 0))) static void fill(struct failure *failure, const char *code,
+                                                       const char *format, va_list arguments)
+{
+    (void)snprintf(failure->code, sizeof(failure->code), "%s", code);
+    (void)vsnprintf(failure->message, sizeof(failure->message), format, arguments);
+    failure->hint[0] = '\0';
+}
+
+bool failure_set(struct failure *failure, const char *code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, code, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool failure_set_errno(struct failure *failure, const char *code, int error_number,
+                       const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, code, format, arguments);
+    va_end(arguments);
+    size_t used = strlen(failure->message);
+    char text[128];
+    (void)snprintf(failure->message + used, sizeof(failure->message) - used, ": %s",
+                   strerror_r(error_number, text, sizeof(text)));
+    return false;
+}
+
+bool failure_usage(struct failure *failure, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fill(failure, "usage", format, arguments);
+    va_end(arguments);
+    failure_set_hint(failure, "toolhost --help");
+    return false;
+}
+
+bool failure_out_of_memory(struct failure *failure)
+{
+    return failure_set(failure, "out_of_memory", "out of memory");
+}
+
+void failure_set_hint(struct failure *failure, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(failure->hint, sizeof(failure->hint), format, arguments);
+    va_end(arguments);
+}
+
+bool failure_from_json(struct failure *failure, const json_t *error)
+{
+    (void)failure_set(failure, json_member_string(error, "code", "error"), "%s",
+                      json_member_string(error, "message", "the provider gave no reason"));
+    failure_set_hint(failure, "%s", json_member_string(error, "hint", ""));
+    return false;
+}
+
+json_t *failure_to_json(const struct failure *failure)
+{
+    return json_pack("{s:s, s:s, s:s, s:b}", "code", failure->code, "message", failure->message,
+                     "hint", failure->hint, "retryable", 0);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tolerant reading of a provider's JSON: a member that is missing or of another type is the
+ * fallback. NULL objects are fine. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+static inline const char *json_member_string(const json_t *object, const char *name,
+                                             const char *fallback)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    return text ? text : fallback;
+}
+
+static inline json_int_t json_member_integer(const json_t *object, const char *name,
+                                             json_int_t fallback)
+{
+    const json_t *value = json_object_get(object, name);
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+static inline bool json_member_true(const json_t *object, const char *name)
+{
+    return json_is_true(json_object_get(object, name));
+}

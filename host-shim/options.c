@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the command line. One table says which options there are and which commands take them, so
+ * that an option that would have no effect is refused instead of ignored. Main thread.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "number.h"
+
+#define FOR(command) (1u << (command))
+#define FOR_CALLS    (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
+#define FOR_PROVIDER (FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
+#define FOR_ALL      UINT32_MAX
+
+#define LONGEST_TIMEOUT_MS UINT64_C(86400000)
+
+typedef bool set_option(struct options *options, const char *value, struct failure *failure);
+
+static bool split_pair(const char *text, struct name_value *ret, const char *option,
+                       struct failure *failure)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return failure_usage(failure, "%s wants NAME=VALUE", option);
+    ret->name = strndup(text, (size_t)(equals - text));
+    if (!ret->name)
+        return failure_out_of_memory(failure);
+    ret->value = equals + 1;
+    return true;
+}
+
+static bool set_plugin(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->plugin = value;
+    return true;
+}
+
+static bool set_policy(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->policy = value;
+    return true;
+}
+
+static bool set_sandbox(struct options *options, const char *value, struct failure *failure)
+{
+    if (strcmp(value, "docker") != 0 && strcmp(value, "process") != 0 && strcmp(value, "none") != 0)
+        return failure_usage(failure, "--sandbox wants docker, process or none, not %s", value);
+    options->sandbox = value;
+    return true;
+}
+
+static bool add_capability(struct options *options, const char *value, struct failure *failure)
+{
+    if (!*value)
+        return failure_usage(failure, "%s wants a capability's name", "--cap");
+    if (options->capability_count == OPTIONS_CAPABILITIES)
+        return failure_usage(failure, "too many %s", "--cap");
+    options->capabilities[options->capability_count++] = value;
+    return true;
+}
+
+static bool set_no_default_capabilities(struct options *options, const char *value,
+                                        struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->no_default_capabilities = true;
+    return true;
+}
+
+static bool add_secret(struct options *options, const char *value, struct failure *failure)
+{
+    if (options->secret_count == OPTIONS_SECRETS)
+        return failure_usage(failure, "too many %s", "--secret");
+    if (!split_pair(value, &options->secrets[options->secret_count], "--secret", failure))
+        return false;
+    options->secret_count++;
+    return true;
+}
+
+static bool set_approve(struct options *options, const char *value, struct failure *failure)
+{
+    static const char command_prefix[] = "cmd:";
+    if (strcmp(value, "ask") == 0)
+        options->approver.mode = APPROVAL_ASK;
+    else if (strcmp(value, "always") == 0)
+        options->approver.mode = APPROVAL_ALWAYS;
+    else if (strcmp(value, "never") == 0)
+        options->approver.mode = APPROVAL_NEVER;
+    else if (strncmp(value, command_prefix, strlen(command_prefix)) == 0 &&
+             value[strlen(command_prefix)])
+        options->approver =
+            (struct approver){.mode = APPROVAL_COMMAND, .program = value + strlen(command_prefix)};
+    else
+        return failure_usage(failure, "--approve wants ask, always, never or cmd:PROG, not %s",
+                             value);
+    return true;
+}
+
+static bool set_audit(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->audit = value;
+    return true;
+}
+
+static bool set_verbose(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->verbose = true;
+    return true;
+}
+
+static bool set_json(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->json = true;
+    return true;
+}
+
+static bool set_tool(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->tool = value;
+    return true;
+}
+
+static bool set_language(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->language = value;
+    return true;
+}
+
+static bool set_code(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->code = value;
+    return true;
+}
+
+static bool set_timeout(struct options *options, const char *value, struct failure *failure)
+{
+    if (!number_parse(value, LONGEST_TIMEOUT_MS, &options->timeout_ms) || options->timeout_ms == 0)
+        return failure_usage(failure, "--timeout-ms wants milliseconds, not %s", value);
+    return true;
+}
+
+static bool set_stdin(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->stdin_file = value;
+    return true;
+}
+
+static bool add_environment(struct options *options, const char *value, struct failure *failure)
+{
+    if (options->environment_count == OPTIONS_PAIRS)
+        return failure_usage(failure, "too many %s", "--env");
+    struct name_value *pair = &options->environment[options->environment_count];
+    const char *equals = strchr(value, '=');
+    if (equals && equals != value && !equals[1]) { /* an empty value is a value here */
+        *pair = (struct name_value){strndup(value, (size_t)(equals - value)), ""};
+        if (!pair->name)
+            return failure_out_of_memory(failure);
+    } else if (!split_pair(value, pair, "--env", failure)) {
+        return false;
+    }
+    options->environment_count++;
+    return true;
+}
+
+static bool set_network(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->network = true;
+    return true;
+}
+
+static bool add_used_secret(struct options *options, const char *value, struct failure *failure)
+{
+    if (options->used_secret_count == OPTIONS_PAIRS)
+        return failure_usage(failure, "too many %s", "--use-secret");
+    if (!split_pair(value, &options->used_secrets[options->used_secret_count], "--use-secret",
+                    failure))
+        return false;
+    options->used_secret_count++;
+    return true;
+}
+
+static bool set_anchor(struct options *options, const char *value, struct failure *failure)
+{
+    if (strlen(value) != 64 || strspn(value, "0123456789abcdef") != 64)
+        return failure_usage(failure, "%s wants the sha256 of a record", "--anchor");
+    options->anchor = value;
+    return true;
+}
+
+static bool set_help(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->command = COMMAND_HELP;
+    return true;
+}
+
+static bool set_version(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->command = COMMAND_VERSION;
+    return true;
+}
+
+struct option_row {
+    const char *name;
+    int letter; /* 0: none */
+    bool has_value;
+    uint32_t commands;
+    set_option *set;
+};
+
+static const struct option_row rows[] = {
+    {"plugin", 0, true, FOR_PROVIDER, set_plugin},
+    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR), set_policy},
+    {"sandbox", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR), set_sandbox},
+    {"cap", 0, true, FOR_CALLS, add_capability},
+    {"no-default-caps", 0, false, FOR_CALLS, set_no_default_capabilities},
+    {"secret", 0, true, FOR_CALLS, add_secret},
+    {"approve", 0, true, FOR_CALLS, set_approve},
+    {"audit", 0, true, FOR_CALLS, set_audit},
+    {"verbose", 'v', false, FOR_ALL, set_verbose},
+    {"json", 0, false, FOR(COMMAND_DOCTOR), set_json},
+    {"tool", 0, true, FOR_CALLS, set_tool},
+    {"language", 'l', true, FOR(COMMAND_RUN), set_language},
+    {"code", 'c', true, FOR(COMMAND_RUN), set_code},
+    {"timeout-ms", 0, true, FOR(COMMAND_RUN), set_timeout},
+    {"stdin", 0, true, FOR(COMMAND_RUN), set_stdin},
+    {"env", 0, true, FOR(COMMAND_RUN), add_environment},
+    {"network", 0, false, FOR(COMMAND_RUN), set_network},
+    {"use-secret", 0, true, FOR(COMMAND_RUN), add_used_secret},
+    {"anchor", 0, true, FOR(COMMAND_AUDIT), set_anchor},
+    {"help", 'h', false, FOR_ALL, set_help},
+    {"version", 0, false, FOR_ALL, set_version},
+};
+
+/* A leading '-' hands words over in their order, ':' tells a missing value from a bad option. */
+static const char letters[] = "-:vl:c:h";
+
+#define WORD     1 /* what getopt_long() returns for a word */
+#define ROW_BASE 256
+
+static const struct {
+    const char *name;
+    enum command command;
+    size_t words_least, words_most;
+} commands[] = {
+    {"manifest", COMMAND_MANIFEST, 0, 0},
+    {"run", COMMAND_RUN, 0, 1},
+    {"invoke", COMMAND_INVOKE, 0, 1},
+    {"doctor", COMMAND_DOCTOR, 0, 0},
+    {"conformance", COMMAND_CONFORMANCE, 1, 1},
+    {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
+    {"audit", COMMAND_AUDIT, 2, 2},
+    {"help", COMMAND_HELP, 0, 0},
+};
+
+static bool take_word(struct options *options, const char *word, struct failure *failure)
+{
+    if (options->command == COMMAND_NONE) {
+        for (size_t i = 0; i < COUNT_OF(commands); i++) {
+            if (strcmp(commands[i].name, word) == 0)
+                options->command = commands[i].command;
+        }
+        return options->command != COMMAND_NONE || failure_usage(failure, "no command %s", word);
+    }
+    if (options->word_count == OPTIONS_WORDS)
+        return failure_usage(failure, "too many words from %s on", word);
+    options->words[options->word_count++] = word;
+    return true;
+}
+
+static const struct option_row *find_row(int choice)
+{
+    if (choice >= ROW_BASE && choice < ROW_BASE + (int)COUNT_OF(rows))
+        return &rows[choice - ROW_BASE];
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (rows[i].letter == choice)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+static bool take_all(int argc, char **argv, struct options *options, uint32_t *ret_used_rows,
+                     struct failure *failure)
+{
+    struct option long_options[COUNT_OF(rows) + 1] = {0};
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        long_options[i] =
+            (struct option){rows[i].name, rows[i].has_value ? required_argument : no_argument, NULL,
+                            ROW_BASE + (int)i};
+    opterr = 0;
+    optind = 1;
+    for (;;) {
+        int choice = getopt_long(argc, argv, letters, long_options, NULL);
+        if (choice == -1)
+            return true;
+        if (choice == ':')
+            return failure_usage(failure, "%s wants a value", argv[optind - 1]);
+        if (choice == '?')
+            return failure_usage(failure, "no option %s (a program's own arguments go behind --)",
+                                 argv[optind - 1]);
+        if (choice == WORD) {
+            if (!take_word(options, optarg, failure))
+                return false;
+            continue;
+        }
+        const struct option_row *row = find_row(choice);
+        if (!row || !row->set(options, optarg, failure))
+            return false;
+        *ret_used_rows |= 1u << (row - rows);
+    }
+}
+
+static bool check_rows(const struct options *options, uint32_t used_rows, struct failure *failure)
+{
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if ((used_rows & (1u << i)) && !(rows[i].commands & FOR(options->command)))
+            return failure_usage(failure, "--%s does not belong to this command", rows[i].name);
+    }
+    return true;
+}
+
+static bool check_words(const struct options *options, struct failure *failure)
+{
+    for (size_t i = 0; i < COUNT_OF(commands); i++) {
+        if (commands[i].command != options->command)
+            continue;
+        if (options->word_count < commands[i].words_least)
+            return failure_usage(failure, "%s wants more words behind it", commands[i].name);
+        if (options->word_count > commands[i].words_most)
+            return failure_usage(failure,
+                                 "%s takes fewer words (a program's own arguments go behind --)",
+                                 commands[i].name);
+    }
+    if (options->program_argument_count > 0 && options->command != COMMAND_RUN)
+        return failure_usage(failure, "%s is for run only", "--");
+    return true;
+}
+
+bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure)
+{
+    struct options options = {.tool = "code_execute"};
+    uint32_t used_rows = 0;
+    bool parsed = take_all(argc, argv, &options, &used_rows, failure);
+    if (parsed && optind < argc) {
+        options.program_arguments = argv + optind;
+        options.program_argument_count = (size_t)(argc - optind);
+    }
+    if (parsed && options.command == COMMAND_NONE)
+        parsed = failure_usage(failure, "%s", "no command given");
+    if (parsed && options.command != COMMAND_HELP && options.command != COMMAND_VERSION)
+        parsed = check_rows(&options, used_rows, failure) && check_words(&options, failure);
+    *ret = options;
+    return parsed;
+}
+
+static void clear_pairs(struct name_value *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(pairs[i].name);
+}
+
+void options_clear(struct options *options)
+{
+    clear_pairs(options->secrets, options->secret_count);
+    clear_pairs(options->environment, options->environment_count);
+    clear_pairs(options->used_secrets, options->used_secret_count);
+    *options = (struct options){0};
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of toolhost. Read once, on the main thread, and constant from then on. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "approval.h"
+#include "failure.h"
+#include "host_callbacks.h"
+
+#define OPTIONS_CAPABILITIES 32u
+#define OPTIONS_SECRETS      32u
+#define OPTIONS_PAIRS        128u
+#define OPTIONS_WORDS        4u
+
+enum command {
+    COMMAND_NONE,
+    COMMAND_MANIFEST,
+    COMMAND_RUN,
+    COMMAND_INVOKE,
+    COMMAND_DOCTOR,
+    COMMAND_CONFORMANCE,
+    COMMAND_CONFORMANCE_CASE,
+    COMMAND_AUDIT,
+    COMMAND_HELP,
+    COMMAND_VERSION,
+};
+
+struct name_value {
+    char *name; /* owned */
+    const char *value;
+};
+
+/* All pointers but the names above are into argv. */
+struct options {
+    enum command command;
+    const char *plugin;
+    const char *policy;
+    const char *sandbox;
+    const char *capabilities[OPTIONS_CAPABILITIES];
+    size_t capability_count;
+    bool no_default_capabilities;
+    struct name_value secrets[OPTIONS_SECRETS];
+    size_t secret_count;
+    struct approver approver;
+    const char *audit;
+    bool verbose;
+    bool json;
+    const char *tool;
+    const char *language;
+    const char *code;
+    const char *stdin_file;
+    const char *anchor;
+    uint64_t timeout_ms; /* 0: not given */
+    bool network;
+    struct name_value environment[OPTIONS_PAIRS];
+    size_t environment_count;
+    struct name_value used_secrets[OPTIONS_PAIRS];
+    size_t used_secret_count;
+    const char *words[OPTIONS_WORDS]; /* what stands behind the command */
+    size_t word_count;
+    char **program_arguments; /* what stands behind "--" */
+    size_t program_argument_count;
+};
+
+/* false fills the failure (code "usage") with what is wrong about the command line. */
+bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure);
+void options_clear(struct options *options);
+
+/* How toolhost is used, for people. */
+extern const char options_help[];

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a result means for the person who typed toolhost run. Pure code, any thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* The exit status of toolhost run for a result. */
+int run_outcome_exit_status(bool ran, const json_t *result);
+
+/* One line of what isolated the program: mode, layers, duration, cause; new text, NULL when out of
+ * memory. Not escaped. */
+char *run_outcome_isolation_line(const json_t *result);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads, configures and calls a provider with the grants of the command line. Main thread. */
+#include "tool_call.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+
+#include "audit_log.h"
+#include "cleanup.h"
+#include "json_member.h"
+#include "signal_watch.h"
+
+/* toolhost makes one call a process. */
+#define CALL_ID 1u
+
+bool tool_provider_open(const struct options *options, struct provider *ret,
+                        struct failure *failure)
+{
+    CLEANUP_FREE char *path = NULL;
+    return provider_locate(options->plugin, &path, failure) && provider_open(path, ret, failure);
+}
+
+static json_t *configuration(const struct options *options, struct failure *failure)
+{
+    char policy[PATH_MAX] = "";
+    if (options->policy && !realpath(options->policy, policy)) {
+        (void)failure_set_errno(failure, "unreadable_file", errno, "policy %s", options->policy);
+        return NULL;
+    }
+    json_t *object = json_pack("{s:s*, s:s*}", "policy_file", options->policy ? policy : NULL,
+                               "sandbox", options->sandbox);
+    if (!object)
+        (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
+    return object;
+}
+
+/* What a provider returned as text, read as the JSON object it must be. */
+static json_t *take_object(const struct provider *provider, char *text, struct failure *failure)
+{
+    CLEANUP_FREE char *copy = provider_take_text(provider, text);
+    json_t *object = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (json_is_object(object))
+        return object;
+    json_decref(object);
+    (void)failure_set(failure, "provider_failed",
+                      copy ? "the provider's result is no JSON object"
+                           : "the provider returned no result");
+    failure_set_hint(failure, "hold it against the ABI: toolhost conformance FILE.so");
+    return NULL;
+}
+
+bool tool_provider_prepare(const struct options *options, const struct provider *provider,
+                           bool always, bool *ret_refused, json_t **ret_status,
+                           struct failure *failure)
+{
+    *ret_refused = false;
+    *ret_status = NULL;
+    bool configured = options->policy || options->sandbox;
+    if (!configured && !(always && provider->prepare))
+        return true;
+    if (!provider->prepare)
+        return failure_set(failure, "plugin_unusable",
+                           "this provider takes no --policy and no --sandbox");
+    CLEANUP_JSON json_t *config = configuration(options, failure);
+    CLEANUP_FREE char *config_text = config ? json_dumps(config, JSON_COMPACT) : NULL;
+    if (!config_text)
+        return false;
+    char *text = NULL;
+    int32_t status = provider->prepare(configured ? config_text : NULL, &text);
+    *ret_status = take_object(provider, text, failure);
+    *ret_refused = status != TOOL_OK;
+    return *ret_status != NULL;
+}
+
+static char *context_text(void)
+{
+    char memory[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found) != 0 || !found)
+        return NULL;
+    CLEANUP_JSON json_t *context = json_pack("{s:s}", "principal", found->pw_name);
+    return context ? json_dumps(context, JSON_COMPACT) : NULL;
+}
+
+static void grant_capabilities(const struct options *options, struct grants *grants,
+                               const char *memory[OPTIONS_CAPABILITIES + 1])
+{
+    size_t count = 0;
+    if (!options->no_default_capabilities)
+        memory[count++] = "sandbox.exec";
+    for (size_t i = 0; i < options->capability_count; i++)
+        memory[count++] = options->capabilities[i];
+    grants->capabilities = memory;
+    grants->capability_count = count;
+}
+
+static void grant_secrets(const struct options *options, struct grants *grants,
+                          struct named_secret memory[OPTIONS_SECRETS])
+{
+    for (size_t i = 0; i < options->secret_count; i++)
+        memory[i] = (struct named_secret){options->secrets[i].name, options->secrets[i].value};
+    grants->secrets = memory;
+    grants->secret_count = options->secret_count;
+}
+
+static bool invoke_watched(const struct options *options, const struct provider *provider,
+                           const char *input_json, struct grants *grants, int32_t *ret_status,
+                           char **ret_text, struct failure *failure)
+{
+    CLEANUP_FREE char *context = context_text();
+    CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
+    if (!signal_watch_start(&watch, provider->cancel, CALL_ID, failure))
+        return false;
+    grants->cancelled_fd = watch.cancelled_fd;
+    struct tool_host host;
+    host_callbacks_fill(&host, grants, CALL_ID, context);
+    *ret_status = provider->invoke(options->tool, input_json, &host, ret_text);
+    return true;
+}
+
+static bool invoke(const struct options *options, const struct provider *provider,
+                   const char *input_json, const struct call_listener *listener, bool *ret_ran,
+                   json_t **ret_result, struct failure *failure)
+{
+    const char *capabilities[OPTIONS_CAPABILITIES + 1];
+    struct named_secret secrets[OPTIONS_SECRETS];
+    CLEANUP_FREE char *default_audit = NULL;
+    if (!options->audit && !audit_log_default_path(&default_audit, failure))
+        return false;
+    struct grants grants = {
+        .provider = provider,
+        .approver = options->approver,
+        .audit_path = options->audit ? options->audit : default_audit,
+        .take_output = listener->take_output,
+        .take_notice = listener->take_notice,
+        .user = listener->user,
+    };
+    grant_capabilities(options, &grants, capabilities);
+    grant_secrets(options, &grants, secrets);
+    int32_t status = TOOL_FAILED;
+    char *text = NULL;
+    if (!invoke_watched(options, provider, input_json, &grants, &status, &text, failure))
+        return false;
+    *ret_result = take_object(provider, text, failure);
+    *ret_ran = status == TOOL_OK;
+    return *ret_result != NULL;
+}
+
+bool tool_call(const struct options *options, const char *input_json,
+               const struct call_listener *listener, bool *ret_ran, json_t **ret_result,
+               struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    if (!tool_provider_open(options, &provider, failure))
+        return false;
+    bool refused = false;
+    CLEANUP_JSON json_t *status = NULL;
+    if (!tool_provider_prepare(options, &provider, false, &refused, &status, failure))
+        return false;
+    if (refused) {
+        *ret_ran = false;
+        *ret_result = TAKE_POINTER(status);
+        return true;
+    }
+    return invoke(options, &provider, input_json, listener, ret_ran, ret_result, failure);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One call of a tool, from finding the provider to its result, with the grants of the command line.
+ * Main thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "options.h"
+
+/* Where a command takes what comes while the tool runs. */
+struct call_listener {
+    void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);
+    void (*take_notice)(void *user, const char *text);
+    void *user;
+};
+
+/* Calls options->tool. true: *ret_ran says whether it ran and *ret_result (new) is what the
+ * provider returned. false: there is no result, and the failure says why. */
+bool tool_call(const struct options *options, const char *input_json,
+               const struct call_listener *listener, bool *ret_ran, json_t **ret_result,
+               struct failure *failure);
+
+/* Loads the provider of the options. */
+bool tool_provider_open(const struct options *options, struct provider *ret,
+                        struct failure *failure);
+
+/* Configures the provider with --policy and --sandbox; where neither was given nothing is done,
+ * unless always is set. *ret_status (new, or NULL) is what the provider said; *ret_refused tells
+ * that it refused. */
+bool tool_provider_prepare(const struct options *options, const struct provider *provider,
+                           bool always, bool *ret_refused, json_t **ret_status,
+                           struct failure *failure);

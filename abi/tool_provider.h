@@ -76,8 +76,8 @@ extern "C" {
 #define TOOL_OK                                                                       \
     0 /* the tool ran (its program may still have failed); the JSON says how it ended \
        */
-#define TOOL_NOT_RUN 1  /* nothing ran; the JSON's "error" object says why */
-#define TOOL_FAILED  -1 /* out of memory, or called wrongly: no JSON was made */
+#define TOOL_NOT_RUN 1    /* nothing ran; the JSON's "error" object says why */
+#define TOOL_FAILED  (-1) /* out of memory, or called wrongly: no JSON was made */
 
 /* What tool_cancel() and tool_reply_approval() return. */
 #define TOOL_ACCEPTED 0

@@ -84,7 +84,8 @@ void audit_record_end(const struct call *call, const struct error *error)
     const struct run_event *ended = &call->outcome.ended;
     (void)json_object_set_new(record, "status", json_string(result_status(call, error)));
     (void)json_object_set_new(
-        record, "cause", call->executed ? json_string(result_cause(call, error)) : json_null());
+        record, "cause",
+        error == NULL || call->executed ? json_string(result_cause(call, error)) : json_null());
     (void)json_object_set_new(
         record, "exit_code",
         error == NULL && ended->exit_code >= 0 ? json_integer(ended->exit_code) : json_null());

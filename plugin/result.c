@@ -231,24 +231,24 @@ char *result_text(struct call *call, const struct error *error)
      */
     json_t *output = stream_json(call, &call->run.output, "stdout");
     json_t *errors = stream_json(call, &call->run.errors, "stderr");
-    json_auto_t *result =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:o, s:o, s:o, s:o, "
-                  "s:o, s:o, s:[], s:[], s:o, "
-                  "s:O, s:o}",
-                  "status", status, "stdout", output, "stderr", errors, "exit_code",
-                  exited ? json_integer(ended->exit_code) : json_null(), "signal",
-                  error == NULL && !exited ? signal_json(ended->signal) : json_null(), "timed_out",
-                  (int)(strcmp(status, "timeout") == 0), "truncated", "stdout",
-                  (int)output_capture_truncated(&call->run.output.capture), "stderr",
-                  (int)output_capture_truncated(&call->run.errors.capture), "stdout_bytes",
-                  (json_int_t)call->run.output.capture.total, "stderr_bytes",
-                  (json_int_t)call->run.errors.capture.total, "duration_ms",
-                  (json_int_t)call->outcome.duration_ms, "mode",
-                  settled ? json_string(sandbox_mode_name(call->configuration.mode)) : json_null(),
-                  "run_id", json_string(call->run_id), "cause",
-                  call->executed ? json_string(result_cause(call, error)) : json_null(), "usage",
-                  usage_json(call), "limits", call_limits(call), "isolation",
-                  result_isolation(call), "files", "results", "approval", approval_json(call),
-                  "notes", call->notes, "error", error_json(shown));
+    json_auto_t *result = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:o, s:o, s:o, s:o, "
+        "s:o, s:o, s:[], s:[], s:o, "
+        "s:O, s:o}",
+        "status", status, "stdout", output, "stderr", errors, "exit_code",
+        exited ? json_integer(ended->exit_code) : json_null(), "signal",
+        error == NULL && !exited ? signal_json(ended->signal) : json_null(), "timed_out",
+        (int)(strcmp(status, "timeout") == 0), "truncated", "stdout",
+        (int)output_capture_truncated(&call->run.output.capture), "stderr",
+        (int)output_capture_truncated(&call->run.errors.capture), "stdout_bytes",
+        (json_int_t)call->run.output.capture.total, "stderr_bytes",
+        (json_int_t)call->run.errors.capture.total, "duration_ms",
+        (json_int_t)call->outcome.duration_ms, "mode",
+        settled ? json_string(sandbox_mode_name(call->configuration.mode)) : json_null(), "run_id",
+        json_string(call->run_id), "cause",
+        error == NULL || call->executed ? json_string(result_cause(call, error)) : json_null(),
+        "usage", usage_json(call), "limits", call_limits(call), "isolation", result_isolation(call),
+        "files", "results", "approval", approval_json(call), "notes", call->notes, "error",
+        error_json(shown));
     return result != NULL ? json_dumps(result, JSON_COMPACT) : NULL;
 }

@@ -176,7 +176,8 @@ END_TEST
 
 /* What of the process must be the same before and after. */
 struct process_state {
-    struct sigaction actions[NSIG];
+    void (*handlers[NSIG])(int);
+    int flags[NSIG];
     sigset_t mask;
     char directory[PATH_MAX];
     mode_t file_mask;
@@ -189,8 +190,12 @@ struct process_state {
 static void read_state(struct process_state *state)
 {
     memset(state, 0, sizeof(*state));
-    for (int number = 1; number < NSIG; number++)
-        (void)sigaction(number, NULL, &state->actions[number]);
+    for (int number = 1; number < NSIG; number++) {
+        struct sigaction action = {0};
+        (void)sigaction(number, NULL, &action);
+        state->handlers[number] = action.sa_handler;
+        state->flags[number] = action.sa_flags;
+    }
     (void)pthread_sigmask(SIG_SETMASK, NULL, &state->mask);
     ck_assert_ptr_nonnull(getcwd(state->directory, sizeof(state->directory)));
     state->file_mask = umask(0);
@@ -236,7 +241,8 @@ START_TEST(host_state_is_the_same_before_and_after)
     provider.free_text(output);
     provider.shutdown();
     read_state(&after);
-    ck_assert_mem_eq(before.actions, after.actions, sizeof(before.actions));
+    ck_assert_mem_eq(before.handlers, after.handlers, sizeof(before.handlers));
+    ck_assert_mem_eq(before.flags, after.flags, sizeof(before.flags));
     ck_assert_mem_eq(&before.mask, &after.mask, sizeof(before.mask));
     ck_assert_str_eq(before.directory, after.directory);
     ck_assert_uint_eq(before.file_mask, after.file_mask);
@@ -316,45 +322,46 @@ START_TEST(calls_from_many_threads)
 }
 END_TEST
 
-struct cancelling {
-    const struct loaded *provider;
-    uint64_t call_id;
-    int32_t result;
-};
+static atomic_bool output_seen;
 
-static void *cancel_soon(void *argument)
+static void note_output(void *user, uint32_t stream, const void *bytes, size_t length)
 {
-    struct cancelling *cancelling = argument;
-    for (int i = 0; i < 1000; i++) {
-        (void)usleep(10000);
-        cancelling->result = cancelling->provider->cancel(cancelling->call_id);
-        if (i >= 20 && cancelling->result == TOOL_ACCEPTED)
-            return NULL;
-    }
+    (void)user;
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    atomic_store(&output_seen, true);
+}
+
+static void *cancel_after_output(void *argument)
+{
+    const struct loaded *provider = argument;
+    while (!atomic_load(&output_seen))
+        (void)usleep(1000);
+    ck_assert_int_eq(provider->cancel(4711), TOOL_ACCEPTED);
+    ck_assert_int_ne(provider->cancel(4712), TOOL_ACCEPTED);
     return NULL;
 }
 
 START_TEST(cancel_ends_a_running_call)
 {
     struct loaded provider = load();
-    struct cancelling cancelling = {.provider = &provider, .call_id = 4711, .result = -1};
     struct tool_host host = permissive_host(4711);
-    expect_exit_code(&provider, 0); /* the backend is up */
+    host.on_output = note_output;
     pthread_t canceller;
-    ck_assert_int_eq(pthread_create(&canceller, NULL, cancel_soon, &cancelling), 0);
+    ck_assert_int_eq(pthread_create(&canceller, NULL, cancel_after_output, &provider), 0);
     char *output = NULL;
     ck_assert_int_eq(provider.invoke("code_execute",
                                      "{\"language\":\"sh\",\"code\":\"echo before; sleep 30\"}",
                                      &host, &output),
                      TOOL_OK);
+    (void)pthread_join(canceller, NULL);
     json_t *result = json_loads(output, 0, NULL);
     ck_assert_str_eq(json_string_value(json_object_get(result, "status")), "cancelled");
     ck_assert_str_eq(json_string_value(json_object_get(result, "cause")), "cancelled");
+    ck_assert_str_eq(json_string_value(json_object_get(result, "stdout")), "before\n");
     json_decref(result);
     provider.free_text(output);
-    /* The canceller keeps asking until it is told that the call was there. */
-    (void)pthread_cancel(canceller);
-    (void)pthread_join(canceller, NULL);
     ck_assert_int_eq(provider.cancel(4711), TOOL_UNKNOWN);
     dlclose(provider.library);
 }

@@ -3,6 +3,7 @@
 
 A case passes by returning, fails by raising, and is skipped by raising Skip with its reason.
 """
+import difflib
 import os
 import sys
 import time
@@ -14,8 +15,12 @@ class Skip(Exception):
 
 
 def equal(actual, expected, what="value"):
-    if actual != expected:
-        raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
+    if actual == expected:
+        return
+    if isinstance(actual, str) and isinstance(expected, str) and actual.count("\n") > 3:
+        lines = difflib.unified_diff(expected.splitlines(), actual.splitlines(), "expected", "got", lineterm="")
+        raise AssertionError(f"{what}:\n" + "\n".join(lines))
+    raise AssertionError(f"{what}: expected {expected!r}, got {actual!r}")
 
 
 def contains(text, part, what="text"):

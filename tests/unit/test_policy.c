@@ -156,7 +156,7 @@ START_TEST(built_in_is_as_promised)
     ck_assert_uint_eq(policy->outer_uid_count, 65536);
     ck_assert(policy_allows_capability(policy, "sandbox.exec"));
     ck_assert(!policy_allows_capability(policy, "sandbox.exec.mode.none"));
-    ck_assert(!policy_allows_capability(policy, "sandbox.exec.limits.extended"));
+    ck_assert(policy_allows_capability(policy, "sandbox.exec.limits.extended"));
     ck_assert(!policy_allows_capability(policy, "sandbox"));
 }
 END_TEST

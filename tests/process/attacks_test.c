@@ -99,7 +99,7 @@ struct attack {
 
 #define SYSTEM_CALL(call)                                                                      \
     "r=c.syscall(" call ")\nprint('reached' if r>=0 or ctypes.get_errno() not in (1,38) else " \
-                        "'no')"
+    "'no')"
 
 static const struct attack attacks[] = {
     {"read a file outside", "print(open(e['DIRECTORY']+'/file').read())", false},

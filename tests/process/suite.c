@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 struct backend backend;
@@ -26,7 +27,8 @@ static bool become_user(const char *text)
 {
     uid_t uid = (uid_t)strtoul(text, NULL, 10);
     return geteuid() == 0 && setgroups(0, NULL) == 0 && setresgid(uid, uid, uid) == 0 &&
-           setresuid(uid, uid, uid) == 0;
+           setresuid(uid, uid, uid) == 0 &&
+           prctl(PR_SET_DUMPABLE, 1) == 0; /* or /proc/self stays root's */
 }
 
 int suite_main(const char *name, const TTest *const *tests)

@@ -33,6 +33,20 @@ double now_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+bool process_is_alive(pid_t pid)
+{
+    char path[64];
+    char text[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
 struct backend backend_start(void)
 {
     const char *program = getenv("CODE_EXECUTE_PROCESS");
@@ -65,7 +79,7 @@ struct backend backend_start(void)
 void backend_stop(struct backend *backend)
 {
     close_fd(TAKE_FD(backend->control));
-    for (int i = 0; i < 6000 && kill(backend->pid, 0) == 0; i++)
+    for (int i = 0; i < 6000 && process_is_alive(backend->pid); i++)
         (void)usleep(1000);
 }
 

@@ -53,5 +53,7 @@ void run(const struct backend *backend, const struct run_description *descriptio
 void run_await_start(const struct running *running);
 
 double now_seconds(void);
+/* Not ended: a zombie that its parent has yet to reap is not alive. */
+bool process_is_alive(pid_t pid);
 /* Processes of the machine whose command line holds the text. */
 int count_processes(const char *text);

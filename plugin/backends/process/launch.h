@@ -14,7 +14,7 @@
 #include "seccomp_filter.h"
 
 struct launch {
-    const struct run_description *description;
+    struct run_description *description; /* the child takes what is secret in its copy */
     const struct seccomp_filters *filters;
     const int *fds;        /* by enum run_fd; the caller's */
     uint32_t outer_uid;    /* of a sandbox */

@@ -61,8 +61,8 @@ static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lac
     struct report report = {
         .kind = REPORT_FAILED,
         .isolation = sandbox->isolation,
-        .failure = RUN_FAILURE_LAYER,
-        .failed_layer = (uint32_t)__builtin_ctzll(lacking),
+        .failure = lacking & LAYERS_ALL ? RUN_FAILURE_LAYER : RUN_FAILURE_DESCRIPTION,
+        .failed_layer = lacking & LAYERS_ALL ? (uint32_t)__builtin_ctzll(lacking) : 0,
     };
     (void)snprintf(report.message, sizeof(report.message),
                    "a required layer is not to be had here");

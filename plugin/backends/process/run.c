@@ -134,8 +134,7 @@ static void fail_launch(struct run *run, const struct launch_failure *failure)
 }
 
 static int start_sandbox(struct run *run, const struct run_environment *environment,
-                         const struct run_description *description, const int *fds,
-                         struct launched *ret)
+                         struct run_description *description, const int *fds, struct launched *ret)
 {
     struct launch launch = {
         .description = description,
@@ -160,8 +159,8 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
     return -1;
 }
 
-static int start_unconfined(struct run *run, const struct run_description *description,
-                            const int *fds, struct launched *ret)
+static int start_unconfined(struct run *run, struct run_description *description, const int *fds,
+                            struct launched *ret)
 {
     struct launch_failure failure = {.layer = LAYER_COUNT, .step = "make the working directory"};
     run->unconfined = true;
@@ -194,11 +193,22 @@ static int start(struct run *run, const struct run_environment *environment, con
     return start_unconfined(run, &description, fds, ret);
 }
 
+/* The keeper removes the directory; where it could not, somebody else must, as a tree of the run's
+ * making may take long. That process is nobody's child and holds nothing of the supervisor. */
 static void remove_leftovers(struct run *run)
 {
-    if (run->directory[0])
+    if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
+        return;
+    pid_t pid = fork();
+    if (pid > 0)
+        (void)waitpid(pid, NULL, 0);
+    if (pid != 0)
+        return;
+    if (fork() == 0) {
+        (void)close_range(0, ~0U, 0);
         remove_tree(run->directory);
-    run->directory[0] = '\0';
+    }
+    _exit(0);
 }
 
 struct run *run_start(struct run_environment *environment, uint32_t slot,
@@ -273,12 +283,23 @@ static void handle_order(struct run *run)
         close_fd(TAKE_FD(run->fds[RUN_SOURCE_SOCKET]));
 }
 
+/* 0, never, for no limit and for one beyond the clock. */
+static uint64_t wall_deadline(const struct run *run)
+{
+    uint64_t wall_us;
+    uint64_t deadline;
+    if (__builtin_mul_overflow(run->limits.wall_ms, UINT64_C(1000), &wall_us) || wall_us == 0 ||
+        __builtin_add_overflow(run->started_us, wall_us, &deadline))
+        return 0;
+    return deadline;
+}
+
 static void handle_ready(struct run *run, const struct report *report)
 {
     run->started = true;
     run->started_us = monotonic_us();
     if (!run->evidence.killed)
-        run->deadline_us = run->limits.wall_ms ? run->started_us + run->limits.wall_ms * 1000 : 0;
+        run->deadline_us = wall_deadline(run);
     run->event.isolation = report->isolation;
     struct run_event event = {
         .type = RUN_EVENT_STARTED, .isolation = report->isolation, .exit_code = -1};

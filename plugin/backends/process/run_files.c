@@ -37,6 +37,18 @@ int write_run_file(int directory, const struct run_file *file)
     return fd < 0 ? -1 : write_whole(fd, file->content, file->length);
 }
 
+/* Its own bits may forbid a directory even to its owner. The descriptor is of that directory and no
+ * link, and its name in /proc is the one way to change the mode behind an O_PATH. */
+static void open_up(int directory, const char *name)
+{
+    CLEANUP_CLOSE int fd = openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char path[64];
+    if (fd < 0)
+        return;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    (void)chmod(path, 0700);
+}
+
 /* Takes one entry out of its directory; a directory that is not empty is moved to the top of the
  * tree instead, so that depth costs neither stack nor descriptors. true: something was done. */
 static bool take_out(int top, int directory, const char *name, unsigned int *serial)
@@ -47,6 +59,7 @@ static bool take_out(int top, int directory, const char *name, unsigned int *ser
         return true;
     if (directory == top)
         return false;
+    open_up(directory, name);
     char moved[32];
     for (int attempt = 0; attempt < 1000; attempt++) {
         (void)snprintf(moved, sizeof(moved), ".removed-%u", (*serial)++);
@@ -62,6 +75,7 @@ static bool take_out(int top, int directory, const char *name, unsigned int *ser
  */
 static bool empty_directory(int top, const char *name, unsigned int *serial)
 {
+    open_up(top, name);
     int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;

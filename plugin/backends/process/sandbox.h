@@ -48,8 +48,9 @@ int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t coun
 /* Keeps what a step is at, for its error message. */
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
-/* Body of pid 1 of a sandboxed run. Descriptors 0-2 are the run's, 3 is the report socket. */
-_Noreturn void sandbox_init(const struct run_description *description,
+/* Body of pid 1 of a sandboxed run. Descriptors 0-2 are the run's, 3 is the report socket. Takes
+ * the description's environment. */
+_Noreturn void sandbox_init(struct run_description *description,
                             const struct seccomp_filters *filters);
 
 /* Body of the process that becomes the program. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "../../protocol/wire.h"
 #include "main_program.h"
 #include "sandbox.h"
 
@@ -48,7 +49,7 @@ static bool wait_for_go(struct sandbox *sandbox)
     return received == (ssize_t)sizeof(sandbox->isolation);
 }
 
-_Noreturn void sandbox_init(const struct run_description *description,
+_Noreturn void sandbox_init(struct run_description *description,
                             const struct seccomp_filters *filters)
 {
     struct sandbox sandbox = {
@@ -71,6 +72,7 @@ _Noreturn void sandbox_init(const struct run_description *description,
         sandbox.report = program.start_report;
         payload_run(&sandbox);
     }
+    strings_wipe_free(description->environment);
     /* The rest of the pid namespace, and with it every mount, ends with this process. */
     main_program_watch(&program, REPORT_FD);
     _exit(0);

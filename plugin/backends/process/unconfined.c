@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "../../protocol/wire.h"
 #include "main_program.h"
 #include "program.h"
 #include "run_files.h"
@@ -85,7 +86,7 @@ static void kill_tree(void)
     }
 }
 
-_Noreturn void unconfined_keep(const struct run_description *description, const char *directory)
+_Noreturn void unconfined_keep(struct run_description *description, const char *directory)
 {
     struct main_program program;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -96,6 +97,7 @@ _Noreturn void unconfined_keep(const struct run_description *description, const 
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid == 0)
         become_program(description, directory, program.start_report);
+    strings_wipe_free(description->environment);
     main_program_watch(&program, REPORT_FD);
     kill_tree();
     remove_tree(directory);

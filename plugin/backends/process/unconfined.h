@@ -9,5 +9,6 @@
 #include "../../protocol/run_description.h"
 
 /* Body of the keeper. Descriptors 0-2 are the run's, 3 is the report socket. directory is a fresh
- * directory of the run's own, which the keeper removes at the end. */
-_Noreturn void unconfined_keep(const struct run_description *description, const char *directory);
+ * directory of the run's own, which the keeper removes at the end. Takes the description's
+ * environment. */
+_Noreturn void unconfined_keep(struct run_description *description, const char *directory);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nothing outlives its run, its supervisor or its host, and nothing delays an answer. */
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../plugin/cleanup.h"
+#include "suite.h"
+
+/* A command line that nobody else has. */
+static const char *unique_sleep(void)
+{
+    static char text[32];
+    static unsigned int serial;
+    (void)snprintf(text, sizeof(text), "7%05d.%u", getpid() % 100000, ++serial);
+    return text;
+}
+
+static bool gone_within(const char *text, double seconds)
+{
+    double end = now_seconds() + seconds;
+    while (now_seconds() < end) {
+        if (count_processes(text) == 0)
+            return true;
+        (void)usleep(5000);
+    }
+    return false;
+}
+
+static bool appears(const char *text)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (count_processes(text))
+            return true;
+        (void)usleep(5000);
+    }
+    return false;
+}
+
+static struct running begin_sleep(uint32_t isolation, const char *sleep)
+{
+    struct run_description description = describe(WORDS("sleep", sleep));
+    description.isolation = isolation;
+    struct running running = run_begin(&backend, &description);
+    run_await_start(&running);
+    ck_assert(appears(sleep));
+    return running;
+}
+
+START_TEST(orders_end_a_run)
+{
+    static const struct {
+        char order;
+        enum run_cause cause;
+    } orders[] = {{RUN_ORDER_CANCEL, RUN_CAUSE_CANCELLED},
+                  {RUN_ORDER_OUTPUT_LIMIT, RUN_CAUSE_OUTPUT_LIMIT}};
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        for (size_t i = 0; i < COUNT_OF(orders); i++) {
+            struct running running = begin_sleep(isolation, unique_sleep());
+            ck_assert_int_eq(channel_send(running.events, &orders[i].order, 1, NULL, 0), 0);
+            run_finish(&running, &outcome);
+            expect_cause(&outcome, orders[i].cause);
+            ck_assert(outcome.seconds < 0.5);
+        }
+    }
+}
+END_TEST
+
+START_TEST(closed_socket_ends_a_run)
+{
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        const char *sleep = unique_sleep();
+        struct running running = begin_sleep(isolation, sleep);
+        close_fd(running.events);
+        ck_assert(gone_within(sleep, 1));
+        close_fd(running.output);
+        close_fd(running.errors);
+    }
+}
+END_TEST
+
+START_TEST(daemon_does_not_delay)
+{
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        char code[128];
+        const char *sleep = unique_sleep();
+        (void)snprintf(code, sizeof(code),
+                       "setsid sleep %s & (setsid sleep %s &) ; sleep 0.1; echo done", sleep,
+                       sleep);
+        struct run_description description = describe(WORDS("sh", "-c", code));
+        description.isolation = isolation;
+        expect_output(&description, "done\n");
+        ck_assert(outcome.seconds < 1.0);
+        ck_assert_int_eq(count_processes(sleep), 0);
+    }
+}
+END_TEST
+
+START_TEST(stopped_tree_still_dies)
+{
+    struct run_description description = describe(WORDS("sh", "-c", "kill -STOP $$"));
+    description.limits.wall_ms = 300;
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        description.isolation = isolation;
+        run(&backend, &description, &outcome);
+        expect_cause(&outcome, RUN_CAUSE_WALL_TIMEOUT);
+    }
+}
+END_TEST
+
+START_TEST(zombies_are_reaped)
+{
+    struct run_description description = describe(
+        WORDS("python3", "-c",
+              "import os\nfor i in range(2000):\n p=os.fork()\n if p==0:\n"
+              "  if os.fork()==0: os._exit(0)\n  os._exit(0)\n os.waitpid(p,0)\nprint('done')"));
+    expect_output(&description, "done\n");
+}
+END_TEST
+
+START_TEST(end_of_control_ends_all)
+{
+    const char *sandboxed = unique_sleep();
+    struct running first = begin_sleep(RUN_ISOLATION_SANDBOX, sandboxed);
+    char kept[32];
+    (void)snprintf(kept, sizeof(kept), "%s", sandboxed);
+    const char *unconfined = unique_sleep();
+    struct running second = begin_sleep(RUN_ISOLATION_NONE, unconfined);
+    pid_t supervisor = backend.pid;
+    backend_stop(&backend);
+    ck_assert(!process_is_alive(supervisor));
+    ck_assert(gone_within(kept, 1));
+    ck_assert(gone_within(unconfined, 1));
+    close_fd(first.events);
+    close_fd(second.events);
+}
+END_TEST
+
+START_TEST(death_of_supervisor_ends_all)
+{
+    char kept[32];
+    (void)snprintf(kept, sizeof(kept), "%s", unique_sleep());
+    struct running first = begin_sleep(RUN_ISOLATION_SANDBOX, kept);
+    const char *unconfined = unique_sleep();
+    struct running second = begin_sleep(RUN_ISOLATION_NONE, unconfined);
+    (void)kill(backend.pid, SIGKILL);
+    ck_assert(gone_within(kept, 1));
+    ck_assert(gone_within(unconfined, 1));
+    close_fd(first.events);
+    close_fd(second.events);
+}
+END_TEST
+
+/* The host is a process of its own, killed; what keeps the socket open is this test. */
+START_TEST(death_of_host_ends_all)
+{
+    char kept[32];
+    (void)snprintf(kept, sizeof(kept), "%s", unique_sleep());
+    int pair[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    pid_t host = fork();
+    if (host == 0) {
+        backend = backend_start();
+        (void)begin_sleep(RUN_ISOLATION_SANDBOX, kept);
+        (void)channel_send(pair[1], &backend.pid, sizeof(backend.pid), &backend.control, 1);
+        (void)pause();
+    }
+    pid_t supervisor;
+    int control;
+    size_t count;
+    ck_assert_int_eq(channel_receive(pair[0], &supervisor, sizeof(supervisor), &control, 1, &count),
+                     (int)sizeof(supervisor));
+    ck_assert_int_eq(count_processes(kept) > 0, 1);
+    (void)kill(host, SIGKILL);
+    (void)waitpid(host, NULL, 0);
+    ck_assert(gone_within(kept, 1));
+    for (int i = 0; i < 1000 && process_is_alive(supervisor); i++)
+        (void)usleep(1000);
+    ck_assert(!process_is_alive(supervisor));
+    close_fd(control);
+}
+END_TEST
+
+/* Entries of a directory whose name begins so. */
+static int count_entries(const char *path, const char *prefix)
+{
+    int count = 0;
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    while (directory && (entry = readdir(directory)))
+        count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (directory)
+        (void)closedir(directory);
+    return count;
+}
+
+static int count_supervisor_descriptors(void)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)backend.pid);
+    DIR *directory = opendir(path);
+    int count = 0;
+    while (directory && readdir(directory))
+        count++;
+    if (directory)
+        (void)closedir(directory);
+    return count;
+}
+
+/* Directories named after this supervisor below a hierarchy's mount, any depth up to four. */
+static int count_cgroups(pid_t supervisor)
+{
+    char command[256];
+    (void)snprintf(command, sizeof(command),
+                   "find /sys/fs/cgroup -maxdepth 6 -name 'code-execute-%d' 2>/dev/null | wc -l",
+                   (int)supervisor);
+    FILE *found = popen(command, "re"); /* NOLINT(cert-env33-c): a fixed command of the test */
+    int count = -1;
+    if (!found || fscanf(found, "%d", &count) != 1)
+        count = -1;
+    if (found)
+        (void)pclose(found);
+    return count;
+}
+
+START_TEST(nothing_is_left)
+{
+    struct run_description description =
+        describe(WORDS("sh", "-c", "mkdir -p a/b; echo x > a/b/c; ln -s / a/root; chmod 0 a/b"));
+    int descriptors = 0;
+    int directories = count_entries("/tmp", "code-execute-");
+    for (int i = 0; i < 20; i++) {
+        description.isolation = i % 2 ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
+        if (i == 4)
+            descriptors = count_supervisor_descriptors();
+        expect_output(&description, "");
+    }
+    ck_assert_int_eq(count_supervisor_descriptors(), descriptors);
+    ck_assert_int_eq(count_entries("/tmp", "code-execute-"), directories);
+    pid_t supervisor = backend.pid;
+    backend_stop(&backend);
+    ck_assert_int_eq(count_cgroups(supervisor), 0);
+}
+END_TEST
+
+START_TEST(dead_supervisors_cgroups_are_swept)
+{
+    struct running running = begin_sleep(RUN_ISOLATION_SANDBOX, unique_sleep());
+    pid_t dead = backend.pid;
+    (void)kill(dead, SIGKILL);
+    backend_stop(&backend);
+    (void)usleep(200000);
+    close_fd(running.events);
+    backend = backend_start();
+    ck_assert_int_eq(count_cgroups(dead), 0);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        orders_end_a_run,
+        closed_socket_ends_a_run,
+        daemon_does_not_delay,
+        stopped_tree_still_dies,
+        zombies_are_reaped,
+        end_of_control_ends_all,
+        death_of_supervisor_ends_all,
+        death_of_host_ends_all,
+        nothing_is_left,
+        dead_supervisors_cgroups_are_swept,
+        NULL,
+    };
+    return suite_main("lifetime", tests);
+}

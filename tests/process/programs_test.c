@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Real programs run well under every layer. A runtime that the machine lacks is left out. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "suite.h"
+
+static bool installed(const char *name)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/usr/bin/%s", name);
+    return access(path, X_OK) == 0;
+}
+
+static const struct {
+    const char *name;
+    const char *option;
+    const char *code;
+} one_liners[] = {
+    {"sh", "-c", "echo 42"},           {"bash", "-c", "echo $((6*7)) | cat"},
+    {"zsh", "-c", "print 42"},         {"perl", "-e", "print \"42\\n\""},
+    {"ruby", "-e", "puts 42"},         {"php", "-r", "echo \"42\\n\";"},
+    {"lua", "-e", "print(42)"},        {"python3", "-c", "print(42)"},
+    {"node", "-e", "console.log(42)"},
+};
+
+START_TEST(every_language_prints)
+{
+    for (size_t i = 0; i < sizeof(one_liners) / sizeof(one_liners[0]); i++) {
+        if (!installed(one_liners[i].name))
+            continue;
+        struct run_description description =
+            describe(WORDS(one_liners[i].name, one_liners[i].option, one_liners[i].code));
+        expect_output(&description, "42\n");
+        ck_assert(outcome.started);
+        ck_assert_uint_eq(outcome.end.isolation.applied & LAYERS_MANDATORY, LAYERS_MANDATORY);
+    }
+}
+END_TEST
+
+static const char *const python_codes[] = {
+    "import threading\n"
+    "l=[]\nt=[threading.Thread(target=l.append,args=(i,)) for i in range(8)]\n"
+    "[x.start() for x in t];[x.join() for x in t]\nprint(len(l)==8)",
+    "import "
+    "subprocess\nprint(subprocess.run(['/bin/echo','a'],capture_output=True).stdout==b'a\\n')",
+    "import multiprocessing as m\n"
+    "def f(x): return x*x\n"
+    "with m.get_context('fork').Pool(2) as p: print(sum(p.map(f,range(4)))==14)",
+    "import asyncio\nasync def f():\n await asyncio.sleep(0.01)\n return "
+    "True\nprint(asyncio.run(f()))",
+    "import asyncio\nasync def f():\n p=await asyncio.create_subprocess_exec('true')\n"
+    " return await p.wait()==0\nprint(asyncio.run(f()))",
+    "import "
+    "tempfile\nf=tempfile.NamedTemporaryFile();f.write(b'x');f.flush();print(f.name[:5]=='/tmp/')",
+    "import os\nprint(os.getcwd()==os.environ['HOME']==os.path.expanduser('~')=='/home/sandbox')",
+    "import mmap,os\nm=mmap.mmap(-1,4096);m[0]=1;print(m[0]==1)",
+    "import socket\na,b=socket.socketpair();a.send(b'x');print(b.recv(1)==b'x')",
+    "import select,os\nr,w=os.pipe();p=select.epoll();p.register(r);os.write(w,b'x');"
+    "print(len(p.poll(1))==1)",
+    "import sqlite3\nc=sqlite3.connect('t.db');c.execute('create table "
+    "t(a)');c.commit();print(True)",
+    "import os\nopen('/dev/null','w').write('x');print(os.isatty(0)==False)",
+    "import ctypes\nprint(ctypes.CDLL(None).getpid()>1)",
+    "open('/dev/stdout','w').write('True\\n')",
+};
+
+START_TEST(python_has_its_machinery)
+{
+    if (!installed("python3"))
+        return;
+    for (size_t i = 0; i < sizeof(python_codes) / sizeof(python_codes[0]); i++) {
+        struct run_description description = describe(WORDS("python3", "-c", python_codes[i]));
+        expect_output(&description, "True\n");
+    }
+}
+END_TEST
+
+START_TEST(node_has_its_machinery)
+{
+    static const char code[] =
+        "const {Worker}=require('worker_threads'),cp=require('child_process'),fs=require('fs');"
+        "fs.writeFileSync('a.txt','x');"
+        "const w=new Worker('require(\"worker_threads\").parentPort.postMessage(1)',{eval:true});"
+        "w.on('message',()=>console.log(cp.execSync('cat a.txt').toString()))";
+    if (!installed("node"))
+        return;
+    struct run_description description = describe(WORDS("node", "-e", code));
+    expect_output(&description, "x\n");
+}
+END_TEST
+
+START_TEST(files_and_environment_arrive)
+{
+    struct run_file files[] = {
+        {.path = (char *)(uintptr_t) "a/b/c.txt",
+         .content = (unsigned char *)(uintptr_t) "deep",
+         .length = 4},
+        {.path = (char *)(uintptr_t) "empty",
+         .content = (unsigned char *)(uintptr_t) "",
+         .length = 0},
+    };
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        struct run_description description =
+            describe(WORDS("sh", "-c", "cat a/b/c.txt empty; echo $GREETING $USER"));
+        description.isolation = isolation;
+        description.environment = WORDS("PATH=/usr/bin:/bin", "GREETING=hello");
+        description.files = files;
+        description.file_count = 2;
+        expect_output(&description, "deephello sandbox\n");
+    }
+}
+END_TEST
+
+START_TEST(exit_code_and_errors_arrive)
+{
+    struct run_description description = describe(WORDS("sh", "-c", "echo no >&2; exit 7"));
+    run(&backend, &description, &outcome);
+    expect_cause(&outcome, RUN_CAUSE_EXIT);
+    ck_assert_int_eq(outcome.end.exit_code, 7);
+    ck_assert_str_eq(outcome.errors, "no\n");
+    description = describe(WORDS("sh", "-c", "kill -SEGV $$"));
+    run(&backend, &description, &outcome);
+    expect_cause(&outcome, RUN_CAUSE_SIGNAL);
+    ck_assert_int_eq(outcome.end.signal, 11);
+    ck_assert_int_eq(outcome.end.exit_code, -1);
+}
+END_TEST
+
+START_TEST(missing_runtime_is_named)
+{
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        struct run_description description = describe(WORDS("no-such-runtime"));
+        description.isolation = isolation;
+        run(&backend, &description, &outcome);
+        ck_assert_uint_eq(outcome.end.failure, RUN_FAILURE_RUNTIME_MISSING);
+        ck_assert_str_eq(outcome.end.message, "no-such-runtime");
+        ck_assert(!outcome.started);
+    }
+}
+END_TEST
+
+START_TEST(trial_runs_nothing)
+{
+    struct run_description description = describe(WORDS("sh", "-c", "echo ran"));
+    description.trial = 1;
+    expect_output(&description, "");
+    ck_assert(outcome.started);
+    ck_assert_uint_eq(outcome.start.isolation.applied & LAYERS_MANDATORY, LAYERS_MANDATORY);
+    description.argv = WORDS("no-such-runtime");
+    run(&backend, &description, &outcome);
+    ck_assert_uint_eq(outcome.end.failure, RUN_FAILURE_RUNTIME_MISSING);
+}
+END_TEST
+
+START_TEST(sixteen_at_once)
+{
+    struct running running[16];
+    struct run_description descriptions[16];
+    for (size_t i = 0; i < 16; i++) {
+        descriptions[i] = describe(WORDS("sh", "-c", "sleep 0.3; echo done"));
+        running[i] = run_begin(&backend, &descriptions[i]);
+    }
+    for (size_t i = 0; i < 16; i++) {
+        run_finish(&running[i], &outcome);
+        expect_cause(&outcome, RUN_CAUSE_EXIT);
+        ck_assert_str_eq(outcome.output, "done\n");
+    }
+}
+END_TEST
+
+START_TEST(unreadable_description_is_refused)
+{
+    struct run_description description = describe(WORDS("true"));
+    description.run_id[0] = 'x';
+    run(&backend, &description, &outcome);
+    ck_assert_uint_eq(outcome.end.failure, RUN_FAILURE_DESCRIPTION);
+    description = describe(WORDS("true"));
+    expect_output(&description, "");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *tests[] = {
+        every_language_prints,
+        python_has_its_machinery,
+        node_has_its_machinery,
+        files_and_environment_arrive,
+        exit_code_and_errors_arrive,
+        missing_runtime_is_named,
+        trial_runs_nothing,
+        sixteen_at_once,
+        unreadable_description_is_refused,
+        NULL,
+    };
+    return suite_main("programs", tests);
+}

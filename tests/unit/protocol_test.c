@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages between plugin and backend: whole ones survive, broken ones are refused. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../plugin/cleanup.h"
+#include "../../plugin/protocol/channel.h"
+#include "../../plugin/protocol/layers.h"
+#include "../../plugin/protocol/run_description.h"
+#include "../../plugin/protocol/run_event.h"
+#include "../../plugin/protocol/wire.h"
+
+#define TEXT(literal)  ((char *)(uintptr_t)(literal))
+#define LIST(...)      ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
+#define BYTES(literal) ((unsigned char *)(uintptr_t)(literal))
+
+static struct run_file sample_files[] = {
+    {.path = TEXT("a/b.txt"), .content = BYTES("x\0y"), .length = 3},
+    {.path = TEXT("empty"), .content = BYTES(""), .length = 0},
+};
+
+static const char *const sample_argv[] = {"python3", "-c", "print('\xc3\xa4')", NULL};
+static const char *const sample_environment[] = {"A=1", "B=", NULL};
+static const char *const sample_directories[] = {"/usr/bin", NULL};
+static const char *const sample_paths[] = {"/usr", "/lib", NULL};
+
+static struct run_description sample(void)
+{
+    return (struct run_description){
+        .run_id = "0123456789abcdef0123456789abcdef",
+        .isolation = RUN_ISOLATION_SANDBOX,
+        .network = 1,
+        .required = LAYERS_MANDATORY,
+        .outer_uid_base = 200000,
+        .outer_uid_count = 100,
+        .limits = {.wall_ms = 10000, .memory_bytes = UINT64_C(1) << 40},
+        .argv = (char **)(uintptr_t)sample_argv,
+        .environment = (char **)(uintptr_t)sample_environment,
+        .runtime_path = (char **)(uintptr_t)sample_directories,
+        .read_only_paths = (char **)(uintptr_t)sample_paths,
+        .files = sample_files,
+        .file_count = 2,
+    };
+}
+
+static bool decodes(const struct run_description *description)
+{
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message = run_description_encode(description, &length);
+    struct run_description decoded;
+    if (!message || !run_description_decode(message, length, &decoded))
+        return false;
+    run_description_clear(&decoded);
+    return true;
+}
+
+START_TEST(description_survives)
+{
+    struct run_description description = sample();
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message = run_description_encode(&description, &length);
+    ck_assert_ptr_nonnull(message);
+    CLEANUP(run_description_clear) struct run_description decoded = {.file_count = 0};
+    ck_assert(run_description_decode(message, length, &decoded));
+    ck_assert_str_eq(decoded.run_id, description.run_id);
+    ck_assert_uint_eq(decoded.network, 1);
+    ck_assert_uint_eq(decoded.required, LAYERS_MANDATORY);
+    ck_assert_uint_eq(decoded.limits.memory_bytes, UINT64_C(1) << 40);
+    ck_assert_str_eq(decoded.argv[2], "print('\xc3\xa4')");
+    ck_assert_ptr_null(decoded.argv[3]);
+    ck_assert_str_eq(decoded.environment[1], "B=");
+    ck_assert_str_eq(decoded.read_only_paths[1], "/lib");
+    ck_assert_uint_eq(decoded.file_count, 2);
+    ck_assert_str_eq(decoded.files[0].path, "a/b.txt");
+    ck_assert_mem_eq(decoded.files[0].content, "x\0y", 3);
+    ck_assert_uint_eq(decoded.files[1].length, 0);
+}
+END_TEST
+
+START_TEST(cut_or_longer_description_is_refused)
+{
+    struct run_description description = sample();
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message = run_description_encode(&description, &length);
+    ck_assert_ptr_nonnull(message);
+    struct run_description decoded;
+    for (size_t cut = 0; cut < length; cut++)
+        ck_assert(!run_description_decode(message, cut, &decoded));
+    CLEANUP_FREE unsigned char *longer = calloc(1, length + 1);
+    memcpy(longer, message, length);
+    ck_assert(!run_description_decode(longer, length + 1, &decoded));
+    longer[0]++;
+    ck_assert(!run_description_decode(longer, length, &decoded));
+}
+END_TEST
+
+/* Any single changed byte gives a description or a refusal, never a fault (run under sanitizers).
+ */
+START_TEST(changed_bytes_are_survived)
+{
+    struct run_description description = sample();
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message = run_description_encode(&description, &length);
+    static const unsigned char changes[] = {0x01, 0x80, 0xff};
+    for (size_t i = 0; i < length; i++) {
+        for (size_t j = 0; j < COUNT_OF(changes); j++) {
+            struct run_description decoded;
+            message[i] ^= changes[j];
+            if (run_description_decode(message, length, &decoded))
+                run_description_clear(&decoded);
+            message[i] ^= changes[j];
+        }
+    }
+}
+END_TEST
+
+START_TEST(unsafe_descriptions_are_refused)
+{
+    static const char *const paths[] = {"/etc/passwd", "..",   "a/../b", "a//b", "",
+                                        "./a",         "a/..", "a/",     "."};
+    struct run_description description = sample();
+    ck_assert(decodes(&description));
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        struct run_file file = {.path = TEXT(paths[i]), .content = BYTES(""), .length = 0};
+        description = sample();
+        description.files = &file;
+        description.file_count = 1;
+        ck_assert_msg(!decodes(&description), "%s", paths[i]);
+    }
+    description = sample();
+    description.argv = LIST(NULL);
+    ck_assert(!decodes(&description));
+    description.argv = LIST("");
+    ck_assert(!decodes(&description));
+    description = sample();
+    description.isolation = 2;
+    ck_assert(!decodes(&description));
+    description = sample();
+    description.read_only_paths = LIST("usr");
+    ck_assert(!decodes(&description));
+    description = sample();
+    description.run_id[31] = '/';
+    ck_assert(!decodes(&description));
+}
+END_TEST
+
+START_TEST(too_many_strings_are_refused)
+{
+    char **many = calloc(RUN_STRINGS_LIMIT + 2, sizeof(*many));
+    for (size_t i = 0; i <= RUN_STRINGS_LIMIT; i++)
+        many[i] = TEXT("x");
+    struct run_description description = sample();
+    description.argv = many;
+    ck_assert(!decodes(&description));
+    many[RUN_STRINGS_LIMIT] = NULL;
+    ck_assert(decodes(&description));
+    free(many);
+}
+END_TEST
+
+START_TEST(strings_with_nul_are_refused)
+{
+    struct wire_writer writer = {.limit = 64};
+    wire_put_bytes(&writer, "a\0b", 3);
+    struct wire_reader reader = {.bytes = writer.bytes, .length = writer.length};
+    ck_assert_ptr_null(wire_get_string(&reader, 16));
+    ck_assert(reader.failed);
+    free(writer.bytes);
+}
+END_TEST
+
+START_TEST(wire_keeps_its_limits)
+{
+    struct wire_writer writer = {.limit = 10};
+    wire_put_u64(&writer, UINT64_C(0x0102030405060708));
+    ck_assert(!writer.failed);
+    ck_assert_uint_eq(writer.bytes[0], 8);
+    wire_put_u32(&writer, 1);
+    ck_assert(writer.failed);
+    ck_assert_uint_eq(writer.length, 8);
+    struct wire_reader reader = {.bytes = writer.bytes, .length = writer.length};
+    ck_assert_uint_eq(wire_get_u64(&reader), UINT64_C(0x0102030405060708));
+    ck_assert_uint_eq(wire_get_u32(&reader), 0);
+    ck_assert(reader.failed);
+    static const unsigned char huge[] = {0xff, 0xff, 0xff, 0xff, 'x'};
+    reader = (struct wire_reader){.bytes = huge, .length = sizeof(huge)};
+    size_t length;
+    ck_assert_ptr_null(wire_get_bytes(&reader, SIZE_MAX, &length));
+    ck_assert(reader.failed);
+    free(writer.bytes);
+}
+END_TEST
+
+static struct run_event sample_event(void)
+{
+    return (struct run_event){
+        .type = RUN_EVENT_ENDED,
+        .isolation = {.applied = LAYERS_MANDATORY, .missing = LAYER_BIT(LAYER_CGROUP)},
+        .cause = RUN_CAUSE_SIGNAL,
+        .exit_code = -1,
+        .signal = 11,
+        .error_number = 13,
+        .message = "why",
+        .usage = {.wall_us = 1, .process_refusals = UINT64_MAX},
+    };
+}
+
+START_TEST(event_survives)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    struct run_event event = sample_event();
+    memset(event.message, 'm', sizeof(event.message) - 1);
+    size_t length = run_event_encode(&event, message);
+    ck_assert_uint_gt(length, 0);
+    struct run_event decoded;
+    ck_assert(run_event_decode(message, length, &decoded));
+    ck_assert_int_eq(decoded.exit_code, -1);
+    ck_assert_int_eq(decoded.signal, 11);
+    ck_assert_str_eq(decoded.message, event.message);
+    ck_assert_uint_eq(decoded.usage.process_refusals, UINT64_MAX);
+    ck_assert_uint_eq(decoded.isolation.missing, LAYER_BIT(LAYER_CGROUP));
+    for (size_t cut = 0; cut < length; cut++)
+        ck_assert(!run_event_decode(message, cut, &decoded));
+}
+END_TEST
+
+static bool event_decodes(const struct run_event *event)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    struct run_event decoded;
+    return run_event_decode(message, run_event_encode(event, message), &decoded);
+}
+
+START_TEST(events_out_of_range_are_refused)
+{
+    struct run_event event = sample_event();
+    ck_assert(event_decodes(&event));
+    event.type = 0;
+    ck_assert(!event_decodes(&event));
+    event = sample_event();
+    event.cause = RUN_CAUSE_COUNT;
+    ck_assert(!event_decodes(&event));
+    event = sample_event();
+    event.failure = RUN_FAILURE_COUNT;
+    ck_assert(!event_decodes(&event));
+    event = sample_event();
+    event.failed_layer = LAYER_COUNT;
+    ck_assert(!event_decodes(&event));
+    event = sample_event();
+    event.isolation.applied = ~UINT64_C(0);
+    ck_assert(!event_decodes(&event));
+}
+END_TEST
+
+START_TEST(layers_have_names)
+{
+    ck_assert_uint_eq(isolation_layer_bit("seccomp"), LAYER_BIT(LAYER_SECCOMP));
+    ck_assert_uint_eq(isolation_layer_bit("sec"), 0);
+    for (unsigned int layer = 0; layer < LAYER_COUNT; layer++) {
+        const char *name = isolation_layer_name((enum isolation_layer)layer);
+        ck_assert_uint_eq(isolation_layer_bit(name), LAYER_BIT(layer));
+        ck_assert_uint_gt(strlen(isolation_layer_meaning((enum isolation_layer)layer)), 0);
+    }
+    ck_assert_str_eq(run_cause_name(RUN_CAUSE_WALL_TIMEOUT), "wall_timeout");
+}
+END_TEST
+
+static int open_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+START_TEST(descriptors_travel)
+{
+    int pair[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    int sent[3] = {0, 1, 2};
+    int received[3];
+    size_t count = 0;
+    char byte = 0;
+    ck_assert_int_eq(channel_send(pair[0], "r", 1, sent, 3), 0);
+    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 3, &count), 1);
+    ck_assert_int_eq(byte, 'r');
+    ck_assert_uint_eq(count, 3);
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_int_eq(fcntl(received[i], F_GETFD), FD_CLOEXEC);
+        close_fd(received[i]);
+    }
+    int before = open_descriptors();
+    ck_assert_int_eq(channel_send(pair[0], "r", 1, sent, 3), 0);
+    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 2, &count), -1);
+    ck_assert_int_eq(errno, EMSGSIZE);
+    ck_assert_int_eq(channel_send(pair[0], "longer", 6, sent, 3), 0);
+    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 3, &count), -1);
+    ck_assert_int_eq(errno, EMSGSIZE);
+    ck_assert_int_eq(open_descriptors(), before);
+    close_fd(pair[0]);
+    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 3, &count), 0);
+    ck_assert_int_eq(channel_send(pair[1], "r", 1, NULL, 0), -1);
+    ck_assert_int_eq(errno, EPIPE);
+    close_fd(pair[1]);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("protocol");
+    TCase *cases = tcase_create("protocol");
+    tcase_add_test(cases, description_survives);
+    tcase_add_test(cases, cut_or_longer_description_is_refused);
+    tcase_add_test(cases, changed_bytes_are_survived);
+    tcase_add_test(cases, unsafe_descriptions_are_refused);
+    tcase_add_test(cases, too_many_strings_are_refused);
+    tcase_add_test(cases, strings_with_nul_are_refused);
+    tcase_add_test(cases, wire_keeps_its_limits);
+    tcase_add_test(cases, event_survives);
+    tcase_add_test(cases, events_out_of_range_are_refused);
+    tcase_add_test(cases, layers_have_names);
+    tcase_add_test(cases, descriptors_travel);
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

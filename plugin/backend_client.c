@@ -89,6 +89,13 @@ void backend_run_close(struct backend_run *run)
     close_fd(TAKE_FD(run->stderr_fd));
 }
 
+static struct backend_run take_run(struct backend_run *run)
+{
+    struct backend_run taken = *run;
+    *run = (struct backend_run)BACKEND_RUN_EMPTY;
+    return taken;
+}
+
 static int program_path(const struct backend *backend, char path[PATH_MAX], struct error *error)
 {
     int length = snprintf(path, PATH_MAX, "%s/%s", program_directory, backend->program);
@@ -313,8 +320,7 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     };
     if (send_run(backend_of(mode), fds, error) != 0)
         return false;
-    *ret = run;
-    run = (struct backend_run)BACKEND_RUN_EMPTY;
+    *ret = take_run(&run);
     return true;
 }
 

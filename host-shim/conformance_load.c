@@ -126,6 +126,8 @@ static enum case_result case_exports(struct conformance *conformance, unsigned a
     CLEANUP(mapped_file_unmap) struct mapped_file file = {0};
     if (!map_file(conformance->path, &file))
         return case_fail(conformance, "cannot be read");
+    if (!dynamic_symbols(&file))
+        return case_fail(conformance, "is no shared object with symbols");
     const char *name = foreign_export(&file);
     return name ? case_pass_with(conformance, "also exports %s", name) : CASE_PASSED;
 }

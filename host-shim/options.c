@@ -205,6 +205,13 @@ static bool set_anchor(struct options *options, const char *value, struct failur
     return true;
 }
 
+static bool set_case(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->only_case = value;
+    return true;
+}
+
 static bool set_help(struct options *options, const char *value, struct failure *failure)
 {
     (void)value;
@@ -243,12 +250,13 @@ static const struct option_row rows[] = {
     {"tool", 0, true, FOR_CALLS, set_tool},
     {"language", 'l', true, FOR(COMMAND_RUN), set_language},
     {"code", 'c', true, FOR(COMMAND_RUN), set_code},
-    {"timeout-ms", 0, true, FOR(COMMAND_RUN), set_timeout},
+    {"timeout-ms", 0, true, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), set_timeout},
     {"stdin", 0, true, FOR(COMMAND_RUN), set_stdin},
     {"env", 0, true, FOR(COMMAND_RUN), add_environment},
     {"network", 0, false, FOR(COMMAND_RUN), set_network},
     {"use-secret", 0, true, FOR(COMMAND_RUN), add_used_secret},
     {"anchor", 0, true, FOR(COMMAND_AUDIT), set_anchor},
+    {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
     {"help", 'h', false, FOR_ALL, set_help},
     {"version", 0, false, FOR_ALL, set_version},
 };

@@ -53,6 +53,7 @@ struct options {
     const char *code;
     const char *stdin_file;
     const char *anchor;
+    const char *only_case;
     uint64_t timeout_ms; /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];

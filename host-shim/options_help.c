@@ -14,6 +14,7 @@ const char options_help[] =
     "  invoke [FILE | -]          call a tool: JSON in, result JSON out\n"
     "  doctor [--json]            what this machine can do, and what is missing\n"
     "  conformance FILE.so        hold a provider against the ABI\n"
+    "                             (--case NAME: only that; --timeout-ms N: limit for each)\n"
     "  audit verify FILE          check an audit log's chain (--anchor SHA256: must be in it)\n"
     "\n"
     "The provider:\n"

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units of toolhost that need no process: escaping, numbers, the command line, decisions, lines. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "approval_command.h"
+#include "approval_show.h"
+#include "audit_line.h"
+#include "cleanup.h"
+#include "doctor_report.h"
+#include "number.h"
+#include "options.h"
+#include "run_outcome.h"
+#include "text_escape.h"
+
+static char *escaped(const char *text, size_t length)
+{
+    char *shown = NULL;
+    size_t shown_length = 0;
+    FILE *out = open_memstream(&shown, &shown_length);
+    text_escape_write(out, text, length);
+    (void)fclose(out);
+    return shown;
+}
+
+START_TEST(escape_shows_what_hides)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"plain ASCII ~", "plain ASCII ~"},
+        {"gr\u00fcn \u4f60\u597d", "gr\u00fcn \u4f60\u597d"},
+        {"\x1b[31m", "<U+001B>[31m"},
+        {"a\nb\r", "a<U+000A>b<U+000D>"},
+        {"\u202e\u2066\u200b\ufeff", "<U+202E><U+2066><U+200B><U+FEFF>"},
+        {"\xc2\x85\u00a0\u00ad", "<U+0085><U+00A0><U+00AD>"},
+        {"\U000e0061\U0010ffff", "<U+E0061><U+10FFFF>"},
+        {"\xff\xc0\x80", "<0xFF><0xC0><0x80>"},           /* never UTF-8, overlong */
+        {"\xed\xa0\x80", "<U+D800>"},                     /* a surrogate */
+        {"\xe2\x82", "<0xE2><0x82>"},                     /* cut off */
+        {"\xf4\x90\x80\x80", "<0xF4><0x90><0x80><0x80>"}, /* beyond Unicode */
+        {"\t|", "    |"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP_FREE char *shown = escaped(cases[i].text, strlen(cases[i].text));
+        ck_assert_str_eq(shown, cases[i].shown);
+    }
+    CLEANUP_FREE char *with_nul = escaped("a\0b", 3);
+    ck_assert_str_eq(with_nul, "a<U+0000>b");
+}
+END_TEST
+
+/* Whatever the bytes are, what is shown has no control character and ends. */
+START_TEST(escape_takes_any_bytes)
+{
+    unsigned seed = 1;
+    for (int round = 0; round < 2000; round++) {
+        char bytes[64];
+        for (size_t i = 0; i < sizeof(bytes); i++)
+            bytes[i] = (char)(rand_r(&seed) >> 7);
+        CLEANUP_FREE char *shown = escaped(bytes, sizeof(bytes));
+        for (const char *c = shown; *c; c++)
+            ck_assert((unsigned char)*c >= 0x20 && *c != 0x7f);
+    }
+}
+END_TEST
+
+START_TEST(number_is_strict)
+{
+    static const char *const bad[] = {"",    " 1",
+                                      "1 ",  "+1",
+                                      "-1",  "0x1",
+                                      "1e3", "18446744073709551616",
+                                      "101", "99999999999999999999999"};
+    uint64_t value = 0;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        ck_assert(!number_parse(bad[i], i == 7 ? UINT64_MAX : 100, &value));
+    ck_assert(!number_parse(NULL, 100, &value));
+    ck_assert(number_parse("18446744073709551615", UINT64_MAX, &value));
+    ck_assert_uint_eq(value, UINT64_MAX);
+    ck_assert(number_parse("007", 100, &value));
+    ck_assert_uint_eq(value, 7);
+}
+END_TEST
+
+START_TEST(options_keep_the_programs_arguments)
+{
+    char *arguments[] = {(char[]){"toolhost"},
+                         (char[]){"--cap"},
+                         (char[]){"a.b"},
+                         (char[]){"run"},
+                         (char[]){"f.py"},
+                         (char[]){"--approve"},
+                         (char[]){"cmd:x"},
+                         (char[]){"--secret"},
+                         (char[]){"N=/f=1"},
+                         (char[]){"--"},
+                         (char[]){"--approve"},
+                         (char[]){"always"},
+                         NULL};
+    CLEANUP(options_clear) struct options options = {0};
+    struct failure failure;
+    ck_assert(options_parse((int)COUNT_OF(arguments) - 1, arguments, &options, &failure));
+    ck_assert_int_eq(options.command, COMMAND_RUN);
+    ck_assert_int_eq(options.approver.mode, APPROVAL_COMMAND);
+    ck_assert_str_eq(options.approver.program, "x");
+    ck_assert_str_eq(options.secrets[0].name, "N");
+    ck_assert_str_eq(options.secrets[0].value, "/f=1");
+    ck_assert_uint_eq(options.program_argument_count, 2);
+    ck_assert_str_eq(options.program_arguments[0], "--approve");
+}
+END_TEST
+
+START_TEST(decision_is_yes_or_no)
+{
+    static const struct {
+        const char *text;
+        bool allow;
+    } cases[] = {
+        {"{\"decision\":\"allow_once\"}", true},
+        {" {\"decision\":\"allow_once\",\"reason\":\"ok\"}\n", true},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}", true},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}", false},
+        {"{\"hookSpecificOutput\":\"allow\"}", false},
+        {"{\"decision\":\"allow\"}", false},
+        {"{\"decision\":\"allow_session\"}", false},
+        {"{\"decision\":\"ALLOW_ONCE\"}", false},
+        {"{\"decision\":true}", false},
+        {"{}", false},
+        {"", false},
+        {"null", false},
+        {"{\"decision\":\"allow_once\"} x", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct approval_decision decision = {0};
+        approval_read_decision(cases[i].text, strlen(cases[i].text), &decision);
+        ck_assert_msg(decision.allow == cases[i].allow, "%s", cases[i].text);
+    }
+}
+END_TEST
+
+START_TEST(line_says_its_place)
+{
+    struct failure failure;
+    struct audit_link link = audit_link_none();
+    char previous[AUDIT_SHA256_HEX + 1];
+    for (uint64_t seq = 1; seq < 4; seq++) {
+        CLEANUP_FREE char *line = NULL;
+        size_t length = 0;
+        char before[AUDIT_SHA256_HEX + 1];
+        memcpy(before, link.sha256, sizeof(before));
+        ck_assert(audit_line_make(&link, "{\"sha256\":\"x\",\n\"n\":1}", &line, &length, &failure));
+        ck_assert_ptr_eq(memchr(line, '\n', length), line + length - 1);
+        ck_assert(audit_line_check(line, length - 1, &link, previous, &failure));
+        ck_assert_uint_eq(link.seq, seq);
+        ck_assert_str_eq(previous, before);
+    }
+}
+END_TEST
+
+START_TEST(line_refuses_what_is_no_record)
+{
+    static const char *const bad[] = {"", "[]", "null", "{", "{\"a\":1,\"a\":2}", "{} {}"};
+    struct failure failure;
+    struct audit_link none = audit_link_none();
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        char *line = NULL;
+        size_t length = 0;
+        ck_assert(!audit_line_make(&none, bad[i], &line, &length, &failure));
+        ck_assert_ptr_null(line);
+    }
+}
+END_TEST
+
+START_TEST(outcome_is_an_exit_status)
+{
+    static const struct {
+        bool ran;
+        const char *result;
+        int status;
+    } cases[] = {
+        {true, "{\"status\":\"completed\",\"exit_code\":0}", 0},
+        {true, "{\"status\":\"completed\",\"exit_code\":7}", 7},
+        {true, "{\"status\":\"killed\",\"signal\":9}", 137},
+        {true, "{\"status\":\"killed\",\"signal\":\"SIGSEGV\"}", 139},
+        {true, "{\"status\":\"killed\",\"signal\":null}", 137},
+        {true, "{\"status\":\"timeout\",\"timed_out\":true,\"signal\":9}", 124},
+        {true, "{\"status\":\"cancelled\",\"signal\":9}", 130},
+        {false, "{\"status\":\"cancelled\"}", 130},
+        {false, "{\"status\":\"denied\",\"exit_code\":0}", 125},
+        {false, "{}", 125},
+        {true, "{}", 125},
+        {true, "{\"exit_code\":\"0\"}", 125},
+        {true, "{\"exit_code\":256}", 125},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP_JSON json_t *result = json_loads(cases[i].result, 0, NULL);
+        ck_assert_int_eq(run_outcome_exit_status(cases[i].ran, result), cases[i].status);
+    }
+}
+END_TEST
+
+/* A status that lacks anything, or has the wrong type anywhere, is read without harm. */
+START_TEST(doctor_is_tolerant)
+{
+    static const char *const statuses[] = {
+        "{}", "{\"backends\":7,\"runtimes\":\"x\",\"policy\":[],\"counters\":[1]}",
+        "{\"backends\":[1,{},{\"layers\":[2,{}]}],\"runtimes\":[{},null],\"error\":{}}",
+        "{\"backends\":[{\"name\":\"a\\u001b\",\"available\":true}]}"};
+    for (size_t i = 0; i < COUNT_OF(statuses); i++) {
+        CLEANUP_JSON json_t *status = json_loads(statuses[i], 0, NULL);
+        CLEANUP_FREE char *text = NULL;
+        size_t length = 0;
+        FILE *out = open_memstream(&text, &length);
+        doctor_report_write(out, status);
+        (void)fclose(out);
+        ck_assert_ptr_null(strchr(text, '\x1b'));
+        ck_assert(doctor_report_is_available(status) == (i == 3));
+    }
+}
+END_TEST
+
+/* A member that this toolhost does not know is shown all the same. */
+START_TEST(request_hides_nothing)
+{
+    CLEANUP_JSON json_t *request =
+        json_loads("{\"tool\":\"t\",\"code\":\"x\",\"image\":\"big\",\"files\":[{\"path\":\"p\","
+                   "\"content\":\"one\\ntwo\"}],\"odd\\u001bname\":[1]}",
+                   0, NULL);
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_uint_eq(approval_show(out, request, 80, 60), 0);
+    (void)fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "image"));
+    ck_assert_ptr_nonnull(strstr(text, "{\"path\":\"p\"}"));
+    ck_assert_ptr_nonnull(strstr(text, "2 | two"));
+    ck_assert_ptr_nonnull(strstr(text, "odd<U+001B>name"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *units = tcase_create("units");
+    tcase_add_test(units, escape_shows_what_hides);
+    tcase_add_test(units, escape_takes_any_bytes);
+    tcase_add_test(units, number_is_strict);
+    tcase_add_test(units, options_keep_the_programs_arguments);
+    tcase_add_test(units, decision_is_yes_or_no);
+    tcase_add_test(units, line_says_its_place);
+    tcase_add_test(units, line_refuses_what_is_no_record);
+    tcase_add_test(units, outcome_is_an_exit_status);
+    tcase_add_test(units, doctor_is_tolerant);
+    tcase_add_test(units, request_hides_nothing);
+    Suite *suite = suite_create("host");
+    suite_add_tcase(suite, units);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_tap(runner, "-");
+    srunner_run_all(runner, CK_SILENT);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of toolhost share: where the programs are, a home of its own, a terminal."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+TOOLHOST = os.environ["TOOLHOST"]
+FIXTURES = os.environ["FIXTURES"]
+
+
+def fixture(name="none"):
+    return os.path.join(FIXTURES, f"fixture_{name}.so")
+
+
+class HostTest(unittest.TestCase):
+    """A test with an empty home, and toolhost to run."""
+
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix="toolhost-test-")
+        self.addCleanup(shutil.rmtree, self.home)
+        self.audit_file = os.path.join(self.home, "audit.jsonl")
+
+    def environment(self, **more):
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "ASAN_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH")}
+        return {**kept, "HOME": self.home, "TOOLHOST_PLUGIN": fixture(), **more}
+
+    def path(self, name, content=None, mode=0o600):
+        path = os.path.join(self.home, name)
+        if content is not None:
+            with open(path, "wb") as file:
+                file.write(content if isinstance(content, bytes) else content.encode())
+            os.chmod(path, mode)
+        return path
+
+    def toolhost(self, *arguments, stdin=b"", plugin="none", timeout=60, **environment):
+        """Runs toolhost in a session of its own, so that no test meets the tester's terminal."""
+        return subprocess.run([TOOLHOST, *arguments], input=stdin, capture_output=True, timeout=timeout,
+                              start_new_session=True,
+                              env=self.environment(**{"TOOLHOST_PLUGIN": fixture(plugin), **environment}))
+
+    def run_code(self, code, *options, approve="always", **more):
+        return self.toolhost("run", "-l", "sh", "-c", code, "--approve", approve, "--audit", self.audit_file,
+                             *options, **more)
+
+    def records(self):
+        with open(self.audit_file, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+
+class Terminal:
+    """toolhost with a controlling terminal that the test types at."""
+
+    def __init__(self, test, arguments, stdin=subprocess.DEVNULL, columns=80, **environment):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, (24).to_bytes(2, "little") + columns.to_bytes(2, "little") + bytes(4))
+        self.process = subprocess.Popen(
+            [TOOLHOST, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
+            pass_fds=(slave,), env=test.environment(**environment))
+        os.close(slave)
+        self.screen = b""
+        test.addCleanup(self.close)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        os.close(self.master)
+
+    def wait_for(self, text, seconds=10, count=1):
+        """Reads the screen until text is there count times."""
+        deadline = time.monotonic() + seconds
+        while self.screen.count(text.encode()) < count:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                raise AssertionError(f"{text!r} never came; the screen has {self.screen!r}")
+            try:
+                self.screen += os.read(self.master, 65536)
+            except OSError as error:
+                raise AssertionError(f"{text!r} never came; the screen has {self.screen!r}") from error
+        return self.screen.decode()
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def signal(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+
+    def end(self, seconds=15):
+        """(exit status, stdout, stderr)"""
+        out, err = self.process.communicate(timeout=seconds)
+        return self.process.returncode, out, err

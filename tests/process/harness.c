@@ -158,7 +158,8 @@ static bool take_output(int fd, char *text, size_t size)
     ssize_t length = read(fd, bytes, sizeof(bytes));
     size_t used = strlen(text);
     for (ssize_t i = 0; i < length && used + 1 < size; i++)
-        text[used++] = bytes[i] ? bytes[i] : '?';
+        if (bytes[i])
+            text[used++] = bytes[i];
     text[used] = '\0';
     return length > 0;
 }

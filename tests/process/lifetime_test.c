@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nothing outlives its run, its supervisor or its host, and nothing delays an answer. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -234,7 +235,8 @@ START_TEST(nothing_is_left)
     struct run_description description =
         describe(WORDS("sh", "-c", "mkdir -p a/b; echo x > a/b/c; ln -s / a/root; chmod 0 a/b"));
     int descriptors = 0;
-    int directories = count_entries("/tmp", "code-execute-");
+    char prefix[64];
+    (void)snprintf(prefix, sizeof(prefix), "code-execute-%d-", (int)backend.pid);
     for (int i = 0; i < 20; i++) {
         description.isolation = i % 2 ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
         if (i == 4)
@@ -242,10 +244,77 @@ START_TEST(nothing_is_left)
         expect_output(&description, "");
     }
     ck_assert_int_eq(count_supervisor_descriptors(), descriptors);
-    ck_assert_int_eq(count_entries("/tmp", "code-execute-"), directories);
+    ck_assert_int_eq(count_entries("/tmp", prefix), 0);
     pid_t supervisor = backend.pid;
     backend_stop(&backend);
     ck_assert_int_eq(count_cgroups(supervisor), 0);
+}
+END_TEST
+
+/* The first child of a process. */
+static pid_t child_of(pid_t pid)
+{
+    char path[64];
+    int child = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%d", &child) != 1)
+        child = 0;
+    if (file)
+        (void)fclose(file);
+    return child;
+}
+
+/* Does any writable mapping of the process hold the text? */
+static bool memory_has(pid_t pid, const char *text)
+{
+    char path[64];
+    char line[512];
+    (void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    (void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+    CLEANUP_CLOSE int memory = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert(maps && memory >= 0);
+    bool found = false;
+    while (!found && fgets(line, sizeof(line), maps)) {
+        unsigned long begin;
+        unsigned long end;
+        char mode[8];
+        if (sscanf(line, "%lx-%lx %7s", &begin, &end, mode) != 3 || mode[1] != 'w')
+            continue;
+        CLEANUP_FREE char *bytes = malloc(end - begin);
+        ssize_t length = pread(memory, bytes, end - begin, (off_t)begin);
+        found = length > 0 && memmem(bytes, (size_t)length, text, strlen(text));
+    }
+    (void)fclose(maps);
+    return found;
+}
+
+/* Only the program itself keeps what its environment held. */
+START_TEST(environment_is_wiped)
+{
+    if (geteuid() != 0)
+        return;
+    char variable[64];
+    (void)snprintf(variable, sizeof(variable), "SECRET=%s", unique_sleep());
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        struct run_description description = describe(WORDS("sleep", "20"));
+        description.isolation = isolation;
+        description.environment = WORDS("PATH=/usr/bin:/bin", variable);
+        struct running running = run_begin(&backend, &description);
+        run_await_start(&running);
+        (void)usleep(50000);
+        pid_t first = child_of(backend.pid);
+        pid_t program = child_of(first);
+        ck_assert_int_gt(program, 0);
+        ck_assert(memory_has(program, variable));
+        ck_assert(!memory_has(first, variable + strlen("SECRET=")));
+        ck_assert(!memory_has(backend.pid, variable + strlen("SECRET=")));
+        close_fd(running.output);
+        close_fd(running.errors);
+        close_fd(running.events);
+        (void)usleep(100000);
+    }
 }
 END_TEST
 
@@ -275,6 +344,7 @@ int main(void)
         death_of_host_ends_all,
         nothing_is_left,
         dead_supervisors_cgroups_are_swept,
+        environment_is_wiped,
         NULL,
     };
     return suite_main("lifetime", tests);

@@ -169,7 +169,6 @@ int main(void)
         without_ipc_namespace,
         without_uts_namespace,
         without_cgroup_namespace,
-        without_user_namespaces,
 
         without_proc,
         optional_layer_that_is_required,

@@ -36,7 +36,7 @@ struct run {
     struct cgroup cgroup;
     struct run_evidence evidence;
     struct run_event event; /* ENDED, as it builds up */
-    char directory[32];     /* of an unconfined run */
+    char directory[64];     /* of an unconfined run */
 };
 
 uint64_t monotonic_us(void)
@@ -164,7 +164,8 @@ static int start_unconfined(struct run *run, struct run_description *description
 {
     struct launch_failure failure = {.layer = LAYER_COUNT, .step = "make the working directory"};
     run->unconfined = true;
-    (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-XXXXXX");
+    (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-%d-XXXXXX",
+                   (int)getpid());
     if (!mkdtemp(run->directory)) {
         failure.error_number = errno;
         run->directory[0] = '\0';

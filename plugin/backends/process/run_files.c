@@ -107,9 +107,8 @@ static bool empty_top(int top, unsigned int *serial)
     while ((entry = readdir(stream))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (take_out(top, top, entry->d_name, serial))
-            progress = true;
-        else if (empty_directory(top, entry->d_name, serial))
+        if (take_out(top, top, entry->d_name, serial) ||
+            empty_directory(top, entry->d_name, serial))
             progress = true;
     }
     (void)closedir(stream);

@@ -66,6 +66,11 @@ static int call_number(const json_t *numbers, const char *name)
     return json_is_integer(listed) ? (int)json_integer_value(listed) : __NR_SCMP_ERROR;
 }
 
+static scmp_datum_t datum(const json_t *number)
+{
+    return (scmp_datum_t)json_integer_value(number);
+}
+
 /* One argument test: {"argument", "equals", "mask"?} or {"argument", "above"}. */
 static bool read_condition(const json_t *test, struct scmp_arg_cmp *ret)
 {
@@ -77,12 +82,11 @@ static bool read_condition(const json_t *test, struct scmp_arg_cmp *ret)
         return false;
     unsigned int index = (unsigned int)json_integer_value(argument);
     if (json_is_integer(above))
-        *ret = SCMP_CMP64(index, SCMP_CMP_GT, (scmp_datum_t)json_integer_value(above));
+        *ret = (struct scmp_arg_cmp){index, SCMP_CMP_GT, datum(above), 0};
     else if (json_is_integer(equals) && json_is_integer(mask))
-        *ret = SCMP_CMP64(index, SCMP_CMP_MASKED_EQ, (scmp_datum_t)json_integer_value(mask),
-                          (scmp_datum_t)json_integer_value(equals));
+        *ret = (struct scmp_arg_cmp){index, SCMP_CMP_MASKED_EQ, datum(mask), datum(equals)};
     else if (json_is_integer(equals))
-        *ret = SCMP_CMP64(index, SCMP_CMP_EQ, (scmp_datum_t)json_integer_value(equals));
+        *ret = (struct scmp_arg_cmp){index, SCMP_CMP_EQ, datum(equals), 0};
     else
         return false;
     return true;

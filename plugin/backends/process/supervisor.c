@@ -201,15 +201,15 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
 
 int supervisor_serve(int control, int host_pidfd)
 {
+    static struct supervisor supervisor; /* the process is one; its size is not for the stack */
     CLEANUP_CLOSE int epoll = epoll_create1(EPOLL_CLOEXEC);
-    CLEANUP_FREE struct supervisor *supervisor = calloc(1, sizeof(*supervisor));
-    if (epoll < 0 || !supervisor)
+    if (epoll < 0)
         return -1;
-    supervisor->epoll = epoll;
-    supervisor->control = control;
-    struct run_environment *environment = &supervisor->environment;
-    if (watch(supervisor, control, TAG_CONTROL) < 0 ||
-        watch(supervisor, host_pidfd, TAG_HOST) < 0 ||
+    supervisor.epoll = epoll;
+    supervisor.control = control;
+    struct run_environment *environment = &supervisor.environment;
+    if (watch(&supervisor, control, TAG_CONTROL) < 0 ||
+        watch(&supervisor, host_pidfd, TAG_HOST) < 0 ||
         getrandom(&environment->first_outer_uid, sizeof(environment->first_outer_uid), 0) < 0)
         return -1;
     /* Without filters every sandboxed run is refused by that layer; unconfined ones still run. */
@@ -217,9 +217,9 @@ int supervisor_serve(int control, int host_pidfd)
     cgroup_base_find(&environment->cgroups);
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
     if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
-        while (serve_once(supervisor, 0))
+        while (serve_once(&supervisor, 0))
             ;
-    shut_down(supervisor, host_pidfd);
-    free(supervisor->busy);
+    shut_down(&supervisor, host_pidfd);
+    free(supervisor.busy);
     return 0;
 }

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -41,7 +42,15 @@ def our_processes():
 
 
 def sleepers(argument):
-    return subprocess.run(["pgrep", "-f", f"^sleep {argument}$"], capture_output=True, text=True).stdout.split()
+    """The processes that are exactly "sleep ARGUMENT"."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cmdline").read_bytes() == f"sleep\0{argument}\0".encode():
+                found.append(entry.name)
+        except OSError:
+            continue
+    return found
 
 
 def test_killing_the_host_leaves_nothing():
@@ -82,13 +91,14 @@ def test_killing_the_backend_gives_an_answer_and_the_next_call_works():
 
 def test_the_gateways_secrets_are_not_inside():
     os.environ["GATEWAY_SECRET"] = CANARY
-    with open("/tmp/canary-file", "w") as file:
-        file.write(CANARY)
+    folder = tempfile.TemporaryDirectory()
+    secret_file = pathlib.Path(folder.name) / "canary"
+    secret_file.write_text(CANARY)
     leaked, kept = os.pipe()  # a descriptor that a careless gateway leaves open across exec
     os.set_inheritable(leaked, True)
     try:
         provider = Provider()
-        code = ("import os, glob\nfor path in ['/tmp/canary-file', '/etc/shadow', '/root', '/home', '/proc/1/environ', "
+        code = (f"import os, glob\nfor path in [{str(secret_file)!r}, '/etc/shadow', '/root', '/home', '/proc/1/environ', "
                 "'/proc/1/exe', '/proc/1/fd', '/proc/1/mem', '/proc/1/root'] + glob.glob('/proc/[0-9]*/environ'):\n"
                 "    try:\n        with open(path, 'rb') as f: print(path, f.read())\n"
                 "    except OSError as e: print(path, e.strerror)\n"
@@ -99,12 +109,12 @@ def test_the_gateways_secrets_are_not_inside():
         provider.reset()
         rights = ("sandbox.exec", "sandbox.exec.mode.none")
         tap.equal(provider.use_policy({"modes": {"default": "none", "allowed": ["none"]}, "capabilities": list(rights)}), OK)
-        control = provider.invoke({"language": "sh", "code": "cat /tmp/canary-file; env"}, Host(rights))[1]
+        control = provider.invoke({"language": "sh", "code": f"cat {secret_file}; env"}, Host(rights))[1]
         tap.contains(control["stdout"], CANARY, "positive control: without layers the file is read")
         tap.equal(control["stdout"].count(CANARY), 1, "but the environment is clean even then")
         provider.reset()
     finally:
-        os.unlink("/tmp/canary-file")
+        folder.cleanup()
         os.close(leaked)
         os.close(kept)
         del os.environ["GATEWAY_SECRET"]

@@ -31,11 +31,11 @@ static void take_output(void *user, uint32_t stream, const void *bytes, size_t l
         streams->streamed_stderr = true;
         (void)write_fully(STDERR_FILENO, bytes, length);
     } else if (stream == TOOL_STREAM_PROGRESS) {
-        CLEANUP_FREE char *line = strndup(bytes, length);
-        if (line) {
-            line[strcspn(line, "\n")] = '\0';
-            console_print_notice(line);
-        }
+        char line[1024];
+        (void)snprintf(line, sizeof(line), "%.*s",
+                       (int)(length < sizeof(line) ? length : sizeof(line)), (const char *)bytes);
+        line[strcspn(line, "\n")] = '\0';
+        console_print_notice(line);
     }
 }
 

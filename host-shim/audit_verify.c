@@ -25,13 +25,18 @@ static void log_reader_close(struct log_reader *reader)
 static bool log_reader_open(const char *path, struct log_reader *ret, struct failure *failure)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 || flock(fd, LOCK_SH) < 0)
-        return failure_set_errno(failure, "unreadable_file", errno, "%s", path);
+    if (fd < 0 || flock(fd, LOCK_SH) < 0) {
+        (void)failure_set_errno(failure, "unreadable_file", errno, "%s", path);
+        return false;
+    }
     ret->line = malloc(AUDIT_LINE_LIMIT);
     ret->file = fdopen(fd, "r");
     if (ret->file)
         (void)TAKE_FD(fd);
-    return (ret->file && ret->line) || failure_out_of_memory(failure);
+    if (ret->file && ret->line)
+        return true;
+    (void)failure_out_of_memory(failure);
+    return false;
 }
 
 /* Reads one line with its break into buffer; 0 at the end, -1 when it is too long. */
@@ -114,6 +119,7 @@ bool audit_verify(const char *path, const char *anchor, struct audit_link *ret_l
         anchor_seen = anchor_seen || (anchor && strcmp(anchor, last.sha256) == 0);
     }
     if (ferror(reader.file))
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): log_reader_close() frees it */
         return failure_set_errno(failure, "unreadable_file", errno, "%s", path);
     if (!check_anchor(anchor, anchor_seen, failure))
         return false;

@@ -97,17 +97,18 @@ int command_run(const struct options *options, int out)
     struct failure failure;
     struct streams streams = {.out = out};
     CLEANUP_FREE char *input = NULL;
-    CLEANUP_JSON json_t *result = NULL;
-    bool ran = false;
+    struct call_result call = {0};
     if (!run_request_build(options, &input, &failure))
         return fail(&failure);
     const struct call_listener listener = {take_output, take_notice, &streams};
-    if (!tool_call(options, input, &listener, &ran, &result, &failure))
+    if (!tool_call(options, input, &listener, &call, &failure))
         return fail(&failure);
+    CLEANUP_JSON json_t *result = call.json;
     print_unstreamed(&streams, result);
     print_truncated(result);
     print_error(result);
     if (options->verbose)
         print_isolation(result);
-    return run_outcome_exit_status(ran, result);
+    return !call.ran && call.interrupted ? EXIT_CANCELLED
+                                         : run_outcome_exit_status(call.ran, result);
 }

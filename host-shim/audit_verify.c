@@ -107,6 +107,7 @@ bool audit_verify(const char *path, const char *anchor, struct audit_link *ret_l
 {
     CLEANUP(log_reader_close) struct log_reader reader = {0};
     if (!log_reader_open(path, &reader, failure))
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): log_reader_close() frees it */
         return false;
     struct audit_link last = audit_link_none();
     bool anchor_seen = false;
@@ -119,7 +120,6 @@ bool audit_verify(const char *path, const char *anchor, struct audit_link *ret_l
         anchor_seen = anchor_seen || (anchor && strcmp(anchor, last.sha256) == 0);
     }
     if (ferror(reader.file))
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): log_reader_close() frees it */
         return failure_set_errno(failure, "unreadable_file", errno, "%s", path);
     if (!check_anchor(anchor, anchor_seen, failure))
         return false;

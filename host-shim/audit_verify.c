@@ -9,21 +9,34 @@
 
 #include "cleanup.h"
 
+struct log_reader {
+    FILE *file;
+    char *line; /* AUDIT_LINE_LIMIT bytes */
+};
+
+static void log_reader_close(struct log_reader *reader)
+{
+    if (reader->file)
+        (void)fclose(reader->file);
+    free(reader->line);
+}
+
 /* The log's appenders are kept out, so that a line being written is not taken for a torn one. */
-static FILE *open_locked(const char *path, struct failure *failure)
+static bool log_reader_open(const char *path, struct log_reader *ret, struct failure *failure)
 {
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0 || flock(fd, LOCK_SH) < 0) {
         (void)failure_set_errno(failure, "unreadable_file", errno, "%s", path);
-        return NULL;
+        return false;
     }
-    FILE *file = fdopen(fd, "r");
-    if (!file) {
-        (void)failure_out_of_memory(failure);
-        return NULL;
-    }
-    (void)TAKE_FD(fd);
-    return file;
+    ret->line = malloc(AUDIT_LINE_LIMIT);
+    ret->file = fdopen(fd, "r");
+    if (ret->file)
+        (void)TAKE_FD(fd);
+    if (ret->file && ret->line)
+        return true;
+    (void)failure_out_of_memory(failure);
+    return false;
 }
 
 /* Reads one line with its break into buffer; 0 at the end, -1 when it is too long. */
@@ -92,23 +105,21 @@ static bool check_anchor(const char *anchor, bool seen, struct failure *failure)
 bool audit_verify(const char *path, const char *anchor, struct audit_link *ret_last,
                   struct failure *failure)
 {
-    CLEANUP_FILE FILE *file = open_locked(path, failure);
-    if (!file)
+    CLEANUP(log_reader_close) struct log_reader reader = {0};
+    if (!log_reader_open(path, &reader, failure))
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): log_reader_close() frees it */
         return false;
-    CLEANUP_FREE char *text = malloc(AUDIT_LINE_LIMIT);
-    if (!text)
-        return failure_out_of_memory(failure);
     struct audit_link last = audit_link_none();
     bool anchor_seen = false;
     for (uint64_t line_number = 1;; line_number++) {
-        ssize_t length = read_line(file, text, AUDIT_LINE_LIMIT);
+        ssize_t length = read_line(reader.file, reader.line, AUDIT_LINE_LIMIT);
         if (length == 0)
             break;
-        if (!verify_line(text, length, line_number, &last, failure))
+        if (!verify_line(reader.line, length, line_number, &last, failure))
             return false;
         anchor_seen = anchor_seen || (anchor && strcmp(anchor, last.sha256) == 0);
     }
-    if (ferror(file))
+    if (ferror(reader.file))
         return failure_set_errno(failure, "unreadable_file", errno, "%s", path);
     if (!check_anchor(anchor, anchor_seen, failure))
         return false;

@@ -14,8 +14,6 @@
 #include "cleanup.h"
 #include "monotonic_clock.h"
 
-extern char **environ;
-
 struct running {
     pid_t pid; /* 0: none */
     int pidfd;

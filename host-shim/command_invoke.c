@@ -39,16 +39,15 @@ int command_invoke(const struct options *options, int out)
 {
     struct failure failure;
     CLEANUP_FREE char *input = NULL;
-    CLEANUP_JSON json_t *result = NULL;
     const struct call_listener listener = {.take_notice = take_notice};
-    bool ran = false;
+    struct call_result call = {0};
     if (!read_input(options, &input, &failure) ||
-        !tool_call(options, input, &listener, &ran, &result, &failure)) {
+        !tool_call(options, input, &listener, &call, &failure)) {
         console_print_failure(&failure);
-        result = result_of_failure(&failure);
-        ran = false;
+        call = (struct call_result){.json = result_of_failure(&failure)};
     }
+    CLEANUP_JSON json_t *result = call.json;
     if (!result || !json_print(out, result, &failure))
         return EXIT_FAILURE;
-    return ran ? EXIT_SUCCESS : EXIT_FAILURE;
+    return call.ran ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -31,11 +31,11 @@ static void take_output(void *user, uint32_t stream, const void *bytes, size_t l
         streams->streamed_stderr = true;
         (void)write_fully(STDERR_FILENO, bytes, length);
     } else if (stream == TOOL_STREAM_PROGRESS) {
-        CLEANUP_FREE char *line = strndup(bytes, length);
-        if (line) {
-            line[strcspn(line, "\n")] = '\0';
-            console_print_notice(line);
-        }
+        char line[1024];
+        (void)snprintf(line, sizeof(line), "%.*s",
+                       (int)(length < sizeof(line) ? length : sizeof(line)), (const char *)bytes);
+        line[strcspn(line, "\n")] = '\0';
+        console_print_notice(line);
     }
 }
 
@@ -97,17 +97,18 @@ int command_run(const struct options *options, int out)
     struct failure failure;
     struct streams streams = {.out = out};
     CLEANUP_FREE char *input = NULL;
-    CLEANUP_JSON json_t *result = NULL;
-    bool ran = false;
+    struct call_result call = {0};
     if (!run_request_build(options, &input, &failure))
         return fail(&failure);
     const struct call_listener listener = {take_output, take_notice, &streams};
-    if (!tool_call(options, input, &listener, &ran, &result, &failure))
+    if (!tool_call(options, input, &listener, &call, &failure))
         return fail(&failure);
+    CLEANUP_JSON json_t *result = call.json;
     print_unstreamed(&streams, result);
     print_truncated(result);
     print_error(result);
     if (options->verbose)
         print_isolation(result);
-    return run_outcome_exit_status(ran, result);
+    return !call.ran && call.interrupted ? EXIT_CANCELLED
+                                         : run_outcome_exit_status(call.ran, result);
 }

@@ -12,8 +12,6 @@
 
 #include "cleanup.h"
 
-extern char **environ;
-
 static void cleanup_directory(DIR **directory)
 {
     if (*directory)

@@ -2,6 +2,7 @@
 /* Loads a provider and looks its functions up. On the main thread. */
 #include "provider.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -104,6 +105,7 @@ static bool look_up(struct provider *provider, const char *path, struct failure 
 
 static bool check_major(const struct provider *provider, const char *path, struct failure *failure)
 {
+    assert(provider->abi_version); /* look_up() has seen to it */
     uint32_t version = provider->abi_version();
     if (version >> 16 == TOOL_ABI_VERSION_MAJOR)
         return true;

@@ -118,6 +118,12 @@ bool signal_watch_start(struct signal_watch *watch, tool_cancel_fn cancel, uint6
     return true;
 }
 
+bool signal_watch_was_signalled(const struct signal_watch *watch)
+{
+    struct pollfd event = {.fd = watch->cancelled_fd, .events = POLLIN};
+    return watch->started && poll(&event, 1, 0) > 0;
+}
+
 void signal_watch_stop(struct signal_watch *watch)
 {
     if (!watch->started)

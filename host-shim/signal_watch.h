@@ -25,5 +25,7 @@ struct signal_watch {
 /* Main thread. The structure must stay where it is until signal_watch_stop(). */
 bool signal_watch_start(struct signal_watch *watch, tool_cancel_fn cancel, uint64_t call_id,
                         struct failure *failure);
+/* Whether a signal has come since the start. */
+bool signal_watch_was_signalled(const struct signal_watch *watch);
 /* Main thread. One that was not started (all zero) is fine. */
 void signal_watch_stop(struct signal_watch *watch);

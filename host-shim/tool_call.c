@@ -106,7 +106,7 @@ static void grant_secrets(const struct options *options, struct grants *grants,
 
 static bool invoke_watched(const struct options *options, const struct provider *provider,
                            const char *input_json, struct grants *grants, int32_t *ret_status,
-                           char **ret_text, struct failure *failure)
+                           char **ret_text, bool *ret_interrupted, struct failure *failure)
 {
     CLEANUP_FREE char *context = context_text();
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
@@ -116,12 +116,13 @@ static bool invoke_watched(const struct options *options, const struct provider 
     struct tool_host host;
     host_callbacks_fill(&host, grants, CALL_ID, context);
     *ret_status = provider->invoke(options->tool, input_json, &host, ret_text);
+    *ret_interrupted = signal_watch_was_signalled(&watch);
     return true;
 }
 
 static bool invoke(const struct options *options, const struct provider *provider,
-                   const char *input_json, const struct call_listener *listener, bool *ret_ran,
-                   json_t **ret_result, struct failure *failure)
+                   const char *input_json, const struct call_listener *listener,
+                   struct call_result *ret, struct failure *failure)
 {
     const char *capabilities[OPTIONS_CAPABILITIES + 1];
     struct named_secret secrets[OPTIONS_SECRETS];
@@ -140,28 +141,29 @@ static bool invoke(const struct options *options, const struct provider *provide
     grant_secrets(options, &grants, secrets);
     int32_t status = TOOL_FAILED;
     char *text = NULL;
-    if (!invoke_watched(options, provider, input_json, &grants, &status, &text, failure))
+    if (!invoke_watched(options, provider, input_json, &grants, &status, &text, &ret->interrupted,
+                        failure))
         return false;
-    *ret_result = take_object(provider, text, failure);
-    *ret_ran = status == TOOL_OK;
-    return *ret_result != NULL;
+    ret->json = take_object(provider, text, failure);
+    ret->ran = status == TOOL_OK;
+    return ret->json != NULL;
 }
 
 bool tool_call(const struct options *options, const char *input_json,
-               const struct call_listener *listener, bool *ret_ran, json_t **ret_result,
+               const struct call_listener *listener, struct call_result *ret,
                struct failure *failure)
 {
     CLEANUP(provider_close) struct provider provider = {0};
     if (!tool_provider_open(options, &provider, failure))
         return false;
+    *ret = (struct call_result){0};
     bool refused = false;
     CLEANUP_JSON json_t *status = NULL;
     if (!tool_provider_prepare(options, &provider, false, &refused, &status, failure))
         return false;
     if (refused) {
-        *ret_ran = false;
-        *ret_result = TAKE_POINTER(status);
+        ret->json = TAKE_POINTER(status);
         return true;
     }
-    return invoke(options, &provider, input_json, listener, ret_ran, ret_result, failure);
+    return invoke(options, &provider, input_json, listener, ret, failure);
 }

@@ -20,10 +20,16 @@ struct call_listener {
     void *user;
 };
 
-/* Calls options->tool. true: *ret_ran says whether it ran and *ret_result (new) is what the
- * provider returned. false: there is no result, and the failure says why. */
+struct call_result {
+    bool ran;
+    bool interrupted; /* a signal came while the call was under way */
+    json_t *json;     /* what the provider returned; new */
+};
+
+/* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:
+ * there is no result, and the failure says why. */
 bool tool_call(const struct options *options, const char *input_json,
-               const struct call_listener *listener, bool *ret_ran, json_t **ret_result,
+               const struct call_listener *listener, struct call_result *ret,
                struct failure *failure);
 
 /* Loads the provider of the options. */

@@ -96,7 +96,7 @@ class AtTheTerminal(HostTest):
             terminal = self.ask("echo ran")
             terminal.wait_for(QUESTION)
             interrupt(terminal)
-            self.assertEqual(terminal.end()[:2], (125, b""))
+            self.assertEqual(terminal.end()[:2], (130, b""))
 
     def test_standard_input_is_never_asked(self):
         done = self.run_code("echo ran", approve="ask", stdin=b"y\ny\n")

@@ -186,7 +186,7 @@ class Cancelling(HostTest):
         time.sleep(0.7)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=10)
-        self.assertEqual((process.returncode, out), (125, b""))
+        self.assertEqual((process.returncode, out), (130, b""))
         self.assertIn(b"the call was cancelled", err)
 
     def test_a_reader_that_is_gone(self):

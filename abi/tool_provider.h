@@ -116,8 +116,10 @@ struct tool_host {
     void (*check_capability)(void *user, const char *capability, uint32_t *verdict);
 
     /* [callback] A person or rule decides on request_json (borrowed for the call), which names the
-     * request's SHA-256. May answer at once through *verdict, or call tool_reply_approval() with
-     * the token from inside, or say TOOL_VERDICT_LATER or TOOL_VERDICT_PENDING. Absent: denied. */
+     * request's SHA-256 and, as expires_in_ms, how long an answer is waited for. Answers at once
+     * through *verdict, or calls tool_reply_approval() with the token from inside (that answer then
+     * counts, whatever *verdict says), or says TOOL_VERDICT_LATER or TOOL_VERDICT_PENDING. Absent:
+     * denied. */
     void (*request_approval)(void *user, uint64_t token, const char *request_json,
                              uint32_t *verdict);
 
@@ -150,10 +152,10 @@ TOOL_EXPORT uint32_t tool_abi_version(void);
  * dlclose(); never NULL. Pure and fast: it probes nothing, reads no file and starts no process. */
 TOOL_EXPORT const char *tool_manifest(void);
 
-/* [any-thread] Runs a tool and blocks until it ends. tool and input_json are borrowed, untrusted.
- * host is borrowed; NULL grants nothing. On TOOL_OK and TOOL_NOT_RUN *output_json is a new JSON
- * object that fits the tool's output schema, to be released with tool_free(); on TOOL_FAILED it is
- * NULL. */
+/* [any-thread] Runs a tool and blocks until it ends. tool and input_json are borrowed and
+ * untrusted; NULL or nonsense is TOOL_NOT_RUN with an error. host is borrowed; NULL grants nothing.
+ * On TOOL_OK and TOOL_NOT_RUN *output_json is a new JSON object that fits the tool's output schema,
+ * to be released with tool_free(); on TOOL_FAILED it is NULL. */
 TOOL_EXPORT int32_t tool_invoke(const char *tool, const char *input_json,
                                 const struct tool_host *host, char **output_json);
 
@@ -167,7 +169,8 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
 
 /* [any-thread, and from inside request_approval] Answers an approval request, once a token.
  * decision_json (borrowed): {"decision": "allow_once" | "allow_session" | "deny",
- * "request_sha256"?, "approver"?, "reason"?}. Anything else denies and returns TOOL_INVALID. */
+ * "request_sha256"?, "approver"?, "reason"?}. TOOL_INVALID, and the request is denied, for anything
+ * else, and for a request_sha256 that is not this request's. */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)
@@ -183,7 +186,7 @@ TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
  * "ready" (the configured mode works here), "mode", "backends" (each with "name", "available",
  * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
  * "counters", "error" (of the configuration, or null); release it with tool_free(). Probes by
- * doing, so it may take a second. */
+ * doing, so it may take a second. TOOL_OK, or TOOL_FAILED. */
 TOOL_EXPORT int32_t tool_status(char **status_json);
 
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also

@@ -84,8 +84,10 @@ static void write_backend(FILE *out, const json_t *backend)
 {
     (void)fputs("backend ", out);
     write_text(out, json_member_string(backend, "name", "?"));
-    (void)fprintf(out, ": %s\n",
-                  json_member_true(backend, "available") ? "available" : "not available");
+    (void)fputs(json_member_true(backend, "available") ? ": available" : ": not available", out);
+    (void)fputs(json_is_false(json_object_get(backend, "allowed")) ? ", not allowed by the policy\n"
+                                                                   : "\n",
+                out);
     size_t index = 0;
     const json_t *layer = NULL;
     json_array_foreach(json_object_get(backend, "layers"), index, layer) write_layer(out, layer);

@@ -29,8 +29,6 @@
 #define PARALLEL_CALLS 8
 #define RELOADS        200
 
-extern char **environ;
-
 struct loaded {
     void *library;
     tool_invoke_fn invoke;

@@ -7,6 +7,7 @@ import subprocess
 import time
 import unittest
 
+import tap
 from support import HostTest, Terminal
 
 QUESTION = "Run this? [y/N] "
@@ -192,4 +193,4 @@ class ByProgram(HostTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    tap.run_unittest()

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import unittest
 
+import tap
 from support import TOOLHOST, HostTest
 
 
@@ -149,4 +150,4 @@ class Log(HostTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    tap.run_unittest()

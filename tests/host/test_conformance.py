@@ -5,6 +5,7 @@ import json
 import os
 import unittest
 
+import tap
 from support import HostTest, fixture
 
 FAULTS = json.loads(os.environ["FAULTS"])
@@ -39,4 +40,4 @@ class Conformance(HostTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    tap.run_unittest()

@@ -8,6 +8,7 @@ import subprocess
 import time
 import unittest
 
+import tap
 from support import TOOLHOST, HostTest, fixture
 
 
@@ -221,4 +222,4 @@ class Doctor(HostTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    tap.run_unittest()

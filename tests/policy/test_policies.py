@@ -12,6 +12,8 @@ import subprocess
 import sys
 import unittest
 
+import tap
+
 BRIDGE = pathlib.Path(sys.argv[1])
 POLICIES = pathlib.Path(sys.argv[2])
 
@@ -197,4 +199,4 @@ class Mutations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    tap.run_unittest()

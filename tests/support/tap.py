@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import traceback
+import unittest
 
 
 class Skip(Exception):
@@ -45,6 +46,38 @@ def eventually(condition, what, seconds=5.0):
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what}")
         time.sleep(0.01)
+
+
+def run_unittest():
+    """The same for the unittest cases of the main module."""
+    suite = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
+    print(f"1..{len(suite)}")
+    failed = 0
+    for number, case in enumerate(suite, 1):
+        result = unittest.TestResult()
+        case.run(result)
+        title = case.id().removeprefix("__main__.")
+        for _, text in result.errors + result.failures:
+            for line in text.splitlines():
+                print(f"# {line}")
+        if result.skipped:
+            print(f"ok {number} - {title} # SKIP {result.skipped[0][1]}")
+        elif result.wasSuccessful():
+            print(f"ok {number} - {title}")
+        else:
+            failed += 1
+            print(f"not ok {number} - {title}")
+        sys.stdout.flush()
+    unittest.case.doModuleCleanups()
+    sys.exit(1 if failed else 0)
+
+
+def flatten(suite):
+    for member in suite:
+        if isinstance(member, unittest.TestSuite):
+            yield from flatten(member)
+        else:
+            yield member
 
 
 def run(module_globals):

@@ -15,6 +15,7 @@ import sys
 import unittest
 
 import jsonschema
+import tap
 
 BRIDGE = pathlib.Path(sys.argv[1])
 
@@ -303,4 +304,4 @@ class Results(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    tap.run_unittest()

@@ -2,8 +2,8 @@
 /*
  * Takes the values of secrets out of a run's output before it is kept, shown or cut: as they are,
  * and as they look in JSON, percent-, hexadecimal and base64 encoding (at each of the three byte
- * offsets). A value split over two reads is found. Best effort, and said to be: a program can
- * always transform what it was given. Pure code; owned by one call.
+ * offsets). A value split over two reads is found; values that overlap become one. Best effort, and
+ * said to be: a program can always transform what it was given. Pure code; owned by one call.
  */
 #pragma once
 
@@ -33,7 +33,8 @@ struct redaction_stream {
     const struct redaction *redaction; /* borrowed */
     unsigned char *held;
     size_t held_length;
-    size_t found; /* how many values were taken out */
+    size_t covered; /* how many of them belong to a value that was replaced already */
+    size_t found;   /* how many values were taken out */
 };
 
 /* Passes on what is certainly clean, holds back less than the longest pattern. When out of memory

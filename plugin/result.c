@@ -69,12 +69,14 @@ const char *result_cause(const struct call *call, const struct error *error)
 
 static json_t *layer_names(uint64_t layers)
 {
-    json_t *names = json_array();
-    for (int layer = 0; layer < LAYER_COUNT; layer++)
-        if ((layers & LAYER_BIT(layer)) != 0)
-            (void)json_array_append_new(
-                names, json_string(isolation_layer_name((enum isolation_layer)layer)));
-    return names;
+    json_auto_t *names = json_array();
+    for (int layer = 0; layer < LAYER_COUNT; layer++) {
+        const char *name = isolation_layer_name((enum isolation_layer)layer);
+        if ((layers & LAYER_BIT(layer)) != 0 &&
+            json_array_append_new(names, json_string(name)) != 0)
+            return NULL;
+    }
+    return TAKE_POINTER(names);
 }
 
 json_t *result_isolation(const struct call *call)

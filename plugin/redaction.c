@@ -189,23 +189,35 @@ static bool add_lines(struct redaction *redaction, const char *name, const unsig
     return true;
 }
 
-bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length)
+static bool add_encodings(struct redaction *redaction, const char *name, const unsigned char *value,
+                          size_t length, char *text)
 {
     static encoder *const encoders[] = {encode_json, encode_percent, encode_hex_lower,
                                         encode_hex_upper};
+    for (size_t i = 0; i < COUNT_OF(encoders); i++)
+        if (!add_pattern(redaction, name, text, encoders[i](value, length, text)))
+            return false;
+    return add_base64(redaction, name, value, length, text);
+}
+
+bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length,
+                   struct error *error)
+{
     if (length < REDACTION_MINIMUM)
         return true;
     size_t text_size = 6 * length + 8;
     char *text = malloc(text_size);
-    if (text == NULL)
-        return false;
-    bool added =
-        add_pattern(redaction, name, value, length) && add_lines(redaction, name, value, length);
-    for (size_t i = 0; added && i < COUNT_OF(encoders); i++)
-        added = add_pattern(redaction, name, text, encoders[i](value, length, text));
-    added = added && add_base64(redaction, name, value, length, text);
-    explicit_bzero(text, text_size);
+    bool added = text != NULL && add_pattern(redaction, name, value, length) &&
+                 add_lines(redaction, name, value, length) &&
+                 add_encodings(redaction, name, value, length, text);
+    if (text != NULL)
+        explicit_bzero(text, text_size);
     free(text);
+    if (!added && redaction->count == PATTERNS_LIMIT)
+        error_set(error, ERROR_INVALID_INPUT,
+                  "the secret %s has too many lines to be redacted from the output", name);
+    else if (!added)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
     return added;
 }
 

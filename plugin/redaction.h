@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "error.h"
+
 /* Values shorter than this are not looked for: they would redact innocent text. */
 #define REDACTION_MINIMUM 4
 
@@ -19,9 +21,11 @@ struct redaction; /* the patterns of one call's secrets */
 struct redaction *redaction_new(void);
 /* Wipes the patterns. NULL is fine. */
 void redaction_free(struct redaction *redaction);
-/* Looks for value from now on; output shows "[redacted:NAME]" in its place. false when out of
- * memory. */
-bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length);
+/* Looks for value from now on; output shows "[redacted:NAME]" in its place. false with
+ * OUT_OF_MEMORY, or INVALID_INPUT where the values of all secrets have too many lines to be looked
+ * for. */
+bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length,
+                   struct error *error);
 /* Nothing to look for? */
 bool redaction_empty(const struct redaction *redaction);
 

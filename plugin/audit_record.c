@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "host.h"
+#include "json_text.h"
 #include "result.h"
 
 #define TIME_LIMIT 96 /* what the format could print at most */
@@ -73,8 +74,7 @@ static json_t *new_record(const struct call *call, const char *event)
 static bool store(const struct call *call, json_t *record)
 {
     json_auto_t *owned = record;
-    CLEANUP_FREE char *text =
-        owned != NULL ? json_dumps(owned, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    CLEANUP_FREE char *text = json_text(owned, JSON_COMPACT | JSON_SORT_KEYS);
     return text != NULL && host_audit(&call->host, text);
 }
 

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "host.h"
+#include "json_text.h"
 
 #define NOTE_LIMIT 512
 
@@ -155,5 +156,5 @@ char *call_approval_request(const struct call *call, const char *approval_id)
         "allow_session", "deny");
     if (request == NULL || more == NULL || json_object_update(request, more) != 0)
         return NULL;
-    return json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);
+    return json_text(request, JSON_COMPACT | JSON_SORT_KEYS);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_text.h"
 
 static const char *status_of_error(enum error_code code)
 {
@@ -252,5 +253,5 @@ char *result_text(struct call *call, const struct error *error)
         "usage", usage_json(call), "limits", call_limits(call), "isolation", result_isolation(call),
         "files", "results", "approval", approval_json(call), "notes", call->notes, "error",
         error_json(shown));
-    return result != NULL ? json_dumps(result, JSON_COMPACT) : NULL;
+    return json_text(result, JSON_COMPACT);
 }

@@ -145,6 +145,7 @@ static void flood(const struct run *run)
     memset(bytes, 'y', sizeof(bytes));
     if (fork() != 0)
         return;
+    (void)alarm(LIFETIME_S);
     while (write(run->fds[RUN_FD_STDOUT], bytes, sizeof(bytes)) > 0)
         continue;
     _exit(0);

@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "host.h"
+#include "json_text.h"
 #include "result.h"
 
 #define TIME_LIMIT 96 /* what the format could print at most */
@@ -32,10 +33,20 @@ static json_t *string_or_null(const char *text)
 
 static json_t *secret_names(const struct request *request)
 {
-    json_t *names = json_array();
+    json_auto_t *names = json_array();
     for (size_t i = 0; i < request->secret_count; i++)
-        (void)json_array_append_new(names, json_string(request->secrets[i].name));
-    return names;
+        if (json_array_append_new(names, json_string(request->secrets[i].name)) != 0)
+            return NULL;
+    return TAKE_POINTER(names);
+}
+
+/* A record without one of its members is none: *record becomes NULL and stays so. */
+static void add(json_t **record, const char *name, json_t *value)
+{
+    if (json_object_set_new(*record, name, value) == 0)
+        return;
+    json_decref(*record);
+    *record = NULL;
 }
 
 /* What all three have in common. */
@@ -63,18 +74,14 @@ static json_t *new_record(const struct call *call, const char *event)
 static bool store(const struct call *call, json_t *record)
 {
     json_auto_t *owned = record;
-    CLEANUP_FREE char *text =
-        owned != NULL ? json_dumps(owned, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    CLEANUP_FREE char *text = json_text(owned, JSON_COMPACT | JSON_SORT_KEYS);
     return text != NULL && host_audit(&call->host, text);
 }
 
 bool audit_record_start(const struct call *call)
 {
     json_t *record = new_record(call, "start");
-    if (record != NULL && json_object_set_new(record, "limits", call_limits(call)) != 0) {
-        json_decref(record);
-        return false;
-    }
+    add(&record, "limits", call_limits(call));
     return store(call, record);
 }
 
@@ -82,22 +89,16 @@ void audit_record_end(const struct call *call, const struct error *error)
 {
     json_t *record = new_record(call, "end");
     const struct run_event *ended = &call->outcome.ended;
-    (void)json_object_set_new(record, "status", json_string(result_status(call, error)));
-    (void)json_object_set_new(
-        record, "cause",
+    add(&record, "status", json_string(result_status(call, error)));
+    add(&record, "cause",
         error == NULL || call->executed ? json_string(result_cause(call, error)) : json_null());
-    (void)json_object_set_new(
-        record, "exit_code",
+    add(&record, "exit_code",
         error == NULL && ended->exit_code >= 0 ? json_integer(ended->exit_code) : json_null());
-    (void)json_object_set_new(record, "duration_ms",
-                              json_integer((json_int_t)call->outcome.duration_ms));
-    (void)json_object_set_new(record, "stdout_bytes",
-                              json_integer((json_int_t)call->run.output.capture.total));
-    (void)json_object_set_new(record, "stderr_bytes",
-                              json_integer((json_int_t)call->run.errors.capture.total));
-    (void)json_object_set_new(record, "isolation", result_isolation(call));
-    (void)json_object_set_new(
-        record, "error", error != NULL ? json_string(error_code_name(error->code)) : json_null());
+    add(&record, "duration_ms", json_integer((json_int_t)call->outcome.duration_ms));
+    add(&record, "stdout_bytes", json_integer((json_int_t)call->run.output.capture.total));
+    add(&record, "stderr_bytes", json_integer((json_int_t)call->run.errors.capture.total));
+    add(&record, "isolation", result_isolation(call));
+    add(&record, "error", error != NULL ? json_string(error_code_name(error->code)) : json_null());
     if (!store(call, record))
         host_log(&call->host, TOOL_LOG_ERROR,
                  "code-execute: the audit record of the end of run %s was not stored",
@@ -107,7 +108,7 @@ void audit_record_end(const struct call *call, const struct error *error)
 void audit_record_refusal(const struct call *call, const struct error *error)
 {
     json_t *record = new_record(call, "refused");
-    (void)json_object_set_new(record, "error", json_string(error_code_name(error->code)));
-    (void)json_object_set_new(record, "message", json_string(error->message));
+    add(&record, "error", json_string(error_code_name(error->code)));
+    add(&record, "message", json_string(error->message));
     (void)store(call, record); /* nothing runs either way */
 }

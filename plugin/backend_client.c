@@ -167,9 +167,24 @@ static int spawn_program(const char *path, int control, pid_t *ret)
     return result;
 }
 
-static bool receive_hello(int control, struct backend_hello *ret)
+/* The launcher ends at once and leaves the backend to init; one that does not is killed. A host
+ * that reaps everything may be first. */
+static void reap_launcher(pid_t launcher, uint64_t deadline)
 {
-    uint64_t deadline = monotonic_ms() + HELLO_TIMEOUT_MS;
+    CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, launcher, 0);
+    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+    int ready = 0;
+    do {
+        ready = pidfd >= 0 ? poll(&ended, 1, deadline_poll_timeout(deadline)) : 1;
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0 && waitpid(launcher, NULL, WNOHANG) == 0)
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    while (waitpid(launcher, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static bool receive_hello(int control, uint64_t deadline, struct backend_hello *ret)
+{
     for (;;) {
         struct pollfd poll_control = {.fd = control, .events = POLLIN};
         int ready = poll(&poll_control, 1, deadline_poll_timeout(deadline));
@@ -179,7 +194,8 @@ static bool receive_hello(int control, struct backend_hello *ret)
             return false;
         size_t fd_count = 0;
         ssize_t length = channel_receive(control, ret, sizeof(*ret), NULL, 0, &fd_count);
-        return length == (ssize_t)sizeof(*ret) && ret->protocol_version == PROTOCOL_VERSION;
+        return length == (ssize_t)sizeof(*ret) && ret->protocol_version == PROTOCOL_VERSION &&
+               ret->pid > 0 && ret->pid != getpid();
     }
 }
 
@@ -206,7 +222,8 @@ static int ensure_started(struct backend *backend, struct error *error)
     CLEANUP_CLOSE int ours = pair[0];
     CLEANUP_CLOSE int theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, LOWEST_CONTROL_FD);
     close_fd(pair[1]);
-    if (theirs < 0)
+    /* A backend that takes no message must not hold up the host. */
+    if (theirs < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
         return error_set_errno(error, ERROR_BACKEND_UNAVAILABLE, errno,
                                "no socket for the backend");
 
@@ -216,13 +233,11 @@ static int ensure_started(struct backend *backend, struct error *error)
         return error_set_errno(error, ERROR_BACKEND_UNAVAILABLE, result, "%s does not start",
                                backend->program);
     close_fd(TAKE_FD(theirs));
-    /* The launcher ends at once and leaves the backend to init. A host that reaps everything may be
-     * first. */
-    while (waitpid(launcher, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    uint64_t deadline = monotonic_ms() + HELLO_TIMEOUT_MS;
+    reap_launcher(launcher, deadline);
 
     struct backend_hello hello;
-    if (!receive_hello(ours, &hello))
+    if (!receive_hello(ours, deadline, &hello))
         return error_set(error, ERROR_BACKEND_UNAVAILABLE, "%s does not answer", backend->program);
     backend->pidfd = (int)syscall(SYS_pidfd_open, hello.pid, 0);
     backend->owner = getpid();

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "host.h"
+#include "json_text.h"
 
 #define NOTE_LIMIT 512
 
@@ -65,45 +66,51 @@ static json_t *string_or_null(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
+/* The four below are NULL when out of memory: what is approved is never a part of what runs. */
 static json_t *strings_json(char *const *strings)
 {
-    json_t *array = json_array();
+    json_auto_t *array = json_array();
     for (size_t i = 0; strings != NULL && strings[i] != NULL; i++)
-        (void)json_array_append_new(array, json_string(strings[i]));
-    return array;
+        if (json_array_append_new(array, json_string(strings[i])) != 0)
+            return NULL;
+    return TAKE_POINTER(array);
 }
 
 static json_t *environment_json(char *const *environment)
 {
-    json_t *object = json_object();
+    json_auto_t *object = json_object();
     for (size_t i = 0; environment[i] != NULL; i++) {
         const char *equals = strchr(environment[i], '=');
-        (void)json_object_setn_new(object, environment[i], (size_t)(equals - environment[i]),
-                                   json_string(equals + 1));
+        if (json_object_setn_new(object, environment[i], (size_t)(equals - environment[i]),
+                                 json_string(equals + 1)) != 0)
+            return NULL;
     }
-    return object;
+    return TAKE_POINTER(object);
 }
 
 static json_t *secrets_json(const struct request *request)
 {
-    json_t *object = json_object();
+    json_auto_t *object = json_object();
     for (size_t i = 0; i < request->secret_count; i++)
-        (void)json_object_set_new(object, request->secrets[i].variable,
-                                  json_string(request->secrets[i].name));
-    return object;
+        if (json_object_set_new(object, request->secrets[i].variable,
+                                json_string(request->secrets[i].name)) != 0)
+            return NULL;
+    return TAKE_POINTER(object);
 }
 
 static json_t *files_json(const struct request *request)
 {
-    json_t *array = json_array();
+    json_auto_t *array = json_array();
     for (size_t i = 0; i < request->file_count; i++) {
         const struct run_file *file = &request->files[i];
         char hash[SHA256_HEX_LENGTH + 1];
         sha256_hex(file->content, file->length, hash);
-        (void)json_array_append_new(array, json_pack("{s:s, s:I, s:s}", "path", file->path, "size",
-                                                     (json_int_t)file->length, "sha256", hash));
+        json_t *entry = json_pack("{s:s, s:I, s:s}", "path", file->path, "size",
+                                  (json_int_t)file->length, "sha256", hash);
+        if (json_array_append_new(array, entry) != 0)
+            return NULL;
     }
-    return array;
+    return TAKE_POINTER(array);
 }
 
 json_t *call_limits(const struct call *call)
@@ -149,5 +156,5 @@ char *call_approval_request(const struct call *call, const char *approval_id)
         "allow_session", "deny");
     if (request == NULL || more == NULL || json_object_update(request, more) != 0)
         return NULL;
-    return json_dumps(request, JSON_COMPACT | JSON_SORT_KEYS);
+    return json_text(request, JSON_COMPACT | JSON_SORT_KEYS);
 }

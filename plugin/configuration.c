@@ -108,16 +108,28 @@ static enum state copy_in_force(struct configuration *ret, struct error *error)
     return state;
 }
 
+/* Unless tool_prepare() or another call was first. */
+static void put_in_force_first(const struct configuration *loaded)
+{
+    (void)pthread_mutex_lock(&configuration_mutex);
+    if (in_force.policy == NULL && !refused)
+        in_force = (struct configuration){policy_ref(loaded->policy), loaded->mode};
+    (void)pthread_mutex_unlock(&configuration_mutex);
+}
+
 bool configuration_current(struct configuration *ret, struct error *error)
 {
     enum state state = copy_in_force(ret, error);
     if (state != STATE_NONE)
         return state == STATE_IN_FORCE;
-    struct configuration loaded = {0};
+    CLEANUP(configuration_clear) struct configuration loaded = {0};
     if (!load_from_environment(NULL, NULL, &loaded, error))
         return false;
-    *ret = (struct configuration){.policy = policy_ref(loaded.policy), .mode = loaded.mode};
-    put_in_force(&loaded);
+    put_in_force_first(&loaded);
+    state = copy_in_force(ret, error);
+    if (state != STATE_NONE)
+        return state == STATE_IN_FORCE;
+    *ret = (struct configuration){.policy = TAKE_POINTER(loaded.policy), .mode = loaded.mode};
     return true;
 }
 

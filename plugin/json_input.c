@@ -179,6 +179,16 @@ static void refuse(const struct json_place *root, const char *text, size_t lengt
         refuse_syntax(root, text, position, verdict->text);
 }
 
+/* Is there memory for what the longest token would take? jansson 2.14 ignores that its buffer for a
+ * token could not grow, and then reads and writes behind it unless the next allocation fails too: a
+ * large one must not be the first to fail. */
+static bool memory_suffices(size_t length)
+{
+    void *probe = malloc(4 * length + 1);
+    free(probe);
+    return probe != NULL;
+}
+
 json_t *json_input_parse(const char *what, const char *text, size_t length,
                          const struct json_input_limits *limits, enum error_code code,
                          struct error *error)
@@ -188,6 +198,10 @@ json_t *json_input_parse(const char *what, const char *text, size_t length,
 
     if (!check_bounds(&root, text, length, limits))
         return NULL;
+    if (!memory_suffices(length)) {
+        json_place_out_of_memory(&root);
+        return NULL;
+    }
     json_auto_t *value =
         json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &verdict);
     if (value == NULL) {

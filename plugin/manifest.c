@@ -14,6 +14,7 @@
 #include "error.h"
 #include "handle.h"
 #include "input_schema.h"
+#include "json_text.h"
 #include "output_schema.h"
 #include "protocol/layers.h"
 #include "protocol/run_event.h"
@@ -139,20 +140,10 @@ static json_t *manifest(void)
                      "causes", causes());
 }
 
-/* New text from malloc(), not from jansson's allocator, which a host may exchange meanwhile. */
 static char *manifest_build(void)
 {
     json_auto_t *value = manifest();
-    if (value == NULL)
-        return NULL;
-    size_t length = json_dumpb(value, NULL, 0, JSON_COMPACT);
-    if (length == 0)
-        return NULL;
-    CLEANUP_FREE char *text = malloc(length + 1);
-    if (text == NULL || json_dumpb(value, text, length, JSON_COMPACT) != length)
-        return NULL;
-    text[length] = '\0';
-    return TAKE_POINTER(text);
+    return json_text(value, JSON_COMPACT);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

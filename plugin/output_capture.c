@@ -31,9 +31,18 @@ bool output_capture_truncated(const struct output_capture *capture)
            (capture->failed && capture->total > capture->capacity);
 }
 
+/* Out of memory, what fits into the buffer as it is: a head without a tail. */
+static size_t kept_limit(const struct output_capture *capture)
+{
+    return capture->failed ? capture->capacity : capture->limit;
+}
+
 static size_t head_size(const struct output_capture *capture)
 {
-    return capture->limit / 100 * OUTPUT_HEAD_PERCENT;
+    if (capture->failed)
+        return capture->capacity;
+    return capture->limit / 100 * OUTPUT_HEAD_PERCENT +
+           capture->limit % 100 * OUTPUT_HEAD_PERCENT / 100;
 }
 
 static bool grow(struct output_capture *capture, uint64_t wanted)
@@ -59,12 +68,9 @@ void output_capture_add(struct output_capture *capture, const void *bytes, size_
     const unsigned char *next = bytes;
     if (!capture->failed && !grow(capture, capture->total + length))
         capture->failed = true;
-    if (capture->failed || capture->limit == 0) {
-        capture->total += length;
-        return;
-    }
-    if (capture->total < capture->limit) {
-        size_t room = capture->limit - (size_t)capture->total;
+    size_t kept = kept_limit(capture);
+    if (capture->total < kept) {
+        size_t room = kept - (size_t)capture->total;
         size_t count = length < room ? length : room;
         memcpy(capture->bytes + capture->total, next, count);
         capture->total += count;
@@ -72,7 +78,11 @@ void output_capture_add(struct output_capture *capture, const void *bytes, size_
         length -= count;
     }
     size_t head = head_size(capture);
-    size_t ring = capture->limit - head;
+    size_t ring = kept - head;
+    if (ring == 0) {
+        capture->total += length;
+        return;
+    }
     while (length > 0) {
         size_t position = (size_t)((capture->total - head) % ring);
         size_t count = length < ring - position ? length : ring - position;
@@ -87,12 +97,13 @@ void output_capture_add(struct output_capture *capture, const void *bytes, size_
 static unsigned char *assemble_truncated(const struct output_capture *capture, size_t *ret_length)
 {
     size_t head = head_size(capture);
-    size_t ring = capture->limit - head;
-    size_t start = (size_t)((capture->total - head) % ring); /* the oldest byte of the ring */
+    size_t ring = kept_limit(capture) - head;
+    size_t start = /* the oldest byte of the ring */
+        ring > 0 ? (size_t)((capture->total - head) % ring) : 0;
     char marker[80];
 
-    unsigned char *text = malloc(capture->limit + sizeof(marker));
-    unsigned char *tail = malloc(ring);
+    unsigned char *text = malloc(head + ring + sizeof(marker));
+    unsigned char *tail = malloc(ring + 1);
     if (text == NULL || tail == NULL) {
         free(text);
         free(tail);
@@ -118,9 +129,9 @@ static unsigned char *assemble_truncated(const struct output_capture *capture, s
 char *output_capture_text(const struct output_capture *capture, size_t *ret_length,
                           bool *ret_replaced)
 {
-    if (capture->failed || capture->total == 0 || capture->limit == 0)
+    if (capture->total == 0 || kept_limit(capture) == 0)
         return utf8_sanitize((const unsigned char *)"", 0, ret_length, ret_replaced);
-    if (capture->total <= capture->limit)
+    if (!output_capture_truncated(capture))
         return utf8_sanitize(capture->bytes, (size_t)capture->total, ret_length, ret_replaced);
     size_t length = 0;
     unsigned char *text = assemble_truncated(capture, &length);

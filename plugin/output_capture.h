@@ -14,7 +14,7 @@ struct output_capture {
     size_t limit;
     size_t capacity; /* grown up to limit as output comes */
     uint64_t total;  /* everything that was added */
-    bool failed;     /* out of memory: what follows is counted only */
+    bool failed;     /* out of memory: what does not fit into capacity is counted only */
 };
 
 /* Share of the limit that the head gets: the start says what ran, the end says how it ended. */

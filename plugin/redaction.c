@@ -189,62 +189,80 @@ static bool add_lines(struct redaction *redaction, const char *name, const unsig
     return true;
 }
 
-bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length)
+static bool add_encodings(struct redaction *redaction, const char *name, const unsigned char *value,
+                          size_t length, char *text)
 {
     static encoder *const encoders[] = {encode_json, encode_percent, encode_hex_lower,
                                         encode_hex_upper};
+    for (size_t i = 0; i < COUNT_OF(encoders); i++)
+        if (!add_pattern(redaction, name, text, encoders[i](value, length, text)))
+            return false;
+    return add_base64(redaction, name, value, length, text);
+}
+
+bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length,
+                   struct error *error)
+{
     if (length < REDACTION_MINIMUM)
         return true;
     size_t text_size = 6 * length + 8;
     char *text = malloc(text_size);
-    if (text == NULL)
-        return false;
-    bool added =
-        add_pattern(redaction, name, value, length) && add_lines(redaction, name, value, length);
-    for (size_t i = 0; added && i < COUNT_OF(encoders); i++)
-        added = add_pattern(redaction, name, text, encoders[i](value, length, text));
-    added = added && add_base64(redaction, name, value, length, text);
-    explicit_bzero(text, text_size);
+    bool added = text != NULL && add_pattern(redaction, name, value, length) &&
+                 add_lines(redaction, name, value, length) &&
+                 add_encodings(redaction, name, value, length, text);
+    if (text != NULL)
+        explicit_bzero(text, text_size);
     free(text);
+    if (!added && redaction->count == PATTERNS_LIMIT)
+        error_set(error, ERROR_INVALID_INPUT,
+                  "the secret %s has too many lines to be redacted from the output", name);
+    else if (!added)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
     return added;
 }
 
+/* The longest value that starts here and has more than covered bytes. */
 static const struct pattern *match_at(const struct redaction *redaction, const unsigned char *bytes,
-                                      size_t length)
+                                      size_t length, size_t covered)
 {
     for (size_t i = 0; i < redaction->count; i++) {
         const struct pattern *pattern = &redaction->patterns[i];
+        if (pattern->length <= covered)
+            return NULL;
         if (pattern->length <= length && memcmp(pattern->bytes, bytes, pattern->length) == 0)
             return pattern;
     }
     return NULL;
 }
 
-/* Passes on bytes[0..certain), replacing what starts there; returns how many bytes are done with (a
- * value may reach beyond certain). */
-static size_t scan(struct redaction_stream *stream, const unsigned char *bytes, size_t length,
-                   size_t certain, redaction_sink *sink, void *user)
+/* Passes on bytes[0..certain), replacing what starts there. Values that overlap are one: the end of
+ * the second is as secret as the first. One that reaches beyond certain is finished by the next
+ * scan. */
+static void scan(struct redaction_stream *stream, const unsigned char *bytes, size_t length,
+                 size_t certain, redaction_sink *sink, void *user)
 {
     const struct redaction *redaction = stream->redaction;
-    size_t passed = 0;
-    size_t i = 0;
-    while (i < certain) {
-        const struct pattern *pattern =
-            redaction->starts[bytes[i]] ? match_at(redaction, bytes + i, length - i) : NULL;
-        if (pattern == NULL) {
-            i++;
+    size_t done = stream->covered; /* passed on, or part of a value */
+    for (size_t i = 0; i < certain; i++) {
+        if (!redaction->starts[bytes[i]])
             continue;
+        bool inside = i < stream->covered;
+        size_t covered = inside ? stream->covered - i : 0;
+        const struct pattern *pattern = match_at(redaction, bytes + i, length - i, covered);
+        if (pattern == NULL)
+            continue;
+        if (i > done)
+            sink(user, bytes + done, i - done);
+        if (!inside) {
+            sink(user, pattern->label, strlen(pattern->label));
+            stream->found++;
         }
-        if (i > passed)
-            sink(user, bytes + passed, i - passed);
-        sink(user, pattern->label, strlen(pattern->label));
-        stream->found++;
-        i += pattern->length;
-        passed = i;
+        stream->covered = i + pattern->length;
+        done = stream->covered;
     }
-    if (i > passed)
-        sink(user, bytes + passed, i - passed);
-    return i;
+    if (certain > done)
+        sink(user, bytes + done, certain - done);
+    stream->covered = stream->covered > certain ? stream->covered - certain : 0;
 }
 
 void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t length,
@@ -258,6 +276,7 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
     size_t total = stream->held_length + length;
     unsigned char *all = malloc(total);
     if (all == NULL) {
+        redaction_stream_clear(stream); /* what is held may be the first half of a value */
         sink(user, lost, sizeof(lost) - 1);
         return;
     }
@@ -267,17 +286,20 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
 
     size_t keep = stream->redaction->longest - 1;
     size_t certain = total > keep ? total - keep : 0;
-    size_t done = scan(stream, all, total, certain, sink, user);
-    memmove(all, all + done, total - done);
+    scan(stream, all, total, certain, sink, user);
+    memmove(all, all + certain, total - certain);
+    explicit_bzero(all + total - certain, certain);
+    size_t covered = stream->covered;
     redaction_stream_clear(stream);
     stream->held = all;
-    stream->held_length = total - done;
+    stream->held_length = total - certain;
+    stream->covered = covered;
 }
 
 void redaction_flush(struct redaction_stream *stream, redaction_sink *sink, void *user)
 {
     if (stream->held_length > 0)
-        (void)scan(stream, stream->held, stream->held_length, stream->held_length, sink, user);
+        scan(stream, stream->held, stream->held_length, stream->held_length, sink, user);
     redaction_stream_clear(stream);
 }
 
@@ -288,4 +310,5 @@ void redaction_stream_clear(struct redaction_stream *stream)
     free(stream->held);
     stream->held = NULL;
     stream->held_length = 0;
+    stream->covered = 0;
 }

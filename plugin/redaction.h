@@ -2,13 +2,15 @@
 /*
  * Takes the values of secrets out of a run's output before it is kept, shown or cut: as they are,
  * and as they look in JSON, percent-, hexadecimal and base64 encoding (at each of the three byte
- * offsets). A value split over two reads is found. Best effort, and said to be: a program can
- * always transform what it was given. Pure code; owned by one call.
+ * offsets). A value split over two reads is found; values that overlap become one. Best effort, and
+ * said to be: a program can always transform what it was given. Pure code; owned by one call.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "error.h"
 
 /* Values shorter than this are not looked for: they would redact innocent text. */
 #define REDACTION_MINIMUM 4
@@ -19,9 +21,11 @@ struct redaction; /* the patterns of one call's secrets */
 struct redaction *redaction_new(void);
 /* Wipes the patterns. NULL is fine. */
 void redaction_free(struct redaction *redaction);
-/* Looks for value from now on; output shows "[redacted:NAME]" in its place. false when out of
- * memory. */
-bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length);
+/* Looks for value from now on; output shows "[redacted:NAME]" in its place. false with
+ * OUT_OF_MEMORY, or INVALID_INPUT where the values of all secrets have too many lines to be looked
+ * for. */
+bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length,
+                   struct error *error);
 /* Nothing to look for? */
 bool redaction_empty(const struct redaction *redaction);
 
@@ -33,7 +37,8 @@ struct redaction_stream {
     const struct redaction *redaction; /* borrowed */
     unsigned char *held;
     size_t held_length;
-    size_t found; /* how many values were taken out */
+    size_t covered; /* how many of them belong to a value that was replaced already */
+    size_t found;   /* how many values were taken out */
 };
 
 /* Passes on what is certainly clean, holds back less than the longest pattern. When out of memory

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_text.h"
 
 static const char *status_of_error(enum error_code code)
 {
@@ -69,12 +70,14 @@ const char *result_cause(const struct call *call, const struct error *error)
 
 static json_t *layer_names(uint64_t layers)
 {
-    json_t *names = json_array();
-    for (int layer = 0; layer < LAYER_COUNT; layer++)
-        if ((layers & LAYER_BIT(layer)) != 0)
-            (void)json_array_append_new(
-                names, json_string(isolation_layer_name((enum isolation_layer)layer)));
-    return names;
+    json_auto_t *names = json_array();
+    for (int layer = 0; layer < LAYER_COUNT; layer++) {
+        const char *name = isolation_layer_name((enum isolation_layer)layer);
+        if ((layers & LAYER_BIT(layer)) != 0 &&
+            json_array_append_new(names, json_string(name)) != 0)
+            return NULL;
+    }
+    return TAKE_POINTER(names);
 }
 
 json_t *result_isolation(const struct call *call)
@@ -250,5 +253,5 @@ char *result_text(struct call *call, const struct error *error)
         "usage", usage_json(call), "limits", call_limits(call), "isolation", result_isolation(call),
         "files", "results", "approval", approval_json(call), "notes", call->notes, "error",
         error_json(shown));
-    return result != NULL ? json_dumps(result, JSON_COMPACT) : NULL;
+    return json_text(result, JSON_COMPACT);
 }

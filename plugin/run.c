@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "backend_client.h"
@@ -67,16 +68,49 @@ static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
     return false;
 }
 
-/* After the end: what the dead tree left in the pipes. A pipe holds a bounded amount, so this ends.
- */
+/* What is in the pipe now, and no more: a program whose backend is silent, or lied about its end,
+ * goes on printing. */
+static void drain_pipe(struct loop *loop, int *fd, struct run_stream *stream)
+{
+    int there = 0;
+    if (*fd < 0 || ioctl(*fd, FIONREAD, &there) != 0)
+        return;
+    uint64_t end = loop->produced + (uint64_t)there;
+    while (loop->produced < end && drain_once(loop, fd, stream))
+        continue;
+}
+
+/* After the end: what the dead tree left in the pipes. */
 static void drain_rest(struct loop *loop)
 {
-    while (drain_once(loop, &loop->backend.stdout_fd, &loop->run->output))
-        continue;
-    while (drain_once(loop, &loop->backend.stderr_fd, &loop->run->errors))
-        continue;
+    drain_pipe(loop, &loop->backend.stdout_fd, &loop->run->output);
+    drain_pipe(loop, &loop->backend.stderr_fd, &loop->run->errors);
     redaction_flush(&loop->run->output.redaction, pass_on, &loop->run->output);
     redaction_flush(&loop->run->errors.redaction, pass_on, &loop->run->errors);
+}
+
+static int take_start(struct loop *loop, const struct run_event *event, struct error *error)
+{
+    uint64_t wall_ms = loop->run->description->limits.wall_ms;
+    if (loop->outcome.started)
+        return error_set(error, ERROR_BACKEND_FAILED, "the backend started the run twice");
+    loop->outcome.started = true;
+    loop->outcome.ended.isolation = event->isolation; /* holds even if no end is heard of */
+    if (!loop->ordered_to_end)
+        loop->deadline_ms = wall_ms > 0 ? monotonic_ms() + wall_ms + GRACE_MS : UINT64_MAX;
+    return 0;
+}
+
+static int take_end(struct loop *loop, const struct run_event *event, bool *ret_ended,
+                    struct error *error)
+{
+    if (!loop->outcome.started && event->failure == RUN_FAILURE_NONE &&
+        event->cause == RUN_CAUSE_EXIT)
+        return error_set(error, ERROR_BACKEND_FAILED,
+                         "the backend ended a run that it had not started");
+    loop->outcome.ended = *event;
+    *ret_ended = true;
+    return 0;
 }
 
 static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
@@ -87,21 +121,15 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
         channel_receive(loop->backend.events, message, sizeof(message), NULL, 0, &fd_count);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
-    if (length <= 0)
+    bool too_long = length < 0 && errno == EMSGSIZE;
+    if (length <= 0 && !too_long)
         return error_set(error, ERROR_BACKEND_FAILED, "the backend ended during the run");
     struct run_event event;
-    if (!run_event_decode(message, (size_t)length, &event))
+    if (too_long || !run_event_decode(message, (size_t)length, &event))
         return error_set(error, ERROR_BACKEND_FAILED, "the backend sent something unreadable");
-    if (event.type == RUN_EVENT_STARTED) {
-        loop->outcome.started = true;
-        uint64_t wall_ms = loop->run->description->limits.wall_ms;
-        if (!loop->ordered_to_end)
-            loop->deadline_ms = wall_ms > 0 ? monotonic_ms() + wall_ms + GRACE_MS : UINT64_MAX;
-        return 0;
-    }
-    loop->outcome.ended = event;
-    *ret_ended = true;
-    return 0;
+    if (event.type == RUN_EVENT_STARTED)
+        return take_start(loop, &event, error);
+    return take_end(loop, &event, ret_ended, error);
 }
 
 static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)

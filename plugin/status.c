@@ -12,6 +12,7 @@
 #include "call_registry.h"
 #include "cleanup.h"
 #include "configuration.h"
+#include "json_text.h"
 #include "readiness.h"
 #include "remedy.h"
 
@@ -138,5 +139,5 @@ char *status_text(const struct error *refusal)
         refusal = &error;
     (void)json_object_set_new(status, "error", refusal != NULL ? error_json(refusal) : json_null());
     (void)json_object_set_new(status, "ready", json_boolean(usable));
-    return json_dumps(status, JSON_COMPACT);
+    return json_text(status, JSON_COMPACT);
 }

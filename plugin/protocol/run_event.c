@@ -10,6 +10,8 @@
 #include "../cleanup.h"
 #include "wire.h"
 
+#define SIGNAL_MAX 64 /* the last real-time signal of Linux */
+
 static const char *const cause_names[RUN_CAUSE_COUNT] = {
 #define X(constant, name) name,
     RUN_CAUSES(X)
@@ -90,12 +92,27 @@ size_t run_event_encode(const struct run_event *event,
     return length;
 }
 
+/* A program that exited has a code; one that did not has none. */
+static bool end_in_range(const struct run_event *event)
+{
+    return event->exit_code >= -1 && event->exit_code <= 255 && event->signal >= 0 &&
+           event->signal <= SIGNAL_MAX && (event->exit_code >= 0 || event->cause != RUN_CAUSE_EXIT);
+}
+
+static bool usage_in_range(const struct run_usage *usage)
+{
+    return usage->wall_us <= INT64_MAX && usage->user_us <= INT64_MAX &&
+           usage->system_us <= INT64_MAX && usage->peak_memory_bytes <= INT64_MAX;
+}
+
 static bool in_range(const struct run_event *event)
 {
-    return event->type >= RUN_EVENT_STARTED && event->type < RUN_EVENT_TYPE_COUNT &&
-           event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
-           event->failed_layer < LAYER_COUNT && !(event->isolation.applied & ~LAYERS_ALL) &&
-           !(event->isolation.missing & ~LAYERS_ALL);
+    if (event->type == RUN_EVENT_ENDED && !end_in_range(event))
+        return false;
+    return usage_in_range(&event->usage) && event->type >= RUN_EVENT_STARTED &&
+           event->type < RUN_EVENT_TYPE_COUNT && event->cause < RUN_CAUSE_COUNT &&
+           event->failure < RUN_FAILURE_COUNT && event->failed_layer < LAYER_COUNT &&
+           !(event->isolation.applied & ~LAYERS_ALL) && !(event->isolation.missing & ~LAYERS_ALL);
 }
 
 bool run_event_decode(const unsigned char *message, size_t length, struct run_event *ret)

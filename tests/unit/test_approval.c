@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * approval and call_registry with answers, timeouts, cancellations and shutdowns at the same time:
+ * whoever was told that an answer counts is right, and nothing is used twice. Threads of this test
+ * are the gateway's; to be run with -Db_sanitize=thread as well.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "approval.h"
+#include "call_registry.h"
+#include "cleanup.h"
+#include "suite.h"
+
+#define THREADS    8
+#define ROUNDS     200
+#define LONG_MS    60000
+#define ALLOW_ONCE "{\"decision\":\"allow_once\"}"
+#define HASH       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_HASH "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+
+/* One call and its host: says verdict, and shows the token to the other threads. */
+struct asker {
+    uint32_t verdict;
+    uint64_t timeout_ms;
+    _Atomic uint64_t token; /* 0: not asked yet */
+    atomic_uint asked;
+    bool registered;
+    struct registered_call call;
+    bool allowed;
+    struct approval_outcome outcome;
+    struct error error;
+};
+
+static void request_approval(void *user, uint64_t token, const char *request_json,
+                             uint32_t *verdict)
+{
+    struct asker *asker = user;
+    ck_assert_str_eq(request_json, "{}");
+    (void)atomic_fetch_add(&asker->asked, 1);
+    *verdict = asker->verdict;
+    atomic_store(&asker->token, token);
+}
+
+static char *make_request(void *user, const char *id)
+{
+    (void)user;
+    return strlen(id) == APPROVAL_ID_LENGTH ? strdup("{}") : NULL;
+}
+
+static bool is_cancelled(void *user)
+{
+    struct asker *asker = user;
+    return asker->registered && atomic_load(&asker->call.cancelled);
+}
+
+static void ask(struct asker *asker)
+{
+    const struct tool_host host = {.user = asker, .request_approval = request_approval};
+    asker->allowed = approval_obtain(&host, HASH, asker->timeout_ms, make_request, is_cancelled,
+                                     asker, &asker->outcome, &asker->error);
+}
+
+static void *ask_in_thread(void *user)
+{
+    ask(user);
+    return NULL;
+}
+
+/* As the gate does it: counted in while it asks. */
+static void *ask_as_call(void *user)
+{
+    struct asker *asker = user;
+    asker->registered = call_register(&asker->call, 7, UINT64_MAX, &asker->error);
+    if (!asker->registered)
+        return NULL;
+    ask(asker);
+    call_unregister(&asker->call);
+    return NULL;
+}
+
+static pthread_t start(void *(*function)(void *), void *user)
+{
+    pthread_t thread;
+    ck_assert_int_eq(pthread_create(&thread, NULL, function, user), 0);
+    return thread;
+}
+
+static void pause_us(long microseconds)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = microseconds * 1000}, NULL);
+}
+
+static uint64_t await_token(struct asker *asker)
+{
+    uint64_t token = 0;
+    while ((token = atomic_load(&asker->token)) == 0)
+        pause_us(20);
+    return token;
+}
+
+START_TEST(an_answer_counts_or_the_timeout_does)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        struct asker asker = {.verdict = TOOL_VERDICT_LATER, .timeout_ms = 3};
+        pthread_t thread = start(ask_in_thread, &asker);
+        uint64_t token = await_token(&asker);
+        pause_us(1500 + i % 20 * 100);
+        int32_t reply = approval_reply(token, ALLOW_ONCE);
+        (void)pthread_join(thread, NULL);
+        ck_assert_int_eq(asker.allowed, reply == TOOL_ACCEPTED);
+        if (!asker.allowed)
+            ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_TIMEOUT);
+        ck_assert_str_eq(asker.outcome.decision, asker.allowed ? "allow_once" : "deny");
+    }
+}
+END_TEST
+
+static void *cancel_seven(void *unused)
+{
+    (void)unused;
+    (void)call_cancel(7);
+    return NULL;
+}
+
+static void *shut_down(void *unused)
+{
+    (void)unused;
+    call_cancel_all_and_wait();
+    approval_forget_all();
+    return NULL;
+}
+
+/* The answer and the end come from two threads at once. */
+static void race_answer_with(void *(*end)(void *))
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        struct asker asker = {.verdict = TOOL_VERDICT_LATER, .timeout_ms = LONG_MS};
+        pthread_t call = start(ask_as_call, &asker);
+        uint64_t token = await_token(&asker);
+        pthread_t ender = start(end, NULL);
+        pause_us(i % 10 * 10);
+        int32_t reply = approval_reply(token, ALLOW_ONCE);
+        (void)pthread_join(call, NULL);
+        (void)pthread_join(ender, NULL);
+        ck_assert_int_eq(asker.allowed, reply == TOOL_ACCEPTED);
+        if (!asker.allowed)
+            ck_assert_int_eq(asker.error.code, ERROR_CANCELLED);
+        ck_assert_int_eq(approval_reply(token, ALLOW_ONCE), TOOL_UNKNOWN);
+        ck_assert_uint_eq(call_count(), 0);
+    }
+}
+
+START_TEST(an_answer_counts_or_the_cancellation_does)
+{
+    race_answer_with(cancel_seven);
+}
+END_TEST
+
+START_TEST(an_answer_counts_or_the_shutdown_does)
+{
+    race_answer_with(shut_down);
+}
+END_TEST
+
+struct replier {
+    uint64_t token;
+    int32_t reply;
+};
+
+static void *reply_in_thread(void *user)
+{
+    struct replier *replier = user;
+    replier->reply = approval_reply(replier->token, ALLOW_ONCE);
+    return NULL;
+}
+
+START_TEST(a_token_is_answered_once)
+{
+    for (int i = 0; i < ROUNDS / 4; i++) {
+        struct asker asker = {.verdict = TOOL_VERDICT_LATER, .timeout_ms = LONG_MS};
+        pthread_t call = start(ask_in_thread, &asker);
+        struct replier repliers[THREADS];
+        pthread_t threads[THREADS];
+        uint64_t token = await_token(&asker);
+        for (int j = 0; j < THREADS; j++) {
+            repliers[j] = (struct replier){.token = token};
+            threads[j] = start(reply_in_thread, &repliers[j]);
+        }
+        int accepted = 0;
+        for (int j = 0; j < THREADS; j++) {
+            (void)pthread_join(threads[j], NULL);
+            accepted += repliers[j].reply == TOOL_ACCEPTED;
+        }
+        (void)pthread_join(call, NULL);
+        ck_assert_int_eq(accepted, 1);
+        ck_assert(asker.allowed);
+    }
+}
+END_TEST
+
+/* Identical calls of eight threads, behind a pending request that got the decision. */
+static int calls_allowed_by(const char *decision)
+{
+    struct asker first = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    ask(&first);
+    ck_assert(!first.allowed);
+    ck_assert_int_eq(first.error.code, ERROR_APPROVAL_PENDING);
+    ck_assert_str_eq(first.outcome.decision, "pending");
+    ck_assert_int_eq(approval_reply(first.token, decision), TOOL_ACCEPTED);
+    struct asker askers[THREADS];
+    pthread_t threads[THREADS];
+    memset(askers, 0, sizeof(askers)); /* verdict deny: who has to ask is denied */
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = start(ask_in_thread, &askers[i]);
+    int allowed = 0;
+    for (int i = 0; i < THREADS; i++) {
+        (void)pthread_join(threads[i], NULL);
+        allowed += askers[i].allowed;
+        ck_assert(!askers[i].allowed || askers[i].asked == 0);
+        ck_assert(askers[i].allowed || askers[i].error.code == ERROR_APPROVAL_DENIED);
+    }
+    approval_forget_all();
+    return allowed;
+}
+
+START_TEST(a_pending_grant_is_used_once)
+{
+    for (int i = 0; i < ROUNDS / 4; i++)
+        ck_assert_int_eq(calls_allowed_by(ALLOW_ONCE), 1);
+}
+END_TEST
+
+START_TEST(a_session_grant_holds_until_forgotten)
+{
+    ck_assert_int_eq(calls_allowed_by("{\"decision\":\"allow_session\"}"), THREADS);
+    struct asker asker = {.timeout_ms = LONG_MS};
+    ask(&asker);
+    ck_assert(!asker.allowed);
+}
+END_TEST
+
+START_TEST(a_pending_denial_is_told_once)
+{
+    ck_assert_int_eq(calls_allowed_by("{\"decision\":\"deny\",\"reason\":\"no\"}"), 0);
+}
+END_TEST
+
+START_TEST(a_decision_for_another_request_denies)
+{
+    struct asker first = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    ask(&first);
+    ck_assert_int_eq(approval_reply(first.token,
+                                    "{\"decision\":\"allow_once\",\"request_sha256\":\"" OTHER_HASH
+                                    "\"}"),
+                     TOOL_INVALID);
+    struct asker second = {.verdict = TOOL_VERDICT_ALLOW, .timeout_ms = LONG_MS};
+    ask(&second);
+    ck_assert(!second.allowed);
+    ck_assert_uint_eq(second.asked, 0);
+    ck_assert_int_eq(second.error.code, ERROR_APPROVAL_DENIED);
+}
+END_TEST
+
+START_TEST(a_grant_for_another_request_is_not_used)
+{
+    struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    ask(&asker);
+    ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_ACCEPTED);
+    asker.verdict = TOOL_VERDICT_DENY;
+    const struct tool_host host = {.user = &asker, .request_approval = request_approval};
+    ck_assert(!approval_obtain(&host, OTHER_HASH, LONG_MS, make_request, is_cancelled, &asker,
+                               &asker.outcome, &asker.error));
+    ck_assert_uint_eq(asker.asked, 2);
+}
+END_TEST
+
+START_TEST(the_table_has_an_end)
+{
+    struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    const struct tool_host host = {.user = &asker, .request_approval = request_approval};
+    char hash[SHA256_HEX_LENGTH + 1];
+    for (unsigned i = 0; i <= APPROVAL_TABLE_LIMIT; i++) {
+        (void)snprintf(hash, sizeof(hash), "%064x", i);
+        ck_assert(!approval_obtain(&host, hash, LONG_MS, make_request, is_cancelled, &asker,
+                                   &asker.outcome, &asker.error));
+        ck_assert_int_eq(asker.error.code, i < APPROVAL_TABLE_LIMIT ? ERROR_APPROVAL_PENDING
+                                                                    : ERROR_APPROVAL_UNAVAILABLE);
+    }
+    ck_assert_uint_eq(asker.asked, APPROVAL_TABLE_LIMIT);
+    ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_ACCEPTED);
+    approval_forget_all();
+    ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_UNKNOWN);
+    ask(&asker);
+    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_PENDING);
+}
+END_TEST
+
+static bool is_readable(int fd)
+{
+    struct pollfd entry = {.fd = fd, .events = POLLIN};
+    return poll(&entry, 1, 0) == 1;
+}
+
+START_TEST(the_registry_counts_and_finds)
+{
+    struct error error;
+    struct registered_call calls[4];
+    ck_assert(call_register(&calls[0], 5, 3, &error) && call_register(&calls[1], 5, 3, &error) &&
+              call_register(&calls[2], 0, 3, &error));
+    ck_assert(!call_register(&calls[3], 6, 3, &error));
+    ck_assert_int_eq(error.code, ERROR_TOO_MANY_REQUESTS);
+    ck_assert_int_eq(calls[3].cancel_fd, -1);
+    ck_assert_uint_eq(call_count(), 3);
+    ck_assert(!call_cancel(0) && !call_cancel(6));
+    ck_assert(call_cancel(5) && call_cancel(5));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(atomic_load(&calls[i].cancelled), i < 2);
+        ck_assert_int_eq(is_readable(calls[i].cancel_fd), i < 2);
+        call_unregister(&calls[i]);
+        call_unregister(&calls[i]); /* once more is harmless */
+    }
+    call_unregister(&calls[3]);
+    ck_assert_uint_eq(call_count(), 0);
+}
+END_TEST
+
+static void *come_and_go(void *user)
+{
+    atomic_bool *stop = user;
+    while (!atomic_load(stop)) {
+        struct error error;
+        struct registered_call call;
+        if (!call_register(&call, 9, UINT64_MAX, &error)) {
+            ck_assert_int_eq(error.code, ERROR_CANCELLED);
+            continue;
+        }
+        while (!atomic_load(&call.cancelled) && !atomic_load(stop))
+            pause_us(10);
+        call_unregister(&call);
+    }
+    return NULL;
+}
+
+START_TEST(shutdowns_end_all_calls_whoever_comes)
+{
+    atomic_bool stop = false;
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        threads[i] = start(come_and_go, &stop);
+    for (int i = 0; i < ROUNDS; i++) {
+        (void)call_cancel(9);
+        pthread_t other = start(shut_down, NULL);
+        call_cancel_all_and_wait();
+        (void)pthread_join(other, NULL);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(call_count(), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("approval"), tcase_create("call_registry")};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        tcase_set_timeout(cases[i], 60);
+    tcase_add_test(cases[0], an_answer_counts_or_the_timeout_does);
+    tcase_add_test(cases[0], an_answer_counts_or_the_cancellation_does);
+    tcase_add_test(cases[0], an_answer_counts_or_the_shutdown_does);
+    tcase_add_test(cases[0], a_token_is_answered_once);
+    tcase_add_test(cases[0], a_pending_grant_is_used_once);
+    tcase_add_test(cases[0], a_session_grant_holds_until_forgotten);
+    tcase_add_test(cases[0], a_pending_denial_is_told_once);
+    tcase_add_test(cases[0], a_decision_for_another_request_denies);
+    tcase_add_test(cases[0], a_grant_for_another_request_is_not_used);
+    tcase_add_test(cases[0], the_table_has_an_end);
+    tcase_add_test(cases[1], the_registry_counts_and_finds);
+    tcase_add_test(cases[1], shutdowns_end_all_calls_whoever_comes);
+    return run_suite("approval", cases, COUNT_OF(cases));
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * configuration: what a host prepared is in force or refused, never replaced by a default, whatever
+ * comes first from other threads. Each test is a process of its own.
+ */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "configuration.h"
+#include "suite.h"
+
+#define THREADS 8
+#define ROUNDS  50
+
+static void *use_current(void *unused)
+{
+    struct configuration configuration = {0};
+    struct error error;
+    if (configuration_current(&configuration, &error))
+        configuration_clear(&configuration);
+    (void)unused;
+    return NULL;
+}
+
+/* First calls of other threads, which read the environment, while the host prepares. */
+static void prepare_among_first_calls(const char *config_json)
+{
+    pthread_t threads[THREADS];
+    struct error error;
+    configuration_forget();
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use_current, NULL), 0);
+    (void)configuration_prepare(config_json, &error);
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+}
+
+START_TEST(what_was_prepared_stays)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        CLEANUP(configuration_clear) struct configuration current = {0};
+        struct error error;
+        prepare_among_first_calls("{\"sandbox\":\"docker\"}");
+        ck_assert(configuration_current(&current, &error));
+        ck_assert_int_eq(current.mode, SANDBOX_MODE_DOCKER);
+    }
+}
+END_TEST
+
+START_TEST(a_first_refusal_refuses_calls_until_a_good_one)
+{
+    struct configuration current = {0};
+    struct error error;
+    ck_assert(!configuration_prepare("{\"sandbox\":\"dokcer\"}", &error));
+    for (int i = 0; i < 2; i++) {
+        error.code = ERROR_INTERNAL;
+        ck_assert(!configuration_current(&current, &error));
+        ck_assert_int_eq(error.code, ERROR_UNKNOWN_MODE);
+    }
+    ck_assert(configuration_prepare("{\"sandbox\":\"process\"}", &error));
+    ck_assert(!configuration_prepare("{\"sandbox\":\"none\"}", &error));
+    ck_assert_int_eq(error.code, ERROR_MODE_NOT_ALLOWED);
+    ck_assert(configuration_current(&current, &error));
+    ck_assert_int_eq(current.mode, SANDBOX_MODE_PROCESS);
+    configuration_clear(&current);
+}
+END_TEST
+
+static const struct {
+    const char *json;
+    enum error_code code;
+} refused[] = {
+    {"", ERROR_INVALID_POLICY},
+    {"[]", ERROR_INVALID_POLICY},
+    {"{\"sandbx\":\"process\"}", ERROR_INVALID_POLICY},
+    {"{\"sandbox\":null}", ERROR_INVALID_POLICY},
+    {"{\"sandbox\":\"\"}", ERROR_UNKNOWN_MODE},
+    {"{\"sandbox\":\"Process\"}", ERROR_UNKNOWN_MODE},
+    {"{\"policy_file\":\"relative.json\"}", ERROR_INVALID_POLICY},
+    {"{\"policy_file\":\"\"}", ERROR_INVALID_POLICY},
+    {"{\"policy_file\":\"/no/such/file\"}", ERROR_INVALID_POLICY},
+    {"{\"sandbox\":\"process\",\"sandbox\":\"none\"}", ERROR_INVALID_POLICY},
+};
+
+START_TEST(refuses_what_it_cannot_use)
+{
+    struct error error;
+    ck_assert(!configuration_prepare(refused[_i].json, &error));
+    ck_assert_msg(error.code == refused[_i].code, "%s", error.message);
+}
+END_TEST
+
+START_TEST(an_empty_variable_is_a_mistake)
+{
+    struct configuration current = {0};
+    struct error error;
+    ck_assert_int_eq(setenv("CODE_EXEC_SANDBOX", "", 1), 0);
+    ck_assert(!configuration_current(&current, &error));
+    ck_assert_int_eq(error.code, ERROR_UNKNOWN_MODE);
+    ck_assert_int_eq(setenv("CODE_EXEC_SANDBOX", "docker", 1), 0);
+    ck_assert(configuration_current(&current, &error)); /* tried again */
+    ck_assert_int_eq(current.mode, SANDBOX_MODE_DOCKER);
+    configuration_clear(&current);
+}
+END_TEST
+
+int main(void)
+{
+    (void)unsetenv("CODE_EXEC_SANDBOX");
+    (void)unsetenv("CODE_EXEC_POLICY");
+    TCase *cases[] = {tcase_create("configuration")};
+    tcase_set_timeout(cases[0], 60);
+    tcase_add_test(cases[0], what_was_prepared_stays);
+    tcase_add_test(cases[0], a_first_refusal_refuses_calls_until_a_good_one);
+    tcase_add_loop_test(cases[0], refuses_what_it_cannot_use, 0, COUNT_OF(refused));
+    tcase_add_test(cases[0], an_empty_variable_is_a_mistake);
+    return run_suite("configuration", cases, COUNT_OF(cases));
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host and secret: what a host of any size and honesty gives, and what becomes of a secret's value.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "host.h"
+#include "secret.h"
+#include "suite.h"
+
+/* What the lying callbacks do. */
+struct liar {
+    uint32_t verdict;
+    size_t length; /* what read_secret says */
+    char fill;
+    int calls;
+    size_t last_capacity;
+};
+
+static void check_capability(void *user, const char *capability, uint32_t *verdict)
+{
+    (void)capability;
+    *verdict = ((struct liar *)user)->verdict;
+}
+
+static void request_approval(void *user, uint64_t token, const char *request_json,
+                             uint32_t *verdict)
+{
+    (void)token;
+    check_capability(user, request_json, verdict);
+}
+
+static void read_secret(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
+                        uint32_t *verdict)
+{
+    struct liar *liar = user;
+    ck_assert_str_eq(name, "name");
+    liar->calls++;
+    liar->last_capacity = capacity;
+    memset(buffer, liar->fill, liar->length < capacity ? liar->length : capacity);
+    *length = liar->length;
+    *verdict = liar->verdict;
+}
+
+static struct tool_host host_of(struct liar *liar)
+{
+    return (struct tool_host){
+        .struct_size = sizeof(struct tool_host),
+        .abi_version = TOOL_ABI_VERSION,
+        .user = liar,
+        .call_id = 5,
+        .check_capability = check_capability,
+        .request_approval = request_approval,
+        .read_secret = read_secret,
+        .audit = check_capability,
+    };
+}
+
+START_TEST(copies_whole_members_only)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW};
+    struct tool_host full = host_of(&liar);
+    struct tool_host zero = {0};
+    for (uint32_t size = 0; size <= sizeof(full) + 16; size++) {
+        struct tool_host copy;
+        full.struct_size = size;
+        host_copy(&full, &copy);
+        size_t taken = size < sizeof(full) ? size / 8 * 8 : sizeof(full);
+        if (size < offsetof(struct tool_host, call_id))
+            taken = 0;
+        ck_assert_int_eq(memcmp(&copy, &full, taken), 0);
+        ck_assert_int_eq(memcmp((char *)&copy + taken, &zero, sizeof(copy) - taken), 0);
+    }
+}
+END_TEST
+
+START_TEST(takes_nothing_from_another_major_version)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW};
+    struct tool_host host = host_of(&liar);
+    struct tool_host copy;
+    host.abi_version = 2u << 16;
+    host_copy(&host, &copy);
+    ck_assert_ptr_null((void *)copy.check_capability);
+    host_copy(NULL, &copy);
+    ck_assert_ptr_null((void *)copy.check_capability);
+    host.abi_version = TOOL_ABI_VERSION + 9;
+    host_copy(&host, &copy);
+    ck_assert(host_grants_capability(&copy, "x"));
+}
+END_TEST
+
+START_TEST(denies_for_every_other_verdict)
+{
+    static const uint32_t verdicts[] = {0,
+                                        1,
+                                        UINT32_MAX,
+                                        TOOL_VERDICT_ALLOW ^ 1,
+                                        TOOL_VERDICT_ALLOW + 1,
+                                        TOOL_VERDICT_LATER,
+                                        TOOL_VERDICT_PENDING};
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW};
+    const struct tool_host host = host_of(&liar);
+    const struct tool_host nobody = {0};
+    size_t length = 77;
+    char buffer[8];
+    ck_assert(host_grants_capability(&host, "x") && host_audit(&host, "{}"));
+    ck_assert_uint_eq(host_request_approval(&host, 1, "{}"), TOOL_VERDICT_ALLOW);
+    for (size_t i = 0; i < COUNT_OF(verdicts); i++) {
+        liar.verdict = verdicts[i];
+        bool waits = verdicts[i] == TOOL_VERDICT_LATER || verdicts[i] == TOOL_VERDICT_PENDING;
+        ck_assert(!host_grants_capability(&host, "x") && !host_audit(&host, "{}"));
+        ck_assert(!host_read_secret(&host, "name", buffer, sizeof(buffer), &length));
+        ck_assert_uint_eq(host_request_approval(&host, 1, "{}"),
+                          waits ? verdicts[i] : TOOL_VERDICT_DENY);
+    }
+    ck_assert(!host_grants_capability(&nobody, "x") && !host_audit(&nobody, "{}"));
+    ck_assert(!host_read_secret(&nobody, "name", buffer, sizeof(buffer), &length));
+    ck_assert_uint_eq(host_request_approval(&nobody, 1, "{}"), TOOL_VERDICT_DENY);
+    ck_assert_uint_eq(length, 77);
+    host_output(&nobody, 1, "x", 1);
+    host_log(&nobody, 1, "%s", "x");
+}
+END_TEST
+
+static const struct {
+    size_t length;
+    char fill;
+    int calls;
+    int error; /* -1: none */
+} secrets[] = {
+    {0, 'x', 1, -1},
+    {1, 'x', 1, -1},
+    {4096, 'x', 1, -1},
+    {4097, 'x', 2, -1},
+    {SECRET_VALUE_LIMIT, 'x', 2, -1},
+    {SECRET_VALUE_LIMIT + 1, 'x', 2, ERROR_INVALID_INPUT},
+    {SIZE_MAX, 'x', 2, ERROR_INVALID_INPUT},
+    {10, '\0', 1, ERROR_INVALID_INPUT},
+};
+
+START_TEST(reads_secrets_of_any_length)
+{
+    struct liar liar = {
+        .verdict = TOOL_VERDICT_ALLOW, .length = secrets[_i].length, .fill = secrets[_i].fill};
+    const struct tool_host host = host_of(&liar);
+    struct secret_value value = {0};
+    struct error error = {0};
+    bool taken = secret_value_read(&host, "name", &value, &error);
+    ck_assert_int_eq(taken, secrets[_i].error < 0);
+    ck_assert_int_eq(liar.calls, secrets[_i].calls);
+    ck_assert_uint_le(liar.last_capacity, SECRET_VALUE_LIMIT);
+    if (taken) {
+        ck_assert_uint_eq(value.length, secrets[_i].length);
+        for (size_t i = 0; i < value.length; i++)
+            ck_assert_int_eq(value.bytes[i], 'x');
+    } else {
+        ck_assert_int_eq((int)error.code, secrets[_i].error);
+        ck_assert_ptr_null(value.bytes);
+    }
+    secret_value_clear(&value);
+    secret_value_clear(&value);
+}
+END_TEST
+
+START_TEST(has_no_secret_that_is_refused)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_DENY, .length = 8, .fill = 'x'};
+    const struct tool_host host = host_of(&liar);
+    struct secret_value value = {0};
+    struct error error;
+    ck_assert(!secret_value_read(&host, "name", &value, &error));
+    ck_assert_int_eq(error.code, ERROR_UNKNOWN_SECRET);
+    ck_assert_ptr_null(value.bytes);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("host"), tcase_create("secret")};
+    tcase_add_test(cases[0], copies_whole_members_only);
+    tcase_add_test(cases[0], takes_nothing_from_another_major_version);
+    tcase_add_test(cases[0], denies_for_every_other_verdict);
+    tcase_add_loop_test(cases[1], reads_secrets_of_any_length, 0, COUNT_OF(secrets));
+    tcase_add_test(cases[1], has_no_secret_that_is_refused);
+    return run_suite("host", cases, COUNT_OF(cases));
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Backends that lie, fall silent and flood (fake_backend.c), each beside a copy of the plugin of
+ * its own, all at once: the slow ones wait for the same seconds. A result with a clear error in
+ * bounded time, the output until then, a shutdown that ends, a next call that works, and nothing
+ * left behind in the gateway, which is this process. CODE_EXECUTE_SO and FAKE_BACKEND are paths.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "deadline.h"
+#include "suite.h"
+#include "tool_provider.h"
+
+#define PATH_SIZE 1024 /* of ours; a longer one is cut, and then not found */
+/* The machine may be busy; without limits these would be minutes or for ever. */
+#define SLACK_MS 10000
+
+static const struct {
+    const char *name;
+    const char *error; /* NULL: completed */
+    uint64_t within_ms;
+    bool prints; /* the trial went well, and there was output */
+    bool starts; /* and STARTED came */
+    bool cancel;
+} cases[] = {
+    {"behaves-well", NULL, 0, true, true, false},
+    {"keeps-pipes-open", NULL, 0, true, true, false},
+    {"floods-after-end", NULL, 0, true, true, false},
+    {"outlives-its-host", NULL, 0, true, true, false},
+    {"exits-at-once", "backend_unavailable", 0, false, false, false},
+    {"is-of-another-version", "backend_unavailable", 0, false, false, false},
+    {"says-half-a-hello", "backend_unavailable", 0, false, false, false},
+    {"says-it-is-the-host", "backend_unavailable", 0, false, false, false},
+    {"never-says-hello", "backend_unavailable", 10000, false, false, false},
+    {"never-leaves-its-parent", "backend_unavailable", 10000, false, false, false},
+    {"never-answers", "backend_failed", 20000, false, false, false},
+    {"closes-its-socket", "backend_failed", 0, true, true, false},
+    {"sends-garbage", "backend_failed", 0, true, true, false},
+    {"sends-too-much", "backend_failed", 0, true, true, false},
+    {"sends-descriptors", "backend_failed", 0, true, true, false},
+    {"starts-twice", "backend_failed", 0, true, true, false},
+    {"ends-without-start", "backend_failed", 0, true, false, false},
+    {"lies-about-exit-code", "backend_failed", 0, true, true, false},
+    {"lies-about-signal", "backend_failed", 0, true, true, false},
+    {"lies-about-cause", "backend_failed", 0, true, true, false},
+    {"lies-about-usage", "backend_failed", 0, true, true, false},
+    {"exits-without-code", "backend_failed", 0, true, true, false},
+    {"dies", "backend_failed", 0, true, true, false},
+    {"never-ends", "backend_failed", 2500, true, true, false},
+    {"floods-without-end", "backend_failed", 2500, true, true, false},
+    {"never-ends", "backend_failed", 2500, true, true, true},
+};
+
+/* What one backend led to, found out by its thread and judged by its test. */
+struct finding {
+    char directory[PATH_SIZE];
+    char trouble[256]; /* "": the case could be played to its end */
+    int32_t code;
+    json_t *result;
+    uint64_t took_ms;
+    uint64_t shutdown_ms;
+    int32_t next_code;
+    json_t *next_result;
+};
+
+static struct finding findings[COUNT_OF(cases)];
+static char root[PATH_SIZE / 2];
+static size_t descriptors_before;
+static size_t descriptors_after;
+static size_t threads_before;
+static size_t threads_after;
+static bool child_left;
+static bool process_left;
+
+static size_t count_entries(const char *path)
+{
+    size_t count = 0;
+    DIR *directory = opendir(path);
+    while (directory != NULL && readdir(directory) != NULL)
+        count++;
+    if (directory != NULL)
+        (void)closedir(directory);
+    return count;
+}
+
+static bool copy_program(const char *from, const char *directory, const char *name)
+{
+    char to[PATH_SIZE + 64];
+    struct stat status;
+    (void)snprintf(to, sizeof(to), "%s/%s", directory, name);
+    CLEANUP_CLOSE int input = from != NULL ? open(from, O_RDONLY | O_CLOEXEC) : -1;
+    CLEANUP_CLOSE int output = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    if (input < 0 || output < 0 || fstat(input, &status) != 0)
+        return false;
+    for (off_t done = 0; done < status.st_size;)
+        if (sendfile(output, input, &done, (size_t)(status.st_size - done)) <= 0)
+            return false;
+    return true;
+}
+
+struct canceller {
+    int32_t (*cancel)(uint64_t call_id);
+    uint64_t call_id;
+};
+
+/* As soon as there is output: the run is under way. */
+static void cancel_on_output(void *user, uint32_t stream, const void *bytes, size_t length)
+{
+    struct canceller *canceller = user;
+    (void)stream;
+    (void)bytes;
+    (void)length;
+    (void)canceller->cancel(canceller->call_id);
+}
+
+static void grant(void *user, const char *what, uint32_t *verdict)
+{
+    (void)user;
+    (void)what;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static void approve(void *user, uint64_t token, const char *request, uint32_t *verdict)
+{
+    (void)user;
+    (void)token;
+    (void)request;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static int32_t call(void *library, bool cancel, json_t **ret_result)
+{
+    tool_invoke_fn invoke = (tool_invoke_fn)dlsym(library, "tool_invoke");
+    tool_free_fn free_text = (tool_free_fn)dlsym(library, "tool_free");
+    struct canceller canceller = {(tool_cancel_fn)dlsym(library, "tool_cancel"), 3};
+    const struct tool_host host = {
+        .struct_size = sizeof(host),
+        .abi_version = TOOL_ABI_VERSION,
+        .user = &canceller,
+        .call_id = 3,
+        .check_capability = grant,
+        .request_approval = approve,
+        .audit = grant,
+        .on_output = cancel ? cancel_on_output : NULL,
+    };
+    /* A cancelled call has time enough not to be ended by its deadline. */
+    const char *input = cancel ? "{\"language\":\"sh\",\"code\":\"true\",\"timeout_ms\":9000}"
+                               : "{\"language\":\"sh\",\"code\":\"true\",\"timeout_ms\":500}";
+    char *output = NULL;
+    int32_t code = invoke("code_execute", input, &host, &output);
+    *ret_result = output != NULL ? json_loads(output, 0, NULL) : NULL;
+    free_text(output);
+    return code;
+}
+
+static void play_with(void *library, size_t index)
+{
+    struct finding *finding = &findings[index];
+    tool_shutdown_fn shutdown = (tool_shutdown_fn)dlsym(library, "tool_shutdown");
+    uint64_t begin = monotonic_ms();
+    finding->code = call(library, cases[index].cancel, &finding->result);
+    uint64_t end = monotonic_ms();
+    finding->took_ms = end - begin;
+    shutdown();
+    finding->shutdown_ms = monotonic_ms() - end;
+
+    char recovered[PATH_SIZE + 16];
+    (void)snprintf(recovered, sizeof(recovered), "%.*s/recovered", PATH_SIZE, finding->directory);
+    CLEANUP_CLOSE int mark = open(recovered, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    finding->next_code = call(library, false, &finding->next_result);
+    shutdown();
+}
+
+static void *play(void *user)
+{
+    size_t index = (size_t)((struct finding *)user - findings);
+    struct finding *finding = user;
+    char path[PATH_SIZE + 64];
+    (void)snprintf(path, sizeof(path), "%.*s/code_execute.so", PATH_SIZE, finding->directory);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        (void)snprintf(finding->trouble, sizeof(finding->trouble), "%s", dlerror());
+        return NULL;
+    }
+    play_with(library, index);
+    (void)dlclose(library);
+    return NULL;
+}
+
+/* Before any thread: a copy that is open for writing while another thread forks cannot be executed
+ * (ETXTBSY). */
+static void make_directories(void)
+{
+    const char *temporary = getenv("TMPDIR");
+    (void)snprintf(root, sizeof(root), "%s/lying-backend-XXXXXX",
+                   temporary != NULL ? temporary : P_tmpdir);
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *directory = findings[i].directory;
+        (void)snprintf(directory, PATH_SIZE, "%s/%zu", root, i);
+        ck_assert_int_eq(mkdir(directory, 0700), 0);
+        (void)snprintf(directory, PATH_SIZE, "%s/%zu/%.100s", root, i, cases[i].name);
+        ck_assert_int_eq(mkdir(directory, 0700), 0);
+        ck_assert(copy_program(getenv("CODE_EXECUTE_SO"), directory, "code_execute.so"));
+        ck_assert(copy_program(getenv("FAKE_BACKEND"), directory, "code-execute-process"));
+    }
+}
+
+/* Does any process run a program of ours? It may take a moment to end. */
+static bool is_process_left(void)
+{
+    bool left = false;
+    DIR *directory = opendir("/proc");
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL && !left;) {
+        char link[PATH_MAX];
+        char program[PATH_MAX];
+        (void)snprintf(link, sizeof(link), "/proc/%.20s/exe", entry->d_name);
+        ssize_t length = readlink(link, program, sizeof(program));
+        left = length > (ssize_t)strlen(root) && memcmp(program, root, strlen(root)) == 0;
+    }
+    (void)closedir(directory);
+    return left;
+}
+
+static void look_around(void)
+{
+    descriptors_after = count_entries("/proc/self/fd");
+    threads_after = count_entries("/proc/self/task");
+    child_left = waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD;
+    process_left = true;
+    for (int i = 0; i < 50 && process_left; i++) {
+        process_left = is_process_left();
+        if (process_left)
+            (void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+}
+
+static void play_all(void)
+{
+    pthread_t threads[COUNT_OF(cases)];
+    make_directories();
+    void *warm =
+        dlopen(findings[0].directory, RTLD_NOW); /* fails; the loader has its descriptors */
+    ck_assert_ptr_null(warm);
+    descriptors_before = count_entries("/proc/self/fd");
+    threads_before = count_entries("/proc/self/task");
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, play, &findings[i]), 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        (void)pthread_join(threads[i], NULL);
+    look_around();
+}
+
+static void remove_all(void)
+{
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        static const char *const names[] = {"code_execute.so", "code-execute-process", "recovered"};
+        char path[PATH_SIZE + 64];
+        for (size_t j = 0; j < COUNT_OF(names); j++) {
+            (void)snprintf(path, sizeof(path), "%.*s/%s", PATH_SIZE, findings[i].directory,
+                           names[j]);
+            (void)unlink(path);
+        }
+        (void)rmdir(findings[i].directory);
+        (void)snprintf(path, sizeof(path), "%s/%zu", root, i);
+        (void)rmdir(path);
+        json_decref(findings[i].result);
+        json_decref(findings[i].next_result);
+    }
+    (void)rmdir(root);
+}
+
+static const char *text_of(const json_t *result, const char *name)
+{
+    const char *text = json_string_value(json_object_get(result, name));
+    return text != NULL ? text : "(none)";
+}
+
+static void expect_layers_of_start(const json_t *result)
+{
+    json_t *isolation = json_object_get(result, "isolation");
+    json_t *applied = json_object_get(isolation, "applied");
+    ck_assert_str_eq(json_string_value(json_array_get(applied, 0)), "seccomp");
+}
+
+START_TEST(is_answered_clearly)
+{
+    const struct finding *finding = &findings[_i];
+    ck_assert_msg(finding->trouble[0] == '\0', "%s", finding->trouble);
+    ck_assert_ptr_nonnull(finding->result);
+    json_t *error = json_object_get(finding->result, "error");
+    ck_assert_int_eq(finding->code, cases[_i].starts ? TOOL_OK : TOOL_NOT_RUN);
+    if (cases[_i].error == NULL) {
+        ck_assert_str_eq(text_of(finding->result, "status"), "completed");
+        ck_assert(json_is_null(error));
+    } else {
+        ck_assert_str_eq(text_of(error, "code"), cases[_i].error);
+        ck_assert_str_eq(text_of(finding->result, "status"), "error");
+        ck_assert(json_is_null(json_object_get(finding->result, "exit_code")));
+    }
+    ck_assert_uint_le(finding->took_ms, cases[_i].within_ms + SLACK_MS);
+    const char *output = text_of(finding->result, "stdout");
+    ck_assert_int_eq(strncmp(output, "partial\n", 8) == 0, cases[_i].prints);
+    if (cases[_i].starts)
+        expect_layers_of_start(finding->result);
+}
+END_TEST
+
+START_TEST(does_not_spoil_the_next_call)
+{
+    const struct finding *finding = &findings[_i];
+    ck_assert_uint_le(finding->shutdown_ms, 5000 + SLACK_MS);
+    ck_assert_int_eq(finding->next_code, TOOL_OK);
+    ck_assert_str_eq(text_of(finding->next_result, "status"), "completed");
+    ck_assert_str_eq(text_of(finding->next_result, "stdout"), "partial\n");
+}
+END_TEST
+
+START_TEST(nothing_is_left_in_the_gateway)
+{
+    ck_assert_uint_eq(descriptors_after, descriptors_before);
+    ck_assert_uint_eq(threads_after, threads_before);
+    ck_assert(!child_left);
+    ck_assert(!process_left);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *all = tcase_create("lying_backend");
+    TCase *const suite[] = {all};
+    tcase_add_unchecked_fixture(all, play_all, remove_all);
+    tcase_set_timeout(all, 60);
+    tcase_add_loop_test(all, is_answered_clearly, 0, COUNT_OF(cases));
+    tcase_add_loop_test(all, does_not_spoil_the_next_call, 0, COUNT_OF(cases));
+    tcase_add_test(all, nothing_is_left_in_the_gateway);
+    return run_suite("lying_backend", suite, COUNT_OF(suite));
+}

@@ -26,6 +26,7 @@
 #include "protocol/run_event.h"
 
 #define HELLO_TIMEOUT_MS 10000
+#define SEND_TIMEOUT_MS  10000
 #define STOP_TIMEOUT_MS  5000
 /* Above the descriptors that posix_spawn's actions put in place, so that none of them overwrites
  * it. */
@@ -291,16 +292,37 @@ static int output_pipe(int *ret_read, int *ret_write, struct error *error)
     return 0;
 }
 
+/* The kernel queues a few datagrams only (net.unix.max_dgram_qlen): with many calls at once one
+ * waits for the backend to take those before it, but not for ever. */
+static int send_order(int control, const int fds[RUN_FD_COUNT])
+{
+    const char order = CONTROL_RUN;
+    uint64_t deadline = monotonic_ms() + SEND_TIMEOUT_MS;
+    for (;;) {
+        if (channel_send(control, &order, sizeof(order), fds, RUN_FD_COUNT) == 0)
+            return 0;
+        if (errno != EAGAIN)
+            return -1;
+        struct pollfd writable = {.fd = control, .events = POLLOUT};
+        int timeout = deadline_poll_timeout(deadline);
+        if (timeout == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        if (poll(&writable, 1, timeout) < 0 && errno != EINTR)
+            return -1;
+    }
+}
+
 /* A backend that died since the last run is started once more; one that dies again is an error. */
 static int send_run(struct backend *backend, const int fds[RUN_FD_COUNT], struct error *error)
 {
-    const char order = CONTROL_RUN;
     CLEANUP(unlock_backend) struct backend *locked = backend;
     (void)pthread_mutex_lock(&locked->mutex);
     for (int attempt = 0; attempt < 2; attempt++) {
         if (ensure_started(locked, error) != 0)
             return -1;
-        if (channel_send(locked->control, &order, sizeof(order), fds, RUN_FD_COUNT) == 0)
+        if (send_order(locked->control, fds) == 0)
             return 0;
         if (errno != EPIPE && errno != ECONNRESET)
             return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "the backend takes no run");

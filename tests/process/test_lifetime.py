@@ -89,6 +89,28 @@ def test_killing_the_backend_gives_an_answer_and_the_next_call_works():
     provider.reset()
 
 
+def test_a_backend_that_pauses_delays_calls_and_loses_none():
+    before = set(our_processes())
+    provider = Provider()
+    provider.invoke({"language": "sh", "code": "true"}, Host())
+    ours = [pid for pid, parent in our_processes().items() if pid not in before and parent not in our_processes()]
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(
+        provider.invoke({"language": "sh", "code": "echo done"}, Host())[1]["stdout"])) for _ in range(30)]
+    for pid in ours:
+        os.kill(pid, signal.SIGSTOP)
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    tap.equal(results, [], "nothing runs while the backend stands still")
+    for pid in ours:
+        os.kill(pid, signal.SIGCONT)
+    for thread in threads:
+        thread.join()
+    tap.equal(results, ["done\n"] * 30)
+    provider.reset()
+
+
 def test_the_gateways_secrets_are_not_inside():
     os.environ["GATEWAY_SECRET"] = CANARY
     folder = tempfile.TemporaryDirectory()

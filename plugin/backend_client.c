@@ -292,8 +292,8 @@ static int output_pipe(int *ret_read, int *ret_write, struct error *error)
     return 0;
 }
 
-/* The kernel queues a few datagrams only (net.unix.max_dgram_qlen): with many calls at once one
- * waits for the backend to take those before it, but not for ever. */
+/* The socket's buffer holds some hundred orders. With more calls at once, one waits for the backend
+ * to take those before it, but not for ever. */
 static int send_order(int control, const int fds[RUN_FD_COUNT])
 {
     const char order = CONTROL_RUN;

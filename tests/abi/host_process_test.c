@@ -26,7 +26,7 @@
 
 #include "tool_provider.h"
 
-#define PARALLEL_CALLS 48 /* more than the kernel queues datagrams */
+#define PARALLEL_CALLS 48
 #define RELOADS        200
 
 struct loaded {

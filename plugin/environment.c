@@ -43,15 +43,16 @@ static int compare_names(const void *left_entry, const void *right_entry)
     return order != 0 ? order : (left_length > right_length) - (left_length < right_length);
 }
 
-static char *join(const char *name, size_t length, const char *value)
+static char *join(const char *name, size_t name_size, const void *value, size_t value_size)
 {
-    size_t value_length = strlen(value);
-    char *variable = malloc(length + value_length + 2);
+    char *variable = malloc(name_size + value_size + 2);
     if (variable == NULL)
         return NULL;
-    memcpy(variable, name, length);
-    variable[length] = '=';
-    memcpy(variable + length + 1, value, value_length + 1);
+    memcpy(variable, name, name_size);
+    variable[name_size] = '=';
+    if (value_size > 0)
+        memcpy(variable + name_size + 1, value, value_size);
+    variable[name_size + 1 + value_size] = '\0';
     return variable;
 }
 
@@ -67,7 +68,7 @@ static bool read_variable(const struct json_place *place, const char *name, size
             ENVIRONMENT_NAME_LIMIT);
     if (!json_read_string(place, value, 0, value_limit, &text))
         return false;
-    *ret = join(name, length, text);
+    *ret = join(name, length, text, strlen(text));
     return *ret != NULL || json_place_out_of_memory(place);
 }
 
@@ -106,4 +107,52 @@ bool environment_has(char *const *environment, const char *name)
             return true;
     }
     return false;
+}
+
+static void wipe_free(char *variable)
+{
+    explicit_bzero(variable, strlen(variable));
+    free(variable);
+}
+
+static bool append(char ***list, char *variable)
+{
+    size_t count = string_list_count(*list);
+    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    grown[count] = variable;
+    grown[count + 1] = NULL;
+    *list = grown;
+    return true;
+}
+
+bool environment_set(char ***list, const char *name, const void *value, size_t length)
+{
+    size_t name_size = strlen(name);
+    char *variable = join(name, name_size, value, length);
+    if (variable == NULL)
+        return false;
+    for (size_t i = 0; *list != NULL && (*list)[i] != NULL; i++) {
+        if (strncmp((*list)[i], variable, name_size + 1) != 0)
+            continue;
+        wipe_free((*list)[i]);
+        (*list)[i] = variable;
+        return true;
+    }
+    if (append(list, variable))
+        return true;
+    wipe_free(variable);
+    return false;
+}
+
+bool environment_set_all(char ***list, char *const *more)
+{
+    for (size_t i = 0; more != NULL && more[i] != NULL; i++) {
+        CLEANUP_FREE char *name = strndup(more[i], name_length(more[i]));
+        const char *value = more[i] + name_length(more[i]) + 1;
+        if (name == NULL || !environment_set(list, name, value, strlen(value)))
+            return false;
+    }
+    return true;
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
+
 static const struct {
     const char *name;
     bool retryable;
@@ -21,46 +23,20 @@ static const struct {
 #undef X
 };
 
-/* The bytes a UTF-8 sequence beginning with lead has; 0 where no sequence begins so. */
-static size_t utf8_sequence_length(unsigned char lead)
-{
-    if (lead < 0x80)
-        return 1;
-    if (lead >= 0xC2 && lead <= 0xDF)
-        return 2;
-    if (lead >= 0xE0 && lead <= 0xEF)
-        return 3;
-    return lead >= 0xF0 && lead <= 0xF4 ? 4 : 0;
-}
-
-static bool utf8_sequence_valid(const unsigned char *bytes, size_t length)
-{
-    for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xC0) != 0x80) /* also stops at the terminating NUL */
-            return false;
-    }
-    /* Overlong forms, surrogates and what lies beyond U+10FFFF, by their second byte. */
-    if (bytes[0] == 0xE0)
-        return bytes[1] >= 0xA0;
-    if (bytes[0] == 0xED)
-        return bytes[1] <= 0x9F;
-    if (bytes[0] == 0xF0)
-        return bytes[1] >= 0x90;
-    return bytes[0] != 0xF4 || bytes[1] <= 0x8F;
-}
-
 /* Messages become JSON strings and log lines: what a cut or a caller's "%s" left broken, and
  * control bytes, must not get there. */
 static void make_presentable(char *text)
 {
     unsigned char *bytes = (unsigned char *)text;
-    while (*bytes != '\0') {
-        size_t length = utf8_sequence_length(*bytes);
-        if (length == 0 || !utf8_sequence_valid(bytes, length) || *bytes < 0x20 || *bytes == 0x7F) {
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t length = utf8_sequence(bytes, left);
+        if (length == 0 || *bytes < 0x20 || *bytes == 0x7F) {
             *bytes = '?';
             length = 1;
         }
         bytes += length;
+        left -= length;
     }
 }
 

@@ -17,6 +17,7 @@
 #include "capability.h"
 #include "cleanup.h"
 #include "context.h"
+#include "environment.h"
 #include "host.h"
 #include "plan.h"
 #include "readiness.h"

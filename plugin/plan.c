@@ -7,56 +7,13 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "environment.h"
 #include "protocol/layers.h"
 #include "string_list.h"
 
 /* Shown in the view only to runs that keep the host's network. */
 static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
                                             "/usr/share/ca-certificates", NULL};
-
-bool environment_set(char ***list, const char *name, const void *value, size_t length)
-{
-    size_t name_length = strlen(name);
-    char *entry = malloc(name_length + length + 2);
-    if (entry == NULL)
-        return false;
-    memcpy(entry, name, name_length);
-    entry[name_length] = '=';
-    if (length > 0)
-        memcpy(entry + name_length + 1, value, length);
-    entry[name_length + 1 + length] = '\0';
-
-    for (size_t i = 0; *list != NULL && (*list)[i] != NULL; i++) {
-        if (strncmp((*list)[i], entry, name_length + 1) != 0)
-            continue;
-        explicit_bzero((*list)[i], strlen((*list)[i]));
-        free((*list)[i]);
-        (*list)[i] = entry;
-        return true;
-    }
-    size_t count = string_list_count(*list);
-    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
-    if (grown == NULL) {
-        explicit_bzero(entry, name_length + length + 1);
-        free(entry);
-        return false;
-    }
-    grown[count] = entry;
-    grown[count + 1] = NULL;
-    *list = grown;
-    return true;
-}
-
-static bool environment_add_all(char ***list, char *const *entries)
-{
-    for (size_t i = 0; entries != NULL && entries[i] != NULL; i++) {
-        const char *equals = strchr(entries[i], '=');
-        CLEANUP_FREE char *name = strndup(entries[i], (size_t)(equals - entries[i]));
-        if (name == NULL || !environment_set(list, name, equals + 1, strlen(equals + 1)))
-            return false;
-    }
-    return true;
-}
 
 /* The lists that do not depend on the request; argv[0] only, the rest of argv is the caller's. */
 static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
@@ -74,11 +31,11 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
     bool filled =
         string_list_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
         string_list_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
-        environment_add_all(&ret->environment, policy->environment);
+        environment_set_all(&ret->environment, policy->environment);
     if (filled && language != NULL)
         filled = string_list_append_all(&ret->read_only_paths,
                                         (const char *const *)language->read_only) &&
-                 environment_add_all(&ret->environment, language->environment);
+                 environment_set_all(&ret->environment, language->environment);
     if (filled && network)
         filled = string_list_append_all(&ret->read_only_paths, network_paths);
     return filled;
@@ -209,7 +166,7 @@ bool plan_run(struct call *call, struct error *error)
     if (!fill_common(policy, call->configuration.mode, call->language, call->request.network,
                      description) ||
         !add_arguments(description, call->language, call->request.args) ||
-        !environment_add_all(&description->environment, call->request.environment)) {
+        !environment_set_all(&description->environment, call->request.environment)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
         return false;
     }

@@ -20,7 +20,3 @@ bool plan_run(struct call *call, struct error *error);
  * (run_description_clear()), or false when out of memory. */
 bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
                 const struct policy_language *language, bool network, struct run_description *ret);
-
-/* Puts "name=value" into a NULL-terminated list, replacing the one of that name; the old list and
- * string are wiped and freed. false when out of memory. */
-bool environment_set(char ***list, const char *name, const void *value, size_t length);

@@ -248,6 +248,17 @@ static enum case_result case_manifest_schemas(struct conformance *conformance, u
     return result == CASE_PASSED ? check_schema(conformance, "output_schema") : result;
 }
 
+/* Configuring without wanting the status, as every call with --policy or --sandbox does. */
+static enum case_result case_prepare_without_status(struct conformance *conformance,
+                                                    unsigned argument)
+{
+    (void)argument;
+    int32_t code = conformance->provider.prepare(NULL, NULL);
+    if (code != TOOL_OK && code != TOOL_NOT_RUN)
+        return case_fail(conformance, "tool_prepare(NULL, NULL) returned %d", (int)code);
+    return CASE_PASSED;
+}
+
 static enum case_result case_status_form(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
@@ -255,7 +266,7 @@ static enum case_result case_status_form(struct conformance *conformance, unsign
     int32_t code = conformance->provider.status(&text);
     CLEANUP_FREE char *copy = provider_take_text(&conformance->provider, text);
     CLEANUP_JSON json_t *status = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    if (code != TOOL_OK && code != TOOL_NOT_RUN)
+    if (code != TOOL_OK)
         return case_fail(conformance, "tool_status() returned %d", (int)code);
     if (!json_is_object(status))
         return case_fail(conformance, "*status_json is no JSON object");
@@ -271,6 +282,7 @@ const struct conformance_row conformance_load_rows[] = {
     {"manifest-form", case_manifest_form, 0, CASE_LOADS_ITSELF},
     {"manifest-constant", case_manifest_constant, 0, CASE_LOADS_ITSELF},
     {"manifest-schemas", case_manifest_schemas, 0, 0},
+    {"prepare-without-status", case_prepare_without_status, 0, 0},
     {"status-form", case_status_form, 0, 0},
 };
 const size_t conformance_load_row_count = COUNT_OF(conformance_load_rows);

@@ -66,8 +66,12 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     CLEANUP_FREE char *config_text = config ? json_dumps(config, JSON_COMPACT) : NULL;
     if (!config_text)
         return false;
+    const char *config_json = configured ? config_text : NULL;
+    /* The status is probed for, which takes a while: a call wants it only to say why not. */
+    if (!always && provider->prepare(config_json, NULL) == TOOL_OK)
+        return true;
     char *text = NULL;
-    int32_t status = provider->prepare(configured ? config_text : NULL, &text);
+    int32_t status = provider->prepare(config_json, &text);
     *ret_status = take_object(provider, text, failure);
     *ret_refused = status != TOOL_OK;
     return *ret_status != NULL;

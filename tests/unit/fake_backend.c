@@ -22,27 +22,29 @@
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
 
-#define LIFETIME_S 60
+#define LIFETIME_S    60
+#define FLOOD_WRITERS 8
 
 struct run {
     int fds[RUN_FD_COUNT];
 };
 
-static void send_event(const struct run *run, const struct run_event *event)
+/* false: nobody hears it any more. */
+static bool send_event(const struct run *run, const struct run_event *event)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     size_t length = run_event_encode(event, message);
-    (void)channel_send(run->fds[RUN_FD_EVENTS], message, length, NULL, 0);
+    return channel_send(run->fds[RUN_FD_EVENTS], message, length, NULL, 0) == 0;
 }
 
-static void send_started(const struct run *run)
+static bool send_started(const struct run *run)
 {
     const struct run_event event = {
         .type = RUN_EVENT_STARTED,
         .exit_code = -1,
         .isolation = {.applied = LAYER_BIT(LAYER_SECCOMP)},
     };
-    send_event(run, &event);
+    return send_event(run, &event);
 }
 
 static struct run_event ended(void)
@@ -56,52 +58,64 @@ static struct run_event ended(void)
 static void send_ended(const struct run *run)
 {
     const struct run_event event = ended();
-    send_event(run, &event);
+    (void)send_event(run, &event);
+}
+
+static void only_start(const struct run *run)
+{
+    (void)send_started(run);
 }
 
 static void behave_well(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     send_ended(run);
 }
 
 static void close_events(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     (void)shutdown(run->fds[RUN_FD_EVENTS], SHUT_RDWR);
 }
 
 static void send_garbage(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     (void)channel_send(run->fds[RUN_FD_EVENTS], "garbage", 7, NULL, 0);
 }
 
 static void send_oversized(const struct run *run)
 {
     static const char bytes[2 * RUN_EVENT_MESSAGE_LIMIT];
-    send_started(run);
+    (void)send_started(run);
     (void)channel_send(run->fds[RUN_FD_EVENTS], bytes, sizeof(bytes), NULL, 0);
 }
 
 static void send_descriptors(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     (void)channel_send(run->fds[RUN_FD_EVENTS], "x", 1, run->fds, RUN_FD_COUNT);
 }
 
-static void start_twice(const struct run *run)
+/* Each would begin the run's time again. */
+static void start_again_and_again(const struct run *run)
 {
-    send_started(run);
-    send_started(run);
+    if (fork() != 0)
+        return;
+    (void)alarm(LIFETIME_S);
+    while (send_started(run)) {
+
+        (void)usleep(100000);
+    }
+    _exit(0);
 }
 
 static void send_bad_exit_code(const struct run *run)
 {
     struct run_event event = ended();
     event.exit_code = 100000;
-    send_started(run);
-    send_event(run, &event);
+    (void)send_started(run);
+    (void)send_event(run, &event);
 }
 
 static void send_bad_signal(const struct run *run)
@@ -110,40 +124,43 @@ static void send_bad_signal(const struct run *run)
     event.exit_code = -1;
     event.cause = RUN_CAUSE_SIGNAL;
     event.signal = 1 << 30;
-    send_started(run);
-    send_event(run, &event);
+    (void)send_started(run);
+    (void)send_event(run, &event);
 }
 
 static void send_exit_without_code(const struct run *run)
 {
     struct run_event event = ended();
     event.exit_code = -1;
-    send_started(run);
-    send_event(run, &event);
+    (void)send_started(run);
+    (void)send_event(run, &event);
 }
 
 static void send_bad_cause(const struct run *run)
 {
     struct run_event event = ended();
     event.cause = RUN_CAUSE_COUNT;
-    send_started(run);
-    send_event(run, &event);
+    (void)send_started(run);
+    (void)send_event(run, &event);
 }
 
 static void send_bad_usage(const struct run *run)
 {
     struct run_event event = ended();
     event.usage.peak_memory_bytes = UINT64_MAX;
-    send_started(run);
-    send_event(run, &event);
+    (void)send_started(run);
+    (void)send_event(run, &event);
 }
 
-/* Until nobody reads any more. */
+/* Faster than anybody can read, until nobody does any more. */
 static void flood(const struct run *run)
 {
     char bytes[4096];
     memset(bytes, 'y', sizeof(bytes));
-    if (fork() != 0)
+    int writers = 0;
+    while (writers < FLOOD_WRITERS && fork() != 0)
+        writers++;
+    if (writers == FLOOD_WRITERS)
         return;
     (void)alarm(LIFETIME_S);
     while (write(run->fds[RUN_FD_STDOUT], bytes, sizeof(bytes)) > 0)
@@ -153,20 +170,20 @@ static void flood(const struct run *run)
 
 static void flood_after_end(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     flood(run);
     send_ended(run);
 }
 
 static void flood_without_end(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     flood(run);
 }
 
-static void die(const struct run *run)
+__attribute__((noreturn)) static void die(const struct run *run)
 {
-    send_started(run);
+    (void)send_started(run);
     _exit(1);
 }
 
@@ -179,7 +196,7 @@ static const struct {
     {"sends-garbage", send_garbage},
     {"sends-too-much", send_oversized},
     {"sends-descriptors", send_descriptors},
-    {"starts-twice", start_twice},
+    {"starts-again-and-again", start_again_and_again},
     {"ends-without-start", send_ended},
     {"lies-about-exit-code", send_bad_exit_code},
     {"lies-about-signal", send_bad_signal},
@@ -188,7 +205,7 @@ static const struct {
     {"exits-without-code", send_exit_without_code},
     {"floods-after-end", flood_after_end},
     {"floods-without-end", flood_without_end},
-    {"never-ends", send_started},
+    {"never-ends", only_start},
     {"dies", die},
     {"keeps-pipes-open", behave_well},
 };

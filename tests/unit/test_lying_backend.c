@@ -54,7 +54,7 @@ static const struct {
     {"sends-garbage", "backend_failed", 0, true, true, false},
     {"sends-too-much", "backend_failed", 0, true, true, false},
     {"sends-descriptors", "backend_failed", 0, true, true, false},
-    {"starts-twice", "backend_failed", 0, true, true, false},
+    {"starts-again-and-again", "backend_failed", 0, true, true, false},
     {"ends-without-start", "backend_failed", 0, true, false, false},
     {"lies-about-exit-code", "backend_failed", 0, true, true, false},
     {"lies-about-signal", "backend_failed", 0, true, true, false},
@@ -70,7 +70,7 @@ static const struct {
 /* What one backend led to, found out by its thread and judged by its test. */
 struct finding {
     char directory[PATH_SIZE];
-    char trouble[256]; /* "": the case could be played to its end */
+    void *library;
     int32_t code;
     json_t *result;
     uint64_t took_ms;
@@ -182,25 +182,29 @@ static void play_with(void *library, size_t index)
 
     char recovered[PATH_SIZE + 16];
     (void)snprintf(recovered, sizeof(recovered), "%.*s/recovered", PATH_SIZE, finding->directory);
-    CLEANUP_CLOSE int mark = open(recovered, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    close_fd(open(recovered, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     finding->next_code = call(library, false, &finding->next_result);
     shutdown();
 }
 
 static void *play(void *user)
 {
-    size_t index = (size_t)((struct finding *)user - findings);
     struct finding *finding = user;
+    play_with(finding->library, (size_t)(finding - findings));
+    return NULL;
+}
+
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
+static void load(struct finding *finding)
+{
     char path[PATH_SIZE + 64];
     (void)snprintf(path, sizeof(path), "%.*s/code_execute.so", PATH_SIZE, finding->directory);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        (void)snprintf(finding->trouble, sizeof(finding->trouble), "%s", dlerror());
-        return NULL;
-    }
-    play_with(library, index);
-    (void)dlclose(library);
-    return NULL;
+    finding->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(finding->library != NULL, "%s", dlerror());
 }
 
 /* Before any thread: a copy that is open for writing while another thread forks cannot be executed
@@ -241,12 +245,14 @@ static bool is_process_left(void)
 static void look_around(void)
 {
     descriptors_after = count_entries("/proc/self/fd");
-    threads_after = count_entries("/proc/self/task");
     child_left = waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD;
     process_left = true;
-    for (int i = 0; i < 50 && process_left; i++) {
+    threads_after = threads_before + 1;
+    for (int i = 0; i < 50 && (process_left || threads_after != threads_before); i++) {
         process_left = is_process_left();
-        if (process_left)
+        threads_after =
+            count_entries("/proc/self/task"); /* a joined thread may show for a moment */
+        if (i > 0)
             (void)nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
 }
@@ -258,12 +264,19 @@ static void play_all(void)
     void *warm =
         dlopen(findings[0].directory, RTLD_NOW); /* fails; the loader has its descriptors */
     ck_assert_ptr_null(warm);
+    /* A sanitizer starts its own thread with the first. */
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, do_nothing, NULL), 0);
+    (void)pthread_join(threads[0], NULL);
     descriptors_before = count_entries("/proc/self/fd");
     threads_before = count_entries("/proc/self/task");
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        load(&findings[i]);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, play, &findings[i]), 0);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         (void)pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        (void)dlclose(findings[i].library);
     look_around();
 }
 
@@ -302,7 +315,6 @@ static void expect_layers_of_start(const json_t *result)
 START_TEST(is_answered_clearly)
 {
     const struct finding *finding = &findings[_i];
-    ck_assert_msg(finding->trouble[0] == '\0', "%s", finding->trouble);
     ck_assert_ptr_nonnull(finding->result);
     json_t *error = json_object_get(finding->result, "error");
     ck_assert_int_eq(finding->code, cases[_i].starts ? TOOL_OK : TOOL_NOT_RUN);

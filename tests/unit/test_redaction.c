@@ -348,7 +348,7 @@ END_TEST
 START_TEST(agrees_with_the_reference_on_random_output)
 {
     uint64_t state = (uint64_t)_i + 1;
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < 3; round++) {
         char values[SECRETS_LIMIT][16] = {{0}};
         const char *secrets[SECRETS_LIMIT + 1] = {NULL};
         for (size_t i = 0; i < SECRETS_LIMIT; i++) {
@@ -359,7 +359,7 @@ START_TEST(agrees_with_the_reference_on_random_output)
         }
         struct text input = {.length = 0};
         for (int i = 0; i < 60; i++)
-            append(&input, random_below(&state, 12) == 0 ? "-" : values[random_below(&state, 4)],
+            append(&input, random_below(&state, 12) == 0 ? "----" : values[random_below(&state, 4)],
                    1 + random_below(&state, 4));
         check_every_split(secrets, &input);
     }

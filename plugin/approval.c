@@ -36,6 +36,8 @@ struct entry {
     bool waited_for; /* a call holds this entry and will remove it */
     uint64_t expires_ms;
     char request_sha256[SHA256_HEX_LENGTH + 1];
+    char principal_sha256[SHA256_HEX_LENGTH +
+                          1]; /* whose request it is: a grant serves nobody else */
     struct approval_outcome outcome;
 };
 
@@ -94,7 +96,13 @@ static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1]
     return true;
 }
 
-static struct entry *add_entry(const char *request_sha256, uint64_t timeout_ms, struct error *error)
+static void hash_principal(const char *principal, char ret[SHA256_HEX_LENGTH + 1])
+{
+    /* Nobody named is not the same as a principal of an empty name. */
+    sha256_hex(principal, principal != NULL ? strlen(principal) + 1 : 0, ret);
+}
+
+static struct entry *add_entry(const struct approval_question *question, struct error *error)
 {
     struct entry *entry = table_count < APPROVAL_TABLE_LIMIT ? calloc(1, sizeof(*entry)) : NULL;
     if (entry == NULL) {
@@ -106,9 +114,11 @@ static struct entry *add_entry(const char *request_sha256, uint64_t timeout_ms, 
         error_set(error, ERROR_APPROVAL_UNAVAILABLE, "no random number for the approval request");
         return NULL;
     }
-    (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s", request_sha256);
+    (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s",
+                   question->request_sha256);
+    hash_principal(question->principal, entry->principal_sha256);
     entry->waited_for = true;
-    entry->expires_ms = monotonic_ms() + timeout_ms;
+    entry->expires_ms = monotonic_ms() + question->timeout_ms;
     entry->next = table;
     table = entry;
     table_count++;
@@ -142,12 +152,15 @@ static bool report_pending(const struct entry *entry, struct approval_outcome *o
 }
 
 /* Is there an answer, or a question, for this very request from an earlier call? */
-static bool use_earlier(const char *request_sha256, struct approval_outcome *outcome,
+static bool use_earlier(const struct approval_question *question, struct approval_outcome *outcome,
                         bool *ret_allowed, struct error *error)
 {
+    char principal_sha256[SHA256_HEX_LENGTH + 1];
+    hash_principal(question->principal, principal_sha256);
     remove_expired();
     for (struct entry *entry = table; entry != NULL; entry = entry->next) {
-        if (entry->waited_for || strcmp(entry->request_sha256, request_sha256) != 0)
+        if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
+            strcmp(entry->principal_sha256, principal_sha256) != 0)
             continue;
         *ret_allowed = entry->state == ENTRY_PENDING ? report_pending(entry, outcome, error)
                                                      : use_answer(entry, outcome, error);
@@ -167,7 +180,7 @@ static bool deny(struct entry *entry, enum error_code code, const char *message,
 }
 
 /* Called with the lock held; releases it while it waits. */
-static bool wait_for_answer(struct entry *entry, approval_cancelled *cancelled, void *user,
+static bool wait_for_answer(struct entry *entry, const struct approval_question *question,
                             struct approval_outcome *outcome, struct error *error)
 {
     struct timespec deadline = {
@@ -175,7 +188,7 @@ static bool wait_for_answer(struct entry *entry, approval_cancelled *cancelled, 
         .tv_nsec = (long)(entry->expires_ms % 1000) * 1000000,
     };
     while (entry->state == ENTRY_OPEN) {
-        if (cancelled(user))
+        if (question->cancelled(question->user))
             return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome,
                         error);
         if (monotonic_ms() >= entry->expires_ms)
@@ -185,13 +198,13 @@ static bool wait_for_answer(struct entry *entry, approval_cancelled *cancelled, 
     return use_answer(entry, outcome, error);
 }
 
-static bool settle(struct entry *entry, uint32_t verdict, approval_cancelled *cancelled, void *user,
+static bool settle(struct entry *entry, uint32_t verdict, const struct approval_question *question,
                    struct approval_outcome *outcome, struct error *error)
 {
     if (entry->state != ENTRY_OPEN)
         return use_answer(entry, outcome, error);
     if (verdict == TOOL_VERDICT_LATER)
-        return wait_for_answer(entry, cancelled, user, outcome, error);
+        return wait_for_answer(entry, question, outcome, error);
     if (verdict == TOOL_VERDICT_PENDING) {
         entry->state = ENTRY_PENDING;
         entry->waited_for = false;
@@ -207,10 +220,8 @@ static bool settle(struct entry *entry, uint32_t verdict, approval_cancelled *ca
     return deny(entry, ERROR_APPROVAL_DENIED, "approval denied", outcome, error);
 }
 
-bool approval_obtain(const struct tool_host *host, const char request_sha256[SHA256_HEX_LENGTH + 1],
-                     uint64_t timeout_ms, char *(*make_request)(void *user, const char *id),
-                     approval_cancelled *cancelled, void *user, struct approval_outcome *outcome,
-                     struct error *error)
+bool approval_obtain(const struct tool_host *host, const struct approval_question *question,
+                     struct approval_outcome *outcome, struct error *error)
 {
     if (host->request_approval == NULL) {
         error_set(error, ERROR_APPROVAL_UNAVAILABLE,
@@ -223,22 +234,22 @@ bool approval_obtain(const struct tool_host *host, const char request_sha256[SHA
     {
         HOLD_TABLE_LOCK();
         bool allowed = false;
-        if (use_earlier(request_sha256, outcome, &allowed, error))
+        if (use_earlier(question, outcome, &allowed, error))
             return allowed;
-        entry = add_entry(request_sha256, timeout_ms, error);
+        entry = add_entry(question, error);
         if (entry == NULL)
             return false;
         token = entry->token;
         memcpy(id, entry->outcome.id, sizeof(id));
     }
-    char *request_json = make_request(user, id);
+    char *request_json = question->make_request(question->user, id);
     uint32_t verdict = TOOL_VERDICT_DENY;
     if (request_json != NULL)
         verdict = host_request_approval(host, token, request_json);
     free(request_json);
 
     HOLD_TABLE_LOCK();
-    return settle(entry, verdict, cancelled, user, outcome, error);
+    return settle(entry, verdict, question, outcome, error);
 }
 
 struct decision {

@@ -29,17 +29,24 @@ struct approval_outcome {
     char reason[APPROVAL_TEXT_LIMIT];
 };
 
-/* Is that call cancelled? Asked while waiting. */
-typedef bool approval_cancelled(void *user);
+/* What is asked; all borrowed until approval_obtain() returns. */
+struct approval_question {
+    const char *request_sha256; /* SHA256_HEX_LENGTH digits */
+    const char *principal;      /* whose request it is; NULL: the host has not said */
+    uint64_t timeout_ms;        /* how long an answer is waited for */
+    /* The request's JSON for that approval id, new; NULL denies. */
+    char *(*make_request)(void *user, const char *id);
+    /* Is the call cancelled? Asked while waiting. */
+    bool (*cancelled)(void *user);
+    void *user;
+};
 
-/* Gets the decision on the request with that hash: uses a standing grant, or asks the host and
- * waits as long as timeout_ms. make_request builds the request's JSON (new, to be freed) for the
- * given id. true: run it. false with error APPROVAL_DENIED, APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT,
- * APPROVAL_PENDING or CANCELLED. *outcome is filled either way. */
-bool approval_obtain(const struct tool_host *host, const char request_sha256[SHA256_HEX_LENGTH + 1],
-                     uint64_t timeout_ms, char *(*make_request)(void *user, const char *id),
-                     approval_cancelled *cancelled, void *user, struct approval_outcome *outcome,
-                     struct error *error);
+/* Gets the decision: uses an answer that the same principal's identical request has got earlier and
+ * that still stands, or asks the host. true: run it. false with error APPROVAL_DENIED,
+ * APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT, APPROVAL_PENDING or CANCELLED. *outcome is filled either
+ * way. */
+bool approval_obtain(const struct tool_host *host, const struct approval_question *question,
+                     struct approval_outcome *outcome, struct error *error);
 
 /* tool_reply_approval() */
 int32_t approval_reply(uint64_t token, const char *decision_json);

@@ -103,6 +103,12 @@ void call_cancel_all_and_wait(void)
     (void)pthread_mutex_lock(&registry_mutex);
     while (registry_count > 0)
         (void)pthread_cond_wait(&registry_emptied, &registry_mutex);
+    (void)pthread_mutex_unlock(&registry_mutex);
+}
+
+void call_admit_again(void)
+{
+    (void)pthread_mutex_lock(&registry_mutex);
     shutting_down--;
     (void)pthread_mutex_unlock(&registry_mutex);
 }

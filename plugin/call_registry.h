@@ -29,8 +29,9 @@ void call_unregister(struct registered_call *call);
 /* tool_cancel(): was there such a call? Id 0 finds none. */
 bool call_cancel(uint64_t call_id);
 
-/* Cancels every call, keeps new ones out, and waits until none is left; then lets calls in again.
- */
+/* Cancels every call, keeps new ones out, and waits until none is left. */
 void call_cancel_all_and_wait(void);
+/* Lets calls in again, once for each call_cancel_all_and_wait(). */
+void call_admit_again(void);
 
 uint64_t call_count(void);

@@ -148,7 +148,7 @@ static bool check_capabilities(struct call *call, struct error *error)
 static bool check_readiness(struct call *call, struct error *error)
 {
     return readiness_check(call->configuration.policy, call->configuration.mode, call->language,
-                           call->request.network, error);
+                           call->request.network, call->registration.cancel_fd, error);
 }
 
 static char *make_approval_request(void *user, const char *id)
@@ -175,8 +175,15 @@ static bool obtain_approval(struct call *call, struct error *error)
                        rule >= 0 ? "policy:rule:%d" : "policy:default", rule);
         return true;
     }
-    return approval_obtain(&call->host, call->request_sha256, policy->approval_timeout_ms,
-                           make_approval_request, is_cancelled, call, &call->approval, error);
+    const struct approval_question question = {
+        .request_sha256 = call->request_sha256,
+        .principal = call->context.principal,
+        .timeout_ms = policy->approval_timeout_ms,
+        .make_request = make_approval_request,
+        .cancelled = is_cancelled,
+        .user = call,
+    };
+    return approval_obtain(&call->host, &question, &call->approval, error);
 }
 
 static bool collect_secrets(struct call *call, struct error *error)

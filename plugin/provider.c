@@ -42,7 +42,7 @@ int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_
     struct error error;
     call_init(call, host);
     bool ran = gate_pass(call, tool, input_json, &error);
-    bool began = ran || call->executed;
+    bool began = call->executed; /* a run that was ended before its program began did not run */
     char *text = result_text(call, ran ? NULL : &error);
     call_clear(call);
     free(call);
@@ -99,6 +99,7 @@ void tool_shutdown(void)
     approval_forget_all();
     readiness_forget();
     configuration_forget();
+    call_admit_again();
 }
 
 __attribute__((destructor)) static void unload(void)

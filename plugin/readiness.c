@@ -105,8 +105,8 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
 }
 
 bool readiness_trial(const struct policy *policy, enum sandbox_mode mode,
-                     const struct policy_language *language, bool network, struct run_event *ret,
-                     struct error *error)
+                     const struct policy_language *language, bool network, int cancel_fd,
+                     struct run_event *ret, struct error *error)
 {
     CLEANUP(run_description_clear) struct run_description description = {0};
     if (!plan_trial(policy, mode, language, network, &description)) {
@@ -120,7 +120,7 @@ bool readiness_trial(const struct policy *policy, enum sandbox_mode mode,
         .mode = mode,
         .description = &description,
         .stdin_fd = input,
-        .cancel_fd = -1,
+        .cancel_fd = cancel_fd,
         .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},
         .errors = {.id = TOOL_STREAM_STDERR, .host = &no_host},
     };
@@ -132,7 +132,8 @@ bool readiness_trial(const struct policy *policy, enum sandbox_mode mode,
 }
 
 bool readiness_check(const struct policy *policy, enum sandbox_mode mode,
-                     const struct policy_language *language, bool network, struct error *error)
+                     const struct policy_language *language, bool network, int cancel_fd,
+                     struct error *error)
 {
     if (!backend_exists(mode, error))
         return false;
@@ -140,8 +141,12 @@ bool readiness_check(const struct policy *policy, enum sandbox_mode mode,
     if (is_remembered(&key))
         return true;
     struct run_event ended;
-    if (!readiness_trial(policy, mode, language, network, &ended, error))
+    if (!readiness_trial(policy, mode, language, network, cancel_fd, &ended, error))
         return false;
+    if (ended.cause == RUN_CAUSE_CANCELLED) {
+        error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+        return false;
+    }
     if (ended.failure != RUN_FAILURE_NONE || ended.cause != RUN_CAUSE_EXIT ||
         ended.exit_code != 0) {
         readiness_explain(&ended, language, error);

@@ -13,15 +13,18 @@
 #include "policy.h"
 #include "protocol/run_event.h"
 
-/* false with SANDBOX_UNAVAILABLE, RUNTIME_NOT_FOUND, BACKEND_UNAVAILABLE or BACKEND_FAILED. */
+/* false with SANDBOX_UNAVAILABLE, RUNTIME_NOT_FOUND, BACKEND_UNAVAILABLE, BACKEND_FAILED, or
+ * CANCELLED when cancel_fd
+ * (-1: none) became readable meanwhile. */
 bool readiness_check(const struct policy *policy, enum sandbox_mode mode,
-                     const struct policy_language *language, bool network, struct error *error);
+                     const struct policy_language *language, bool network, int cancel_fd,
+                     struct error *error);
 
 /* The trial itself, not remembered: true when the backend reported an end (*ret), whatever it says.
  * language NULL: the layers alone. */
 bool readiness_trial(const struct policy *policy, enum sandbox_mode mode,
-                     const struct policy_language *language, bool network, struct run_event *ret,
-                     struct error *error);
+                     const struct policy_language *language, bool network, int cancel_fd,
+                     struct run_event *ret, struct error *error);
 
 /* Turns the end of a run that did not start into the error for it, with a hint that names this
  * host's remedy. */

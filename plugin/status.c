@@ -70,8 +70,8 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
 {
     struct error error;
     struct run_event trial = {0};
-    bool reported =
-        backend_exists(mode, &error) && readiness_trial(policy, mode, NULL, false, &trial, &error);
+    bool reported = backend_exists(mode, &error) &&
+                    readiness_trial(policy, mode, NULL, false, -1, &trial, &error);
     bool available = reported && trial.failure == RUN_FAILURE_NONE && trial.exit_code == 0;
     if (reported && !available)
         readiness_explain(&trial, NULL, &error);
@@ -90,7 +90,7 @@ static json_t *runtimes_json(const struct policy *policy, enum sandbox_mode mode
     for (size_t i = 0; i < policy->language_count; i++) {
         const struct policy_language *language = &policy->languages[i];
         struct error error;
-        bool found = readiness_check(policy, mode, language, false, &error);
+        bool found = readiness_check(policy, mode, language, false, -1, &error);
         (void)json_array_append_new(runtimes,
                                     json_pack("{s:s, s:b, s:s, s:s}", "language", language->name,
                                               "found", (int)found, "program", language->argv[0],

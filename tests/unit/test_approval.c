@@ -60,11 +60,23 @@ static bool is_cancelled(void *user)
     return asker->registered && atomic_load(&asker->call.cancelled);
 }
 
-static void ask(struct asker *asker)
+static bool ask_about(struct asker *asker, const char *hash, const char *principal)
 {
     const struct tool_host host = {.user = asker, .request_approval = request_approval};
-    asker->allowed = approval_obtain(&host, HASH, asker->timeout_ms, make_request, is_cancelled,
-                                     asker, &asker->outcome, &asker->error);
+    const struct approval_question question = {
+        .request_sha256 = hash,
+        .principal = principal,
+        .timeout_ms = asker->timeout_ms,
+        .make_request = make_request,
+        .cancelled = is_cancelled,
+        .user = asker,
+    };
+    return approval_obtain(&host, &question, &asker->outcome, &asker->error);
+}
+
+static void ask(struct asker *asker)
+{
+    asker->allowed = ask_about(asker, HASH, "alice");
 }
 
 static void *ask_in_thread(void *user)
@@ -133,6 +145,7 @@ static void *shut_down(void *unused)
 {
     (void)unused;
     call_cancel_all_and_wait();
+    call_admit_again();
     approval_forget_all();
     return NULL;
 }
@@ -274,22 +287,33 @@ START_TEST(a_grant_for_another_request_is_not_used)
     ask(&asker);
     ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_ACCEPTED);
     asker.verdict = TOOL_VERDICT_DENY;
-    const struct tool_host host = {.user = &asker, .request_approval = request_approval};
-    ck_assert(!approval_obtain(&host, OTHER_HASH, LONG_MS, make_request, is_cancelled, &asker,
-                               &asker.outcome, &asker.error));
+    ck_assert(!ask_about(&asker, OTHER_HASH, "alice"));
     ck_assert_uint_eq(asker.asked, 2);
+}
+END_TEST
+
+START_TEST(a_grant_serves_its_principal_only)
+{
+    static const char *const others[] = {"bob", "", NULL};
+    struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    ask(&asker);
+    ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_ACCEPTED);
+    asker.verdict = TOOL_VERDICT_DENY;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        ck_assert(!ask_about(&asker, HASH, others[i]));
+    ck_assert_uint_eq(asker.asked, 4);
+    ck_assert(ask_about(&asker, HASH, "alice"));
+    ck_assert_uint_eq(asker.asked, 4);
 }
 END_TEST
 
 START_TEST(the_table_has_an_end)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
-    const struct tool_host host = {.user = &asker, .request_approval = request_approval};
     char hash[SHA256_HEX_LENGTH + 1];
     for (unsigned i = 0; i <= APPROVAL_TABLE_LIMIT; i++) {
         (void)snprintf(hash, sizeof(hash), "%064x", i);
-        ck_assert(!approval_obtain(&host, hash, LONG_MS, make_request, is_cancelled, &asker,
-                                   &asker.outcome, &asker.error));
+        ck_assert(!ask_about(&asker, hash, "alice"));
         ck_assert_int_eq(asker.error.code, i < APPROVAL_TABLE_LIMIT ? ERROR_APPROVAL_PENDING
                                                                     : ERROR_APPROVAL_UNAVAILABLE);
     }
@@ -358,6 +382,7 @@ START_TEST(shutdowns_end_all_calls_whoever_comes)
         (void)call_cancel(9);
         pthread_t other = start(shut_down, NULL);
         call_cancel_all_and_wait();
+        call_admit_again();
         (void)pthread_join(other, NULL);
     }
     atomic_store(&stop, true);
@@ -381,6 +406,7 @@ int main(void)
     tcase_add_test(cases[0], a_pending_denial_is_told_once);
     tcase_add_test(cases[0], a_decision_for_another_request_denies);
     tcase_add_test(cases[0], a_grant_for_another_request_is_not_used);
+    tcase_add_test(cases[0], a_grant_serves_its_principal_only);
     tcase_add_test(cases[0], the_table_has_an_end);
     tcase_add_test(cases[1], the_registry_counts_and_finds);
     tcase_add_test(cases[1], shutdowns_end_all_calls_whoever_comes);

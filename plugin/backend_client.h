@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cleanup.h"
 #include "error.h"
@@ -20,6 +21,7 @@ struct backend_run {
                  */
     int stdout_fd; /* non-blocking read ends */
     int stderr_fd;
+    uint64_t generation; /* which start of the backend has the run */
 };
 
 #define BACKEND_RUN_EMPTY                              \
@@ -38,6 +40,10 @@ bool backend_exists(enum sandbox_mode mode, struct error *error);
  * BACKEND_FAILED. */
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
                        int stdin_fd, struct backend_run *ret, struct error *error);
+
+/* Kills the backend that has this run, and with it all of its runs: it does not answer. The next
+ * run gets a new one. Nothing where that has happened already. */
+void backend_give_up(enum sandbox_mode mode, const struct backend_run *run);
 
 /* Ends every backend with all its runs, and waits until they are gone (killed after 5 s). */
 void backend_stop_all(void);

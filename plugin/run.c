@@ -132,6 +132,15 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
     return take_end(loop, &event, ret_ended, error);
 }
 
+static int give_up(struct loop *loop, struct error *error)
+{
+    /* One that has not even begun the run hangs, and would do so for every call after this one. */
+    if (!loop->outcome.started && !loop->ordered_to_end)
+        backend_give_up(loop->run->mode, &loop->backend);
+    return error_set(error, ERROR_BACKEND_FAILED,
+                     "the backend did not answer in time; the run was ended");
+}
+
 static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
 {
     struct pollfd entries[LOOP_ENTRY_COUNT] = {
@@ -145,10 +154,10 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "waiting for the run failed");
     if (ready < 0)
         return 0;
-    /* Checked on every round: a program that keeps printing must not postpone its end. */
-    if (monotonic_ms() > loop->deadline_ms)
-        return error_set(error, ERROR_BACKEND_FAILED,
-                         "the backend did not answer in time; the run was ended");
+    /* Checked on every round: a program that keeps printing must not postpone its end. What the
+     * backend has said already counts, however late this host is. */
+    if (entries[LOOP_EVENTS].revents == 0 && monotonic_ms() > loop->deadline_ms)
+        return give_up(loop, error);
     if (entries[LOOP_CANCEL].revents != 0)
         order_end(loop, RUN_ORDER_CANCEL);
     if (entries[LOOP_STDOUT].revents != 0)

@@ -30,11 +30,12 @@ def gateway(script, *, before=(), **options):
 
 
 def our_processes():
-    """Every process of a backend on the machine, by command name: {pid: parent}."""
+    """Every process on the machine that runs this build's backend: {pid: parent}."""
+    program = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "code-execute-process")
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if "code-execute-process" in os.readlink(entry / "exe"):
+            if os.readlink(entry / "exe") == program:
                 found[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:
             continue

@@ -111,18 +111,25 @@ static bool read_description(int fd, struct run_description *ret)
     return good;
 }
 
-/* As root each living run is another user of the host (attacks on one by another, and the limits
- * the kernel counts by user, stay apart). 0: there is none for it. */
-static uint32_t choose_outer_uid(const struct run_environment *environment, uint32_t slot,
-                                 const struct run_description *description)
+/* Each living run is another user of the host where that can be had (attacks on one by another, and
+ * the limits the kernel counts by user, stay apart), else the supervisor's own. false: there is
+ * none for it. */
+static bool choose_outer_ids(const struct run_environment *environment, uint32_t slot,
+                             const struct run_description *description, struct launch *ret)
 {
-    if (geteuid() != 0)
-        return geteuid();
     uint32_t base = description->outer_uid_base;
     uint32_t count = description->outer_uid_count;
+    ret->outer_uid = geteuid();
+    ret->outer_gid = getegid();
+    if (ret->outer_uid != 0)
+        return true;
     if (base == 0 || slot >= count || count > UINT32_MAX - 1 - base)
-        return 0;
-    return base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
+        return false;
+    if (!outer_ids_have(&environment->outer_ids, base, count))
+        return true;
+    ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
+    ret->outer_gid = ret->outer_uid;
+    return true;
 }
 
 static void fail_launch(struct run *run, const struct launch_failure *failure)
@@ -140,7 +147,6 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
         .description = description,
         .filters = &environment->filters,
         .fds = fds,
-        .outer_uid = choose_outer_uid(environment, run->slot, description),
         .cgroup = &run->cgroup,
     };
     struct launch_failure failure = {
@@ -148,7 +154,7 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
         .error_number = EUSERS,
         .step = "no user id left in the range of the description",
     };
-    if (launch.outer_uid == 0) {
+    if (!choose_outer_ids(environment, run->slot, description, &launch)) {
         fail_launch(run, &failure);
         return -1;
     }

@@ -10,6 +10,7 @@
 
 #include "../../protocol/channel.h"
 #include "cgroup.h"
+#include "outer_ids.h"
 #include "report.h"
 #include "seccomp_filter.h"
 
@@ -17,6 +18,7 @@
 struct run_environment {
     struct seccomp_filters filters;
     struct cgroup_base cgroups;
+    struct outer_ids outer_ids;
     uint32_t first_outer_uid; /* random offset in the range of a description */
 };
 

@@ -215,6 +215,7 @@ int supervisor_serve(int control, int host_pidfd)
     /* Without filters every sandboxed run is refused by that layer; unconfined ones still run. */
     (void)seccomp_filters_make(&environment->filters);
     cgroup_base_find(&environment->cgroups);
+    outer_ids_find(&environment->outer_ids);
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
     if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
         while (serve_once(&supervisor, 0))

@@ -169,16 +169,19 @@ START_TEST(fork_bomb)
                        "  if not told: os.write(1,b'refused ')\n  told=True",
                        mark));
     description.limits.processes = 40;
-    description.limits.wall_ms = 1500;
+    description.limits.wall_ms = 3000;
     struct running running = run_begin(&backend, &description);
     run_await_start(&running);
-    (void)usleep(1000000);
-    int alive = count_processes(mark);
+    int most = 0;
+    for (double end = now_seconds() + 2.5; now_seconds() < end; (void)usleep(100000)) {
+        int alive = count_processes(mark);
+        most = alive > most ? alive : most;
+    }
     run_finish(&running, &outcome);
     expect_cause(&outcome, RUN_CAUSE_WALL_TIMEOUT);
-    ck_assert_msg(alive > 10 && alive <= 40, "%d processes", alive);
+    ck_assert_msg(most > 1 && most <= 40, "%d processes", most);
     ck_assert_ptr_nonnull(strstr(outcome.output, "refused"));
-    ck_assert(outcome.seconds < 3);
+    ck_assert(outcome.seconds < 2);
     ck_assert_int_eq(count_processes(mark), 0);
     if (outcome.end.isolation.cgroup_has_pids)
         ck_assert_uint_ge(outcome.end.usage.process_refusals, 1);

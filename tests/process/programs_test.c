@@ -2,6 +2,7 @@
 /* Real programs run well under every layer. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../plugin/cleanup.h"
@@ -99,6 +100,65 @@ START_TEST(files_and_environment_arrive)
 }
 END_TEST
 
+static const char *const input_codes[] = {
+    "import sys;print(sys.stdin.read())",
+    "print(open('/dev/stdin').read())",
+    "import os;os.read(0,3);os.lseek(0,0,0);print(os.read(0,99).decode())",
+};
+
+/* A write, and what would make room for one. */
+static const char *const input_changes[] = {
+    "os.write(0,b'x')",       "os.write(os.open('/dev/stdin',os.O_RDWR),b'x')",
+    "open('/dev/stdin','w')", "os.ftruncate(0,0)",
+    "os.ftruncate(0,99)",     "mmap.mmap(0,1,mmap.MAP_SHARED,mmap.PROT_WRITE)",
+    "fcntl.fcntl(0,1033,0)",
+};
+
+static void run_with_input(const char *code, uint32_t isolation)
+{
+    struct run_description description = describe(WORDS("python3", "-c", code));
+    description.isolation = isolation;
+    struct running running = run_begin_with_input(&backend, &description, "input");
+    run_finish(&running, &outcome);
+}
+
+START_TEST(input_arrives_and_stays)
+{
+    for (size_t i = 0; i < COUNT_OF(input_codes); i++) {
+        run_with_input(input_codes[i], (uint32_t)_i);
+        ck_assert_str_eq(outcome.output, "input\n");
+    }
+    for (size_t i = 0; i < COUNT_OF(input_changes); i++) {
+        char code[256];
+        (void)snprintf(code, sizeof(code),
+                       "import os,mmap,fcntl\ntry: %s\nexcept OSError as x: "
+                       "print('refused',os.pread(0,99,0).decode())",
+                       input_changes[i]);
+        run_with_input(code, (uint32_t)_i);
+        ck_assert_msg(strcmp(outcome.output, "refused input\n") == 0, "%s: %s%s", input_changes[i],
+                      outcome.output, outcome.errors);
+    }
+}
+END_TEST
+
+/* The supervisor needs more descriptors than it was given; the program gets what there was. */
+START_TEST(soft_limits_are_the_hosts)
+{
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = 200;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    backend_stop(&backend);
+    backend = backend_start();
+    struct run_description description = describe(WORDS("sh", "-c", "ulimit -Sn"));
+    description.limits.open_files = 0;
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        description.isolation = isolation;
+        expect_output(&description, "200\n");
+    }
+}
+END_TEST
+
 START_TEST(exit_code_and_errors_arrive)
 {
     struct run_description description = describe(WORDS("sh", "-c", "echo no >&2; exit 7"));
@@ -176,6 +236,11 @@ int main(void)
     suite_add(python_has_its_machinery, lacks_program("python3"));
     suite_add(node_has_its_machinery, lacks_program("node"));
     suite_add(files_and_environment_arrive, NULL);
+    suite_add_round(input_arrives_and_stays, RUN_ISOLATION_NONE, "input in mode none",
+                    lacks_program("python3"));
+    suite_add_round(input_arrives_and_stays, RUN_ISOLATION_SANDBOX, "input",
+                    lacks_program("python3"));
+    suite_add(soft_limits_are_the_hosts, NULL);
     suite_add(exit_code_and_errors_arrive, NULL);
     suite_add(missing_runtime_is_named, NULL);
     suite_add(trial_runs_nothing, NULL);

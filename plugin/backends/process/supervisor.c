@@ -128,6 +128,15 @@ static void handle_run(struct supervisor *supervisor, uint64_t tag)
         forget_run(supervisor, slot);
 }
 
+static bool is_run(pid_t pid, void *user)
+{
+    const struct supervisor *supervisor = user;
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i] && run_pid(supervisor->runs[i]) == pid)
+            return true;
+    return false;
+}
+
 /* Ends what is due; the time of the next thing that will be, 0 for none. */
 static uint64_t expire_runs(struct supervisor *supervisor)
 {
@@ -137,9 +146,12 @@ static uint64_t expire_runs(struct supervisor *supervisor)
         if (!supervisor->runs[i])
             continue;
         uint64_t deadline = run_deadline(supervisor->runs[i]);
-        if (deadline && deadline <= now)
-            run_expire(supervisor->runs[i]);
-        else if (deadline && (next == 0 || deadline < next))
+        if (deadline && deadline <= now && run_expire(supervisor->runs[i], is_run, supervisor)) {
+            forget_run(supervisor, (uint32_t)i);
+            continue;
+        }
+        deadline = run_deadline(supervisor->runs[i]);
+        if (deadline && (next == 0 || deadline < next))
             next = deadline;
     }
     return next;

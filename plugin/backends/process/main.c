@@ -9,7 +9,6 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,9 +16,8 @@
 
 #include "../../cleanup.h"
 #include "../../protocol/channel.h"
+#include "descriptor_limit.h"
 #include "supervisor.h"
-
-#define DESCRIPTORS 4096
 
 /* A pidfd of the process that made the control socket, which must be our parent: between the two
  * looks at getppid() the number cannot have gone to somebody else. -1 where it has ended. */
@@ -54,17 +52,6 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A living run takes three descriptors here. */
-static void allow_many_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    if (limit.rlim_cur < DESCRIPTORS)
-        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int settle(void)
 {
     if (close_range(BACKEND_CONTROL_FD + 1, ~0U, 0) < 0 ||
@@ -72,7 +59,7 @@ static int settle(void)
         return -1;
     (void)umask(077);
     reset_signals();
-    allow_many_descriptors();
+    descriptor_limit_raise();
     /* Root of a user namespace may be denied it, and is then denied the maps of a sandbox too. */
     if (geteuid() == 0 && setgroups(0, NULL) < 0 && errno != EPERM)
         return -1;
@@ -88,5 +75,7 @@ int main(void)
         return 1;
     leave_parent();
     (void)setsid();
+    /* For what loses its keeper. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     return supervisor_serve(BACKEND_CONTROL_FD, host) < 0;
 }

@@ -3,7 +3,7 @@
 #include "../../plugin/backends/process/outer_ids.h"
 
 #include "../../plugin/cleanup.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 static const struct {
     const char *lines[3];

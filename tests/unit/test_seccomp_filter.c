@@ -14,7 +14,7 @@
 
 #include "../../plugin/backends/process/seccomp_filter.h"
 #include "../../plugin/cleanup.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 #define ERRNO(number) (SECCOMP_RET_ERRNO | (number))
 #define HIGH          (UINT64_C(1) << 40)

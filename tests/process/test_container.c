@@ -61,9 +61,11 @@ static void become_root_of(const char *users, const char *groups)
  * gateway's user. */
 static void expect_whole_run(struct run_description *description)
 {
-    description->argv = WORDS("sh", "-c",
-                              "echo $(id -u) > /dev/stdout; cat /etc/shadow; "
-                              "echo x > /usr/x; echo x > /proc/sys/kernel/hostname");
+    static const char *const words[] = {"sh", "-c",
+                                        "echo $(id -u) > /dev/stdout; cat /etc/shadow; "
+                                        "echo x > /usr/x; echo x > /proc/sys/kernel/hostname",
+                                        NULL};
+    description->argv = (char **)(uintptr_t)words;
     run(&backend, description, &outcome);
     expect_cause(&outcome, RUN_CAUSE_EXIT);
     ck_assert_msg(outcome.started, "%s", outcome.end.message);

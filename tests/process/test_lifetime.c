@@ -172,10 +172,11 @@ START_TEST(stopped_keeper_does_not_hold_up)
 {
     char code[256];
     const char *sleep = unique_sleep();
-    (void)snprintf(code, sizeof(code),
-                   "sleep %s & p=$!; i=0; while [ $i -lt 500 ]; do kill -STOP $PPID || break; "
-                   "sleep 0.01; i=$((i+1)); done; kill $p; kill -CONT $PPID",
-                   sleep);
+    (void)snprintf(
+        code, sizeof(code),
+        "sleep %s & p=$!; sleep 0.1; i=0; while [ $i -lt 500 ]; do kill -STOP $PPID || break; "
+        "sleep 0.01; i=$((i+1)); done; kill $p; kill -CONT $PPID",
+        sleep);
     struct run_description description = describe(WORDS("sh", "-c", code));
     description.isolation = RUN_ISOLATION_NONE;
     description.limits.wall_ms = 300;

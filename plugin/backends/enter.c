@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,8 +14,7 @@
 
 #include "../cleanup.h"
 #include "../protocol/channel.h"
-
-#define DESCRIPTORS 4096
+#include "descriptor_limit.h"
 
 /* A pidfd of the process that made the control socket, which must be our parent: between the two
  * looks at getppid() the number cannot have gone to somebody else. -1 where it has ended. */
@@ -51,17 +49,6 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A living run takes three descriptors here. */
-static void allow_many_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    if (limit.rlim_cur < DESCRIPTORS)
-        limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int settle(void)
 {
     if (close_range(BACKEND_CONTROL_FD + 1, ~0U, 0) < 0 ||
@@ -69,7 +56,7 @@ static int settle(void)
         return -1;
     (void)umask(077);
     reset_signals();
-    allow_many_descriptors();
+    descriptor_limit_raise();
     /* Root of a user namespace may be denied it, and is then denied the maps of a sandbox too. */
     if (geteuid() == 0 && setgroups(0, NULL) < 0 && errno != EPERM)
         return -1;

@@ -59,6 +59,6 @@ struct isolation_report {
     uint32_t cgroup_version;       /* 0: none, 1, 2 */
     uint32_t cgroup_has_memory;    /* the memory controller caps this run */
     uint32_t cgroup_has_pids;      /* the pids controller caps this run */
-    uint32_t outer_uid;            /* the uid the run has on the host */
+    uint32_t outer_uid;            /* the uid the run has outside, as the backend sees it */
     uint32_t seccomp_instructions; /* length of the loaded filter */
 };

@@ -128,7 +128,19 @@ static int description_memfd(const struct run_description *description)
     return fd;
 }
 
-struct running run_begin(const struct backend *backend, const struct run_description *description)
+static int sealed_memfd(const char *text)
+{
+    int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+        lseek(fd, 0, SEEK_SET) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+        give_up("input");
+    return fd;
+}
+
+/* Takes input. */
+static struct running begin(const struct backend *backend,
+                            const struct run_description *description, int input)
 {
     int events[2];
     int output[2];
@@ -137,10 +149,8 @@ struct running run_begin(const struct backend *backend, const struct run_descrip
         pipe2(output, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0)
         give_up("pipes");
     int fds[RUN_FD_COUNT] = {
-        [RUN_FD_EVENTS] = events[1],
-        [RUN_FD_DESCRIPTION] = description_memfd(description),
-        [RUN_FD_STDIN] = open("/dev/null", O_RDONLY | O_CLOEXEC),
-        [RUN_FD_STDOUT] = output[1],
+        [RUN_FD_EVENTS] = events[1], [RUN_FD_DESCRIPTION] = description_memfd(description),
+        [RUN_FD_STDIN] = input,      [RUN_FD_STDOUT] = output[1],
         [RUN_FD_STDERR] = errors[1],
     };
     char kind = CONTROL_RUN;
@@ -149,6 +159,17 @@ struct running run_begin(const struct backend *backend, const struct run_descrip
     for (int i = 0; i < RUN_FD_COUNT; i++)
         close_fd(fds[i]);
     return (struct running){.events = events[0], .output = output[0], .errors = errors[0]};
+}
+
+struct running run_begin(const struct backend *backend, const struct run_description *description)
+{
+    return begin(backend, description, open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+struct running run_begin_with_input(const struct backend *backend,
+                                    const struct run_description *description, const char *input)
+{
+    return begin(backend, description, sealed_memfd(input));
 }
 
 /* Keeps what fits, drops the rest. false at end of file. */

@@ -45,6 +45,9 @@ struct run_description describe(char **argv);
 #define WORDS(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
 
 struct running run_begin(const struct backend *backend, const struct run_description *description);
+/* The same with a standard input, sealed as the plugin seals it. */
+struct running run_begin_with_input(const struct backend *backend,
+                                    const struct run_description *description, const char *input);
 /* Reads output until ENDED (or 60 seconds, which fails), then closes all. */
 void run_finish(struct running *running, struct outcome *ret);
 void run(const struct backend *backend, const struct run_description *description,

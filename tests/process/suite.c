@@ -7,11 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "../../plugin/cleanup.h"
+
+#define SKIPS_LIMIT 256
+
 struct backend backend;
 struct outcome outcome;
+
+static struct {
+    const char *name;
+    Suite *suite;
+    size_t skip_count;
+    struct {
+        const char *name;
+        const char *reason;
+    } skips[SKIPS_LIMIT];
+} frame;
 
 static void set_up(void)
 {
@@ -31,24 +46,119 @@ static bool become_user(const char *text)
            prctl(PR_SET_DUMPABLE, 1) == 0; /* or /proc/self stays root's */
 }
 
-int suite_main(const char *name, const TTest *const *tests)
+void suite_begin(const char *name)
 {
     const char *user = getenv("PROCESS_TEST_UID");
-    if (user && !become_user(user))
-        return 77;
-    Suite *suite = suite_create(name);
+    if (user && !become_user(user)) {
+        (void)printf("1..0 # SKIP takes root to become another user\n");
+        exit(0);
+    }
+    frame.name = name;
+    frame.suite = suite_create(name);
+}
+
+static void add(const TTest *test, int index, const char *name, const char *reason)
+{
+    if (reason) {
+        if (frame.skip_count == SKIPS_LIMIT)
+            abort();
+        frame.skips[frame.skip_count].name = name;
+        frame.skips[frame.skip_count++].reason = reason;
+        return;
+    }
     TCase *cases = tcase_create(name);
     tcase_set_timeout(cases, 120);
     tcase_add_checked_fixture(cases, set_up, tear_down);
-    for (; *tests; tests++)
-        tcase_add_test(cases, *tests);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
+    tcase_add_loop_test(cases, test, index, index + 1);
+    suite_add_tcase(frame.suite, cases);
+}
+
+void suite_add(const TTest *test, const char *reason)
+{
+    add(test, 0, test->name, reason);
+}
+
+void suite_add_round(const TTest *test, int index, const char *name, const char *reason)
+{
+    add(test, index, name, reason);
+}
+
+/* Check's lines, with the skipped behind them and in the plan, which comes last. */
+static void print_results(FILE *results)
+{
+    char line[8192];
+    size_t count = 0;
+    while (fgets(line, sizeof(line), results))
+        if (sscanf(line, "1..%zu", &count) != 1)
+            (void)fputs(line, stdout);
+    for (size_t i = 0; i < frame.skip_count; i++)
+        (void)printf("ok %zu - %s:%s # SKIP %s\n", ++count, frame.name, frame.skips[i].name,
+                     frame.skips[i].reason);
+    (void)printf("1..%zu\n", count);
+}
+
+int suite_end(void)
+{
+    char path[64];
+    CLEANUP_CLOSE int fd = memfd_create("results", MFD_CLOEXEC);
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+    SRunner *runner = srunner_create(frame.suite);
+    srunner_set_tap(runner, path);
     srunner_run_all(runner, CK_SILENT);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    FILE *results = fopen(path, "re");
+    if (!results) {
+        (void)printf("Bail out! %s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    print_results(results);
+    (void)fclose(results);
     return failed != 0;
+}
+
+const char *lacks_root(void)
+{
+    return geteuid() == 0 ? NULL : "takes root";
+}
+
+static bool runs_are_counted(void)
+{
+    static int counted = -1;
+    if (counted < 0) {
+        struct run_description description = describe(WORDS("true"));
+        backend = backend_start();
+        run(&backend, &description, &outcome);
+        backend_stop(&backend);
+        counted = (outcome.end.isolation.applied & LAYER_BIT(LAYER_CGROUP)) != 0;
+    }
+    return counted != 0;
+}
+
+const char *lacks_cgroup(void)
+{
+    return runs_are_counted() ? NULL : "no cgroup may be written here";
+}
+
+const char *has_cgroup(void)
+{
+    return runs_are_counted() ? "a cgroup counts here" : NULL;
+}
+
+const char *lacks_program(const char *name)
+{
+    static const char *const directories[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+    static char reasons[16][64];
+    static size_t used;
+    for (size_t i = 0; i < COUNT_OF(directories); i++) {
+        char path[128];
+        (void)snprintf(path, sizeof(path), "%s/%s", directories[i], name);
+        if (access(path, X_OK) == 0)
+            return NULL;
+    }
+    char *reason = reasons[used++ % COUNT_OF(reasons)];
+    (void)snprintf(reason, sizeof(reasons[0]), "%s is not installed", name);
+    return reason;
 }
 
 void expect_cause(const struct outcome *ended, enum run_cause cause)

@@ -16,7 +16,7 @@
 #include "approval.h"
 #include "call_registry.h"
 #include "cleanup.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 #define THREADS    8
 #define ROUNDS     200

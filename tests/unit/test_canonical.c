@@ -6,7 +6,7 @@
 
 #include "canonical.h"
 #include "cleanup.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 static const struct {
     const char *text;

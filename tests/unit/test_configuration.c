@@ -9,7 +9,7 @@
 
 #include "cleanup.h"
 #include "configuration.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 #define THREADS 8
 #define ROUNDS  50

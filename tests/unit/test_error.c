@@ -9,7 +9,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "language.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 START_TEST(formats)
 {

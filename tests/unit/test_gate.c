@@ -12,7 +12,7 @@
 #include "cleanup.h"
 #include "output_schema.h"
 #include "recording_host.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 #define REQUEST(members) "{\"language\":\"sh\",\"code\":\"true\"" members "}"
 #define WITH_SECRET      REQUEST(",\"secrets\":{\"T\":\"{{secret:t}}\"}")

@@ -9,7 +9,7 @@
 #include "cleanup.h"
 #include "host.h"
 #include "secret.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 /* What the lying callbacks do. */
 struct liar {

@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "json_input.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 

@@ -24,7 +24,7 @@
 
 #include "cleanup.h"
 #include "deadline.h"
-#include "suite.h"
+#include "tap_suite.h"
 #include "tool_provider.h"
 
 #define PATH_SIZE 1024 /* of ours; a longer one is cut, and then not found */

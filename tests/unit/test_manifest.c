@@ -11,7 +11,7 @@
 #include "cleanup.h"
 #include "manifest.h"
 #include "output_schema.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 static void *ask(void *unused)
 {

@@ -13,7 +13,7 @@
 #include "output_schema.h"
 #include "policy.h"
 #include "request.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);

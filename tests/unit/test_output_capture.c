@@ -12,7 +12,7 @@
 #include "cleanup.h"
 #include "output_capture.h"
 #include "random.h"
-#include "suite.h"
+#include "tap_suite.h"
 #include "utf8.h"
 
 #define LIMITS       65

@@ -13,7 +13,7 @@
 #include "policy.h"
 #include "policy_file.h"
 #include "protocol/layers.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 static const struct {
     const char *patch;

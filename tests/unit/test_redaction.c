@@ -11,7 +11,7 @@
 #include "cleanup.h"
 #include "random.h"
 #include "redaction.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 #define TEXT_LIMIT     8192
 #define PATTERNS_LIMIT 256

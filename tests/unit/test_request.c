@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "request.h"
-#include "suite.h"
+#include "tap_suite.h"
 
 /* A request for python with more members; most rows are about one of those. */
 #define WITH(members) "{\"language\":\"python\",\"code\":\"x\"," members "}"

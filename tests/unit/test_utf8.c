@@ -10,7 +10,7 @@
 
 #include "cleanup.h"
 #include "random.h"
-#include "suite.h"
+#include "tap_suite.h"
 #include "utf8.h"
 
 #define RANDOM_TEXTS 20000

@@ -16,14 +16,21 @@
 /* The words that agents and operators know. */
 #define NOT_INSTALLED "docker is not installed or not on PATH. "
 
+__attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size,
+                                                              const char *format, va_list arguments)
+{
+    if (vsnprintf(text, size, format, arguments) < 0)
+        text[0] = '\0';
+}
+
 void engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,
                       ...)
 {
     va_list arguments;
-    fault->problem = problem;
     va_start(arguments, format);
-    (void)vsnprintf(fault->message, sizeof(fault->message), format, arguments);
+    format_text(fault->message, sizeof(fault->message), format, arguments);
     va_end(arguments);
+    fault->problem = problem;
 }
 
 static bool take_socket(const char *path, struct engine_address *ret)

@@ -86,20 +86,20 @@ static int write_map(pid_t pid, const char *file, uint32_t outer)
     return cgroup_file_write(directory, file, map);
 }
 
-/* user_namespaces(7): an ordinary user may map a group only after setgroups(2) is off. */
-static int write_identity(pid_t pid, uint32_t outer_uid, const char **reterr_step)
+/* user_namespaces(7): who may not map others may map the own group only after setgroups(2) is off.
+ */
+static int write_identity(pid_t pid, const struct launch *launch, const char **reterr_step)
 {
     char directory[32];
-    uint32_t outer_gid = geteuid() == 0 ? outer_uid : getegid();
     (void)snprintf(directory, sizeof(directory), "/proc/%d", (int)pid);
     *reterr_step = "write setgroups";
     if (cgroup_file_write(directory, "setgroups", "deny") < 0)
         return -1;
     *reterr_step = "write uid_map";
-    if (write_map(pid, "uid_map", outer_uid) < 0)
+    if (write_map(pid, "uid_map", launch->outer_uid) < 0)
         return -1;
     *reterr_step = "write gid_map";
-    return write_map(pid, "gid_map", outer_gid);
+    return write_map(pid, "gid_map", launch->outer_gid);
 }
 
 static int fail(struct launch_failure *reterr, enum isolation_layer layer, const char *step)
@@ -114,15 +114,15 @@ static void kill_and_reap(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-/* As root the program is another user: reopening /dev/stdout needs the pipe to be its own. */
+/* Where the program is another user, reopening /dev/stdout needs the pipe to be its own. */
 static void give_pipes(const struct launch *launch)
 {
-    if (geteuid() != 0)
+    if (launch->outer_uid == geteuid())
         return;
     for (int i = RUN_FD_STDOUT; i <= RUN_FD_STDERR; i++) {
         struct stat status;
         if (fstat(launch->fds[i], &status) == 0 && S_ISFIFO(status.st_mode) &&
-            fchown(launch->fds[i], launch->outer_uid, launch->outer_uid) < 0)
+            fchown(launch->fds[i], launch->outer_uid, launch->outer_gid) < 0)
             return; /* writing works without; only the reopening fails */
     }
 }
@@ -178,7 +178,7 @@ int launch_sandbox(const struct launch *launch, struct isolation_report *isolati
     }
     CLEANUP_CLOSE int owned_pidfd = pidfd;
     const char *step;
-    if (write_identity(pid, launch->outer_uid, &step) < 0) {
+    if (write_identity(pid, launch, &step) < 0) {
         (void)fail(reterr, LAYER_USER_NAMESPACE, step);
         kill_and_reap(pid);
         return -1;

@@ -3,6 +3,8 @@
  * code-execute-process: the backend of process mode (and of mode none). Started by the plugin with
  * descriptor 3 as its control socket and nothing else; ends with the host.
  */
+#include <sys/prctl.h>
+
 #include "../../cleanup.h"
 #include "../../protocol/channel.h"
 #include "../enter.h"
@@ -11,5 +13,7 @@
 int main(void)
 {
     CLEANUP_CLOSE int host = backend_enter();
+    /* For what loses its keeper. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     return host < 0 || supervisor_serve(BACKEND_CONTROL_FD, host) < 0;
 }

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "../../cleanup.h"
+#include "../descriptor_limit.h"
 #include "sandbox.h"
 
 #define MEMORY_LOCK_BYTES 65536
@@ -67,7 +68,7 @@ int limit_resources(struct sandbox *sandbox)
         limit(RLIMIT_MSGQUEUE, 0, 0) < 0 || limit(RLIMIT_RTPRIO, 0, 0) < 0 ||
         limit(RLIMIT_NICE, 0, 0) < 0)
         return -1;
-    if (limit_to(RLIMIT_NOFILE, limits->open_files) < 0 ||
+    if (descriptor_limit_restore() < 0 || limit_to(RLIMIT_NOFILE, limits->open_files) < 0 ||
         limit_to(RLIMIT_FSIZE, limits->file_bytes) < 0 || limit_processor_time(limits->cpu_ms) < 0)
         return -1;
     return limit_processes(sandbox) < 0 ? -1 : limit_memory(sandbox);

@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,14 @@
 #include "../../cleanup.h"
 #include "cause.h"
 #include "launch.h"
+#include "orphans.h"
 #include "run_files.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
+/* For a keeper to kill what it keeps; a program that has stopped it must not gain more. */
+#define KEEPER_LIMIT_US (UINT64_C(1) * 1000000)
+#define ORPHAN_PAUSE_US 1000
 
 struct run {
     int fds[RUN_SOURCE_COUNT];
@@ -30,6 +35,7 @@ struct run {
     uint32_t slot;
     bool unconfined;
     bool started;
+    bool orphaned; /* its keeper was killed: what it kept is to be */
     uint64_t started_us;
     uint64_t deadline_us;
     struct run_limits limits;
@@ -111,18 +117,25 @@ static bool read_description(int fd, struct run_description *ret)
     return good;
 }
 
-/* As root each living run is another user of the host (attacks on one by another, and the limits
- * the kernel counts by user, stay apart). 0: there is none for it. */
-static uint32_t choose_outer_uid(const struct run_environment *environment, uint32_t slot,
-                                 const struct run_description *description)
+/* Each living run is another user of the host where that can be had (attacks on one by another, and
+ * the limits the kernel counts by user, stay apart), else the supervisor's own. false: there is
+ * none for it. */
+static bool choose_outer_ids(const struct run_environment *environment, uint32_t slot,
+                             const struct run_description *description, struct launch *ret)
 {
-    if (geteuid() != 0)
-        return geteuid();
     uint32_t base = description->outer_uid_base;
     uint32_t count = description->outer_uid_count;
+    ret->outer_uid = geteuid();
+    ret->outer_gid = getegid();
+    if (ret->outer_uid != 0)
+        return true;
     if (base == 0 || slot >= count || count > UINT32_MAX - 1 - base)
-        return 0;
-    return base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
+        return false;
+    if (!outer_ids_have(&environment->outer_ids, base, count))
+        return true;
+    ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
+    ret->outer_gid = ret->outer_uid;
+    return true;
 }
 
 static void fail_launch(struct run *run, const struct launch_failure *failure)
@@ -140,7 +153,6 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
         .description = description,
         .filters = &environment->filters,
         .fds = fds,
-        .outer_uid = choose_outer_uid(environment, run->slot, description),
         .cgroup = &run->cgroup,
     };
     struct launch_failure failure = {
@@ -148,7 +160,7 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
         .error_number = EUSERS,
         .step = "no user id left in the range of the description",
     };
-    if (launch.outer_uid == 0) {
+    if (!choose_outer_ids(environment, run->slot, description, &launch)) {
         fail_launch(run, &failure);
         return -1;
     }
@@ -195,20 +207,15 @@ static int start(struct run *run, const struct run_environment *environment, con
 }
 
 /* The keeper removes the directory; where it could not, somebody else must, as a tree of the run's
- * making may take long. That process is nobody's child and holds nothing of the supervisor. */
+ * making may take long. That process is no child of the supervisor and holds nothing of it. */
 static void remove_leftovers(struct run *run)
 {
     if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
         return;
-    pid_t pid = fork();
-    if (pid > 0)
-        (void)waitpid(pid, NULL, 0);
-    if (pid != 0)
+    if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0) != 0)
         return;
-    if (fork() == 0) {
-        (void)close_range(0, ~0U, 0);
-        remove_tree(run->directory);
-    }
+    (void)close_range(0, ~0U, 0);
+    remove_tree(run->directory);
     _exit(0);
 }
 
@@ -254,19 +261,37 @@ uint32_t run_slot(const struct run *run)
     return run->slot;
 }
 
-/* A sandbox dies with its init. A keeper must live to kill what it keeps: the end of its report
- * socket tells it to. */
+pid_t run_pid(const struct run *run)
+{
+    return run->pid;
+}
+
+static void signal_first_process(const struct run *run, int signal)
+{
+    (void)syscall(SYS_pidfd_send_signal, run->fds[RUN_SOURCE_PIDFD], signal, NULL, 0);
+}
+
+/* The end of its report socket tells it to kill what it keeps. */
+static void dismiss_keeper(struct run *run)
+{
+    if (run->fds[RUN_SOURCE_REPORT] >= 0)
+        (void)shutdown(run->fds[RUN_SOURCE_REPORT], SHUT_RDWR);
+    signal_first_process(run, SIGCONT);
+    run->deadline_us = monotonic_us() + KEEPER_LIMIT_US;
+}
+
+/* A sandbox dies with its init. A keeper must live to kill what it keeps. */
 static void kill_run(struct run *run, enum run_cause cause)
 {
-    if (!run->evidence.killed) {
-        run->evidence.killed = true;
-        run->evidence.kill_cause = cause;
-    }
+    if (run->evidence.killed || run->orphaned)
+        return;
+    run->evidence.killed = true;
+    run->evidence.kill_cause = cause;
     run->deadline_us = 0;
-    if (run->unconfined && run->fds[RUN_SOURCE_REPORT] >= 0)
-        (void)shutdown(run->fds[RUN_SOURCE_REPORT], SHUT_RDWR);
-    else if (!run->unconfined)
-        (void)syscall(SYS_pidfd_send_signal, run->fds[RUN_SOURCE_PIDFD], SIGKILL, NULL, 0);
+    if (run->unconfined)
+        dismiss_keeper(run);
+    else
+        signal_first_process(run, SIGKILL);
 }
 
 static void handle_order(struct run *run)
@@ -325,7 +350,7 @@ static void handle_report(struct run *run, const struct report *report)
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
         run->event.usage.wall_us = monotonic_us() - run->started_us;
-        run->deadline_us = 0;
+        run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
         break;
     }
 }
@@ -372,8 +397,14 @@ static void conclude(struct run *run)
     fail_event(event, RUN_FAILURE_INTERNAL, 0, "the set-up of the run was killed");
 }
 
+static void finish(struct run *run)
+{
+    conclude(run);
+    send_event(run->fds[RUN_SOURCE_SOCKET], &run->event);
+}
+
 /* The init has ended, and with it, as the kernel says (pid_namespaces(7)), everything in the
- * sandbox. */
+ * sandbox. A keeper that ends well has left nothing. */
 static bool handle_end(struct run *run)
 {
     int status;
@@ -386,8 +417,13 @@ static bool handle_end(struct run *run)
     run->pid = 0;
     drain_reports(run);
     read_usage(run, &usage);
-    conclude(run);
-    send_event(run->fds[RUN_SOURCE_SOCKET], &run->event);
+    if (run->unconfined && (pid < 0 || status != 0)) {
+        run->orphaned = true;
+        run->deadline_us = monotonic_us();
+        close_fd(TAKE_FD(run->fds[RUN_SOURCE_PIDFD]));
+        return false;
+    }
+    finish(run);
     return true;
 }
 
@@ -413,11 +449,24 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
-void run_expire(struct run *run)
+bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user)
 {
+    if (run->orphaned) {
+        run->deadline_us = monotonic_us() + ORPHAN_PAUSE_US;
+        if (!orphans_kill(is_run, user))
+            return false;
+        finish(run);
+        return true;
+    }
+    if (run->evidence.killed || run->evidence.program_ended) {
+        run->deadline_us = 0;
+        signal_first_process(run, SIGKILL);
+        return false;
+    }
     if (!run->started)
         fail_event(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
     kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
+    return false;
 }
 
 void run_abandon(struct run *run)

@@ -7,9 +7,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../../protocol/channel.h"
 #include "cgroup.h"
+#include "outer_ids.h"
 #include "report.h"
 #include "seccomp_filter.h"
 
@@ -17,6 +19,7 @@
 struct run_environment {
     struct seccomp_filters filters;
     struct cgroup_base cgroups;
+    struct outer_ids outer_ids;
     uint32_t first_outer_uid; /* random offset in the range of a description */
 };
 
@@ -40,14 +43,17 @@ void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *messa
 /* -1 once it is of no more use. */
 int run_source_fd(const struct run *run, enum run_source source);
 uint32_t run_slot(const struct run *run);
+/* Of the init or keeper; 0 once it is reaped. */
+pid_t run_pid(const struct run *run);
 
 /* Handles what is ready. true: the run is over, ENDED was sent, and run_free() is due. */
 bool run_handle(struct run *run, enum run_source source);
 
 /* When the run must be looked at again at the latest, CLOCK_MONOTONIC in microseconds; 0: never. */
 uint64_t run_deadline(const struct run *run);
-/* Ends a run whose deadline has passed. */
-void run_expire(struct run *run);
+/* Does what is due when its deadline has passed. is_run tells the first processes of all runs from
+ * other children. true: the run is over, as with run_handle(). */
+bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user);
 /* Kills the run without an answer. */
 void run_abandon(struct run *run);
 

@@ -128,6 +128,15 @@ static void handle_run(struct supervisor *supervisor, uint64_t tag)
         forget_run(supervisor, slot);
 }
 
+static bool is_run(pid_t pid, void *user)
+{
+    const struct supervisor *supervisor = user;
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i] && run_pid(supervisor->runs[i]) == pid)
+            return true;
+    return false;
+}
+
 /* Ends what is due; the time of the next thing that will be, 0 for none. */
 static uint64_t expire_runs(struct supervisor *supervisor)
 {
@@ -137,9 +146,12 @@ static uint64_t expire_runs(struct supervisor *supervisor)
         if (!supervisor->runs[i])
             continue;
         uint64_t deadline = run_deadline(supervisor->runs[i]);
-        if (deadline && deadline <= now)
-            run_expire(supervisor->runs[i]);
-        else if (deadline && (next == 0 || deadline < next))
+        if (deadline && deadline <= now && run_expire(supervisor->runs[i], is_run, supervisor)) {
+            forget_run(supervisor, (uint32_t)i);
+            continue;
+        }
+        deadline = run_deadline(supervisor->runs[i]);
+        if (deadline && (next == 0 || deadline < next))
             next = deadline;
     }
     return next;
@@ -215,6 +227,7 @@ int supervisor_serve(int control, int host_pidfd)
     /* Without filters every sandboxed run is refused by that layer; unconfined ones still run. */
     (void)seccomp_filters_make(&environment->filters);
     cgroup_base_find(&environment->cgroups);
+    outer_ids_find(&environment->outer_ids);
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
     if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
         while (serve_once(&supervisor, 0))

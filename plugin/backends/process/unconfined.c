@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,9 @@
 
 #include "../../cleanup.h"
 #include "../../protocol/wire.h"
+#include "../descriptor_limit.h"
 #include "main_program.h"
+#include "orphans.h"
 #include "program.h"
 #include "run_files.h"
 
@@ -44,39 +45,27 @@ static _Noreturn void become_program(const struct run_description *description,
         program_report_missing(report, description);
     unsigned int kept = (unsigned int)report;
     if ((kept > 3 && close_range(3, kept - 1, 0) < 0) || close_range(kept + 1, ~0U, 0) < 0 ||
-        setrlimit(RLIMIT_CORE, &no_core) < 0 || setsid() < 0 || chdir(directory) < 0)
+        setrlimit(RLIMIT_CORE, &no_core) < 0 || descriptor_limit_restore() < 0 || setsid() < 0 ||
+        chdir(directory) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
     (void)umask(022);
     const struct isolation_report nothing = {.applied = 0};
     program_execute(&program, description, report, &nothing);
 }
 
-/* Signals every child of that process, and theirs. */
-static void kill_descendants(pid_t pid, int signal, int depth)
+static bool spare_none(pid_t pid, void *user)
 {
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return;
-    int child;
-    while (fscanf(file, "%d", &child) == 1) {
-        (void)kill(child, signal);
-        if (depth > 0)
-            kill_descendants(child, signal, depth - 1);
-    }
-    (void)fclose(file);
+    (void)pid;
+    (void)user;
+    return false;
 }
 
-/* Until there is no child left; who loses its parent becomes one. Stopping all first keeps a fork
- * bomb from growing faster than it is killed. */
+/* Until there is no child left; who loses its parent becomes one. */
 static void kill_tree(void)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};
-    const int depth = 64;
     for (;;) {
-        kill_descendants(getpid(), SIGSTOP, depth);
-        kill_descendants(getpid(), SIGKILL, depth);
+        (void)orphans_kill(spare_none, NULL);
         pid_t pid;
         while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
             ;

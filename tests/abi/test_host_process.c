@@ -5,7 +5,6 @@
  * codes and its own state back unchanged. Every case runs in its own process (Check forks), which
  * is the gateway; the plugin's path is in CODE_EXECUTE_SO.
  */
-#include <check.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tap_suite.h"
 #include "tool_provider.h"
 
 #define PARALLEL_CALLS 48
@@ -367,7 +367,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("host processes");
     TCase *cases = tcase_create("hosts");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, host_with_its_own_sigchld_handler);
@@ -377,11 +376,5 @@ int main(void)
     tcase_add_test(cases, loading_and_unloading_leaves_nothing);
     tcase_add_test(cases, calls_from_many_threads);
     tcase_add_test(cases, cancel_ends_a_running_call);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite("host processes", &cases, 1);
 }

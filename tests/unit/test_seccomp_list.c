@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of system calls as data: each call in one group, each group with its reason. */
-#include <check.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../plugin/cleanup.h"
+#include "tap_suite.h"
 
 static json_t *list;
 
@@ -135,17 +135,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("seccomp list");
     TCase *cases = tcase_create("seccomp list");
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_add_test(cases, every_call_has_one_verdict);
     tcase_add_test(cases, every_group_has_a_reason);
     tcase_add_test(cases, ways_out_are_not_allowed);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("seccomp list", &cases, 1);
 }

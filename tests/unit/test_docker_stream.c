@@ -13,6 +13,7 @@
 #include "../../plugin/backends/docker/stream_frames.h"
 #include "../../plugin/cleanup.h"
 #include "random.h"
+#include "tap_suite.h"
 
 #define LIST(...)     ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
 #define TEXT(literal) ((char *)(uintptr_t)(literal))
@@ -264,7 +265,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("docker stream");
     TCase *cases = tcase_create("docker stream");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, frames_in_parts_of_any_size);
@@ -276,11 +276,5 @@ int main(void)
     tcase_add_test(cases, the_message_is_what_a_shell_reads);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("docker stream", &cases, 1);
 }

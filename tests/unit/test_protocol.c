@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages between plugin and backend: whole ones survive, broken ones are refused. */
-#include <check.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "../../plugin/protocol/run_description.h"
 #include "../../plugin/protocol/run_event.h"
 #include "../../plugin/protocol/wire.h"
+#include "tap_suite.h"
 
 #define TEXT(literal)  ((char *)(uintptr_t)(literal))
 #define LIST(...)      ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
@@ -314,7 +314,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("protocol");
     TCase *cases = tcase_create("protocol");
     tcase_add_test(cases, description_survives);
     tcase_add_test(cases, cut_or_longer_description_is_refused);
@@ -327,11 +326,5 @@ int main(void)
     tcase_add_test(cases, events_out_of_range_are_refused);
     tcase_add_test(cases, layers_have_names);
     tcase_add_test(cases, descriptors_travel);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("protocol", &cases, 1);
 }

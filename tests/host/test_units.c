@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of toolhost that need no process: escaping, numbers, the command line, decisions, lines. */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "number.h"
 #include "options.h"
 #include "run_outcome.h"
+#include "tap_suite.h"
 #include "text_escape.h"
 
 static char *escaped(const char *text, size_t length)
@@ -253,12 +253,5 @@ int main(void)
     tcase_add_test(units, outcome_is_an_exit_status);
     tcase_add_test(units, doctor_is_tolerant);
     tcase_add_test(units, request_hides_nothing);
-    Suite *suite = suite_create("host");
-    suite_add_tcase(suite, units);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return run_suite("host", &units, 1);
 }

@@ -12,6 +12,7 @@
 #include "../../plugin/backends/docker/seccomp_profile.h"
 #include "../../plugin/cleanup.h"
 #include "random.h"
+#include "tap_suite.h"
 
 #define ROUNDS 100000
 
@@ -247,7 +248,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("docker config");
     TCase *cases = tcase_create("docker config");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, only_what_may_varies);
@@ -257,11 +257,5 @@ int main(void)
     tcase_add_test(cases, what_nobody_asked_for_is_seen);
     tcase_add_test(cases, the_profile_gives_nothing_unguarded);
     tcase_add_test(cases, strays_are_told_from_the_living);
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("docker config", &cases, 1);
 }

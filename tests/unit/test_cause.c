@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verdict of the process backend on how a run ended. */
-#include <check.h>
 #include <signal.h>
 
 #include "../../plugin/backends/process/cause.h"
 #include "../../plugin/cleanup.h"
+#include "tap_suite.h"
 
 #define EXITED(code)     ((code) << 8)
 #define SIGNALED(number) (number)
@@ -76,14 +76,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cause");
     TCase *cases = tcase_create("cause");
     tcase_add_loop_test(cases, verdict, 0, (int)COUNT_OF(verdicts));
-    suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_tap(runner, "-");
-    srunner_run_all(runner, CK_SILENT);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return run_suite("cause", &cases, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every Check program of this suite has in common: one suite, results as TAP on standard
+ * What the Check programs have in common: one suite, results as TAP on standard
  * output for meson. Single-threaded test process.
  */
 #pragma once

@@ -33,7 +33,7 @@ class FakeEngine:
                  report=REPORT + "+\n", stream=None):
         self.fault, self.api, self.lie, self.warnings = fault, api, lie, warnings
         self.info = {**INFO, **(info or {})}
-        self.stream = frame(1, report.encode()) + frame(1, output) if stream is None else stream
+        self.stream = frame(2, b"early\n") + frame(2, b"+\nerr\n") + frame(1, report.encode()) + frame(1, output) if stream is None else stream
         self.containers, self.requests = {}, []
         self.started, self.stopped = threading.Event(), threading.Event()
         if os.path.exists(path):

@@ -47,6 +47,7 @@ def test_right_engine():
     with FakeEngine(socket_path) as engine:
         code, output = call(engine)
         tap.equal((code, output["status"], output["stdout"], output["exit_code"]), (OK, "completed", "yes\n", 0), output)
+        tap.equal(output["stderr"], "err\n", "what came before the standard output's report")
         tap.equal(output["isolation"]["missing"], ["user_namespace", "landlock"])
         bodies = [body for step, _, body in engine.requests if step == "create"]
         tap.true(bodies and all(b"echo yes" not in body for body in bodies), "the code is in no configuration")

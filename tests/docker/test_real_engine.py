@@ -187,6 +187,8 @@ def test_what_surrounds_the_program():
         "print(tried(lambda: socket.socket()), tried(lambda: open('/etc/x', 'w')), tried(lambda: open('/proc/sys/kernel/core_pattern', 'w')))\n"
         "print(libc.unshare(0x10000000), libc.mount(b'x', b'/tmp', b'tmpfs', 0, None), os.listdir('/sys'))\n"
         "print(sorted(os.listdir('/sys/class/net')) if os.path.exists('/sys/class/net') else 'no sysfs')\n", "python")
+    if "ModuleNotFoundError" in output["stderr"]:
+        raise tap.Skip(f"the image's python is too small: {output['stderr'].splitlines()[-1]}")
     facts, tries, calls, net = output["stdout"].splitlines()
     tap.equal(facts, "{'CapEff': '0000000000000000', 'CapBnd': '0000000000000000', 'NoNewPrivs': '1', 'Seccomp': '2'} 65534")
     tap.lacks(tries, "done")  # which error a socket gives is the engine's: older ones know no default but EPERM

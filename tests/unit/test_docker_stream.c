@@ -176,6 +176,27 @@ START_TEST(reports)
 }
 END_TEST
 
+START_TEST(errors_before_the_program_are_its_bootstraps)
+{
+    static const char text[] = "dd: no\n++\n+\nprogram";
+    for (size_t part = 1; part < sizeof(text); part++) {
+        struct bootstrap_reader reader = {.length = 0};
+        size_t begin = 0;
+        enum bootstrap_state state = BOOTSTRAP_MORE;
+        while (state == BOOTSTRAP_MORE) {
+            size_t left = sizeof(text) - 1 - begin;
+            size_t taken = 0;
+            ck_assert_uint_gt(left, 0);
+            state = bootstrap_read_errors(&reader, (const unsigned char *)text + begin,
+                                          left < part ? left : part, &taken);
+            begin += taken;
+        }
+        ck_assert_str_eq(text + begin, "program");
+        ck_assert_str_eq(reader.detail, "dd: no+++");
+    }
+}
+END_TEST
+
 /* The script and its message, run by this machine's own sh where there is no container. */
 START_TEST(the_message_is_what_a_shell_reads)
 {
@@ -273,6 +294,7 @@ int main(void)
     tcase_add_test(cases, heads);
     tcase_add_test(cases, endless_heads_end);
     tcase_add_test(cases, reports);
+    tcase_add_test(cases, errors_before_the_program_are_its_bootstraps);
     tcase_add_test(cases, the_message_is_what_a_shell_reads);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);

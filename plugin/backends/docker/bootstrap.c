@@ -44,7 +44,7 @@ const char bootstrap_script[] =
     "eval \"$ce_text\"\n"
     "case $(command -v \"$1\") in /*) ;; *) printf '?\\n'; exit 0 ;; esac\n"
     "exec <&3 3<&-\n"
-    "printf '+\\n'\n"
+    "printf '+\\n'; printf '+\\n' >&2\n"
     "[ -z \"$ce_trial\" ] || exit 0\n"
     "unset ce_text ce_key ce_value ce_length ce_trial\n"
     "exec \"$@\"\n";
@@ -240,6 +240,34 @@ static enum bootstrap_state take_line(struct bootstrap_reader *reader)
     (void)snprintf(reader->detail, sizeof(reader->detail), "%.150s",
                    line[0] == '-' ? line + 1 : "the container's first words are not the script's");
     return BOOTSTRAP_FAILED;
+}
+
+static void keep_detail(struct bootstrap_reader *reader, char byte)
+{
+    size_t length = strlen(reader->detail);
+    if (byte >= ' ' && byte < 0x7f && length + 1 < sizeof(reader->detail))
+        reader->detail[length] = byte;
+}
+
+enum bootstrap_state bootstrap_read_errors(struct bootstrap_reader *reader,
+                                           const unsigned char *bytes, size_t length,
+                                           size_t *ret_taken)
+{
+    size_t taken = 0;
+    bool ready = false;
+    while (!ready && taken < length) {
+        char byte = (char)bytes[taken++];
+        if (byte == '\n') {
+            ready = reader->line_length == 1 && reader->line[0] == '+';
+            reader->line_length = 0;
+            continue;
+        }
+        if (reader->line_length < sizeof(reader->line) - 1)
+            reader->line[reader->line_length++] = byte;
+        keep_detail(reader, byte);
+    }
+    *ret_taken = taken;
+    return ready ? BOOTSTRAP_READY : BOOTSTRAP_MORE;
 }
 
 enum bootstrap_state bootstrap_read(struct bootstrap_reader *reader, const unsigned char *bytes,

@@ -3,7 +3,8 @@
  * What the container runs first: a constant shell script that is all its configuration shows, and
  * the text that is sent to it through its standard input: environment, files, standard input and
  * arguments of the program. Before it becomes the program it reports on its standard output, as
- * lines; nothing of the program can be among them, because no program runs yet. Pure code.
+ * lines; nothing of the program can be among them, because no program runs yet. Its last word goes
+ * to both outputs, as an engine keeps the order within each but not between them. Pure code.
  */
 #pragma once
 
@@ -57,6 +58,12 @@ struct bootstrap_reader {
     uint32_t facts; /* bits of those that hold */
     char detail[160];
 };
+
+/* The same for the standard error: words of the script or its tools, then BOOTSTRAP_READY. What was
+ * said is in detail, printable. */
+enum bootstrap_state bootstrap_read_errors(struct bootstrap_reader *reader,
+                                           const unsigned char *bytes, size_t length,
+                                           size_t *ret_taken);
 
 /* Takes bytes up to the verdict; *ret_taken of them. Not to be called again after one. */
 enum bootstrap_state bootstrap_read(struct bootstrap_reader *reader, const unsigned char *bytes,

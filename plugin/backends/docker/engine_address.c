@@ -3,7 +3,6 @@
 #include "engine_address.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,23 +14,6 @@
 
 /* The words that agents and operators know. */
 #define NOT_INSTALLED "docker is not installed or not on PATH. "
-
-__attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size,
-                                                              const char *format, va_list arguments)
-{
-    if (vsnprintf(text, size, format, arguments) < 0)
-        text[0] = '\0';
-}
-
-void engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,
-                      ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    format_text(fault->message, sizeof(fault->message), format, arguments);
-    va_end(arguments);
-    fault->problem = problem;
-}
 
 static bool take_socket(const char *path, struct engine_address *ret)
 {

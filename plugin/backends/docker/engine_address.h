@@ -9,19 +9,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-#include "../../protocol/run_event.h"
-
-#define ENGINE_MESSAGE_LIMIT 200
-
-/* What went wrong with the engine, in words for people. */
-struct engine_fault {
-    enum engine_problem problem;
-    char message[ENGINE_MESSAGE_LIMIT];
-};
-
-/* Fills the fault. */
-void engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,
-                      ...) __attribute__((format(printf, 3, 4)));
+#include "engine_fault.h"
 
 struct engine_address {
     char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* "": over TCP */

@@ -321,7 +321,7 @@ void run_check_end(struct run *run)
     }
     char message[sizeof(run->event.message)];
     (void)snprintf(message, sizeof(message), "the container's set-up ended with %d: %.150s",
-                   (int)run->end.status, run->stream.errors);
+                   (int)run->end.status, run->stream.errors.detail);
     run_fail(run, RUN_FAILURE_INTERNAL, 0, message);
 }
 

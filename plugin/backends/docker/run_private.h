@@ -35,8 +35,8 @@ struct run_stream {
     unsigned char *message;   /* to the bootstrap; wiped once it is sent */
     size_t length;
     size_t sent;
-    char errors[160]; /* the beginning of what the bootstrap said on its standard error */
-    size_t errors_length;
+    struct bootstrap_reader errors; /* what the bootstrap said on its standard error */
+    enum bootstrap_state errors_state;
 };
 
 struct run {

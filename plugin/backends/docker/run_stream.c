@@ -114,23 +114,11 @@ static void take_head(struct run *run)
     run_start_container(run);
 }
 
-static void keep_errors(struct run_stream *stream, const struct frame_piece *piece)
-{
-    for (size_t i = 0; i < piece->length && stream->errors_length + 1 < sizeof(stream->errors); i++)
-        if (piece->bytes[i] >= ' ' && piece->bytes[i] < 0x7f)
-            stream->errors[stream->errors_length++] = (char)piece->bytes[i];
-}
-
 /* Before the program: the piece is the bootstrap's, but for what may follow its last word. */
 static void take_report(struct run *run)
 {
     struct run_stream *stream = &run->stream;
     struct frame_piece *piece = &stream->piece;
-    if (piece->stream != FRAME_STDOUT) {
-        keep_errors(stream, piece);
-        piece->length = 0;
-        return;
-    }
     size_t taken = 0;
     stream->state = bootstrap_read(&stream->bootstrap, piece->bytes, piece->length, &taken);
     piece->bytes += taken;
@@ -149,6 +137,16 @@ static void take_report(struct run *run)
         break;
     }
     piece->length = 0;
+}
+
+static void take_errors(struct run_stream *stream)
+{
+    struct frame_piece *piece = &stream->piece;
+    size_t taken = 0;
+    stream->errors_state =
+        bootstrap_read_errors(&stream->errors, piece->bytes, piece->length, &taken);
+    piece->bytes += taken;
+    piece->length -= taken;
 }
 
 /* true: the piece is dealt with. A reader that has gone wants no more of it. */
@@ -176,7 +174,9 @@ static bool digest(struct run *run)
     struct run_stream *stream = &run->stream;
     for (;;) {
         while (stream->piece.length) {
-            if (stream->state != BOOTSTRAP_READY)
+            if (stream->piece.stream == FRAME_STDERR && stream->errors_state != BOOTSTRAP_READY)
+                take_errors(stream);
+            else if (stream->piece.stream != FRAME_STDERR && stream->state != BOOTSTRAP_READY)
                 take_report(run);
             else if (!write_piece(run))
                 return false;

@@ -46,13 +46,32 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
     return true;
 }
 
+/* The engine's address is the operator's to give: the policy's, else DOCKER_HOST as everywhere.
+ * Nobody else has the policy yet. */
+static bool choose_engine(struct policy *policy, struct error *error)
+{
+    const char *host = secure_getenv("DOCKER_HOST");
+    if (policy->docker_host != NULL || host == NULL || host[0] == '\0')
+        return true;
+    if (strlen(host) > RUN_ENGINE_LIMIT) {
+        error_set(error, ERROR_INVALID_POLICY, "DOCKER_HOST is longer than %d bytes",
+                  RUN_ENGINE_LIMIT);
+        return false;
+    }
+    policy->docker_host = strdup(host);
+    if (policy->docker_host == NULL)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the engine's address");
+    return policy->docker_host != NULL;
+}
+
 static bool load(const char *policy_file, const char *sandbox, struct configuration *ret,
                  struct error *error)
 {
     CLEANUP(configuration_clear) struct configuration loaded = {0};
     loaded.policy =
         policy_file != NULL ? policy_load_file(policy_file, error) : policy_load_builtin(error);
-    if (loaded.policy == NULL || !choose_mode(loaded.policy, sandbox, &loaded.mode, error))
+    if (loaded.policy == NULL || !choose_mode(loaded.policy, sandbox, &loaded.mode, error) ||
+        !choose_engine(loaded.policy, error))
         return false;
     *ret = loaded;
     loaded.policy = NULL;

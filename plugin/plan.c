@@ -23,7 +23,10 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
     bool sandboxed = mode != SANDBOX_MODE_NONE;
     ret->isolation = sandboxed ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
     ret->network = network;
-    ret->required = sandboxed ? policy->required_layers : 0;
+    ret->required =
+        sandboxed ? policy->required_layers |
+                        (mode == SANDBOX_MODE_DOCKER ? LAYERS_MANDATORY_DOCKER : LAYERS_MANDATORY)
+                  : 0;
     if (network)
         ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
     ret->outer_uid_base = policy->outer_uid_base;
@@ -39,6 +42,20 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
     if (filled && network)
         filled = string_list_append_all(&ret->read_only_paths, network_paths);
     return filled;
+}
+
+/* Where the engine is and what of it: docker mode only. NULL image: of any language. */
+static bool fill_docker(const struct policy *policy, enum sandbox_mode mode, const char *image,
+                        struct run_description *ret)
+{
+    if (mode != SANDBOX_MODE_DOCKER)
+        return true;
+    if (image == NULL)
+        image = policy->image_count > 0 ? policy->images[0].name : "";
+    ret->engine = strdup(policy->docker_host != NULL ? policy->docker_host : "");
+    ret->image = strdup(image);
+    ret->require_digest = policy->docker_require_digest;
+    return ret->engine != NULL && ret->image != NULL;
 }
 
 static void fill_limits(const struct policy_limits *limits, struct run_limits *ret)
@@ -135,12 +152,40 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
                   "request: /session: sessions are not supported yet; every run is fresh");
         return true;
     }
+    if (request->network && call->configuration.mode == SANDBOX_MODE_DOCKER) {
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "request: /network: docker mode gives no network in this version");
+        return true;
+    }
     if (request->image != NULL && call->configuration.mode != SANDBOX_MODE_DOCKER) {
         error_set(error, ERROR_NOT_SUPPORTED,
                   "request: /image: only docker mode has images; the mode is %s",
                   sandbox_mode_name(call->configuration.mode));
         return true;
     }
+    return false;
+}
+
+/* The request's image, of the policy's list, or the language's own. */
+static bool choose_image(const struct call *call, const char **ret, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    const char *asked = call->request.image;
+    *ret = NULL;
+    if (call->configuration.mode != SANDBOX_MODE_DOCKER)
+        return true;
+    *ret = asked != NULL ? asked : policy_find_image(policy, call->language->name);
+    if (asked != NULL && !policy_offers_image(policy, asked)) {
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: image");
+        error_set_hint(error, "leave image out, or use one of the policy's \"docker.images\"");
+        return false;
+    }
+    if (*ret != NULL)
+        return true;
+    error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
+              "the policy has no docker image for the language %s", call->language->name);
+    error_set_hint(error, "use another language, or ask the operator to add it to the policy's "
+                          "\"docker.images\"");
     return false;
 }
 
@@ -156,6 +201,9 @@ bool plan_run(struct call *call, struct error *error)
                   call->request.language->name);
         return false;
     }
+    const char *image;
+    if (!choose_image(call, &image, error))
+        return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
     fill_limits(&policy->limits, &description->limits);
     call->stdout_limit = policy->limits.stdout_bytes.default_value;
@@ -165,6 +213,7 @@ bool plan_run(struct call *call, struct error *error)
         return false;
     if (!fill_common(policy, call->configuration.mode, call->language, call->request.network,
                      description) ||
+        !fill_docker(policy, call->configuration.mode, image, description) ||
         !add_arguments(description, call->language, call->request.args) ||
         !environment_set_all(&description->environment, call->request.environment)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
@@ -179,7 +228,12 @@ bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
     CLEANUP(run_description_clear) struct run_description description = {.trial = 1};
     memset(description.run_id, '0', RUN_ID_LENGTH);
     fill_limits(&policy->limits, &description.limits);
+    /* A language without an image has none to try: the backend says so. */
+    const char *image = language != NULL ? policy_find_image(policy, language->name) : NULL;
+    if (language != NULL && image == NULL)
+        image = "";
     if (!fill_common(policy, mode, language, network, &description) ||
+        !fill_docker(policy, mode, image, &description) ||
         !string_list_append(&description.argv, language != NULL ? language->argv[0] : "sh"))
         return false;
     *ret = description;

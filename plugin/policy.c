@@ -156,6 +156,12 @@ static void policy_free(struct policy *policy)
         free_rule(&policy->rules[i]);
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
+    for (size_t i = 0; i < policy->image_count; i++) {
+        free(policy->images[i].language);
+        free(policy->images[i].name);
+    }
+    free(policy->images);
+    free(policy->docker_host);
     free(policy->source);
     free(policy->rules);
     free(policy->languages);
@@ -182,6 +188,24 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
             return &policy->languages[i];
     }
     return NULL;
+}
+
+const char *policy_find_image(const struct policy *policy, const char *language)
+{
+    for (size_t i = 0; i < policy->image_count; i++) {
+        if (strcmp(policy->images[i].language, language) == 0)
+            return policy->images[i].name;
+    }
+    return NULL;
+}
+
+bool policy_offers_image(const struct policy *policy, const char *image)
+{
+    for (size_t i = 0; i < policy->image_count; i++) {
+        if (strcmp(policy->images[i].name, image) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool policy_allows_capability(const struct policy *policy, const char *capability)

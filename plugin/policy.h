@@ -68,13 +68,18 @@ struct policy_language {
     char **read_only;   /* further paths of the view */
 };
 
+struct policy_image {
+    char *language;
+    char *name; /* as the engine knows it */
+};
+
 struct policy {
     atomic_uint references;
     char *source;    /* path, or "built-in" */
     char sha256[65]; /* of the effective policy in canonical JSON, lower-case hexadecimal */
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
-    uint64_t required_layers; /* LAYER_BITs, the mandatory ones included */
+    uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */
     char **capabilities;      /* the ones a call may have; NULL-terminated */
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
@@ -92,6 +97,9 @@ struct policy {
     struct policy_language *languages;
     size_t language_count;
     bool docker_require_digest;
+    char *docker_host; /* address of the engine, NULL: none given */
+    struct policy_image *images;
+    size_t image_count;
 };
 
 /* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the
@@ -109,6 +117,11 @@ void policy_unref(struct policy *policy); /* NULL is fine */
 
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
+
+/* The image of the language in docker mode, NULL where the policy has none. */
+const char *policy_find_image(const struct policy *policy, const char *language);
+/* Whether any language has that image. */
+bool policy_offers_image(const struct policy *policy, const char *image);
 
 /* What the rules say: deny before ask before allow, the default where none applies. *ret_rule is
  * the index of the deciding rule, -1 for the default. */

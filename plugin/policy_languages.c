@@ -125,28 +125,58 @@ static bool check_image(const struct json_place *place, const json_t *value)
            json_place_refuse(place, "must be an image's name, with tag or digest");
 }
 
-/* Checked here, used by the docker backend's part of the policy. */
-bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy)
+/* Whether it can be used is the backend's to say; here it is only no blank and no control
+ * character.
+ */
+static bool read_host(const struct json_place *place, const json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"require_digest", "images", NULL};
-    struct json_place digest_place = json_place_named(place, "require_digest");
-    struct json_place images_place = json_place_named(place, "images");
+    const char *host;
+    if (value == NULL)
+        return true;
+    if (!json_read_string(place, value, 1, RUN_ENGINE_LIMIT, &host))
+        return false;
+    for (const char *c = host; *c != '\0'; c++) {
+        if (*c <= ' ' || *c >= 0x7F)
+            return json_place_refuse(place, "must be printable ASCII without blanks");
+    }
+    policy->docker_host = copy_bytes(host, strlen(host));
+    return policy->docker_host != NULL || json_place_out_of_memory(place);
+}
+
+static bool read_images(const struct json_place *place, json_t *value, struct policy *policy)
+{
     const char *language;
     size_t length;
     json_t *image;
 
-    if (!json_read_known_members(place, value, members) ||
-        !json_read_boolean(&digest_place, json_object_get(value, "require_digest"),
-                           &policy->docker_require_digest))
+    if (!json_read_object(place, value))
         return false;
-    json_t *images = json_object_get(value, "images");
-    if (!json_read_object(&images_place, images))
-        return false;
-    json_object_keylen_foreach(images, language, length, image)
+    policy->images = calloc(json_object_size(value) + 1, sizeof(*policy->images));
+    if (policy->images == NULL)
+        return json_place_out_of_memory(place);
+    json_object_keylen_foreach(value, language, length, image)
     {
-        struct json_place image_place = json_place_member(&images_place, language, length);
+        struct json_place image_place = json_place_member(place, language, length);
         if (!policy_check_language(&image_place, language) || !check_image(&image_place, image))
             return false;
+        struct policy_image *entry = &policy->images[policy->image_count++];
+        entry->language = copy_bytes(language, length);
+        entry->name = copy_bytes(json_string_value(image), json_string_length(image));
+        if (entry->language == NULL || entry->name == NULL)
+            return json_place_out_of_memory(place);
     }
     return true;
+}
+
+bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"host", "require_digest", "images", NULL};
+    struct json_place host = json_place_named(place, "host");
+    struct json_place digest = json_place_named(place, "require_digest");
+    struct json_place images = json_place_named(place, "images");
+    return json_read_known_members(place, value, members) &&
+           read_host(&host, json_object_get(value, "host"), policy) &&
+           json_read_boolean(&digest, json_object_get(value, "require_digest"),
+                             &policy->docker_require_digest) &&
+           read_images(&images, json_object_get(value, "images"), policy);
 }

@@ -170,7 +170,6 @@ static bool parse_require(const struct json_place *place, json_t *value, struct 
     CLEANUP(cleanup_string_list) char **names = NULL;
     if (!policy_read_strings(place, value, 0, check_layer, &names))
         return false;
-    policy->required_layers = LAYERS_MANDATORY;
     for (char **name = names; *name != NULL; name++)
         policy->required_layers |= layer_bit(*name);
     return true;

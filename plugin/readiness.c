@@ -69,6 +69,37 @@ void readiness_forget(void)
     (void)pthread_mutex_unlock(&remembered_mutex);
 }
 
+static enum error_code code_of_engine(enum engine_problem problem)
+{
+    switch (problem) {
+    case ENGINE_PROBLEM_NO_SECCOMP:
+    case ENGINE_PROBLEM_NO_LIMITS:
+    case ENGINE_PROBLEM_ALTERED:
+        return ERROR_SANDBOX_UNAVAILABLE;
+    case ENGINE_PROBLEM_REFUSED:
+    case ENGINE_PROBLEM_SILENT:
+        return ERROR_BACKEND_FAILED;
+    case ENGINE_PROBLEM_NONE:
+    case ENGINE_PROBLEM_ADDRESS:
+    case ENGINE_PROBLEM_NOT_INSTALLED:
+    case ENGINE_PROBLEM_NOT_RUNNING:
+    case ENGINE_PROBLEM_NO_PERMISSION:
+    case ENGINE_PROBLEM_API_TOO_OLD:
+    case ENGINE_PROBLEM_NO_IMAGE:
+    case ENGINE_PROBLEM_IMAGE_UNUSED:
+    case ENGINE_PROBLEM_COUNT:
+        break;
+    }
+    return ERROR_BACKEND_UNAVAILABLE;
+}
+
+static void explain_engine(const struct run_event *ended, struct error *error)
+{
+    enum engine_problem problem = (enum engine_problem)ended->engine_problem;
+    error_set(error, code_of_engine(problem), "%.250s", ended->message);
+    error_set_hint(error, "%s", remedy_for_engine(problem));
+}
+
 void readiness_explain(const struct run_event *ended, const struct policy_language *language,
                        struct error *error)
 {
@@ -94,6 +125,9 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         error_set_hint(error, "%s", hint);
         return;
     }
+    case RUN_FAILURE_ENGINE:
+        explain_engine(ended, error);
+        return;
     case RUN_FAILURE_NONE:
     case RUN_FAILURE_DESCRIPTION:
     case RUN_FAILURE_INTERNAL:

@@ -90,3 +90,43 @@ void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, 
 {
     (void)snprintf(hint, size, "%s", remedy_text(layer, error_number));
 }
+
+const char *remedy_for_engine(enum engine_problem problem)
+{
+    switch (problem) {
+    case ENGINE_PROBLEM_ADDRESS:
+        return "correct the policy's \"docker.host\" or DOCKER_HOST: unix:///PATH or "
+               "tcp://HOST:PORT (TLS is not supported yet)";
+    case ENGINE_PROBLEM_NOT_INSTALLED:
+        return "install Docker or Podman, name its socket in DOCKER_HOST or in the policy's "
+               "\"docker.host\", or set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen "
+               "by itself";
+    case ENGINE_PROBLEM_NOT_RUNNING:
+        return "start the engine (systemctl start docker), or set CODE_EXEC_SANDBOX=process";
+    case ENGINE_PROBLEM_NO_PERMISSION:
+        return "let the gateway's user use the socket (group docker is as good as root), run a "
+               "rootless engine, or set CODE_EXEC_SANDBOX=process";
+    case ENGINE_PROBLEM_API_TOO_OLD:
+        return "upgrade to Docker 20.10 or Podman 4, or newer";
+    case ENGINE_PROBLEM_NO_SECCOMP:
+        return "the engine's kernel needs CONFIG_SECCOMP_FILTER, and the engine must be built with "
+               "seccomp";
+    case ENGINE_PROBLEM_NO_LIMITS:
+        return "the engine needs the memory, pids and cpu cgroup controllers; a rootless engine "
+               "needs them delegated";
+    case ENGINE_PROBLEM_NO_IMAGE:
+        return "pull or build the image on the engine's machine; images are never pulled by a run";
+    case ENGINE_PROBLEM_IMAGE_UNUSED:
+        return "change the policy's \"docker.images\"";
+    case ENGINE_PROBLEM_REFUSED:
+    case ENGINE_PROBLEM_SILENT:
+        return "see the engine's own log; call again, and if it repeats, run: toolhost doctor";
+    case ENGINE_PROBLEM_ALTERED:
+        return "something between here and the engine changes containers (a plugin, a proxy, an "
+               "engine of another kind): the run was refused";
+    case ENGINE_PROBLEM_NONE:
+    case ENGINE_PROBLEM_COUNT:
+        break;
+    }
+    return "run: toolhost doctor";
+}

@@ -9,6 +9,10 @@
 #include <stddef.h>
 
 #include "protocol/layers.h"
+#include "protocol/run_event.h"
 
 /* Writes the text to hint (size bytes, always terminated). */
 void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size);
+
+/* The text for what is wrong with the engine of docker mode; constant. */
+const char *remedy_for_engine(enum engine_problem problem);

@@ -16,8 +16,11 @@
 
 /* The backend keeps the program's time; these bound the backend itself. */
 #define SETUP_LIMIT_MS 20000 /* from the hand-over to STARTED */
-#define GRACE_MS       2000  /* from the program's deadline, or from an order to end, to ENDED */
-#define CHUNK_BYTES    65536
+/* From the program's deadline, or from an order to end, to ENDED. An engine takes its time to
+ * remove a container. */
+#define GRACE_MS        2000
+#define GRACE_DOCKER_MS 10000
+#define CHUNK_BYTES     65536
 
 struct loop {
     struct run *run;
@@ -38,6 +41,11 @@ static void pass_on(void *user, const void *bytes, size_t length)
     host_output(stream->host, stream->id, bytes, length);
 }
 
+static uint64_t grace_ms(const struct run *run)
+{
+    return run->mode == SANDBOX_MODE_DOCKER ? GRACE_DOCKER_MS : GRACE_MS;
+}
+
 /* Only the first order counts: it is the reason. */
 static void order_end(struct loop *loop, enum run_order order)
 {
@@ -47,7 +55,7 @@ static void order_end(struct loop *loop, enum run_order order)
     const unsigned char byte = (unsigned char)order;
     (void)channel_send(loop->backend.events, &byte, sizeof(byte), NULL,
                        0); /* its death is seen on the socket */
-    loop->deadline_ms = monotonic_ms() + GRACE_MS;
+    loop->deadline_ms = monotonic_ms() + grace_ms(loop->run);
 }
 
 /* One read. false at end of file or when nothing is there. */
@@ -97,7 +105,8 @@ static int take_start(struct loop *loop, const struct run_event *event, struct e
     loop->outcome.started = true;
     loop->outcome.ended.isolation = event->isolation; /* holds even if no end is heard of */
     if (!loop->ordered_to_end)
-        loop->deadline_ms = wall_ms > 0 ? monotonic_ms() + wall_ms + GRACE_MS : UINT64_MAX;
+        loop->deadline_ms =
+            wall_ms > 0 ? monotonic_ms() + wall_ms + grace_ms(loop->run) : UINT64_MAX;
     return 0;
 }
 

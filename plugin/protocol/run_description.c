@@ -60,6 +60,9 @@ unsigned char *run_description_encode(const struct run_description *description,
         wire_put_string(&writer, description->files[i].path);
         wire_put_bytes(&writer, description->files[i].content, description->files[i].length);
     }
+    wire_put_string(&writer, description->engine ? description->engine : "");
+    wire_put_string(&writer, description->image ? description->image : "");
+    wire_put_u32(&writer, description->require_digest);
     if (writer.failed) {
         if (writer.bytes)
             explicit_bzero(writer.bytes, writer.length);
@@ -127,8 +130,8 @@ static bool list_is_absolute(char *const *paths)
 static bool is_acceptable(const struct run_description *description)
 {
     return description->isolation <= RUN_ISOLATION_SANDBOX && description->trial <= 1 &&
-           description->network <= 1 && description->argv[0] && description->argv[0][0] &&
-           list_is_absolute(description->runtime_path) &&
+           description->network <= 1 && description->require_digest <= 1 && description->argv[0] &&
+           description->argv[0][0] && list_is_absolute(description->runtime_path) &&
            list_is_absolute(description->read_only_paths);
 }
 
@@ -154,6 +157,9 @@ bool run_description_decode(const unsigned char *message, size_t length,
     description.runtime_path = wire_get_strings(&reader, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT);
     description.read_only_paths = wire_get_strings(&reader, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT);
     get_files(&reader, &description);
+    description.engine = wire_get_string(&reader, RUN_ENGINE_LIMIT);
+    description.image = wire_get_string(&reader, RUN_IMAGE_LIMIT);
+    description.require_digest = wire_get_u32(&reader);
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {
         run_description_clear(&description);
         return false;
@@ -176,5 +182,7 @@ void run_description_clear(struct run_description *description)
         free(file->path);
     }
     free(description->files);
+    free(description->engine);
+    free(description->image);
     explicit_bzero(description, sizeof(*description));
 }

@@ -14,6 +14,8 @@
 #define RUN_ID_LENGTH         32                   /* hexadecimal digits */
 #define RUN_DESCRIPTION_LIMIT (UINT32_C(64) << 20) /* bytes; a longer one is refused unread */
 #define RUN_STRINGS_LIMIT     4096                 /* members of one list */
+#define RUN_ENGINE_LIMIT      255                  /* bytes of an engine's address */
+#define RUN_IMAGE_LIMIT       255                  /* bytes of an image's name */
 
 enum run_isolation {
     RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
@@ -56,6 +58,10 @@ struct run_description {
                                skipped */
     struct run_file *files;
     size_t file_count;
+    /* Docker mode; "" in the others, NULL is written as "". */
+    char *engine;            /* address of the engine, "": the backend looks in the usual places */
+    char *image;             /* as the engine knows it */
+    uint32_t require_digest; /* 1: an image that its name does not pin by digest is refused */
 };
 
 /* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the

@@ -82,6 +82,7 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, (uint32_t)event->signal);
     wire_put_u32(&writer, event->failure);
     wire_put_u32(&writer, event->failed_layer);
+    wire_put_u32(&writer, event->engine_problem);
     wire_put_u32(&writer, (uint32_t)event->error_number);
     wire_put_bytes(&writer, event->message, strnlen(event->message, sizeof(event->message) - 1));
     put_usage(&writer, &event->usage);
@@ -112,6 +113,7 @@ static bool in_range(const struct run_event *event)
     return usage_in_range(&event->usage) && event->type >= RUN_EVENT_STARTED &&
            event->type < RUN_EVENT_TYPE_COUNT && event->cause < RUN_CAUSE_COUNT &&
            event->failure < RUN_FAILURE_COUNT && event->failed_layer < LAYER_COUNT &&
+           event->engine_problem < ENGINE_PROBLEM_COUNT &&
            !(event->isolation.applied & ~LAYERS_ALL) && !(event->isolation.missing & ~LAYERS_ALL);
 }
 
@@ -127,6 +129,7 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
     event.signal = (int32_t)wire_get_u32(&reader);
     event.failure = wire_get_u32(&reader);
     event.failed_layer = wire_get_u32(&reader);
+    event.engine_problem = wire_get_u32(&reader);
     event.error_number = (int32_t)wire_get_u32(&reader);
     CLEANUP_FREE char *text = wire_get_string(&reader, sizeof(event.message) - 1);
     get_usage(&reader, &event.usage);

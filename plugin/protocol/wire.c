@@ -48,6 +48,14 @@ static void put_integer(struct wire_writer *writer, uint64_t value, size_t width
         writer->bytes[writer->length++] = (unsigned char)(value >> (8 * i));
 }
 
+void wire_put_raw(struct wire_writer *writer, const void *bytes, size_t length)
+{
+    if (length == 0 || !reserve(writer, length))
+        return;
+    memcpy(writer->bytes + writer->length, bytes, length);
+    writer->length += length;
+}
+
 void wire_put_u32(struct wire_writer *writer, uint32_t value)
 {
     put_integer(writer, value, sizeof(value));

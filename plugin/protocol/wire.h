@@ -20,6 +20,8 @@ struct wire_writer {
     bool failed; /* out of memory, or over the limit */
 };
 
+/* The bytes alone, without a length: for texts of another form that want the same care. */
+void wire_put_raw(struct wire_writer *writer, const void *bytes, size_t length);
 void wire_put_u32(struct wire_writer *writer, uint32_t value);
 void wire_put_u64(struct wire_writer *writer, uint64_t value);
 void wire_put_bytes(struct wire_writer *writer, const void *bytes, size_t length);

@@ -102,6 +102,7 @@ static const struct {
      "/languages/python/environment/1: a variable's name"},
     {"{\"docker\":{\"require_digest\":null}}", "/docker/require_digest: missing"},
     {"{\"docker\":{\"images\":{\"cobol\":\"x\"}}}", "/docker/images/cobol: unknown language"},
+    {"{\"docker\":{\"host\":\"unix:///a b\"}}", "/docker/host: must be printable"},
     {"{\"docker\":{\"images\":{\"python\":\"\"}}}", "/docker/images/python: must not be empty"},
     {"{\"docker\":{\"images\":{\"python\":\"a b\"}}}", "/docker/images/python: must be an image"},
     {"{\"docker\":{\"images\":{\"python\":\"-v\"}}}", "/docker/images/python: must be an image"},
@@ -143,7 +144,7 @@ START_TEST(built_in_is_as_promised)
     ck_assert_int_eq(policy->default_mode, SANDBOX_MODE_PROCESS);
     ck_assert(policy->mode_allowed[SANDBOX_MODE_DOCKER]);
     ck_assert(!policy->mode_allowed[SANDBOX_MODE_NONE]);
-    ck_assert(policy->required_layers == LAYERS_MANDATORY);
+    ck_assert(policy->required_layers == 0);
     ck_assert_int_eq(policy->approval_default, APPROVAL_ASK);
     ck_assert(!policy->network_allowed);
     ck_assert(!policy_allows_secret(policy, "a"));
@@ -200,8 +201,12 @@ START_TEST(patches_as_rfc_7386_says)
     ck_assert_str_eq(patched->runtime_path[0], "/opt/bin");
     ck_assert_ptr_null(patched->runtime_path[1]);
     ck_assert(policy_allows_secret(patched, "anything"));
-    ck_assert(patched->required_layers ==
-              (LAYERS_MANDATORY | LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK)));
+    ck_assert(patched->required_layers == (LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK)));
+    ck_assert_str_eq(policy_find_image(patched, "ruby"), "ruby:3.3-alpine");
+    ck_assert_ptr_null(policy_find_image(patched, "lua"));
+    ck_assert(policy_offers_image(patched, "node:22-slim"));
+    ck_assert(!policy_offers_image(patched, "node"));
+    ck_assert_ptr_null(patched->docker_host);
     ck_assert_str_eq(patched->environment[0], "A=1");
     ck_assert_str_eq(patched->environment[1], "B=2");
 }

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "../../cleanup.h"
-#include "descriptor_limit.h"
+#include "../descriptor_limit.h"
 #include "sandbox.h"
 
 #define MEMORY_LOCK_BYTES 65536

@@ -16,7 +16,7 @@
 
 #include "../../cleanup.h"
 #include "../../protocol/wire.h"
-#include "descriptor_limit.h"
+#include "../descriptor_limit.h"
 #include "main_program.h"
 #include "orphans.h"
 #include "program.h"

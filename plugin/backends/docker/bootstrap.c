@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the start of a container: the constant script and both directions of what is said to it. See
+ * bootstrap.h. */
+#include "bootstrap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../cleanup.h"
+#include "../../protocol/wire.h"
+
+/*
+ * Every tool of the image runs before the variables are set, which may change where tools are
+ * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
+ * neither takes what the next one is to read. The text that is evaluated calls put, input, set and
+ * export.
+ */
+const char bootstrap_script[] =
+    "set -f\n"
+    "umask 022\n"
+    "cd " BOOTSTRAP_HOME " || exit 1\n"
+    "ce_take() { dd bs=\"$1\" count=1 iflag=fullblock 2>/dev/null; }\n"
+    "ce_fail() { printf -- '-%s\\n' \"$1\"; exit 1; }\n"
+    "put() {\n"
+    "  case $1 in */*) mkdir -p \"./${1%/*}\" || ce_fail \"make the directory of $1\" ;; esac\n"
+    "  if [ \"$2\" = 0 ]; then true >\"./$1\"; else ce_take \"$2\" >\"./$1\"; fi ||\n"
+    "    ce_fail \"write the file $1\"\n"
+    "}\n"
+    "input() {\n"
+    "  ce_take \"$1\" >/tmp/.code-execute || ce_fail 'write the standard input'\n"
+    "  exec 3</tmp/.code-execute && rm /tmp/.code-execute\n"
+    "}\n"
+    "exec 3</dev/null\n"
+    "while read -r ce_key ce_value; do\n"
+    "  case $ce_key in\n"
+    "  Uid: | Cap[A-Z]*: | NoNewPrivs: | Seccomp:) printf '=%s %s\\n' \"$ce_key\" \"$ce_value\" "
+    ";;\n"
+    "  esac\n"
+    "done </proc/self/status\n"
+    "IFS= read -r ce_length || exit 1\n"
+    "ce_text=$(ce_take \"$ce_length\") || exit 1\n"
+    "unset HOSTNAME\n"
+    "eval \"$ce_text\"\n"
+    "case $(command -v \"$1\") in /*) ;; *) printf '?\\n'; exit 0 ;; esac\n"
+    "exec <&3 3<&-\n"
+    "printf '+\\n'; printf '+\\n' >&2\n"
+    "[ -z \"$ce_trial\" ] || exit 0\n"
+    "unset ce_text ce_key ce_value ce_length ce_trial\n"
+    "exec \"$@\"\n";
+
+static void put_text(struct wire_writer *writer, const char *text)
+{
+    wire_put_raw(writer, text, strlen(text));
+}
+
+/* In single quotes, in which only the quote itself means anything to a shell. */
+static void put_quoted(struct wire_writer *writer, const char *text)
+{
+    put_text(writer, "'");
+    for (const char *quote; (quote = strchr(text, '\'')); text = quote + 1) {
+        wire_put_raw(writer, text, (size_t)(quote - text));
+        put_text(writer, "'\\''");
+    }
+    put_text(writer, text);
+    put_text(writer, "'");
+}
+
+static void put_number(struct wire_writer *writer, size_t number)
+{
+    char text[32];
+    (void)snprintf(text, sizeof(text), " %zu\n", number);
+    put_text(writer, text);
+}
+
+static bool is_name(const char *variable)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t length = strspn(variable, letters);
+    return length > 0 && (variable[0] < '0' || variable[0] > '9') && variable[length] == '=';
+}
+
+static void put_variable(struct wire_writer *writer, const char *variable)
+{
+    put_text(writer, "export ");
+    put_quoted(writer, variable);
+    put_text(writer, "\n");
+}
+
+static bool has_variable(char *const *environment, const char *variable)
+{
+    size_t length = strcspn(variable, "=") + 1;
+    for (; *environment; environment++)
+        if (strncmp(*environment, variable, length) == 0)
+            return true;
+    return false;
+}
+
+static void put_environment(struct wire_writer *writer, char *const *environment)
+{
+    static const char *const added[] = {"HOME=" BOOTSTRAP_HOME, "TMPDIR=/tmp", "USER=sandbox",
+                                        "PWD=" BOOTSTRAP_HOME};
+    static char *const nothing[] = {NULL};
+    if (!environment)
+        environment = nothing;
+    for (size_t i = 0; environment[i]; i++) {
+        if (is_name(environment[i]))
+            put_variable(writer, environment[i]);
+        else
+            writer->failed = true;
+    }
+    for (size_t i = 0; i < COUNT_OF(added); i++)
+        if (!has_variable(environment, added[i]))
+            put_variable(writer, added[i]);
+}
+
+static void put_setup(struct wire_writer *writer, const struct run_description *description,
+                      size_t input_length)
+{
+    for (size_t i = 0; i < description->file_count; i++) {
+        put_text(writer, "put ");
+        put_quoted(writer, description->files[i].path);
+        put_number(writer, description->files[i].length);
+    }
+    if (input_length) {
+        put_text(writer, "input");
+        put_number(writer, input_length);
+    }
+    put_text(writer, "set --");
+    for (size_t i = 0; description->argv[i]; i++) {
+        put_text(writer, " ");
+        put_quoted(writer, description->argv[i]);
+    }
+    put_text(writer, "\n");
+    put_environment(writer, description->environment);
+    put_text(writer, description->trial ? "ce_trial=1\n" : "ce_trial=\n");
+}
+
+static void wipe_writer(struct wire_writer *writer)
+{
+    if (writer->bytes)
+        explicit_bzero(writer->bytes, writer->length);
+    free(writer->bytes);
+}
+
+unsigned char *bootstrap_message(const struct run_description *description,
+                                 const unsigned char *input, size_t input_length,
+                                 size_t *ret_length)
+{
+    CLEANUP(wipe_writer) struct wire_writer setup = {.limit = RUN_DESCRIPTION_LIMIT};
+    size_t given = input ? input_length : 0;
+    put_setup(&setup, description, given);
+    if (setup.failed)
+        return NULL;
+    char head[32];
+    int head_length = snprintf(head, sizeof(head), "%zu\n", setup.length);
+    size_t total = (size_t)head_length + setup.length + given;
+    for (size_t i = 0; i < description->file_count; i++)
+        total += description->files[i].length;
+    unsigned char *message = malloc(total);
+    if (!message)
+        return NULL;
+    unsigned char *end = mempcpy(message, head, (size_t)head_length);
+    end = mempcpy(end, setup.bytes, setup.length);
+    for (size_t i = 0; i < description->file_count; i++)
+        if (description->files[i].length)
+            end = mempcpy(end, description->files[i].content, description->files[i].length);
+    if (given)
+        memcpy(end, input, given);
+    *ret_length = total;
+    return message;
+}
+
+static bool is_zero(const char *value)
+{
+    return value[0] && value[strspn(value, "0")] == '\0';
+}
+
+static bool is_one(const char *value)
+{
+    return strcmp(value, "1") == 0;
+}
+
+/* SECCOMP_MODE_FILTER */
+static bool is_two(const char *value)
+{
+    return strcmp(value, "2") == 0;
+}
+
+/* Four ids, none of them 0. */
+static bool is_ordinary(const char *value)
+{
+    int count = 0;
+    for (value += strspn(value, " \t"); *value; value += strspn(value, " \t")) {
+        size_t length = strcspn(value, " \t");
+        if (strspn(value, "0123456789") != length || strspn(value, "0") == length)
+            return false;
+        value += length;
+        count++;
+    }
+    return count == 4;
+}
+
+static const struct {
+    const char *key;
+    bool (*holds)(const char *value);
+} facts[BOOTSTRAP_FACT_COUNT] = {
+    [BOOTSTRAP_FACT_CAP_INHERITABLE] = {"CapInh:", is_zero},
+    [BOOTSTRAP_FACT_CAP_PERMITTED] = {"CapPrm:", is_zero},
+    [BOOTSTRAP_FACT_CAP_EFFECTIVE] = {"CapEff:", is_zero},
+    [BOOTSTRAP_FACT_CAP_BOUNDING] = {"CapBnd:", is_zero},
+    [BOOTSTRAP_FACT_CAP_AMBIENT] = {"CapAmb:", is_zero},
+    [BOOTSTRAP_FACT_NO_NEW_PRIVILEGES] = {"NoNewPrivs:", is_one},
+    [BOOTSTRAP_FACT_SECCOMP] = {"Seccomp:", is_two},
+    [BOOTSTRAP_FACT_ORDINARY_USER] = {"Uid:", is_ordinary},
+};
+
+static void take_fact(uint32_t *ret, const char *key, const char *value)
+{
+    for (size_t i = 0; i < COUNT_OF(facts); i++)
+        if (strcmp(key, facts[i].key) == 0 && facts[i].holds(value))
+            *ret |= UINT32_C(1) << i;
+}
+
+static enum bootstrap_state take_line(struct bootstrap_reader *reader)
+{
+    char *line = reader->line;
+    line[reader->line_length] = '\0';
+    reader->line_length = 0;
+    if (strcmp(line, "+") == 0)
+        return BOOTSTRAP_READY;
+    if (strcmp(line, "?") == 0)
+        return BOOTSTRAP_MISSING;
+    char *value = strchr(line, ' ');
+    if (line[0] == '=' && value) {
+        *value = '\0';
+        take_fact(&reader->facts, line + 1, value + 1);
+        return BOOTSTRAP_MORE;
+    }
+    (void)snprintf(reader->detail, sizeof(reader->detail), "%.150s",
+                   line[0] == '-' ? line + 1 : "the container's first words are not the script's");
+    return BOOTSTRAP_FAILED;
+}
+
+static void keep_detail(struct bootstrap_reader *reader, char byte)
+{
+    size_t length = strlen(reader->detail);
+    if (byte >= ' ' && byte < 0x7f && length + 1 < sizeof(reader->detail))
+        reader->detail[length] = byte;
+}
+
+enum bootstrap_state bootstrap_read_errors(struct bootstrap_reader *reader,
+                                           const unsigned char *bytes, size_t length,
+                                           size_t *ret_taken)
+{
+    size_t taken = 0;
+    bool ready = false;
+    while (!ready && taken < length) {
+        char byte = (char)bytes[taken++];
+        if (byte == '\n') {
+            ready = reader->line_length == 1 && reader->line[0] == '+';
+            reader->line_length = 0;
+            continue;
+        }
+        if (reader->line_length < sizeof(reader->line) - 1)
+            reader->line[reader->line_length++] = byte;
+        keep_detail(reader, byte);
+    }
+    *ret_taken = taken;
+    return ready ? BOOTSTRAP_READY : BOOTSTRAP_MORE;
+}
+
+enum bootstrap_state bootstrap_read(struct bootstrap_reader *reader, const unsigned char *bytes,
+                                    size_t length, size_t *ret_taken)
+{
+    enum bootstrap_state state = BOOTSTRAP_MORE;
+    size_t taken = 0;
+    while (state == BOOTSTRAP_MORE && taken < length) {
+        char byte = (char)bytes[taken++];
+        if (++reader->length > BOOTSTRAP_REPORT_LIMIT ||
+            (byte != '\n' && reader->line_length >= sizeof(reader->line) - 1)) {
+            (void)snprintf(reader->detail, sizeof(reader->detail),
+                           "the container's first words are too long");
+            state = BOOTSTRAP_FAILED;
+        } else if (byte == '\n') {
+            state = take_line(reader);
+        } else {
+            reader->line[reader->line_length++] = byte;
+        }
+    }
+    *ret_taken = taken;
+    return state;
+}

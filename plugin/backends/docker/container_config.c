@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the container's configuration: see container_config.h. */
+#include "container_config.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "../../cleanup.h"
+#include "bootstrap.h"
+
+#define STRINGIFY(number) #number
+#define TEXT_OF(number)   STRINGIFY(number)
+#define USER_TEXT         TEXT_OF(CONTAINER_USER) ":" TEXT_OF(CONTAINER_USER)
+
+#define ONE_PROCESSOR    INT64_C(1000000000) /* NanoCpus */
+#define OWN_PROCESSES    1                   /* the engine's init beside the program */
+#define CPU_HARD_EXTRA_S 1                   /* SIGKILL this long after SIGXCPU */
+
+/* What no container sees, and what none writes to, whatever the engine's own lists are. */
+static const char *const masked_paths[] = {
+    "/proc/acpi",          "/proc/asound",        "/proc/interrupts",  "/proc/kcore",
+    "/proc/keys",          "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
+    "/proc/sysrq-trigger", "/proc/timer_list",    "/proc/timer_stats", "/sys",
+};
+static const char *const read_only_paths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"};
+
+static json_t *strings(const char *const *texts, size_t count)
+{
+    json_auto_t *array = json_array();
+    for (size_t i = 0; i < count; i++)
+        if (json_array_append_new(array, json_string(texts[i])) != 0)
+            return NULL;
+    return TAKE_POINTER(array);
+}
+
+static bool add_limit(json_t *limits, const char *name, uint64_t soft, uint64_t hard)
+{
+    if (soft == 0)
+        return true;
+    json_t *limit = json_pack("{s:s, s:I, s:I}", "Name", name, "Soft", (json_int_t)soft, "Hard",
+                              (json_int_t)hard);
+    return json_array_append_new(limits, limit) == 0;
+}
+
+static json_t *resource_limits(const struct run_limits *limits)
+{
+    json_auto_t *array = json_array();
+    uint64_t seconds = limits->cpu_ms / 1000 + (limits->cpu_ms % 1000 != 0);
+    json_t *core = json_pack("{s:s, s:i, s:i}", "Name", "core", "Soft", 0, "Hard", 0);
+    if (json_array_append_new(array, core) != 0 ||
+        !add_limit(array, "cpu", seconds, seconds + CPU_HARD_EXTRA_S) ||
+        !add_limit(array, "fsize", limits->file_bytes, limits->file_bytes) ||
+        !add_limit(array, "nofile", limits->open_files, limits->open_files))
+        return NULL;
+    return TAKE_POINTER(array);
+}
+
+/* Each may become as large as the run's scratch; the memory limit counts what is in both. */
+static json_t *scratch(const struct run_limits *limits)
+{
+    char size[48] = "";
+    char inodes[48] = "";
+    char home[192];
+    char temporary[192];
+    if (limits->scratch_bytes)
+        (void)snprintf(size, sizeof(size), ",size=%" PRIu64, limits->scratch_bytes);
+    if (limits->scratch_inodes)
+        (void)snprintf(inodes, sizeof(inodes), ",nr_inodes=%" PRIu64, limits->scratch_inodes);
+    (void)snprintf(home, sizeof(home), "rw,nosuid,nodev,exec%s%s,mode=0700,uid=%d,gid=%d", size,
+                   inodes, CONTAINER_USER, CONTAINER_USER);
+    (void)snprintf(temporary, sizeof(temporary), "rw,nosuid,nodev,exec%s%s,mode=1777", size,
+                   inodes);
+    return json_pack("{s:s, s:s}", BOOTSTRAP_HOME, home, "/tmp", temporary);
+}
+
+/* Where nothing else is said here, an empty value is the strict one. */
+static json_t *isolation(const char *seccomp)
+{
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:[s], s:[], s:[], s:[s, s+], "
+        "s:o, s:o}",
+        "NetworkMode", "none", "IpcMode", "none", "CgroupnsMode", "private", "PidMode", "",
+        "UTSMode", "", "UsernsMode", "", "Privileged", 0, "PublishAllPorts", 0, "ReadonlyRootfs", 1,
+        "Init", 1, "AutoRemove", 0, "CapDrop", "ALL", "CapAdd", "GroupAdd", "SecurityOpt",
+        "no-new-privileges=true", "seccomp=", seccomp, "MaskedPaths",
+        strings(masked_paths, COUNT_OF(masked_paths)), "ReadonlyPaths",
+        strings(read_only_paths, COUNT_OF(read_only_paths)));
+}
+
+static json_t *nothing_outside(void)
+{
+    return json_pack("{s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:{}, s:{}, s:[], s:s, s:s}",
+                     "Binds", "Mounts", "VolumesFrom", "Links", "Devices", "DeviceRequests",
+                     "DeviceCgroupRules", "PortBindings", "Sysctls", "ExtraHosts", "Cgroup", "",
+                     "VolumeDriver", "");
+}
+
+static json_t *resources(const struct run_limits *limits)
+{
+    json_int_t processes = limits->processes ? (json_int_t)(limits->processes + OWN_PROCESSES) : 0;
+    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:i, s:o, s:o, s:{s:s, s:{}}, s:{s:s, s:i}}",
+                     "Memory", (json_int_t)limits->memory_bytes, "MemorySwap",
+                     (json_int_t)limits->memory_bytes, "PidsLimit", processes, "NanoCpus",
+                     (json_int_t)ONE_PROCESSOR, "OomKillDisable", 0, "OomScoreAdj", 0, "Ulimits",
+                     resource_limits(limits), "Tmpfs", scratch(limits), "LogConfig", "Type", "none",
+                     "Config", "RestartPolicy", "Name", "no", "MaximumRetryCount", 0);
+}
+
+static json_t *host_config(const struct container_wish *wish)
+{
+    json_auto_t *host = isolation(wish->seccomp);
+    json_auto_t *outside = nothing_outside();
+    json_auto_t *limits = resources(wish->limits);
+    if (!host || !outside || !limits || json_object_update(host, outside) != 0 ||
+        json_object_update(host, limits) != 0)
+        return NULL;
+    return TAKE_POINTER(host);
+}
+
+json_t *container_config(const struct container_wish *wish)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:[s, s, s, s], s:[], s:[], s:{}, s:{}, s:{s:[s]}, "
+                     "s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:O, s:o}",
+                     "Image", wish->image, "User", USER_TEXT, "Hostname", "sandbox", "Domainname",
+                     "", "WorkingDir", BOOTSTRAP_HOME, "Entrypoint", "/bin/sh", "-c",
+                     bootstrap_script, "code-execute", "Cmd", "Env", "Volumes", "ExposedPorts",
+                     "Healthcheck", "Test", "NONE", "Tty", 0, "OpenStdin", 1, "StdinOnce", 1,
+                     "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 1, "NetworkDisabled", 1,
+                     "Labels", wish->labels, "HostConfig", host_config(wish));
+}

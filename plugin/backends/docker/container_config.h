@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one container configuration: everything in it is constant but the image, the limits and the
+ * labels. Neither code nor a secret can get into it, because nothing of the program is given to it.
+ * Pure code.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "../../protocol/run_description.h"
+
+#define CONTAINER_USER 65534 /* nobody, in every distribution's passwd */
+
+/* All that may vary. */
+struct container_wish {
+    const char *image; /* its id */
+    const struct run_limits *limits;
+    json_t *labels;      /* borrowed: an object of strings */
+    const char *seccomp; /* the profile's text, always the same */
+};
+
+/* The body of POST /containers/create; new, NULL when out of memory or where the image or a label
+ * is not UTF-8. */
+json_t *container_config(const struct container_wish *wish);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the engine says of itself and of an image, and whether that will do. Pure code.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine_address.h"
+
+#define ENGINE_API_MINIMUM 41 /* 1.41: CgroupnsMode (Docker 20.10, Podman 4) */
+#define ENGINE_API_MAXIMUM 44 /* what this backend knows; engines speak older ones too */
+
+struct engine_facts {
+    unsigned int api; /* the minor version both speak: 1.<api> */
+    bool user_namespace;
+    uint32_t cgroup_version;
+};
+
+/* The answers of GET /version and GET /info; false with the fault. */
+bool engine_facts_of_version(const json_t *version, struct engine_facts *ret,
+                             struct engine_fault *fault);
+bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct engine_fault *fault);
+
+/* The id (borrowed) of GET /images/NAME/json, and whether the image can be taken: no volumes of its
+ * own. */
+bool engine_facts_of_image(const json_t *image, const char *name, const char **ret_id,
+                           struct engine_fault *fault);
+
+/* 64 hexadecimal digits, nothing else. */
+bool engine_id_is_good(const char *id);
+/* Fit to be a part of a path of the API as it is. */
+bool engine_image_name_is_good(const char *name);
+/* Ends with @sha256: and a digest. */
+bool engine_image_is_pinned(const char *name);

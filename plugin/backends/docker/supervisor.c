@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the event loop and the table of living runs: see supervisor.h. */
+#include "supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "run.h"
+#include "seccomp_profile.h"
+
+#define RUNS_LIMIT    1024
+#define SHUTDOWN_US   (UINT64_C(20) * 1000000) /* for the engine to remove everything */
+#define LONGEST_MS    60000
+#define FIXED_WATCHES 2
+
+struct supervisor {
+    int control;
+    int host;
+    bool serving; /* false: shutting down, and neither of them is looked at */
+    struct docker_environment environment;
+    struct run *runs[RUNS_LIMIT];
+    struct curl_waitfd watches[FIXED_WATCHES + RUNS_LIMIT * RUN_WATCHES_LIMIT];
+};
+
+static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT])
+{
+    size_t slot = 0;
+    while (slot < RUNS_LIMIT && supervisor->runs[slot])
+        slot++;
+    if (slot == RUNS_LIMIT)
+        run_refuse(fds, EAGAIN, "too many runs at once");
+    else
+        supervisor->runs[slot] = run_start(&supervisor->environment, fds);
+}
+
+/* false: the plugin has closed its end. */
+static bool handle_control(struct supervisor *supervisor)
+{
+    char kind = 0;
+    int fds[RUN_FD_COUNT];
+    size_t count = 0;
+    ssize_t length =
+        channel_receive(supervisor->control, &kind, sizeof(kind), fds, COUNT_OF(fds), &count);
+    if (length < 0)
+        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE;
+    if (length == 1 && kind == CONTROL_RUN && count == RUN_FD_COUNT) {
+        start_run(supervisor, fds);
+        return true;
+    }
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+    return length > 0;
+}
+
+static size_t collect_watches(struct supervisor *supervisor)
+{
+    struct curl_waitfd *watches = supervisor->watches;
+    size_t count = 0;
+    if (supervisor->serving) {
+        watches[count++] =
+            (struct curl_waitfd){.fd = supervisor->control, .events = CURL_WAIT_POLLIN};
+        watches[count++] = (struct curl_waitfd){.fd = supervisor->host, .events = CURL_WAIT_POLLIN};
+    }
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            count += run_watches(supervisor->runs[i], watches + count);
+    return count;
+}
+
+/* Ends what is due; how long until the next thing that will be, in milliseconds. */
+static int expire_runs(struct supervisor *supervisor)
+{
+    uint64_t now = monotonic_us();
+    uint64_t wait_us = UINT64_C(1000) * LONGEST_MS;
+    for (size_t i = 0; i < RUNS_LIMIT; i++) {
+        struct run *run = supervisor->runs[i];
+        if (!run)
+            continue;
+        if (run_deadline(run) && run_deadline(run) <= now)
+            run_expire(run);
+        if (run_is_over(run))
+            wait_us = 0;
+        else if (run_deadline(run) && run_deadline(run) - now < wait_us)
+            wait_us = run_deadline(run) > now ? run_deadline(run) - now : 0;
+    }
+    return (int)((wait_us + 999) / 1000);
+}
+
+static void handle_runs(struct supervisor *supervisor)
+{
+    for (size_t i = 0; i < RUNS_LIMIT; i++) {
+        struct run *run = supervisor->runs[i];
+        if (!run)
+            continue;
+        run_handle(run);
+        if (run_is_over(run))
+            run_free(TAKE_POINTER(supervisor->runs[i]));
+    }
+}
+
+/* poll() rather than the watches' results, which libcurl may leave out. */
+static bool is_ready(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    return poll(&ready, 1, 0) > 0;
+}
+
+/* One round of the loop. false: the host has ended. */
+static bool serve_once(struct supervisor *supervisor)
+{
+    int timeout_ms = expire_runs(supervisor);
+    size_t count = collect_watches(supervisor);
+    if (engine_client_wait(supervisor->environment.client, supervisor->watches, count, timeout_ms) <
+        0)
+        return false;
+    bool alive = true;
+    if (supervisor->serving && is_ready(supervisor->host))
+        alive = false;
+    if (supervisor->serving && alive && is_ready(supervisor->control))
+        alive = handle_control(supervisor);
+    handle_runs(supervisor);
+    return alive;
+}
+
+static bool has_runs(const struct supervisor *supervisor)
+{
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            return true;
+    return false;
+}
+
+static void shut_down(struct supervisor *supervisor)
+{
+    supervisor->serving = false;
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            run_abandon(supervisor->runs[i]);
+    uint64_t latest = monotonic_us() + SHUTDOWN_US;
+    while (has_runs(supervisor) && monotonic_us() < latest)
+        (void)serve_once(supervisor);
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            run_free(TAKE_POINTER(supervisor->runs[i]));
+}
+
+int supervisor_serve(int control, int host_pidfd)
+{
+    static struct supervisor supervisor; /* the process is one; its size is not for the stack */
+    struct docker_environment *environment = &supervisor.environment;
+    supervisor.control = control;
+    supervisor.host = host_pidfd;
+    supervisor.serving = true;
+    environment->client = engine_client_new();
+    if (!environment->client)
+        return -1;
+    environment->seccomp = seccomp_profile_text();
+    struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
+    bool ready = environment->seccomp && owner_self(&environment->owner) &&
+                 channel_send(control, &hello, sizeof(hello), NULL, 0) == 0;
+    while (ready && serve_once(&supervisor))
+        continue;
+    shut_down(&supervisor);
+    engine_client_free(environment->client);
+    free(environment->seccomp);
+    return ready ? 0 : -1;
+}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine that fails, lies, hangs or talks nonsense at each step: a clear error in bounded time, the container removed by its
+name wherever it may exist, and the next call is served as if nothing had been."""
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+from fake_engine import FakeEngine, REPORT, frame
+from provider import NOT_RUN, OK, Host, Provider
+
+provider = Provider()
+directory = tempfile.TemporaryDirectory(prefix="code-execute-fake-")
+socket_path = os.path.join(directory.name, "docker.sock")
+REQUEST = {"language": "sh", "code": "echo yes", "timeout_ms": 2000}
+STEPS = ("version", "info", "image", "create", "inspect", "attach", "start", "wait")
+QUICK = ("close", "garbage", "short", "chunks", "headers", "huge", "404", "500", "html")
+
+
+def use_engine(host=None, **docker):
+    docker = {"host": host or f"unix://{socket_path}", "images": {"sh": "example:1", "python": None}, **docker}
+    policy = {"modes": {"default": "docker", "allowed": ["docker"]}, "approval": {"default": "allow"}, "docker": docker}
+    tap.equal(provider.use_policy(policy), OK, "prepare")
+
+
+def call(engine, **docker):
+    use_engine(**docker)
+    begin = time.monotonic()
+    code, output = provider.invoke(REQUEST, Host())
+    provider.reset()
+    tap.true(time.monotonic() - begin < 22, f"answered in time: {time.monotonic() - begin:.1f} s")
+    tap.equal(engine.containers if engine else {}, {}, "containers left")
+    return code, output
+
+
+def refusal(engine, code, text, **docker):
+    status, output = call(engine, **docker)
+    tap.equal((status, output["error"]["code"]), (NOT_RUN, code), output["error"])
+    tap.contains(output["error"]["message"], text)
+    tap.true(len(output["error"]["hint"]) > 10, "a hint")
+
+
+def test_right_engine():
+    with FakeEngine(socket_path) as engine:
+        code, output = call(engine)
+        tap.equal((code, output["status"], output["stdout"], output["exit_code"]), (OK, "completed", "yes\n", 0), output)
+        tap.equal(output["stderr"], "err\n", "what came before the standard output's report")
+        tap.equal(output["isolation"]["missing"], ["user_namespace", "landlock"])
+        bodies = [body for step, _, body in engine.requests if step == "create"]
+        tap.true(bodies and all(b"echo yes" not in body for body in bodies), "the code is in no configuration")
+
+
+def test_each_step_each_fault():
+    for step in STEPS:
+        for kind in QUICK:
+            with FakeEngine(socket_path, (step, kind)) as engine:
+                status, output = call(engine)
+                what = f"{step} {kind}: {output['status']} {output['error']}"
+                tap.true(status == NOT_RUN and output["error"], what)
+                tap.true(output["error"]["code"] in ("backend_failed", "backend_unavailable", "sandbox_unavailable"), what)
+
+
+def test_interim_answers_are_passed_over():
+    for step in STEPS:
+        with FakeEngine(socket_path, (step, "interim")) as engine:
+            tap.equal(call(engine)[1]["status"], "completed", step)
+
+
+def test_steps_that_hang_end():
+    for step, kind in (("create", "hang"), ("start", "drip")):
+        with FakeEngine(socket_path, (step, kind)) as engine:
+            refusal(engine, "backend_failed", "in time")
+
+
+def test_container_that_is_not_removed_is_told():
+    with FakeEngine(socket_path, ("remove", "500")) as engine:
+        use_engine()
+        status, output = provider.invoke(REQUEST, Host())
+        provider.reset()
+        tap.equal((status, output["error"]["code"]), (NOT_RUN, "backend_failed"), output)
+        tap.contains(output["error"]["message"], f"does not remove the container {next(iter(engine.containers))}")
+
+
+def test_every_lie_is_named():
+    lies = {"HostConfig.Privileged": True, "HostConfig.NetworkMode": "host", "HostConfig.CapDrop": None,
+            "HostConfig.CapAdd": ["SYS_ADMIN"], "HostConfig.Binds": ["/:/host"], "HostConfig.ReadonlyRootfs": False,
+            "HostConfig.SecurityOpt": ["seccomp=unconfined"], "HostConfig.PidMode": "host", "HostConfig.Memory": 0,
+            "HostConfig.PidsLimit": 0, "HostConfig.MaskedPaths": [], "HostConfig.Devices": [{"PathOnHost": "/dev/sda"}],
+            "HostConfig.Tomorrow": "new", "Config.User": "0:0", "Config.Entrypoint": ["/bin/evil"], "Mounts": [{"Type": "bind"}]}
+    for path, value in lies.items():
+        with FakeEngine(socket_path, lie={path: value}) as engine:
+            refusal(engine, "sandbox_unavailable", f"{path} differs")
+            tap.true("start" not in [request[0] for request in engine.requests], f"{path}: never started")
+
+
+def test_process_that_tells_of_privileges():
+    for right, wrong in (("NoNewPrivs: 1", "NoNewPrivs: 0"), ("Seccomp: 2", "Seccomp: 0"), ("=CapBnd: 0000", "=CapBnd: a804")):
+        with FakeEngine(socket_path, report=REPORT.replace(right, wrong) + "+\n") as engine:
+            refusal(engine, "sandbox_unavailable", "must not have")
+
+
+def test_missing_runtime():
+    with FakeEngine(socket_path, report=REPORT + "?\n") as engine:
+        refusal(engine, "runtime_not_found", "runtime not found: sh")
+
+
+def test_broken_streams():
+    for stream in (b"", b"\x01\x00", frame(1, REPORT.encode() + b"+\n") + b"\x07garbage", b"\x01\0\0\0\xff\xff\xff\xff",
+                   frame(1, b"hello, I am the program\n"), frame(1, b"=" * 9000)):
+        with FakeEngine(socket_path, stream=stream) as engine:
+            status, output = call(engine)
+            tap.true(status == NOT_RUN and output["status"] == "error", f"{stream[:20]}: {output['status']}")
+
+
+def test_engines_that_will_not_do():
+    for options, code, text in (({"api": "1.40"}, "backend_unavailable", "too old"),
+                                ({"info": {"SecurityOptions": []}}, "sandbox_unavailable", "no seccomp"),
+                                ({"info": {"PidsLimit": False}}, "sandbox_unavailable", "PidsLimit"),
+                                ({"warnings": ["no swap limit"]}, "sandbox_unavailable", "no swap limit"),
+                                ({"fault": ("image", "404")}, "backend_unavailable", "does not have the image example:1")):
+        with FakeEngine(socket_path, **options) as engine:
+            refusal(engine, code, text)
+    with FakeEngine(socket_path) as engine:
+        refusal(engine, "backend_unavailable", "pinned by digest", require_digest=True)
+        tap.equal(engine.requests, [], "asked nothing")
+
+
+def test_nobody_there():
+    if os.path.exists(socket_path):
+        os.unlink(socket_path)
+    refusal(None, "backend_unavailable", "docker is not installed or not on PATH. ")
+    with FakeEngine(socket_path):
+        pass
+    refusal(None, "backend_unavailable", "docker is not running")
+    refusal(None, "backend_unavailable", "address must be", host="ssh://somewhere")
+
+
+def test_image_only_of_the_list():
+    with FakeEngine(socket_path) as engine:
+        use_engine()
+        host = Host(("sandbox.exec", "sandbox.exec.image"))
+        output = provider.invoke({**REQUEST, "image": "evil:1"}, host)[1]
+        tap.equal((output["status"], output["error"]["code"]), ("denied", "policy_denied"))
+        tap.equal(provider.invoke({**REQUEST, "image": "example:1"}, host)[1]["status"], "completed")
+        output = provider.invoke({"language": "python", "code": "print(1)"}, host)[1]
+        tap.equal(output["error"]["code"], "language_not_allowed")
+        provider.reset()
+        tap.equal(engine.containers, {})
+
+
+tap.run(globals())

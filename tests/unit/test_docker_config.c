@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a container is made of: only image, limits and labels vary, and whatever an engine changes
+ * is seen in the read-back. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../plugin/backends/docker/container_attest.h"
+#include "../../plugin/backends/docker/container_config.h"
+#include "../../plugin/backends/docker/owner.h"
+#include "../../plugin/backends/docker/seccomp_profile.h"
+#include "../../plugin/cleanup.h"
+#include "random.h"
+#include "tap_suite.h"
+
+#define ROUNDS 100000
+
+static const char id[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+static json_t *make(const struct run_limits *limits, const char *image, const char *run_id)
+{
+    static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
+    json_auto_t *labels = owner_labels(&owner, run_id, 1000);
+    const struct container_wish wish = {
+        .image = image, .limits = limits, .labels = labels, .seccomp = "{}"};
+    return container_config(&wish);
+}
+
+static json_t *everyday(void)
+{
+    static const struct run_limits limits = {
+        .wall_ms = 1000,
+        .cpu_ms = 1500,
+        .memory_bytes = 64 << 20,
+        .processes = 16,
+        .open_files = 32,
+        .file_bytes = 1 << 20,
+        .scratch_bytes = 1 << 20,
+        .scratch_inodes = 100,
+    };
+    return make(&limits, id, "0");
+}
+
+/* Takes away what may vary; what is left must be the same for all. */
+static void strip(json_t *config)
+{
+    static const char *const varying[] = {"Memory", "MemorySwap", "PidsLimit", "Ulimits", "Tmpfs"};
+    json_t *host = json_object_get(config, "HostConfig");
+    ck_assert_int_eq(json_object_del(config, "Image"), 0);
+    ck_assert_int_eq(json_object_del(config, "Labels"), 0);
+    for (size_t i = 0; i < COUNT_OF(varying); i++)
+        ck_assert_int_eq(json_object_del(host, varying[i]), 0);
+}
+
+START_TEST(only_what_may_varies)
+{
+    uint64_t state = 1;
+    json_auto_t *base = everyday();
+    strip(base);
+    for (int round = 0; round < ROUNDS; round++) {
+        char image[24];
+        char run_id[24];
+        struct run_limits limits;
+        uint64_t values[8];
+        for (size_t i = 0; i < COUNT_OF(values); i++)
+            values[i] = random_next(&state) >> (random_next(&state) % 40 + 2);
+        memcpy(&limits, values, sizeof(limits));
+        (void)snprintf(image, sizeof(image), "%llx", (unsigned long long)random_next(&state));
+        (void)snprintf(run_id, sizeof(run_id), "%llx", (unsigned long long)random_next(&state));
+        json_auto_t *config = make(&limits, image, run_id);
+        ck_assert_ptr_nonnull(config);
+        ck_assert_str_eq(json_string_value(json_object_get(config, "Image")), image);
+        strip(config);
+        ck_assert(json_equal(config, base));
+    }
+}
+END_TEST
+
+START_TEST(the_constant_is_strict)
+{
+    json_auto_t *config = everyday();
+    const json_t *host = json_object_get(config, "HostConfig");
+    ck_assert_str_eq(json_string_value(json_object_get(config, "User")), "65534:65534");
+    ck_assert(json_is_true(json_object_get(config, "NetworkDisabled")));
+    ck_assert_str_eq(json_string_value(json_object_get(host, "NetworkMode")), "none");
+    ck_assert(json_is_true(json_object_get(host, "ReadonlyRootfs")));
+    ck_assert(json_is_false(json_object_get(host, "Privileged")));
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(host, "CapDrop"), 0)), "ALL");
+    ck_assert(json_equal(json_object_get(host, "Memory"), json_object_get(host, "MemorySwap")));
+    ck_assert_int_eq(json_integer_value(json_object_get(host, "PidsLimit")), 17);
+}
+END_TEST
+
+/* As engines give it back: nothing written as null, their own choices filled in. */
+static json_t *as_made(const json_t *asked)
+{
+    json_t *host = json_deep_copy(json_object_get(asked, "HostConfig"));
+    json_t *config = json_deep_copy(asked);
+    ck_assert_int_eq(json_object_set_new(host, "Binds", json_null()), 0);
+    ck_assert_int_eq(json_object_set_new(host, "Runtime", json_string("runc")), 0);
+    ck_assert_int_eq(json_object_set_new(host, "ShmSize", json_integer(67108864)), 0);
+    ck_assert_int_eq(json_object_set_new(host, "BlkioWeight", json_integer(0)), 0);
+    ck_assert_int_eq(json_object_del(config, "HostConfig"), 0);
+    ck_assert_int_eq(json_object_set_new(config, "Env", json_pack("[s]", "PATH=/bin")), 0);
+    return json_pack("{s:s, s:[], s:n, s:o, s:o}", "Image", id, "Mounts", "ExecIDs", "Config",
+                     config, "HostConfig", host);
+}
+
+START_TEST(the_right_container_is_taken)
+{
+    char field[100] = "";
+    json_auto_t *asked = everyday();
+    json_auto_t *made = as_made(asked);
+    ck_assert_msg(container_attest(asked, made, field, sizeof(field)), "%s", field);
+    ck_assert(!container_attest(asked, NULL, field, sizeof(field)));
+}
+END_TEST
+
+static void expect_seen(json_t *made, const json_t *asked, const char *expected)
+{
+    char field[100] = "";
+    ck_assert_msg(!container_attest(asked, made, field, sizeof(field)), "%s", expected);
+    ck_assert_str_eq(field, expected);
+}
+
+/* Each member of the request, knocked out in turn, and each turned into something else. */
+START_TEST(every_changed_member_is_seen)
+{
+    json_auto_t *asked = everyday();
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(asked, "HostConfig"), name, value)
+    {
+        char expected[100];
+        (void)snprintf(expected, sizeof(expected), "HostConfig.%s", name);
+        json_auto_t *made = as_made(asked);
+        json_t *host = json_object_get(made, "HostConfig");
+        ck_assert_int_eq(json_object_set_new(host, name, json_string("other")), 0);
+        expect_seen(made, asked, expected);
+    }
+    static const char *const strict[] = {"ReadonlyRootfs", "CapDrop", "SecurityOpt", "PidsLimit",
+                                         "Memory",         "IpcMode", "MaskedPaths", "Ulimits"};
+    for (size_t i = 0; i < COUNT_OF(strict); i++) {
+        char expected[100];
+        (void)snprintf(expected, sizeof(expected), "HostConfig.%s", strict[i]);
+        json_auto_t *made = as_made(asked);
+        ck_assert_int_eq(json_object_del(json_object_get(made, "HostConfig"), strict[i]), 0);
+        expect_seen(made, asked, expected);
+    }
+}
+END_TEST
+
+START_TEST(what_nobody_asked_for_is_seen)
+{
+    static const char *const config[] = {"User", "Entrypoint", "Cmd", "Tty", "Volumes", "Hostname"};
+    json_auto_t *asked = everyday();
+    json_auto_t *made = as_made(asked);
+    json_t *host = json_object_get(made, "HostConfig");
+    ck_assert_int_eq(json_object_set_new(host, "NewInLaterEngines", json_true()), 0);
+    expect_seen(made, asked, "HostConfig.NewInLaterEngines");
+    ck_assert_int_eq(json_object_set_new(made, "Mounts", json_pack("[{}]")), 0);
+    expect_seen(made, asked, "Mounts");
+    for (size_t i = 0; i < COUNT_OF(config); i++) {
+        char expected[64];
+        (void)snprintf(expected, sizeof(expected), "Config.%s", config[i]);
+        json_auto_t *other = as_made(asked);
+        ck_assert_int_eq(json_object_set_new(json_object_get(other, "Config"), config[i],
+                                             json_pack("[s]", "other")),
+                         0);
+        expect_seen(other, asked, expected);
+    }
+    json_auto_t *unlabelled = as_made(asked);
+    ck_assert_int_eq(json_object_del(json_object_get(unlabelled, "Config"), "Labels"), 0);
+    expect_seen(unlabelled, asked, "Config.Labels.code-execute.boot");
+}
+END_TEST
+
+/* Whatever process mode guards by argument is given by argument here, and named nowhere else. */
+START_TEST(the_profile_gives_nothing_unguarded)
+{
+    static const char *const guarded[] = {"clone", "ioctl", "socket", "socketpair"};
+    CLEANUP_FREE char *text = seccomp_profile_text();
+    ck_assert_ptr_nonnull(text);
+    json_auto_t *profile = json_loads(text, 0, NULL);
+    size_t i;
+    size_t j;
+    const json_t *rule;
+    const json_t *name;
+    int found = 0;
+    ck_assert_str_eq(json_string_value(json_object_get(profile, "defaultAction")),
+                     "SCMP_ACT_ERRNO");
+    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
+    {
+        const char *action = json_string_value(json_object_get(rule, "action"));
+        json_array_foreach(json_object_get(rule, "names"), j, name)
+        {
+            for (size_t k = 0; k < COUNT_OF(guarded); k++) {
+                if (strcmp(json_string_value(name), guarded[k]) != 0)
+                    continue;
+                ck_assert_str_eq(action, "SCMP_ACT_ALLOW");
+                ck_assert_uint_gt(json_array_size(json_object_get(rule, "args")), 0);
+                found++;
+            }
+        }
+    }
+    ck_assert_int_eq(found, (int)COUNT_OF(guarded));
+}
+END_TEST
+
+static uint64_t starts_at_nine(int64_t pid)
+{
+    return pid == 7 ? 9 : 0;
+}
+
+START_TEST(strays_are_told_from_the_living)
+{
+    static const struct owner self = {.boot = "b", .space = "pid:[1]", .pid = 5, .start = 6};
+    static const struct {
+        struct owner owner;
+        bool local;
+        int64_t now;
+        bool stray;
+    } cases[] = {
+        {{"b", "pid:[1]", 7, 9}, true, 10, false},   /* lives */
+        {{"b", "pid:[1]", 7, 8}, true, 10, true},    /* another process has its number */
+        {{"b", "pid:[1]", 8, 9}, true, 10, true},    /* ended */
+        {{"b", "pid:[2]", 8, 9}, true, 10, false},   /* cannot be looked at */
+        {{"a", "pid:[1]", 7, 9}, true, 10, true},    /* before the last boot */
+        {{"a", "pid:[1]", 7, 9}, false, 10, false},  /* another machine */
+        {{"a", "pid:[1]", 7, 9}, false, 1001, true}, /* past its latest time */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_auto_t *labels = owner_labels(&cases[i].owner, "0", 1000);
+        ck_assert_msg(owner_is_stray(labels, &self, cases[i].local, cases[i].now, starts_at_nine) ==
+                          cases[i].stray,
+                      "case %zu", i);
+    }
+    json_auto_t *foreign = json_pack("{s:s}", "code-execute.boot", "b");
+    ck_assert(!owner_is_stray(foreign, &self, true, 10, starts_at_nine));
+    ck_assert(!owner_is_stray(NULL, &self, true, 10, starts_at_nine));
+    struct owner me;
+    ck_assert(owner_self(&me));
+    ck_assert_uint_eq(owner_read_start(me.pid), me.start);
+    ck_assert_uint_eq(owner_read_start(-1), 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("docker config");
+    tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, only_what_may_varies);
+    tcase_add_test(cases, the_constant_is_strict);
+    tcase_add_test(cases, the_right_container_is_taken);
+    tcase_add_test(cases, every_changed_member_is_seen);
+    tcase_add_test(cases, what_nobody_asked_for_is_seen);
+    tcase_add_test(cases, the_profile_gives_nothing_unguarded);
+    tcase_add_test(cases, strays_are_told_from_the_living);
+    return run_suite("docker config", &cases, 1);
+}

@@ -23,52 +23,11 @@
 #define START_LIMIT_US (UINT64_C(18) * 1000000)
 #define INPUT_LIMIT    RUN_DESCRIPTION_LIMIT
 
-uint64_t monotonic_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-static void send_event(int socket, const struct run_event *event)
-{
-    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
-    size_t length = run_event_encode(event, message);
-    /* Two short messages always fit into a socket's buffer; a peer that is gone needs none. */
-    if (socket >= 0 && length)
-        (void)send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void fill_failure(struct run_event *event, enum run_failure failure, int error_number,
-                         const char *message)
-{
-    event->cause = RUN_CAUSE_INFRASTRUCTURE;
-    event->failure = failure;
-    event->error_number = error_number;
-    event->exit_code = -1;
-    event->signal = 0;
-    (void)snprintf(event->message, sizeof(event->message), "%s", message);
-}
-
-static void close_all(const int fds[RUN_FD_COUNT])
-{
-    for (int i = 0; i < RUN_FD_COUNT; i++)
-        close_fd(fds[i]);
-}
-
-void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *message)
-{
-    struct run_event event = {.type = RUN_EVENT_ENDED};
-    fill_failure(&event, RUN_FAILURE_INTERNAL, error_number, message);
-    send_event(fds[RUN_FD_EVENTS], &event);
-    close_all(fds);
-}
-
 /* The first failure is the reason; whatever exists of the run is taken away. */
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message)
 {
     if (run->event.failure == RUN_FAILURE_NONE && !run->killed)
-        fill_failure(&run->event, failure, error_number, message);
+        run_event_fail(&run->event, failure, error_number, message);
     run_remove(run);
 }
 
@@ -259,7 +218,7 @@ void run_report_start(struct run *run)
     run->deadline_us = wall_deadline(run);
     const struct run_event event = {
         .type = RUN_EVENT_STARTED, .isolation = run->event.isolation, .exit_code = -1};
-    send_event(run->socket, &event);
+    run_event_send(run->socket, &event);
 }
 
 void run_kill(struct run *run, enum run_cause cause)
@@ -309,7 +268,7 @@ void run_check_end(struct run *run)
         if (!run->stream.over && run->stream.connection)
             return;
         conclude(run);
-        send_event(run->socket, &run->event);
+        run_event_send(run->socket, &run->event);
         run->over = true;
         return;
     }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "../../protocol/channel.h"
+#include "../run_answer.h"
 #include "engine.h"
 
 #define RUN_WATCHES_LIMIT 4 /* descriptors of one run */
@@ -18,9 +19,6 @@ struct run;
 /* Starts the run that the descriptors describe, which it takes. NULL where it is over already
  * (ENDED was sent) or there is no memory for it. */
 struct run *run_start(struct docker_environment *environment, const int fds[RUN_FD_COUNT]);
-/* Answers the descriptors with a failure of ours, and closes them. */
-void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *message);
-
 /* The descriptors to watch now; their number. */
 size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES_LIMIT]);
 /* Reads and writes what can be, on any of them. */
@@ -34,6 +32,3 @@ void run_abandon(struct run *run);
 /* The container is gone and everything was said: run_free() is due. */
 bool run_is_over(const struct run *run);
 void run_free(struct run *run);
-
-/* CLOCK_MONOTONIC in microseconds. */
-uint64_t monotonic_us(void);

@@ -45,47 +45,6 @@ struct run {
     char directory[64];     /* of an unconfined run */
 };
 
-uint64_t monotonic_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-static void send_event(int socket, const struct run_event *event)
-{
-    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
-    size_t length = run_event_encode(event, message);
-    /* Two short messages always fit into a socket's buffer; a peer that is gone needs none. */
-    if (socket >= 0 && length)
-        (void)send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void fail_event(struct run_event *event, enum run_failure failure, int error_number,
-                       const char *message)
-{
-    event->cause = RUN_CAUSE_INFRASTRUCTURE;
-    event->failure = failure;
-    event->error_number = error_number;
-    event->exit_code = -1;
-    event->signal = 0;
-    (void)snprintf(event->message, sizeof(event->message), "%s", message);
-}
-
-static void close_run_fds(const int fds[RUN_FD_COUNT])
-{
-    for (int i = 0; i < RUN_FD_COUNT; i++)
-        close_fd(fds[i]);
-}
-
-void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *message)
-{
-    struct run_event event = {.type = RUN_EVENT_ENDED};
-    fail_event(&event, RUN_FAILURE_INTERNAL, error_number, message);
-    send_event(fds[RUN_FD_EVENTS], &event);
-    close_run_fds(fds);
-}
-
 /* A copy of the memfd's bytes: a mapping would fault if the file became shorter. */
 static unsigned char *read_description_bytes(int fd, size_t *ret_length)
 {
@@ -141,8 +100,8 @@ static bool choose_outer_ids(const struct run_environment *environment, uint32_t
 static void fail_launch(struct run *run, const struct launch_failure *failure)
 {
     bool of_layer = failure->layer != LAYER_COUNT;
-    fail_event(&run->event, of_layer ? RUN_FAILURE_LAYER : RUN_FAILURE_INTERNAL,
-               failure->error_number, failure->step);
+    run_event_fail(&run->event, of_layer ? RUN_FAILURE_LAYER : RUN_FAILURE_INTERNAL,
+                   failure->error_number, failure->step);
     run->event.failed_layer = of_layer ? failure->layer : 0;
 }
 
@@ -196,7 +155,7 @@ static int start(struct run *run, const struct run_environment *environment, con
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     if (!read_description(fds[RUN_FD_DESCRIPTION], &description)) {
-        fail_event(&run->event, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
+        run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
         return -1;
     }
     run->limits = description.limits;
@@ -236,8 +195,8 @@ struct run *run_start(struct run_environment *environment, uint32_t slot,
     if (start(run, environment, fds, &launched) < 0) {
         remove_leftovers(run);
         (void)cgroup_remove(&run->cgroup);
-        send_event(fds[RUN_FD_EVENTS], &run->event);
-        close_run_fds(fds);
+        run_event_send(fds[RUN_FD_EVENTS], &run->event);
+        run_fds_close(fds);
         free(run);
         return NULL;
     }
@@ -329,7 +288,7 @@ static void handle_ready(struct run *run, const struct report *report)
     run->event.isolation = report->isolation;
     struct run_event event = {
         .type = RUN_EVENT_STARTED, .isolation = report->isolation, .exit_code = -1};
-    send_event(run->fds[RUN_SOURCE_SOCKET], &event);
+    run_event_send(run->fds[RUN_SOURCE_SOCKET], &event);
 }
 
 static void handle_report(struct run *run, const struct report *report)
@@ -341,8 +300,8 @@ static void handle_report(struct run *run, const struct report *report)
     case REPORT_FAILED:
         if (report->isolation.applied)
             run->event.isolation = report->isolation;
-        fail_event(&run->event, (enum run_failure)report->failure, report->error_number,
-                   report->message);
+        run_event_fail(&run->event, (enum run_failure)report->failure, report->error_number,
+                       report->message);
         run->event.failed_layer = report->failed_layer;
         break;
     case REPORT_ENDED:
@@ -394,13 +353,13 @@ static void conclude(struct run *run)
     cause_decide(&run->evidence, event);
     if (run->started || run->evidence.killed || event->cause == RUN_CAUSE_MEMORY_LIMIT)
         return;
-    fail_event(event, RUN_FAILURE_INTERNAL, 0, "the set-up of the run was killed");
+    run_event_fail(event, RUN_FAILURE_INTERNAL, 0, "the set-up of the run was killed");
 }
 
 static void finish(struct run *run)
 {
     conclude(run);
-    send_event(run->fds[RUN_SOURCE_SOCKET], &run->event);
+    run_event_send(run->fds[RUN_SOURCE_SOCKET], &run->event);
 }
 
 /* The init has ended, and with it, as the kernel says (pid_namespaces(7)), everything in the
@@ -464,7 +423,7 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         return false;
     }
     if (!run->started)
-        fail_event(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
+        run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
     kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
     return false;
 }

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "../../protocol/channel.h"
+#include "../run_answer.h"
 #include "cgroup.h"
 #include "outer_ids.h"
 #include "report.h"
@@ -37,9 +38,6 @@ enum run_source {
  * (ENDED was sent) or there is no memory for it. slot is unique among the living runs. */
 struct run *run_start(struct run_environment *environment, uint32_t slot,
                       const int fds[RUN_FD_COUNT]);
-/* Answers the descriptors with a failure of ours, and closes them. */
-void run_refuse(const int fds[RUN_FD_COUNT], int error_number, const char *message);
-
 /* -1 once it is of no more use. */
 int run_source_fd(const struct run *run, enum run_source source);
 uint32_t run_slot(const struct run *run);
@@ -60,6 +58,3 @@ void run_abandon(struct run *run);
 /* Releases the run. Its cgroup goes to *ret_cgroup for the caller to remove, as it may still be
  * busy. */
 void run_free(struct run *run, struct cgroup *ret_cgroup);
-
-/* CLOCK_MONOTONIC in microseconds. */
-uint64_t monotonic_us(void);

@@ -133,14 +133,16 @@ json_t *call_canonical_request(const struct call *call)
     json_t *stdin_value = request->stdin_text != NULL
                               ? json_stringn(request->stdin_text, request->stdin_length)
                               : json_null();
-    return json_pack("{s:s, s:s, s:s%, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:s}", "tool",
-                     "code_execute", "language", request->language->name, "code", request->code,
-                     request->code_length, "args", strings_json(request->args), "stdin",
-                     stdin_value, "environment", environment_json(request->environment), "secrets",
-                     secrets_json(request), "files", files_json(request), "mode",
-                     sandbox_mode_name(call->configuration.mode), "image",
-                     string_or_null(request->image), "network", (int)request->network, "limits",
-                     call_limits(call), "policy_sha256", call->configuration.policy->sha256);
+    return json_pack(
+        "{s:s, s:s, s:s%, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:s}", "tool",
+        "code_execute", "language", request->language->name, "code", request->code,
+        request->code_length, "args", strings_json(request->args), "stdin", stdin_value,
+        "environment", environment_json(request->environment), "secrets", secrets_json(request),
+        "files", files_json(request), "mode", sandbox_mode_name(call->configuration.mode), "image",
+        string_or_null(call->description.docker.image), "image_id",
+        string_or_null(call->description.docker.image_id), "workspace",
+        string_or_null(call->context.workspace), "network", (int)request->network, "limits",
+        call_limits(call), "policy_sha256", call->configuration.policy->sha256);
 }
 
 char *call_approval_request(const struct call *call, const char *approval_id)

@@ -3,7 +3,9 @@
 #include "configuration.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,22 +48,62 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
     return true;
 }
 
-/* The engine's address is the operator's to give: the policy's, else DOCKER_HOST as everywhere.
- * Nobody else has the policy yet. */
-static bool choose_engine(struct policy *policy, struct error *error)
+/* One text of the environment, where the policy gives none. */
+static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
 {
-    const char *host = secure_getenv("DOCKER_HOST");
-    if (policy->docker_host != NULL || host == NULL || host[0] == '\0')
+    const char *value = secure_getenv(name);
+    if (*text != NULL || value == NULL || value[0] == '\0')
         return true;
-    if (strlen(host) > RUN_ENGINE_LIMIT) {
-        error_set(error, ERROR_INVALID_POLICY, "DOCKER_HOST is longer than %d bytes",
-                  RUN_ENGINE_LIMIT);
+    if (strlen(value) > limit) {
+        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
         return false;
     }
-    policy->docker_host = strdup(host);
-    if (policy->docker_host == NULL)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the engine's address");
-    return policy->docker_host != NULL;
+    *text = strdup(value);
+    if (*text == NULL)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
+    return *text != NULL;
+}
+
+/* Where docker keeps its own configuration: DOCKER_CONFIG, else ~/.docker. */
+static bool find_config_directory(struct policy_docker *docker, struct error *error)
+{
+    if (!take_variable("DOCKER_CONFIG", PATH_MAX - 1, &docker->config_directory, error))
+        return false;
+    const char *home = secure_getenv("HOME");
+    if (docker->config_directory != NULL || home == NULL || home[0] != '/')
+        return true;
+    if (asprintf(&docker->config_directory, "%s/.docker", home) < 0) {
+        docker->config_directory = NULL;
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for docker's directory");
+        return false;
+    }
+    return true;
+}
+
+static bool is_path_or_nothing(const char *name, const char *path, struct error *error)
+{
+    if (path == NULL || path[0] == '/')
+        return true;
+    error_set(error, ERROR_INVALID_POLICY, "%s must be an absolute path", name);
+    return false;
+}
+
+/* Which engine is the operator's to say: the policy does, else the variables that every docker
+ * client knows. A policy that names an engine has settled the context too. Nobody else has the
+ * policy yet. */
+static bool choose_engine(struct policy *policy, struct error *error)
+{
+    struct policy_docker *docker = &policy->docker;
+    const char *verify = secure_getenv("DOCKER_TLS_VERIFY");
+    bool settled = docker->host != NULL || docker->context != NULL;
+    if (!settled && (!take_variable("DOCKER_HOST", RUN_HOST_LIMIT, &docker->host, error) ||
+                     !take_variable("DOCKER_CONTEXT", RUN_NAME_LIMIT, &docker->context, error)))
+        return false;
+    docker->tls = docker->certificates != NULL || (verify != NULL && verify[0] != '\0');
+    return take_variable("DOCKER_CERT_PATH", PATH_MAX - 1, &docker->certificates, error) &&
+           find_config_directory(docker, error) &&
+           is_path_or_nothing("DOCKER_CERT_PATH", docker->certificates, error) &&
+           is_path_or_nothing("DOCKER_CONFIG", docker->config_directory, error);
 }
 
 static bool load(const char *policy_file, const char *sandbox, struct configuration *ret,
@@ -152,7 +194,8 @@ bool configuration_current(struct configuration *ret, struct error *error)
     return true;
 }
 
-static bool load_prepared(const char *config_json, struct configuration *ret, struct error *error)
+static bool load_prepared(const char *config_json, bool *ret_sweep, struct configuration *ret,
+                          struct error *error)
 {
     static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
                                                     CONFIGURATION_DEPTH_LIMIT};
@@ -165,9 +208,10 @@ static bool load_prepared(const char *config_json, struct configuration *ret, st
         return false;
     const char *policy_file = NULL;
     const char *sandbox = NULL;
+    int sweep = 0;
     json_error_t reason;
-    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s}", "policy_file", &policy_file,
-                       "sandbox", &sandbox) != 0) {
+    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s, s?b}", "policy_file", &policy_file,
+                       "sandbox", &sandbox, "sweep", &sweep) != 0) {
         error_set(error, ERROR_INVALID_POLICY, "configuration: %s", reason.text);
         return false;
     }
@@ -176,17 +220,20 @@ static bool load_prepared(const char *config_json, struct configuration *ret, st
                   "configuration: /policy_file: must be an absolute path");
         return false;
     }
+    *ret_sweep = sweep != 0;
     return load_from_environment(policy_file, sandbox, ret, error);
 }
 
-bool configuration_prepare(const char *config_json, struct error *error)
+bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error)
 {
     struct configuration loaded = {0};
-    if (!load_prepared(config_json, &loaded, error)) {
+    bool sweep = false;
+    if (!load_prepared(config_json, &sweep, &loaded, error)) {
         remember_refusal(error);
         return false;
     }
     put_in_force(&loaded);
+    *ret_sweep = sweep;
     return true;
 }
 

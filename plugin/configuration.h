@@ -24,8 +24,9 @@ bool configuration_current(struct configuration *ret, struct error *error);
 
 /* Puts one in force from tool_prepare()'s JSON (NULL: read the environment again). false with
  * error, and the one before stays; where there was none, every call is refused with this error
- * until a good one comes: what a host asked for and did not get is never replaced by a default. */
-bool configuration_prepare(const char *config_json, struct error *error);
+ * until a good one comes: what a host asked for and did not get is never replaced by a default.
+ * *ret_sweep: it also asks for what dead gateways left behind to be removed. */
+bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error);
 
 void configuration_clear(struct configuration *configuration);
 

@@ -42,9 +42,8 @@ bool context_parse(const char *context_json, struct call_context *ret, struct er
         error_set_hint(error, "this is the gateway's context_json, not the request");
         return false;
     }
-    if (policy != NULL || workspace != NULL) {
-        error_set(error, ERROR_NOT_SUPPORTED, "context: /%s is not supported yet",
-                  policy != NULL ? "policy" : "workspace");
+    if (policy != NULL) {
+        error_set(error, ERROR_NOT_SUPPORTED, "context: /policy is not supported yet");
         error_set_hint(error,
                        "the gateway must leave it out: ignoring it would be less than it asks for");
         return false;

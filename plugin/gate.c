@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,6 +22,7 @@
 #include "host.h"
 #include "plan.h"
 #include "readiness.h"
+#include "workspace.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
 {
@@ -66,6 +68,15 @@ static bool refuse_by_policy(const struct policy *policy, int rule, struct error
     return false;
 }
 
+static bool hash_request(struct call *call, struct error *error)
+{
+    json_auto_t *canonical = call_canonical_request(call);
+    if (canonical != NULL && canonical_sha256(canonical, call->request_sha256))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the request's hash");
+    return false;
+}
+
 static bool apply_policy(struct call *call, struct error *error)
 {
     if (!configuration_current(&call->configuration, error))
@@ -91,13 +102,13 @@ static bool apply_policy(struct call *call, struct error *error)
     if (policy_decide(policy, request->language->name, call->configuration.mode, request->network,
                       request->secret_count > 0, &rule) == APPROVAL_DENY)
         return refuse_by_policy(policy, rule, error);
-    json_auto_t *canonical = call_canonical_request(call);
-    if (canonical == NULL || !canonical_sha256(canonical, call->request_sha256)) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the request's hash");
+    if (!workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
+        !hash_request(call, error))
         return false;
-    }
     if (request->network)
-        call_note(call, "the program has the network of the gateway's machine");
+        call_note(call, "the program has the network of %s",
+                  call->configuration.mode == SANDBOX_MODE_DOCKER ? "the engine's bridge"
+                                                                  : "the gateway's machine");
     else if (request->secret_count > 0)
         call_note(call, "the program has no network: secrets can only be used locally");
     return true;
@@ -145,10 +156,35 @@ static bool check_capabilities(struct call *call, struct error *error)
                          call->configuration.policy->max_runs, error);
 }
 
+/* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
+ */
+static bool pin_image(struct call *call, const char *image_id, struct error *error)
+{
+    if (image_id[0] == '\0')
+        return true;
+    free(call->description.docker.image_id);
+    call->description.docker.image_id = strdup(image_id);
+    if (call->description.docker.image_id != NULL)
+        return hash_request(call, error);
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the image's id");
+    return false;
+}
+
 static bool check_readiness(struct call *call, struct error *error)
 {
-    return readiness_check(call->configuration.policy, call->configuration.mode, call->language,
-                           call->request.network, call->registration.cancel_fd, error);
+    const struct policy *policy = call->configuration.policy;
+    const struct trial_subject subject = {
+        .policy = policy,
+        .mode = call->configuration.mode,
+        .language = call->language,
+        .image = call->description.docker.image,
+        .network = call->request.network,
+        .pull = policy->docker.pull,
+    };
+    const struct trial_watcher watcher = {.host = &call->host,
+                                          .cancel_fd = call->registration.cancel_fd};
+    char image_id[IMAGE_ID_SIZE] = "";
+    return readiness_check(&subject, &watcher, image_id, error) && pin_image(call, image_id, error);
 }
 
 static char *make_approval_request(void *user, const char *id)
@@ -286,7 +322,8 @@ static bool run_program(struct call *call, struct error *error)
     bool ended = run_execute(&call->run, &call->outcome, error);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {
-        readiness_explain(&call->outcome.ended, call->language, error);
+        readiness_explain(&call->outcome.ended, call->language, call->description.docker.image,
+                          error);
         return false;
     }
     return ended;

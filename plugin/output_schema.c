@@ -35,10 +35,13 @@ static const struct output_member truncated_members[] = {
 
 static const struct output_member usage_members[] = {
     {"wall_ms", OUTPUT_INTEGER, .description = "time from start to end"},
-    {"user_ms", OUTPUT_INTEGER, .description = "processor time in the program"},
-    {"system_ms", OUTPUT_INTEGER, .description = "processor time in the kernel"},
-    {"peak_memory_bytes", OUTPUT_INTEGER,
-     .description = "of all processes where a cgroup counts it, else of the largest"},
+    {"user_ms", OUTPUT_INTEGER, true,
+     .description = "processor time in the program; null where it cannot be measured"},
+    {"system_ms", OUTPUT_INTEGER, true,
+     .description = "processor time in the kernel; null where it cannot be measured"},
+    {"peak_memory_bytes", OUTPUT_INTEGER, true,
+     .description = "of all processes where a cgroup counts it, else of the largest; null where "
+                    "it cannot be measured"},
     {.name = NULL},
 };
 

@@ -44,18 +44,25 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
     return filled;
 }
 
-/* Where the engine is and what of it: docker mode only. NULL image: of any language. */
-static bool fill_docker(const struct policy *policy, enum sandbox_mode mode, const char *image,
-                        struct run_description *ret)
+static bool copy_text(const char *text, char **ret)
+{
+    *ret = strdup(text != NULL ? text : "");
+    return *ret != NULL;
+}
+
+/* Where the engine is and what of it: docker mode only. */
+static bool fill_docker(const struct policy_docker *docker, enum sandbox_mode mode,
+                        const char *image, struct run_docker *ret)
 {
     if (mode != SANDBOX_MODE_DOCKER)
         return true;
-    if (image == NULL)
-        image = policy->image_count > 0 ? policy->images[0].name : "";
-    ret->engine = strdup(policy->docker_host != NULL ? policy->docker_host : "");
-    ret->image = strdup(image);
-    ret->require_digest = policy->docker_require_digest;
-    return ret->engine != NULL && ret->image != NULL;
+    ret->tls = docker->tls;
+    ret->require_digest = docker->require_digest;
+    ret->pull = RUN_PULL_NEVER; /* only trials fetch: see readiness.c */
+    return copy_text(docker->host, &ret->host) && copy_text(docker->context, &ret->context) &&
+           copy_text(docker->config_directory, &ret->config_directory) &&
+           copy_text(docker->certificates, &ret->certificates) &&
+           copy_text(docker->runtime, &ret->runtime) && copy_text(image, &ret->image);
 }
 
 static void fill_limits(const struct policy_limits *limits, struct run_limits *ret)
@@ -94,13 +101,21 @@ static bool settle_time(struct call *call, struct error *error)
     return true;
 }
 
-static bool add_arguments(struct run_description *description,
+/* The language's command, or the one that its image wants. */
+static char *const *command_of(const struct policy *policy, enum sandbox_mode mode,
+                               const struct policy_language *language)
+{
+    const struct policy_image *image =
+        mode == SANDBOX_MODE_DOCKER ? policy_find_image(policy, language->name) : NULL;
+    return image != NULL && image->argv != NULL ? image->argv : language->argv;
+}
+
+static bool add_arguments(struct run_description *description, char *const *command,
                           const struct policy_language *language, char *const *arguments)
 {
-    for (size_t i = 0; language->argv[i] != NULL; i++) {
-        bool is_program = strcmp(language->argv[i], "{file}") == 0;
-        if (!string_list_append(&description->argv,
-                                is_program ? language->file : language->argv[i]))
+    for (size_t i = 0; command[i] != NULL; i++) {
+        bool is_program = strcmp(command[i], "{file}") == 0;
+        if (!string_list_append(&description->argv, is_program ? language->file : command[i]))
             return false;
     }
     return string_list_append_all(&description->argv, (const char *const *)arguments);
@@ -152,11 +167,6 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
                   "request: /session: sessions are not supported yet; every run is fresh");
         return true;
     }
-    if (request->network && call->configuration.mode == SANDBOX_MODE_DOCKER) {
-        error_set(error, ERROR_NOT_SUPPORTED,
-                  "request: /network: docker mode gives no network in this version");
-        return true;
-    }
     if (request->image != NULL && call->configuration.mode != SANDBOX_MODE_DOCKER) {
         error_set(error, ERROR_NOT_SUPPORTED,
                   "request: /image: only docker mode has images; the mode is %s",
@@ -166,27 +176,31 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
     return false;
 }
 
-/* The request's image, of the policy's list, or the language's own. */
+/* The request's image, of the policy's list, or the language's own; NULL in other modes. */
 static bool choose_image(const struct call *call, const char **ret, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
     const char *asked = call->request.image;
-    *ret = NULL;
-    if (call->configuration.mode != SANDBOX_MODE_DOCKER)
+    if (call->configuration.mode != SANDBOX_MODE_DOCKER) {
+        *ret = NULL;
         return true;
-    *ret = asked != NULL ? asked : policy_find_image(policy, call->language->name);
+    }
+    const struct policy_image *own = policy_find_image(policy, call->language->name);
     if (asked != NULL && !policy_offers_image(policy, asked)) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: image");
-        error_set_hint(error, "leave image out, or use one of the policy's \"docker.images\"");
+        error_set_hint(error, "leave image out, or use one that the policy's \"docker\" section "
+                              "names in \"images\" or \"offered\"");
         return false;
     }
-    if (*ret != NULL)
-        return true;
-    error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
-              "the policy has no docker image for the language %s", call->language->name);
-    error_set_hint(error, "use another language, or ask the operator to add it to the policy's "
-                          "\"docker.images\"");
-    return false;
+    if (asked == NULL && own == NULL) {
+        error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
+                  "the policy has no docker image for the language %s", call->language->name);
+        error_set_hint(error, "use another language, or ask the operator to add it to the "
+                              "policy's \"docker.images\"");
+        return false;
+    }
+    *ret = asked != NULL ? asked : own->name;
+    return true;
 }
 
 bool plan_run(struct call *call, struct error *error)
@@ -213,8 +227,10 @@ bool plan_run(struct call *call, struct error *error)
         return false;
     if (!fill_common(policy, call->configuration.mode, call->language, call->request.network,
                      description) ||
-        !fill_docker(policy, call->configuration.mode, image, description) ||
-        !add_arguments(description, call->language, call->request.args) ||
+        !fill_docker(&policy->docker, call->configuration.mode, image, &description->docker) ||
+        !copy_text(call->context.workspace, &description->workspace) ||
+        !add_arguments(description, command_of(policy, call->configuration.mode, call->language),
+                       call->language, call->request.args) ||
         !environment_set_all(&description->environment, call->request.environment)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
         return false;
@@ -222,21 +238,30 @@ bool plan_run(struct call *call, struct error *error)
     return add_files(call, error);
 }
 
-bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
-                const struct policy_language *language, bool network, struct run_description *ret)
+bool plan_trial(const struct trial_subject *subject, struct run_description *ret)
 {
-    CLEANUP(run_description_clear) struct run_description description = {.trial = 1};
+    const struct policy *policy = subject->policy;
+    const struct policy_language *language = subject->language;
+    CLEANUP(run_description_clear)
+    struct run_description description = {.purpose = RUN_PURPOSE_TRIAL};
     memset(description.run_id, '0', RUN_ID_LENGTH);
     fill_limits(&policy->limits, &description.limits);
-    /* A language without an image has none to try: the backend says so. */
-    const char *image = language != NULL ? policy_find_image(policy, language->name) : NULL;
-    if (language != NULL && image == NULL)
-        image = "";
-    if (!fill_common(policy, mode, language, network, &description) ||
-        !fill_docker(policy, mode, image, &description) ||
-        !string_list_append(&description.argv, language != NULL ? language->argv[0] : "sh"))
+    const char *program = language != NULL ? command_of(policy, subject->mode, language)[0] : "sh";
+    if (!fill_common(policy, subject->mode, language, subject->network, &description) ||
+        !fill_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||
+        !string_list_append(&description.argv, program))
         return false;
+    description.docker.pull = subject->pull;
     *ret = description;
     description = (struct run_description){0};
+    return true;
+}
+
+bool plan_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_description *ret)
+{
+    const struct trial_subject subject = {.policy = policy, .mode = mode};
+    if (!plan_trial(&subject, ret))
+        return false;
+    ret->purpose = RUN_PURPOSE_SWEEP;
     return true;
 }

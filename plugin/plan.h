@@ -15,8 +15,18 @@
  * NOT_SUPPORTED or OUT_OF_MEMORY. */
 bool plan_run(struct call *call, struct error *error);
 
+/* What a trial is to find out about. All borrowed. */
+struct trial_subject {
+    const struct policy *policy;
+    enum sandbox_mode mode;
+    const struct policy_language *language; /* NULL: the layers alone, with "sh" as the program */
+    const char *image;                      /* docker mode; NULL: there is none */
+    bool network;
+    enum run_pull pull; /* docker mode */
+};
+
 /* A description that applies every layer and looks the language's program up, and runs nothing.
- * NULL language: looks up "sh", for a probe of the layers alone. true and *ret
- * (run_description_clear()), or false when out of memory. */
-bool plan_trial(const struct policy *policy, enum sandbox_mode mode,
-                const struct policy_language *language, bool network, struct run_description *ret);
+ * true and *ret (run_description_clear()), or false when out of memory. */
+bool plan_trial(const struct trial_subject *subject, struct run_description *ret);
+/* The same for removing what dead gateways left behind. */
+bool plan_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_description *ret);

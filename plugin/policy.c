@@ -156,17 +156,13 @@ static void policy_free(struct policy *policy)
         free_rule(&policy->rules[i]);
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
-    for (size_t i = 0; i < policy->image_count; i++) {
-        free(policy->images[i].language);
-        free(policy->images[i].name);
-    }
-    free(policy->images);
-    free(policy->docker_host);
+    policy_docker_clear(&policy->docker);
     free(policy->source);
     free(policy->rules);
     free(policy->languages);
     string_list_free(policy->capabilities);
     string_list_free(policy->secrets);
+    string_list_free(policy->workspaces);
     string_list_free(policy->runtime_path);
     string_list_free(policy->read_only);
     string_list_free(policy->environment);
@@ -188,24 +184,6 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
             return &policy->languages[i];
     }
     return NULL;
-}
-
-const char *policy_find_image(const struct policy *policy, const char *language)
-{
-    for (size_t i = 0; i < policy->image_count; i++) {
-        if (strcmp(policy->images[i].language, language) == 0)
-            return policy->images[i].name;
-    }
-    return NULL;
-}
-
-bool policy_offers_image(const struct policy *policy, const char *image)
-{
-    for (size_t i = 0; i < policy->image_count; i++) {
-        if (strcmp(policy->images[i].name, image) == 0)
-            return true;
-    }
-    return false;
 }
 
 bool policy_allows_capability(const struct policy *policy, const char *capability)

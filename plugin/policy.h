@@ -70,7 +70,24 @@ struct policy_language {
 
 struct policy_image {
     char *language;
-    char *name; /* as the engine knows it */
+    char *name;  /* as the engine knows it */
+    char **argv; /* NULL: the language's */
+};
+
+/* Docker mode. A NULL text is one that the policy does not give; configuration.c then takes what
+ * the environment gives to every docker client. */
+struct policy_docker {
+    char *host; /* address of the engine */
+    char *context;
+    char *config_directory; /* from the environment only */
+    char *certificates;
+    bool tls; /* from the environment, or because there are certificates */
+    bool require_digest;
+    enum run_pull pull;
+    char *runtime;
+    struct policy_image *images;
+    size_t image_count;
+    char **offered; /* images that a request may name besides those of the languages */
 };
 
 struct policy {
@@ -86,7 +103,8 @@ struct policy {
     struct policy_rule *rules;
     size_t rule_count;
     bool network_allowed;
-    char **secrets; /* names a request may ask for; "*" is any */
+    char **secrets;    /* names a request may ask for; "*" is any */
+    char **workspaces; /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     uint64_t max_runs; /* at the same time */
     uint32_t outer_uid_base;
@@ -96,10 +114,7 @@ struct policy {
     char **environment;
     struct policy_language *languages;
     size_t language_count;
-    bool docker_require_digest;
-    char *docker_host; /* address of the engine, NULL: none given */
-    struct policy_image *images;
-    size_t image_count;
+    struct policy_docker docker;
 };
 
 /* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the
@@ -118,9 +133,11 @@ void policy_unref(struct policy *policy); /* NULL is fine */
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
 
+/* Releases what the section holds. */
+void policy_docker_clear(struct policy_docker *docker);
 /* The image of the language in docker mode, NULL where the policy has none. */
-const char *policy_find_image(const struct policy *policy, const char *language);
-/* Whether any language has that image. */
+const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
+/* Whether a request may name that image. */
 bool policy_offers_image(const struct policy *policy, const char *image);
 
 /* What the rules say: deny before ask before allow, the default where none applies. *ret_rule is

@@ -54,6 +54,20 @@ bool policy_check_view_path(const struct json_place *place, const char *path)
     return true;
 }
 
+bool policy_is_plain_name(const char *name, const char *others)
+{
+    static const char alphanumeric[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    if (name[0] == '.' || name[0] == '-')
+        return false;
+    while (*name != '\0') {
+        if (strchr(alphanumeric, *name) == NULL && strchr(others, *name) == NULL)
+            return false;
+        name++;
+    }
+    return true;
+}
+
 bool policy_check_language(const struct json_place *place, const char *name)
 {
     const struct language *language = language_find(name);
@@ -188,6 +202,16 @@ static bool parse_network(const struct json_place *place, json_t *value, struct 
            json_read_boolean(&allowed, json_object_get(value, "allowed"), &policy->network_allowed);
 }
 
+/* Directories below which a gateway's workspace may be. */
+static bool parse_workspace(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    static const char *const members[] = {"below", NULL};
+    struct json_place below = json_place_named(place, "below");
+    return json_read_known_members(place, value, members) &&
+           policy_read_strings(&below, json_object_get(value, "below"), 0, policy_check_view_path,
+                               &policy->workspaces);
+}
+
 static bool parse_secrets(const struct json_place *place, json_t *value, struct policy *policy)
 {
     static const char *const members[] = {"allowed", NULL};
@@ -251,7 +275,7 @@ static bool parse_environment(const struct json_place *place, json_t *value, str
 
 typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
 
-/* Read in this order: outer_uids looks at max_runs. */
+/* Read in this order: outer_uids looks at max_runs, docker at languages. */
 static const struct {
     const char *name;
     section_parser *parse;
@@ -263,6 +287,7 @@ static const struct {
     {"capabilities", parse_capabilities},
     {"approval", policy_parse_approval},
     {"network", parse_network},
+    {"workspace", parse_workspace},
     {"secrets", parse_secrets},
     {"limits", policy_parse_limits},
     {"max_runs", parse_max_runs},

@@ -32,6 +32,10 @@ bool policy_read_strings(const struct json_place *place, json_t *value, size_t m
 policy_string_check policy_check_path;
 /* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
 policy_string_check policy_check_view_path;
+/* Letters, digits and any of others; not beginning with "." or "-". */
+bool policy_is_plain_name(const char *name, const char *others);
+/* A command of which one argument is "{file}". */
+bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret);
 /* A canonical language name. */
 policy_string_check policy_check_language;
 policy_string_check policy_check_mode;

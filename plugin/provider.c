@@ -73,13 +73,17 @@ int32_t tool_prepare(const char *config_json, char **status_json)
     if (status_json != NULL)
         *status_json = NULL;
     struct error error;
-    bool accepted = configuration_prepare(config_json, &error);
+    bool sweep = false;
+    bool accepted = configuration_prepare(config_json, &sweep, &error);
     if (accepted)
         readiness_forget();
-    if (status_json != NULL) {
-        *status_json = status_text(accepted ? NULL : &error);
-        if (*status_json == NULL)
+    if (status_json != NULL || sweep) {
+        char *text = status_text(accepted ? NULL : &error, sweep);
+        if (text == NULL)
             return TOOL_FAILED;
+        if (status_json != NULL)
+            *status_json = TAKE_POINTER(text);
+        free(text);
     }
     return accepted ? TOOL_OK : TOOL_NOT_RUN;
 }
@@ -88,7 +92,7 @@ int32_t tool_status(char **status_json)
 {
     if (status_json == NULL)
         return TOOL_FAILED;
-    *status_json = status_text(NULL);
+    *status_json = status_text(NULL, false);
     return *status_json != NULL ? TOOL_OK : TOOL_FAILED;
 }
 

@@ -20,35 +20,41 @@ struct remembered {
     char policy_sha256[65];
     enum sandbox_mode mode;
     char language[32];
+    char image[RUN_IMAGE_LIMIT + 1];
     bool network;
+    char image_id[IMAGE_ID_SIZE]; /* what was found out; no part of the key */
 };
 
 static pthread_mutex_t remembered_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct remembered remembered[REMEMBERED_LIMIT];
 static size_t remembered_count;
 
-static struct remembered key_of(const struct policy *policy, enum sandbox_mode mode,
-                                const struct policy_language *language, bool network)
+static struct remembered key_of(const struct trial_subject *subject)
 {
-    struct remembered key = {.mode = mode, .network = network};
-    memcpy(key.policy_sha256, policy->sha256, sizeof(key.policy_sha256));
-    (void)snprintf(key.language, sizeof(key.language), "%s", language->name);
+    struct remembered key = {.mode = subject->mode, .network = subject->network};
+    memcpy(key.policy_sha256, subject->policy->sha256, sizeof(key.policy_sha256));
+    (void)snprintf(key.language, sizeof(key.language), "%s", subject->language->name);
+    if (subject->image != NULL)
+        (void)snprintf(key.image, sizeof(key.image), "%s", subject->image);
     return key;
 }
 
 static bool same(const struct remembered *one, const struct remembered *other)
 {
     return one->mode == other->mode && one->network == other->network &&
-           strcmp(one->language, other->language) == 0 &&
+           strcmp(one->language, other->language) == 0 && strcmp(one->image, other->image) == 0 &&
            strcmp(one->policy_sha256, other->policy_sha256) == 0;
 }
 
-static bool is_remembered(const struct remembered *key)
+static bool recall(const struct remembered *key, char ret_image_id[IMAGE_ID_SIZE])
 {
     bool found = false;
     (void)pthread_mutex_lock(&remembered_mutex);
-    for (size_t i = 0; i < remembered_count && !found; i++)
+    for (size_t i = 0; i < remembered_count && !found; i++) {
         found = same(&remembered[i], key);
+        if (found)
+            memcpy(ret_image_id, remembered[i].image_id, IMAGE_ID_SIZE);
+    }
     (void)pthread_mutex_unlock(&remembered_mutex);
     return found;
 }
@@ -85,12 +91,35 @@ static enum error_code code_of_engine(enum engine_problem problem)
     case ENGINE_PROBLEM_NOT_RUNNING:
     case ENGINE_PROBLEM_NO_PERMISSION:
     case ENGINE_PROBLEM_API_TOO_OLD:
+    case ENGINE_PROBLEM_CERTIFICATES:
+    case ENGINE_PROBLEM_NO_RUNTIME:
+    case ENGINE_PROBLEM_NO_NETWORK:
+    case ENGINE_PROBLEM_WORKSPACE:
     case ENGINE_PROBLEM_NO_IMAGE:
+    case ENGINE_PROBLEM_PULL_REFUSED:
+    case ENGINE_PROBLEM_DIGEST:
     case ENGINE_PROBLEM_IMAGE_UNUSED:
     case ENGINE_PROBLEM_COUNT:
         break;
     }
     return ERROR_BACKEND_UNAVAILABLE;
+}
+
+static void explain_missing_runtime(const struct run_event *ended,
+                                    const struct policy_language *language, const char *image,
+                                    struct error *error)
+{
+    error_set(error, ERROR_RUNTIME_NOT_FOUND, "runtime not found: %.200s", ended->message);
+    if (image != NULL)
+        error_set_hint(error,
+                       "the image %.150s does not have it, and a run fetches nothing: use another "
+                       "language, or give this one another image in the policy's "
+                       "\"docker.images\"",
+                       image);
+    else if (language != NULL)
+        error_set_hint(error,
+                       "install the package %s on the gateway's machine, or use another language",
+                       language->package);
 }
 
 static void explain_engine(const struct run_event *ended, struct error *error)
@@ -101,15 +130,11 @@ static void explain_engine(const struct run_event *ended, struct error *error)
 }
 
 void readiness_explain(const struct run_event *ended, const struct policy_language *language,
-                       struct error *error)
+                       const char *image, struct error *error)
 {
     switch ((enum run_failure)ended->failure) {
     case RUN_FAILURE_RUNTIME_MISSING:
-        error_set(error, ERROR_RUNTIME_NOT_FOUND, "runtime not found: %.200s", ended->message);
-        if (language != NULL)
-            error_set_hint(
-                error, "install the package %s on the gateway's machine, or use another language",
-                language->package);
+        explain_missing_runtime(ended, language, image, error);
         return;
     case RUN_FAILURE_EXEC:
         error_set_errno(error, ERROR_RUNTIME_NOT_FOUND, ended->error_number,
@@ -126,6 +151,7 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         return;
     }
     case RUN_FAILURE_ENGINE:
+        readiness_forget(); /* the engine, or what it has, is not what it was */
         explain_engine(ended, error);
         return;
     case RUN_FAILURE_NONE:
@@ -138,25 +164,19 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
                     "the backend could not start the run: %.200s", ended->message);
 }
 
-bool readiness_trial(const struct policy *policy, enum sandbox_mode mode,
-                     const struct policy_language *language, bool network, int cancel_fd,
-                     struct run_event *ret, struct error *error)
+/* Hands the description to its backend and waits for the end. */
+static bool execute(enum sandbox_mode mode, const struct run_description *description,
+                    const struct trial_watcher *watcher, struct run_event *ret, struct error *error)
 {
-    CLEANUP(run_description_clear) struct run_description description = {0};
-    if (!plan_trial(policy, mode, language, network, &description)) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the trial's description");
-        return false;
-    }
     CLEANUP_CLOSE int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    const struct tool_host no_host = {0};
     CLEANUP(run_clear)
     struct run run = {
         .mode = mode,
-        .description = &description,
+        .description = description,
         .stdin_fd = input,
-        .cancel_fd = cancel_fd,
-        .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},
-        .errors = {.id = TOOL_STREAM_STDERR, .host = &no_host},
+        .cancel_fd = watcher->cancel_fd,
+        .output = {.id = TOOL_STREAM_STDOUT, .host = watcher->host},
+        .errors = {.id = TOOL_STREAM_STDERR, .host = watcher->host},
     };
     struct run_outcome outcome = {0};
     if (!run_execute(&run, &outcome, error))
@@ -165,17 +185,46 @@ bool readiness_trial(const struct policy *policy, enum sandbox_mode mode,
     return true;
 }
 
-bool readiness_check(const struct policy *policy, enum sandbox_mode mode,
-                     const struct policy_language *language, bool network, int cancel_fd,
+bool readiness_trial(const struct trial_subject *subject, const struct trial_watcher *watcher,
+                     struct run_event *ret, struct error *error)
+{
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (!plan_trial(subject, &description)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the trial's description");
+        return false;
+    }
+    return execute(subject->mode, &description, watcher, ret, error);
+}
+
+bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_event *ret,
                      struct error *error)
 {
-    if (!backend_exists(mode, error))
+    static const struct tool_host no_host;
+    const struct trial_watcher watcher = {.host = &no_host, .cancel_fd = -1};
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (!plan_sweep(policy, mode, &description)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the sweep's description");
         return false;
-    struct remembered key = key_of(policy, mode, language, network);
-    if (is_remembered(&key))
+    }
+    if (!backend_exists(mode, error) || !execute(mode, &description, &watcher, ret, error))
+        return false;
+    if (ret->failure == RUN_FAILURE_NONE)
+        return true;
+    readiness_explain(ret, NULL, NULL, error);
+    return false;
+}
+
+bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
+                     char ret_image_id[IMAGE_ID_SIZE], struct error *error)
+{
+    if (!backend_exists(subject->mode, error))
+        return false;
+    struct remembered key = key_of(subject);
+    /* Who always asks the registry wants to be asked again. */
+    if (subject->pull != RUN_PULL_ALWAYS && recall(&key, ret_image_id))
         return true;
     struct run_event ended;
-    if (!readiness_trial(policy, mode, language, network, cancel_fd, &ended, error))
+    if (!readiness_trial(subject, watcher, &ended, error))
         return false;
     if (ended.cause == RUN_CAUSE_CANCELLED) {
         error_set(error, ERROR_CANCELLED, "cancelled before the program began");
@@ -183,9 +232,12 @@ bool readiness_check(const struct policy *policy, enum sandbox_mode mode,
     }
     if (ended.failure != RUN_FAILURE_NONE || ended.cause != RUN_CAUSE_EXIT ||
         ended.exit_code != 0) {
-        readiness_explain(&ended, language, error);
+        readiness_explain(&ended, subject->language, subject->image, error);
         return false;
     }
-    remember(&key);
+    memcpy(key.image_id, ended.engine.image_id, IMAGE_ID_SIZE);
+    memcpy(ret_image_id, ended.engine.image_id, IMAGE_ID_SIZE);
+    if (subject->pull != RUN_PULL_ALWAYS)
+        remember(&key);
     return true;
 }

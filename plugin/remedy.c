@@ -96,7 +96,7 @@ const char *remedy_for_engine(enum engine_problem problem)
     switch (problem) {
     case ENGINE_PROBLEM_ADDRESS:
         return "correct the policy's \"docker.host\" or DOCKER_HOST: unix:///PATH or "
-               "tcp://HOST:PORT (TLS is not supported yet)";
+               "tcp://HOST:PORT, the latter with certificates unless HOST is this machine";
     case ENGINE_PROBLEM_NOT_INSTALLED:
         return "install Docker or Podman, name its socket in DOCKER_HOST or in the policy's "
                "\"docker.host\", or set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen "
@@ -115,7 +115,26 @@ const char *remedy_for_engine(enum engine_problem problem)
         return "the engine needs the memory, pids and cpu cgroup controllers; a rootless engine "
                "needs them delegated";
     case ENGINE_PROBLEM_NO_IMAGE:
-        return "pull or build the image on the engine's machine; images are never pulled by a run";
+        return "pull or build the image on the engine's machine, or set the policy's "
+               "\"docker.pull\" to missing";
+    case ENGINE_PROBLEM_PULL_REFUSED:
+        return "look whether the engine reaches the registry and the name is right; an image that "
+               "needs a login is to be pulled by hand: docker pull";
+    case ENGINE_PROBLEM_DIGEST:
+        return "call again, and have the new image approved; where the policy pins a digest, pull "
+               "exactly that image";
+    case ENGINE_PROBLEM_CERTIFICATES:
+        return "DOCKER_CERT_PATH or the policy's \"docker.certificates\" must name a directory "
+               "with ca.pem, cert.pem and key.pem that the gateway's user can read, and the "
+               "engine's certificate must be for its host name";
+    case ENGINE_PROBLEM_NO_RUNTIME:
+        return "install the OCI runtime on the engine's machine and name it in its daemon.json "
+               "(\"runtimes\"), or take \"docker.runtime\" out of the policy";
+    case ENGINE_PROBLEM_NO_NETWORK:
+        return "start the engine with a bridge, or work without the network";
+    case ENGINE_PROBLEM_WORKSPACE:
+        return "a workspace can only be shown by an engine on the gateway's own machine, and must "
+               "be a directory that it sees under the same path";
     case ENGINE_PROBLEM_IMAGE_UNUSED:
         return "change the policy's \"docker.images\"";
     case ENGINE_PROBLEM_REFUSED:

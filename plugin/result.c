@@ -80,6 +80,44 @@ static json_t *layer_names(uint64_t layers)
     return TAKE_POINTER(names);
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+/* What the backend saw of the machine; which members there are depends on the mode. */
+static json_t *process_details(const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    return json_pack("{s:i, s:i, s:b, s:b, s:I, s:b, s:i}", "landlock_abi",
+                     (int)report->landlock_abi, "cgroup_version", (int)report->cgroup_version,
+                     "cgroup_memory", (int)report->cgroup_has_memory, "cgroup_pids",
+                     (int)report->cgroup_has_pids, "outer_uid", (json_int_t)report->outer_uid,
+                     "network", (int)call->request.network, "seccomp_instructions",
+                     (int)report->seccomp_instructions);
+}
+
+static json_t *docker_details(const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    const struct engine_report *engine = &call->outcome.ended.engine;
+    return json_pack("{s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:s, s:o}",
+                     "cgroup_version", (int)report->cgroup_version, "cgroup_memory",
+                     (int)report->cgroup_has_memory, "cgroup_pids", (int)report->cgroup_has_pids,
+                     "network", (int)call->request.network, "engine", text_or_null(engine->name),
+                     "engine_version", text_or_null(engine->version), "engine_api",
+                     text_or_null(engine->api), "runtime", text_or_null(engine->runtime),
+                     "runtime_version", text_or_null(engine->runtime_version), "rootless",
+                     (int)engine->rootless, "user_namespace", (int)engine->user_namespace, "image",
+                     call->description.docker.image, "image_id", text_or_null(engine->image_id));
+}
+
+static json_t *isolation_details(const struct call *call)
+{
+    return call->configuration.mode == SANDBOX_MODE_DOCKER ? docker_details(call)
+                                                           : process_details(call);
+}
+
 json_t *result_isolation(const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;
@@ -90,14 +128,9 @@ json_t *result_isolation(const struct call *call)
     if (!call->executed || call->description.isolation == RUN_ISOLATION_NONE)
         return json_pack("{s:o, s:[], s:[], s:{}}", "requested", layer_names(requested), "applied",
                          "missing", "details");
-    return json_pack("{s:o, s:o, s:o, s:{s:i, s:i, s:b, s:b, s:I, s:b, s:i}}", "requested",
-                     layer_names(requested), "applied", layer_names(report->applied), "missing",
-                     layer_names(requested & ~report->applied), "details", "landlock_abi",
-                     (int)report->landlock_abi, "cgroup_version", (int)report->cgroup_version,
-                     "cgroup_memory", (int)report->cgroup_has_memory, "cgroup_pids",
-                     (int)report->cgroup_has_pids, "outer_uid", (json_int_t)report->outer_uid,
-                     "network", (int)call->request.network, "seccomp_instructions",
-                     (int)report->seccomp_instructions);
+    return json_pack("{s:o, s:o, s:o, s:o}", "requested", layer_names(requested), "applied",
+                     layer_names(report->applied), "missing",
+                     layer_names(requested & ~report->applied), "details", isolation_details(call));
 }
 
 /* The error of a program that was ended from outside: told in the words an agent can act on. */
@@ -192,18 +225,19 @@ static json_t *signal_json(int number)
     return json_string(name);
 }
 
+/* null: the backend cannot measure it. */
+static json_t *figure(uint64_t value, uint64_t unit)
+{
+    return value == RUN_USAGE_UNKNOWN ? json_null() : json_integer((json_int_t)(value / unit));
+}
+
 static json_t *usage_json(const struct call *call)
 {
     const struct run_usage *usage = &call->outcome.ended.usage;
-    return json_pack("{s:I, s:I, s:I, s:I}", "wall_ms", (json_int_t)(usage->wall_us / 1000),
-                     "user_ms", (json_int_t)(usage->user_us / 1000), "system_ms",
-                     (json_int_t)(usage->system_us / 1000), "peak_memory_bytes",
-                     (json_int_t)usage->peak_memory_bytes);
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text[0] != '\0' ? json_string(text) : json_null();
+    return json_pack("{s:I, s:o, s:o, s:o}", "wall_ms", (json_int_t)(usage->wall_us / 1000),
+                     "user_ms", figure(usage->user_us, 1000), "system_ms",
+                     figure(usage->system_us, 1000), "peak_memory_bytes",
+                     figure(usage->peak_memory_bytes, 1));
 }
 
 static json_t *approval_json(const struct call *call)

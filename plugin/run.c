@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 #include "protocol/channel.h"
 
 /* The backend keeps the program's time; these bound the backend itself. */
-#define SETUP_LIMIT_MS 20000 /* from the hand-over to STARTED */
+#define SETUP_LIMIT_MS 20000 /* from the hand-over, or the last word, to STARTED */
 /* From the program's deadline, or from an order to end, to ENDED. An engine takes its time to
  * remove a container. */
 #define GRACE_MS        2000
@@ -104,16 +105,31 @@ static int take_start(struct loop *loop, const struct run_event *event, struct e
         return error_set(error, ERROR_BACKEND_FAILED, "the backend started the run twice");
     loop->outcome.started = true;
     loop->outcome.ended.isolation = event->isolation; /* holds even if no end is heard of */
+    loop->outcome.ended.engine = event->engine;
     if (!loop->ordered_to_end)
         loop->deadline_ms =
             wall_ms > 0 ? monotonic_ms() + wall_ms + grace_ms(loop->run) : UINT64_MAX;
     return 0;
 }
 
+/* An image is being fetched: that takes as long as it takes, as long as it goes on. */
+static int take_progress(struct loop *loop, const struct run_event *event, struct error *error)
+{
+    if (loop->outcome.started)
+        return error_set(error, ERROR_BACKEND_FAILED, "the backend prepares a run it has started");
+    if (!loop->ordered_to_end)
+        loop->deadline_ms = monotonic_ms() + SETUP_LIMIT_MS;
+    if (event->message[0] != '\0')
+        host_output(loop->run->output.host, TOOL_STREAM_PROGRESS, event->message,
+                    strlen(event->message));
+    return 0;
+}
+
 static int take_end(struct loop *loop, const struct run_event *event, bool *ret_ended,
                     struct error *error)
 {
-    if (!loop->outcome.started && event->failure == RUN_FAILURE_NONE &&
+    bool has_program = loop->run->description->purpose != RUN_PURPOSE_SWEEP;
+    if (has_program && !loop->outcome.started && event->failure == RUN_FAILURE_NONE &&
         event->cause == RUN_CAUSE_EXIT)
         return error_set(error, ERROR_BACKEND_FAILED,
                          "the backend ended a run that it had not started");
@@ -136,6 +152,8 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
     struct run_event event;
     if (too_long || !run_event_decode(message, (size_t)length, &event))
         return error_set(error, ERROR_BACKEND_FAILED, "the backend sent something unreadable");
+    if (event.type == RUN_EVENT_PROGRESS)
+        return take_progress(loop, &event, error);
     if (event.type == RUN_EVENT_STARTED)
         return take_start(loop, &event, error);
     return take_end(loop, &event, ret_ended, error);

@@ -30,6 +30,14 @@ static json_t *error_json(const struct error *error)
                      error->message, "hint", error->hint);
 }
 
+static json_t *engine_json(const struct engine_report *engine)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name", engine->name, "version",
+                     engine->version, "api", engine->api, "runtime", engine->runtime,
+                     "runtime_version", engine->runtime_version, "rootless", (int)engine->rootless,
+                     "user_namespace", (int)engine->user_namespace);
+}
+
 /* What the trial says of one layer. Behind a failure nothing was tried any more. */
 static const char *layer_state(const struct run_event *trial, enum isolation_layer layer)
 {
@@ -64,6 +72,31 @@ static json_t *layer_json(const struct run_event *trial, enum isolation_layer la
     return json;
 }
 
+/* Nobody waits for a report, and nothing is fetched for one. */
+static const struct tool_host no_host;
+static const struct trial_watcher nobody = {.host = &no_host, .cancel_fd = -1};
+
+static bool try_layers(const struct policy *policy, enum sandbox_mode mode, const char *image,
+                       struct run_event *ret, struct error *error)
+{
+    const struct trial_subject subject = {.policy = policy, .mode = mode, .image = image};
+    return readiness_trial(&subject, &nobody, ret, error);
+}
+
+/* With the first image that the engine has: that one is absent says nothing of the layers. */
+static bool try_layers_of_docker(const struct policy *policy, struct run_event *ret,
+                                 struct error *error)
+{
+    bool reported = false;
+    size_t i = 0;
+    do {
+        const char *image = i < policy->docker.image_count ? policy->docker.images[i].name : NULL;
+        reported = try_layers(policy, SANDBOX_MODE_DOCKER, image, ret, error);
+    } while (reported && ret->engine_problem == ENGINE_PROBLEM_NO_IMAGE &&
+             ++i < policy->docker.image_count);
+    return reported;
+}
+
 /* Is the backend's mode usable under this policy, layer by layer? */
 static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
                             bool *ret_available)
@@ -71,31 +104,50 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
     struct error error;
     struct run_event trial = {0};
     bool reported = backend_exists(mode, &error) &&
-                    readiness_trial(policy, mode, NULL, false, -1, &trial, &error);
+                    (mode == SANDBOX_MODE_DOCKER ? try_layers_of_docker(policy, &trial, &error)
+                                                 : try_layers(policy, mode, NULL, &trial, &error));
     bool available = reported && trial.failure == RUN_FAILURE_NONE && trial.exit_code == 0;
     if (reported && !available)
-        readiness_explain(&trial, NULL, &error);
+        readiness_explain(&trial, NULL, NULL, &error);
     json_t *layers = json_array();
     for (int layer = 0; reported && mode != SANDBOX_MODE_NONE && layer < LAYER_COUNT; layer++)
         (void)json_array_append_new(layers, layer_json(&trial, (enum isolation_layer)layer));
     *ret_available = available;
-    return json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", sandbox_mode_name(mode), "available",
-                     (int)available, "allowed", (int)policy->mode_allowed[mode], "layers", layers,
-                     "error", available ? json_null() : error_json(&error));
+    json_t *json =
+        json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", sandbox_mode_name(mode), "available",
+                  (int)available, "allowed", (int)policy->mode_allowed[mode], "layers", layers,
+                  "error", available ? json_null() : error_json(&error));
+    if (trial.engine.name[0] != '\0')
+        (void)json_object_set_new(json, "engine", engine_json(&trial.engine));
+    return json;
+}
+
+static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
+                            const struct policy_language *language)
+{
+    struct error error;
+    char image_id[IMAGE_ID_SIZE];
+    const struct policy_image *image =
+        mode == SANDBOX_MODE_DOCKER ? policy_find_image(policy, language->name) : NULL;
+    const struct trial_subject subject = {
+        .policy = policy,
+        .mode = mode,
+        .language = language,
+        .image = image != NULL ? image->name : NULL,
+    };
+    bool found = readiness_check(&subject, &nobody, image_id, &error);
+    char *const *command = image != NULL && image->argv != NULL ? image->argv : language->argv;
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o}", "language", language->name, "found",
+                     (int)found, "program", command[0], "package", language->package, "image",
+                     image != NULL ? json_string(image->name) : json_null(), "error",
+                     found ? json_null() : error_json(&error));
 }
 
 static json_t *runtimes_json(const struct policy *policy, enum sandbox_mode mode)
 {
     json_t *runtimes = json_array();
-    for (size_t i = 0; i < policy->language_count; i++) {
-        const struct policy_language *language = &policy->languages[i];
-        struct error error;
-        bool found = readiness_check(policy, mode, language, false, -1, &error);
-        (void)json_array_append_new(runtimes,
-                                    json_pack("{s:s, s:b, s:s, s:s}", "language", language->name,
-                                              "found", (int)found, "program", language->argv[0],
-                                              "package", language->package));
-    }
+    for (size_t i = 0; i < policy->language_count; i++)
+        (void)json_array_append_new(runtimes, runtime_json(policy, mode, &policy->languages[i]));
     return runtimes;
 }
 
@@ -122,7 +174,29 @@ static void add_configuration(json_t *status, const struct configuration *config
                                         sandbox_mode_name(policy->default_mode)));
 }
 
-char *status_text(const struct error *refusal)
+/* By mode: how many strays are gone, how many would not go, or why none was looked for. */
+static json_t *sweep_json(const struct policy *policy, enum sandbox_mode mode)
+{
+    struct error error;
+    struct run_event ended;
+    if (!readiness_sweep(policy, mode, &ended, &error))
+        return json_pack("{s:s, s:n, s:n, s:o}", "mode", sandbox_mode_name(mode), "removed", "left",
+                         "error", error_json(&error));
+    return json_pack("{s:s, s:I, s:I, s:n}", "mode", sandbox_mode_name(mode), "removed",
+                     (json_int_t)ended.swept, "left", (json_int_t)ended.unswept, "error");
+}
+
+static void add_sweep(json_t *status, const struct policy *policy)
+{
+    static const enum sandbox_mode modes[] = {SANDBOX_MODE_DOCKER, SANDBOX_MODE_PROCESS};
+    json_t *sweep = json_array();
+    for (size_t i = 0; i < COUNT_OF(modes); i++)
+        if (policy->mode_allowed[modes[i]])
+            (void)json_array_append_new(sweep, sweep_json(policy, modes[i]));
+    (void)json_object_set_new(status, "sweep", sweep);
+}
+
+char *status_text(const struct error *refusal, bool sweep)
 {
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     struct error error;
@@ -133,6 +207,8 @@ char *status_text(const struct error *refusal)
                   "calls_run", (json_int_t)atomic_load(&calls_run), "calls_not_run",
                   (json_int_t)atomic_load(&calls_not_run));
     bool configured = configuration_current(&configuration, &error);
+    if (configured && sweep)
+        add_sweep(status, configuration.policy); /* first: what is left may be in the way */
     if (configured)
         add_configuration(status, &configuration, &usable);
     if (refusal == NULL && !configured)

@@ -11,8 +11,8 @@
 #include "error.h"
 
 /* A new string, NULL when out of memory. refusal: the error of a configuration that was just
- * refused, or NULL. *ret_usable: is there a configuration whose mode works here? */
-char *status_text(const struct error *refusal);
+ * refused, or NULL. sweep: what dead gateways left behind is removed first, and counted. */
+char *status_text(const struct error *refusal, bool sweep);
 
 /* For the counters: one call has ended. */
 void status_count_call(bool ran);

@@ -37,13 +37,46 @@ static void get_limits(struct wire_reader *reader, struct run_limits *limits)
     limits->scratch_inodes = wire_get_u64(reader);
 }
 
+static void put_text(struct wire_writer *writer, const char *text)
+{
+    wire_put_string(writer, text ? text : "");
+}
+
+static void put_docker(struct wire_writer *writer, const struct run_docker *docker)
+{
+    put_text(writer, docker->host);
+    put_text(writer, docker->context);
+    put_text(writer, docker->config_directory);
+    put_text(writer, docker->certificates);
+    wire_put_u32(writer, docker->tls);
+    put_text(writer, docker->runtime);
+    put_text(writer, docker->image);
+    put_text(writer, docker->image_id);
+    wire_put_u32(writer, docker->require_digest);
+    wire_put_u32(writer, docker->pull);
+}
+
+static void get_docker(struct wire_reader *reader, struct run_docker *docker)
+{
+    docker->host = wire_get_string(reader, RUN_HOST_LIMIT);
+    docker->context = wire_get_string(reader, RUN_NAME_LIMIT);
+    docker->config_directory = wire_get_string(reader, FILE_PATH_LIMIT);
+    docker->certificates = wire_get_string(reader, FILE_PATH_LIMIT);
+    docker->tls = wire_get_u32(reader);
+    docker->runtime = wire_get_string(reader, RUN_NAME_LIMIT);
+    docker->image = wire_get_string(reader, RUN_IMAGE_LIMIT);
+    docker->image_id = wire_get_string(reader, RUN_NAME_LIMIT);
+    docker->require_digest = wire_get_u32(reader);
+    docker->pull = wire_get_u32(reader);
+}
+
 unsigned char *run_description_encode(const struct run_description *description, size_t *ret_length)
 {
     struct wire_writer writer = {.limit = RUN_DESCRIPTION_LIMIT};
     wire_put_u32(&writer, PROTOCOL_VERSION);
     wire_put_string(&writer, description->run_id);
     wire_put_u32(&writer, description->isolation);
-    wire_put_u32(&writer, description->trial);
+    wire_put_u32(&writer, description->purpose);
     wire_put_u32(&writer, description->network);
     wire_put_u64(&writer, description->required);
     wire_put_u32(&writer, description->outer_uid_base);
@@ -60,9 +93,8 @@ unsigned char *run_description_encode(const struct run_description *description,
         wire_put_string(&writer, description->files[i].path);
         wire_put_bytes(&writer, description->files[i].content, description->files[i].length);
     }
-    wire_put_string(&writer, description->engine ? description->engine : "");
-    wire_put_string(&writer, description->image ? description->image : "");
-    wire_put_u32(&writer, description->require_digest);
+    put_text(&writer, description->workspace);
+    put_docker(&writer, &description->docker);
     if (writer.failed) {
         if (writer.bytes)
             explicit_bzero(writer.bytes, writer.length);
@@ -127,10 +159,24 @@ static bool list_is_absolute(char *const *paths)
     return true;
 }
 
+static bool is_absolute_or_empty(const char *path)
+{
+    return path[0] == '/' || path[0] == '\0';
+}
+
+static bool docker_is_acceptable(const struct run_docker *docker)
+{
+    return docker->tls <= 1 && docker->require_digest <= 1 && docker->pull < RUN_PULL_COUNT &&
+           is_absolute_or_empty(docker->config_directory) &&
+           is_absolute_or_empty(docker->certificates);
+}
+
 static bool is_acceptable(const struct run_description *description)
 {
-    return description->isolation <= RUN_ISOLATION_SANDBOX && description->trial <= 1 &&
-           description->network <= 1 && description->require_digest <= 1 && description->argv[0] &&
+    return description->isolation <= RUN_ISOLATION_SANDBOX &&
+           description->purpose < RUN_PURPOSE_COUNT && description->network <= 1 &&
+           is_absolute_or_empty(description->workspace) &&
+           docker_is_acceptable(&description->docker) && description->argv[0] &&
            description->argv[0][0] && list_is_absolute(description->runtime_path) &&
            list_is_absolute(description->read_only_paths);
 }
@@ -146,7 +192,7 @@ bool run_description_decode(const unsigned char *message, size_t length,
     struct run_description description = {.file_count = 0};
     get_run_id(&reader, description.run_id);
     description.isolation = wire_get_u32(&reader);
-    description.trial = wire_get_u32(&reader);
+    description.purpose = wire_get_u32(&reader);
     description.network = wire_get_u32(&reader);
     description.required = wire_get_u64(&reader);
     description.outer_uid_base = wire_get_u32(&reader);
@@ -157,15 +203,25 @@ bool run_description_decode(const unsigned char *message, size_t length,
     description.runtime_path = wire_get_strings(&reader, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT);
     description.read_only_paths = wire_get_strings(&reader, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT);
     get_files(&reader, &description);
-    description.engine = wire_get_string(&reader, RUN_ENGINE_LIMIT);
-    description.image = wire_get_string(&reader, RUN_IMAGE_LIMIT);
-    description.require_digest = wire_get_u32(&reader);
+    description.workspace = wire_get_string(&reader, FILE_PATH_LIMIT);
+    get_docker(&reader, &description.docker);
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {
         run_description_clear(&description);
         return false;
     }
     *ret = description;
     return true;
+}
+
+static void clear_docker(struct run_docker *docker)
+{
+    free(docker->host);
+    free(docker->context);
+    free(docker->config_directory);
+    free(docker->certificates);
+    free(docker->runtime);
+    free(docker->image);
+    free(docker->image_id);
 }
 
 void run_description_clear(struct run_description *description)
@@ -182,7 +238,7 @@ void run_description_clear(struct run_description *description)
         free(file->path);
     }
     free(description->files);
-    free(description->engine);
-    free(description->image);
+    free(description->workspace);
+    clear_docker(&description->docker);
     explicit_bzero(description, sizeof(*description));
 }

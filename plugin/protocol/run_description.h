@@ -14,8 +14,10 @@
 #define RUN_ID_LENGTH         32                   /* hexadecimal digits */
 #define RUN_DESCRIPTION_LIMIT (UINT32_C(64) << 20) /* bytes; a longer one is refused unread */
 #define RUN_STRINGS_LIMIT     4096                 /* members of one list */
-#define RUN_ENGINE_LIMIT      255                  /* bytes of an engine's address */
+#define RUN_HOST_LIMIT        255                  /* bytes of an engine's address */
 #define RUN_IMAGE_LIMIT       255                  /* bytes of an image's name */
+#define RUN_NAME_LIMIT        127                  /* of a context, a runtime, an image's id */
+#define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 
 enum run_isolation {
     RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
@@ -42,11 +44,41 @@ struct run_file {
     size_t length;
 };
 
+/* When a missing image is fetched. */
+enum run_pull {
+    RUN_PULL_NEVER,
+    RUN_PULL_MISSING, /* where the engine does not have it */
+    RUN_PULL_ALWAYS,  /* asks the registry first */
+    RUN_PULL_COUNT
+};
+
+/* Docker mode; texts are "" where nothing is given, and NULL is written as "". */
+struct run_docker {
+    char *host;              /* the engine's address; "": of the context, else the usual places */
+    char *context;           /* name of a docker context; "": the one that docker would take */
+    char *config_directory;  /* docker's own configuration, which has the contexts */
+    char *certificates;      /* directory of ca.pem, cert.pem and key.pem */
+    uint32_t tls;            /* 1: TCP addresses are spoken to over TLS */
+    char *runtime;           /* OCI runtime, "": the engine's default */
+    char *image;             /* as the engine knows it */
+    char *image_id;          /* what the image must be, "": whatever it is now */
+    uint32_t require_digest; /* 1: an image that its name does not pin by digest is refused */
+    uint32_t pull;           /* enum run_pull */
+};
+
+/* What the backend is to do. */
+enum run_purpose {
+    RUN_PURPOSE_PROGRAM,
+    RUN_PURPOSE_TRIAL, /* apply every layer, look the runtime up, run nothing */
+    RUN_PURPOSE_SWEEP, /* remove what dead gateways left behind; nothing else of it counts */
+    RUN_PURPOSE_COUNT
+};
+
 struct run_description {
     char run_id[RUN_ID_LENGTH + 1];
     uint32_t isolation;      /* enum run_isolation */
-    uint32_t trial;          /* 1: apply every layer, look the runtime up, run nothing */
-    uint32_t network;        /* 1: the network namespace of the host is kept */
+    uint32_t purpose;        /* enum run_purpose */
+    uint32_t network;        /* 1: the host's network, or in docker mode the engine's bridge */
     uint64_t required;       /* LAYER_BITs without which the run is refused */
     uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */
     uint32_t outer_uid_count;
@@ -58,10 +90,8 @@ struct run_description {
                                skipped */
     struct run_file *files;
     size_t file_count;
-    /* Docker mode; "" in the others, NULL is written as "". */
-    char *engine;            /* address of the engine, "": the backend looks in the usual places */
-    char *image;             /* as the engine knows it */
-    uint32_t require_digest; /* 1: an image that its name does not pin by digest is refused */
+    char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
+    struct run_docker docker;
 };
 
 /* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the

@@ -47,6 +47,42 @@ static void get_isolation(struct wire_reader *reader, struct isolation_report *i
     isolation->seccomp_instructions = wire_get_u32(reader);
 }
 
+static void put_text(struct wire_writer *writer, const char *text, size_t size)
+{
+    wire_put_bytes(writer, text, strnlen(text, size - 1));
+}
+
+static void get_text(struct wire_reader *reader, char *text, size_t size)
+{
+    CLEANUP_FREE char *value = wire_get_string(reader, size - 1);
+    if (value)
+        memcpy(text, value, strlen(value) + 1);
+}
+
+static void put_engine(struct wire_writer *writer, const struct engine_report *engine)
+{
+    put_text(writer, engine->name, sizeof(engine->name));
+    put_text(writer, engine->version, sizeof(engine->version));
+    put_text(writer, engine->api, sizeof(engine->api));
+    put_text(writer, engine->runtime, sizeof(engine->runtime));
+    put_text(writer, engine->runtime_version, sizeof(engine->runtime_version));
+    put_text(writer, engine->image_id, sizeof(engine->image_id));
+    wire_put_u32(writer, engine->rootless);
+    wire_put_u32(writer, engine->user_namespace);
+}
+
+static void get_engine(struct wire_reader *reader, struct engine_report *engine)
+{
+    get_text(reader, engine->name, sizeof(engine->name));
+    get_text(reader, engine->version, sizeof(engine->version));
+    get_text(reader, engine->api, sizeof(engine->api));
+    get_text(reader, engine->runtime, sizeof(engine->runtime));
+    get_text(reader, engine->runtime_version, sizeof(engine->runtime_version));
+    get_text(reader, engine->image_id, sizeof(engine->image_id));
+    engine->rootless = wire_get_u32(reader);
+    engine->user_namespace = wire_get_u32(reader);
+}
+
 static void put_usage(struct wire_writer *writer, const struct run_usage *usage)
 {
     wire_put_u64(writer, usage->wall_us);
@@ -77,6 +113,7 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, PROTOCOL_VERSION);
     wire_put_u32(&writer, event->type);
     put_isolation(&writer, &event->isolation);
+    put_engine(&writer, &event->engine);
     wire_put_u32(&writer, event->cause);
     wire_put_u32(&writer, (uint32_t)event->exit_code);
     wire_put_u32(&writer, (uint32_t)event->signal);
@@ -84,7 +121,9 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, event->failed_layer);
     wire_put_u32(&writer, event->engine_problem);
     wire_put_u32(&writer, (uint32_t)event->error_number);
-    wire_put_bytes(&writer, event->message, strnlen(event->message, sizeof(event->message) - 1));
+    wire_put_u32(&writer, event->swept);
+    wire_put_u32(&writer, event->unswept);
+    put_text(&writer, event->message, sizeof(event->message));
     put_usage(&writer, &event->usage);
     size_t length = writer.failed ? 0 : writer.length;
     if (length)
@@ -100,10 +139,15 @@ static bool end_in_range(const struct run_event *event)
            event->signal <= SIGNAL_MAX && (event->exit_code >= 0 || event->cause != RUN_CAUSE_EXIT);
 }
 
+static bool figure_in_range(uint64_t figure)
+{
+    return figure <= INT64_MAX || figure == RUN_USAGE_UNKNOWN;
+}
+
 static bool usage_in_range(const struct run_usage *usage)
 {
-    return usage->wall_us <= INT64_MAX && usage->user_us <= INT64_MAX &&
-           usage->system_us <= INT64_MAX && usage->peak_memory_bytes <= INT64_MAX;
+    return usage->wall_us <= INT64_MAX && figure_in_range(usage->user_us) &&
+           figure_in_range(usage->system_us) && figure_in_range(usage->peak_memory_bytes);
 }
 
 static bool in_range(const struct run_event *event)
@@ -124,6 +168,7 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
         return false;
     struct run_event event = {.type = wire_get_u32(&reader)};
     get_isolation(&reader, &event.isolation);
+    get_engine(&reader, &event.engine);
     event.cause = wire_get_u32(&reader);
     event.exit_code = (int32_t)wire_get_u32(&reader);
     event.signal = (int32_t)wire_get_u32(&reader);
@@ -131,11 +176,12 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
     event.failed_layer = wire_get_u32(&reader);
     event.engine_problem = wire_get_u32(&reader);
     event.error_number = (int32_t)wire_get_u32(&reader);
-    CLEANUP_FREE char *text = wire_get_string(&reader, sizeof(event.message) - 1);
+    event.swept = wire_get_u32(&reader);
+    event.unswept = wire_get_u32(&reader);
+    get_text(&reader, event.message, sizeof(event.message));
     get_usage(&reader, &event.usage);
-    if (reader.failed || !text || reader.offset != length || !in_range(&event))
+    if (reader.failed || reader.offset != length || !in_range(&event))
         return false;
-    memcpy(event.message, text, strlen(text));
     *ret = event;
     return true;
 }

@@ -11,7 +11,7 @@
 
 #include "layers.h"
 
-#define PROTOCOL_VERSION        2
+#define PROTOCOL_VERSION        3
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -61,7 +61,13 @@ enum engine_problem {
     ENGINE_PROBLEM_API_TOO_OLD,
     ENGINE_PROBLEM_NO_SECCOMP,
     ENGINE_PROBLEM_NO_LIMITS,    /* memory, swap, processes or processor cannot be capped */
+    ENGINE_PROBLEM_CERTIFICATES, /* TLS: files missing or unreadable, or the peer is not trusted */
+    ENGINE_PROBLEM_NO_RUNTIME,   /* the engine does not have the OCI runtime */
+    ENGINE_PROBLEM_NO_NETWORK,   /* the engine has no bridge */
+    ENGINE_PROBLEM_WORKSPACE,    /* the directory cannot be shown in a container of that engine */
     ENGINE_PROBLEM_NO_IMAGE,     /* the engine does not have the image */
+    ENGINE_PROBLEM_PULL_REFUSED, /* and the registry does not give it */
+    ENGINE_PROBLEM_DIGEST,       /* it is not the image that its digest or id names */
     ENGINE_PROBLEM_IMAGE_UNUSED, /* it has, but the policy or this backend does not take it */
     ENGINE_PROBLEM_REFUSED,      /* an answer that says no, or a warning */
     ENGINE_PROBLEM_SILENT,       /* no answer in time, or a broken one */
@@ -69,6 +75,9 @@ enum engine_problem {
     ENGINE_PROBLEM_COUNT
 };
 
+#define RUN_USAGE_UNKNOWN UINT64_MAX /* what a backend cannot measure */
+
+/* Each but wall_us may be RUN_USAGE_UNKNOWN. */
 struct run_usage {
     uint64_t wall_us;
     uint64_t user_us;
@@ -83,12 +92,26 @@ enum run_event_type {
     RUN_EVENT_STARTED = 1, /* layers applied, program executed (or, on trial, could have been) */
     RUN_EVENT_ENDED =
         2, /* the whole tree is dead; always the last event, also of a run never started */
+    RUN_EVENT_PROGRESS = 3, /* before STARTED: a line for people, and that it still goes on */
     RUN_EVENT_TYPE_COUNT
+};
+
+/* Docker mode, in STARTED and ENDED; "" and 0 where not known. */
+struct engine_report {
+    char name[32]; /* "docker", "podman" */
+    char version[48];
+    char api[16];
+    char runtime[64];
+    char runtime_version[48];
+    char image_id[80];
+    uint32_t rootless;
+    uint32_t user_namespace;
 };
 
 struct run_event {
     uint32_t type; /* enum run_event_type */
     struct isolation_report isolation;
+    struct engine_report engine;
     /* The rest is for ENDED. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */
@@ -97,6 +120,8 @@ struct run_event {
     uint32_t failed_layer;
     uint32_t engine_problem; /* enum engine_problem */
     int32_t error_number;
+    uint32_t swept;   /* RUN_PURPOSE_SWEEP: how many strays were removed ... */
+    uint32_t unswept; /* ... and how many could not be */
     char
         message[256]; /* what failed, for people; the name of a system call for FORBIDDEN_SYSCALL */
     struct run_usage usage;

@@ -190,7 +190,7 @@ END_TEST
 START_TEST(trial_runs_nothing)
 {
     struct run_description description = describe(WORDS("sh", "-c", "echo ran"));
-    description.trial = 1;
+    description.purpose = RUN_PURPOSE_TRIAL;
     expect_output(&description, "");
     ck_assert(outcome.started);
     ck_assert_uint_eq(outcome.start.isolation.applied & LAYERS_MANDATORY, LAYERS_MANDATORY);

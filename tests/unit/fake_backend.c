@@ -147,7 +147,7 @@ static void send_bad_cause(const struct run *run)
 static void send_bad_usage(const struct run *run)
 {
     struct run_event event = ended();
-    event.usage.peak_memory_bytes = UINT64_MAX;
+    event.usage.peak_memory_bytes = UINT64_MAX - 1;
     (void)send_started(run);
     (void)send_event(run, &event);
 }
@@ -221,7 +221,7 @@ static bool is_trial(const struct run *run)
            pread(run->fds[RUN_FD_DESCRIPTION], bytes, (size_t)status.st_size, 0) ==
                status.st_size &&
            run_description_decode(bytes, (size_t)status.st_size, &description) &&
-           description.trial != 0;
+           description.purpose == RUN_PURPOSE_TRIAL;
 }
 
 static void serve_run(const char *behaviour, const struct run *run)

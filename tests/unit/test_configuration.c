@@ -24,6 +24,12 @@ static void *use_current(void *unused)
     return NULL;
 }
 
+static bool prepare(const char *config_json, struct error *error)
+{
+    bool sweep = false;
+    return configuration_prepare(config_json, &sweep, error);
+}
+
 /* First calls of other threads, which read the environment, while the host prepares. */
 static void prepare_among_first_calls(const char *config_json)
 {
@@ -32,7 +38,7 @@ static void prepare_among_first_calls(const char *config_json)
     configuration_forget();
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, use_current, NULL), 0);
-    (void)configuration_prepare(config_json, &error);
+    (void)prepare(config_json, &error);
     for (int i = 0; i < THREADS; i++)
         (void)pthread_join(threads[i], NULL);
 }
@@ -53,18 +59,50 @@ START_TEST(a_first_refusal_refuses_calls_until_a_good_one)
 {
     struct configuration current = {0};
     struct error error;
-    ck_assert(!configuration_prepare("{\"sandbox\":\"dokcer\"}", &error));
+    ck_assert(!prepare("{\"sandbox\":\"dokcer\"}", &error));
     for (int i = 0; i < 2; i++) {
         error.code = ERROR_INTERNAL;
         ck_assert(!configuration_current(&current, &error));
         ck_assert_int_eq(error.code, ERROR_UNKNOWN_MODE);
     }
-    ck_assert(configuration_prepare("{\"sandbox\":\"process\"}", &error));
-    ck_assert(!configuration_prepare("{\"sandbox\":\"none\"}", &error));
+    ck_assert(prepare("{\"sandbox\":\"process\"}", &error));
+    ck_assert(!prepare("{\"sandbox\":\"none\"}", &error));
     ck_assert_int_eq(error.code, ERROR_MODE_NOT_ALLOWED);
     ck_assert(configuration_current(&current, &error));
     ck_assert_int_eq(current.mode, SANDBOX_MODE_PROCESS);
     configuration_clear(&current);
+}
+END_TEST
+
+START_TEST(a_sweep_is_had_by_asking)
+{
+    struct error error;
+    bool sweep = true;
+    ck_assert(configuration_prepare("{}", &sweep, &error));
+    ck_assert(!sweep);
+    ck_assert(configuration_prepare("{\"sweep\":true}", &sweep, &error));
+    ck_assert(sweep);
+}
+END_TEST
+
+/* The variables of every docker client, where the policy does not say which engine. */
+START_TEST(the_environment_names_the_engine)
+{
+    CLEANUP(configuration_clear) struct configuration current = {0};
+    struct error error;
+    ck_assert_int_eq(setenv("DOCKER_HOST", "tcp://h:1", 1), 0);
+    ck_assert_int_eq(setenv("DOCKER_TLS_VERIFY", "1", 1), 0);
+    ck_assert_int_eq(setenv("DOCKER_CERT_PATH", "/c", 1), 0);
+    ck_assert_int_eq(setenv("DOCKER_CONFIG", "/d", 1), 0);
+    ck_assert_msg(prepare("{}", &error), "%s", error.message);
+    ck_assert(configuration_current(&current, &error));
+    ck_assert_str_eq(current.policy->docker.host, "tcp://h:1");
+    ck_assert_str_eq(current.policy->docker.certificates, "/c");
+    ck_assert_str_eq(current.policy->docker.config_directory, "/d");
+    ck_assert(current.policy->docker.tls);
+    ck_assert_int_eq(setenv("DOCKER_CERT_PATH", "relative", 1), 0);
+    ck_assert(!prepare("{}", &error));
+    ck_assert_int_eq(error.code, ERROR_INVALID_POLICY);
 }
 END_TEST
 
@@ -87,7 +125,7 @@ static const struct {
 START_TEST(refuses_what_it_cannot_use)
 {
     struct error error;
-    ck_assert(!configuration_prepare(refused[_i].json, &error));
+    ck_assert(!prepare(refused[_i].json, &error));
     ck_assert_msg(error.code == refused[_i].code, "%s", error.message);
 }
 END_TEST
@@ -112,6 +150,8 @@ int main(void)
     (void)unsetenv("CODE_EXEC_POLICY");
     TCase *cases[] = {tcase_create("configuration")};
     tcase_set_timeout(cases[0], 60);
+    tcase_add_test(cases[0], a_sweep_is_had_by_asking);
+    tcase_add_test(cases[0], the_environment_names_the_engine);
     tcase_add_test(cases[0], what_was_prepared_stays);
     tcase_add_test(cases[0], a_first_refusal_refuses_calls_until_a_good_one);
     tcase_add_loop_test(cases[0], refuses_what_it_cannot_use, 0, COUNT_OF(refused));

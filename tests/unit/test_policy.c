@@ -106,6 +106,16 @@ static const struct {
     {"{\"docker\":{\"images\":{\"python\":\"\"}}}", "/docker/images/python: must not be empty"},
     {"{\"docker\":{\"images\":{\"python\":\"a b\"}}}", "/docker/images/python: must be an image"},
     {"{\"docker\":{\"images\":{\"python\":\"-v\"}}}", "/docker/images/python: must be an image"},
+    {"{\"docker\":{\"images\":{\"python\":{\"argv\":[\"python3\",\"{file}\"]}}}}",
+     "/docker/images/python/image: missing"},
+    {"{\"docker\":{\"images\":{\"python\":{\"image\":\"p\",\"argv\":[\"python3\"]}}}}",
+     "/docker/images/python/argv: no argument is"},
+    {"{\"docker\":{\"images\":\"a b\"}}", "/docker/images: must be an image"},
+    {"{\"docker\":{\"pull\":\"often\"}}", "/docker/pull: must be never, missing or always"},
+    {"{\"docker\":{\"runtime\":\"a/b\"}}", "/docker/runtime: must be letters"},
+    {"{\"docker\":{\"certificates\":\"here\"}}", "/docker/certificates: must be an absolute"},
+    {"{\"docker\":{\"offered\":[\"a b\"]}}", "/docker/offered/0: must be an image"},
+    {"{\"workspace\":{\"below\":[\"/\"]}}", "/workspace/below/0: the whole root"},
     {"{\"max_runs\":1,\"max_runs\":2}", "/max_runs: duplicate member"},
     {"[]", "must be an object"},
     {"{", "the text ends too early"},
@@ -202,11 +212,12 @@ START_TEST(patches_as_rfc_7386_says)
     ck_assert_ptr_null(patched->runtime_path[1]);
     ck_assert(policy_allows_secret(patched, "anything"));
     ck_assert(patched->required_layers == (LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK)));
-    ck_assert_str_eq(policy_find_image(patched, "ruby"), "ruby:3.3-alpine");
-    ck_assert_ptr_null(policy_find_image(patched, "lua"));
+    ck_assert_str_eq(policy_find_image(patched, "ruby")->name, "ruby:3.3-alpine");
+    ck_assert_ptr_null(policy_find_image(patched, "ruby")->argv);
+    ck_assert_str_eq(policy_find_image(patched, "typescript")->argv[0], "node");
     ck_assert(policy_offers_image(patched, "node:22-slim"));
     ck_assert(!policy_offers_image(patched, "node"));
-    ck_assert_ptr_null(patched->docker_host);
+    ck_assert_ptr_null(patched->docker.host);
     ck_assert_str_eq(patched->environment[0], "A=1");
     ck_assert_str_eq(patched->environment[1], "B=2");
 }
@@ -328,11 +339,31 @@ START_TEST(is_shared_by_reference)
 }
 END_TEST
 
+START_TEST(one_image_may_serve_all_languages)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = load("{\"docker\":{\"images\":\"all@sha256:1\",\"pull\":\"missing\","
+                                 "\"offered\":[\"more:1\"],\"runtime\":\"runsc\"}}",
+                                 &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert_uint_eq(policy->docker.image_count, policy->language_count);
+    for (size_t i = 0; i < policy->language_count; i++)
+        ck_assert_str_eq(policy_find_image(policy, policy->languages[i].name)->name,
+                         "all@sha256:1");
+    ck_assert(policy_offers_image(policy, "more:1"));
+    ck_assert(!policy_offers_image(policy, "python:3.11-slim"));
+    ck_assert_int_eq((int)policy->docker.pull, RUN_PULL_MISSING);
+    ck_assert_str_eq(policy->docker.runtime, "runsc");
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("refusals"), tcase_create("built-in"), tcase_create("rules"),
                       tcase_create("file")};
     tcase_add_loop_test(cases[0], refuses_and_names_the_place, 0, COUNT_OF(refused));
+    tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);
     tcase_add_test(cases[1], built_in_runs_every_language);
     tcase_add_test(cases[1], patches_as_rfc_7386_says);

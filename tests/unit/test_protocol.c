@@ -46,6 +46,12 @@ static struct run_description sample(void)
         .read_only_paths = (char **)(uintptr_t)sample_paths,
         .files = sample_files,
         .file_count = 2,
+        .workspace = TEXT("/srv/w"),
+        .docker = {.host = TEXT("unix:///s"),
+                   .tls = 1,
+                   .runtime = TEXT("crun"),
+                   .image = TEXT("i:1"),
+                   .pull = RUN_PULL_ALWAYS},
     };
 }
 
@@ -80,6 +86,14 @@ START_TEST(description_survives)
     ck_assert_str_eq(decoded.files[0].path, "a/b.txt");
     ck_assert_mem_eq(decoded.files[0].content, "x\0y", 3);
     ck_assert_uint_eq(decoded.files[1].length, 0);
+    ck_assert_str_eq(decoded.workspace, "/srv/w");
+    ck_assert_str_eq(decoded.docker.host, "unix:///s");
+    ck_assert_str_eq(decoded.docker.context, "");
+    ck_assert_uint_eq(decoded.docker.tls, 1);
+    ck_assert_str_eq(decoded.docker.runtime, "crun");
+    ck_assert_str_eq(decoded.docker.image, "i:1");
+    ck_assert_str_eq(decoded.docker.image_id, "");
+    ck_assert_uint_eq(decoded.docker.pull, RUN_PULL_ALWAYS);
 }
 END_TEST
 
@@ -208,7 +222,9 @@ static struct run_event sample_event(void)
         .signal = 11,
         .error_number = 13,
         .message = "why",
-        .usage = {.wall_us = 1, .process_refusals = UINT64_MAX},
+        .usage = {.wall_us = 1, .user_us = RUN_USAGE_UNKNOWN, .process_refusals = UINT64_MAX},
+        .swept = 3,
+        .engine = {.runtime = "crun", .rootless = 1},
     };
 }
 
@@ -225,6 +241,11 @@ START_TEST(event_survives)
     ck_assert_int_eq(decoded.signal, 11);
     ck_assert_str_eq(decoded.message, event.message);
     ck_assert_uint_eq(decoded.usage.process_refusals, UINT64_MAX);
+    ck_assert_uint_eq(decoded.usage.user_us, RUN_USAGE_UNKNOWN);
+    ck_assert_uint_eq(decoded.swept, 3);
+    ck_assert_str_eq(decoded.engine.runtime, "crun");
+    ck_assert_str_eq(decoded.engine.version, "");
+    ck_assert_uint_eq(decoded.engine.rootless, 1);
     ck_assert_uint_eq(decoded.isolation.missing, LAYER_BIT(LAYER_CGROUP));
     for (size_t cut = 0; cut < length; cut++)
         ck_assert(!run_event_decode(message, cut, &decoded));

@@ -133,7 +133,7 @@ static void put_setup(struct wire_writer *writer, const struct run_description *
     }
     put_text(writer, "\n");
     put_environment(writer, description->environment);
-    put_text(writer, description->trial ? "ce_trial=1\n" : "ce_trial=\n");
+    put_text(writer, description->purpose == RUN_PURPOSE_TRIAL ? "ce_trial=1\n" : "ce_trial=\n");
 }
 
 static void wipe_writer(struct wire_writer *writer)

@@ -39,7 +39,7 @@ static bool same(const json_t *asked, const json_t *made)
 static bool is_engines_choice(const char *name)
 {
     static const char *const choices[] = {
-        "Runtime",      /* the engine's default */
+        "Runtime",      /* the engine's default, where none is asked for */
         "ShmSize",      /* of a /dev/shm that IpcMode none does not mount */
         "ConsoleSize",  /* there is no terminal */
         "Isolation",    /* of Windows */
@@ -101,15 +101,28 @@ static bool compare_config(const json_t *asked, const json_t *made, char *field,
     return true;
 }
 
+/* The one mount there may be is the workspace, and nobody can write to it. */
+static bool compare_mounts(const json_t *asked, const json_t *made)
+{
+    const json_t *wanted = json_array_get(json_object_get(asked, "Mounts"), 0);
+    const json_t *mount = json_array_get(made, 0);
+    if (!wanted)
+        return is_empty(made);
+    return json_array_size(made) == 1 && json_is_false(json_object_get(mount, "RW")) &&
+           same(json_object_get(wanted, "Type"), json_object_get(mount, "Type")) &&
+           same(json_object_get(wanted, "Source"), json_object_get(mount, "Source")) &&
+           same(json_object_get(wanted, "Target"), json_object_get(mount, "Destination"));
+}
+
 bool container_attest(const json_t *asked, const json_t *made, char *field, size_t size)
 {
-    static const char *const nothing[] = {"Mounts", "ExecIDs"};
+    json_t *host = json_object_get(asked, "HostConfig");
     if (!same(json_object_get(asked, "Image"), json_object_get(made, "Image")))
         return fail(field, size, "", "Image");
-    for (size_t i = 0; i < COUNT_OF(nothing); i++)
-        if (!is_empty(json_object_get(made, nothing[i])))
-            return fail(field, size, "", nothing[i]);
+    if (!is_empty(json_object_get(made, "ExecIDs")))
+        return fail(field, size, "", "ExecIDs");
+    if (!compare_mounts(host, json_object_get(made, "Mounts")))
+        return fail(field, size, "", "Mounts");
     return compare_config(asked, json_object_get(made, "Config"), field, size) &&
-           compare_host(json_object_get(asked, "HostConfig"), json_object_get(made, "HostConfig"),
-                        field, size);
+           compare_host(host, json_object_get(made, "HostConfig"), field, size);
 }

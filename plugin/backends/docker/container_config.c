@@ -74,26 +74,36 @@ static json_t *scratch(const struct run_limits *limits)
     return json_pack("{s:s, s:s}", BOOTSTRAP_HOME, home, "/tmp", temporary);
 }
 
-/* Where nothing else is said here, an empty value is the strict one. */
-static json_t *isolation(const char *seccomp)
+/* An empty value of what is not given a wish is the strict one. */
+static json_t *isolation(const struct container_wish *wish)
 {
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:[s], s:[], s:[], s:[s, s+], "
         "s:o, s:o}",
-        "NetworkMode", "none", "IpcMode", "none", "CgroupnsMode", "private", "PidMode", "",
-        "UTSMode", "", "UsernsMode", "", "Privileged", 0, "PublishAllPorts", 0, "ReadonlyRootfs", 1,
-        "Init", 1, "AutoRemove", 0, "CapDrop", "ALL", "CapAdd", "GroupAdd", "SecurityOpt",
-        "no-new-privileges=true", "seccomp=", seccomp, "MaskedPaths",
-        strings(masked_paths, COUNT_OF(masked_paths)), "ReadonlyPaths",
+        "NetworkMode", wish->network ? "bridge" : "none", "IpcMode", "none", "CgroupnsMode",
+        "private", "PidMode", "", "UTSMode", "", "UsernsMode", "", "Privileged", 0,
+        "PublishAllPorts", 0, "ReadonlyRootfs", 1, "Init", 1, "AutoRemove", 0, "CapDrop", "ALL",
+        "CapAdd", "GroupAdd", "SecurityOpt", "no-new-privileges=true", "seccomp=", wish->seccomp,
+        "MaskedPaths", strings(masked_paths, COUNT_OF(masked_paths)), "ReadonlyPaths",
         strings(read_only_paths, COUNT_OF(read_only_paths)));
 }
 
-static json_t *nothing_outside(void)
+/* Without what is mounted below it: the engine's ReadOnly is for the one mount alone. */
+static json_t *mounts(const char *workspace)
 {
-    return json_pack("{s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:{}, s:{}, s:[], s:s, s:s}",
-                     "Binds", "Mounts", "VolumesFrom", "Links", "Devices", "DeviceRequests",
-                     "DeviceCgroupRules", "PortBindings", "Sysctls", "ExtraHosts", "Cgroup", "",
-                     "VolumeDriver", "");
+    if (workspace[0] == '\0')
+        return json_array();
+    return json_pack("[{s:s, s:s, s:s, s:b, s:{s:s, s:b}}]", "Type", "bind", "Source", workspace,
+                     "Target", RUN_WORKSPACE, "ReadOnly", 1, "BindOptions", "Propagation",
+                     "rprivate", "NonRecursive", 1);
+}
+
+static json_t *outside(const struct container_wish *wish)
+{
+    return json_pack("{s:[], s:o, s:[], s:[], s:[], s:[], s:[], s:{}, s:{}, s:[], s:s, s:s}",
+                     "Binds", "Mounts", mounts(wish->workspace), "VolumesFrom", "Links", "Devices",
+                     "DeviceRequests", "DeviceCgroupRules", "PortBindings", "Sysctls", "ExtraHosts",
+                     "Cgroup", "", "VolumeDriver", "");
 }
 
 static json_t *resources(const struct run_limits *limits)
@@ -109,11 +119,13 @@ static json_t *resources(const struct run_limits *limits)
 
 static json_t *host_config(const struct container_wish *wish)
 {
-    json_auto_t *host = isolation(wish->seccomp);
-    json_auto_t *outside = nothing_outside();
+    json_auto_t *host = isolation(wish);
+    json_auto_t *others = outside(wish);
     json_auto_t *limits = resources(wish->limits);
-    if (!host || !outside || !limits || json_object_update(host, outside) != 0 ||
+    if (!host || !others || !limits || json_object_update(host, others) != 0 ||
         json_object_update(host, limits) != 0)
+        return NULL;
+    if (wish->runtime[0] && json_object_set_new(host, "Runtime", json_string(wish->runtime)) != 0)
         return NULL;
     return TAKE_POINTER(host);
 }
@@ -126,6 +138,6 @@ json_t *container_config(const struct container_wish *wish)
                      "", "WorkingDir", BOOTSTRAP_HOME, "Entrypoint", "/bin/sh", "-c",
                      bootstrap_script, "code-execute", "Cmd", "Env", "Volumes", "ExposedPorts",
                      "Healthcheck", "Test", "NONE", "Tty", 0, "OpenStdin", 1, "StdinOnce", 1,
-                     "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 1, "NetworkDisabled", 1,
-                     "Labels", wish->labels, "HostConfig", host_config(wish));
+                     "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 1, "NetworkDisabled",
+                     !wish->network, "Labels", wish->labels, "HostConfig", host_config(wish));
 }

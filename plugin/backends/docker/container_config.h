@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one container configuration: everything in it is constant but the image, the limits and the
- * labels. Neither code nor a secret can get into it, because nothing of the program is given to it.
- * Pure code.
+ * The one container configuration: everything in it is constant but the image, the limits, the
+ * labels, and what the operator settles: runtime, network, workspace. Neither code nor a secret can
+ * get into it, because nothing of the program is given to it. Pure code.
  */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "../../protocol/run_description.h"
 
@@ -16,8 +17,11 @@
 struct container_wish {
     const char *image; /* its id */
     const struct run_limits *limits;
-    json_t *labels;      /* borrowed: an object of strings */
-    const char *seccomp; /* the profile's text, always the same */
+    json_t *labels;        /* borrowed: an object of strings */
+    const char *seccomp;   /* the profile's text, always the same but for the network */
+    const char *runtime;   /* OCI runtime, "": the engine's default */
+    const char *workspace; /* directory to be shown at RUN_WORKSPACE, "": none */
+    bool network;          /* the engine's bridge, else none */
 };
 
 /* The body of POST /containers/create; new, NULL when out of memory or where the image or a label

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engines this backend has met: where they are, what they can do, and the sweep of the
- * containers that dead owners left in them. Runs in the docker backend.
+ * The engines this backend has met: where they are and what they can do. Runs in the docker
+ * backend.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #define ENGINES_LIMIT 8 /* addresses; operators have one */
 
 struct engine {
-    char text[RUN_ENGINE_LIMIT + 1]; /* as descriptions name it */
+    char *key; /* what descriptions say of it */
     struct engine_address address;
     struct engine_facts facts;
     bool known; /* facts hold until a call fails */
@@ -24,15 +24,12 @@ struct engine {
 struct docker_environment {
     struct engine_client *client;
     struct owner owner;
-    char *seccomp;
+    char *seccomp[2]; /* without and with a network */
     struct engine engines[ENGINES_LIMIT];
     size_t engine_count;
 };
 
-/* The engine of that name; NULL with the fault. */
-struct engine *engine_find(struct docker_environment *environment, const char *text,
+/* The engine that the description means; NULL with the fault. */
+struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
                            struct engine_fault *fault);
-
-/* Once for every engine: asks for containers of dead owners and removes them, beside whatever else
- * is going on. */
-void engine_sweep(struct docker_environment *environment, struct engine *engine);
+void engine_clear_all(struct docker_environment *environment);

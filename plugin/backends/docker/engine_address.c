@@ -49,9 +49,10 @@ static bool take_host(const char *host, struct engine_address *ret)
     return (size_t)snprintf(ret->base, sizeof(ret->base), "http://%s", host) < sizeof(ret->base);
 }
 
-bool engine_address_resolve(const char *text, struct engine_address *ret,
+bool engine_address_resolve(const struct run_docker *docker, struct engine_address *ret,
                             struct engine_fault *fault)
 {
+    const char *text = docker->host;
     if (text[0] == '\0')
         return find_socket(ret, fault);
     if (strncmp(text, "unix://", 7) == 0 && take_socket(text + 7, ret))

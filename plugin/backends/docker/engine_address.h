@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
+#include "../../protocol/run_description.h"
 #include "engine_fault.h"
 
 struct engine_address {
@@ -18,7 +19,7 @@ struct engine_address {
 
 /* "unix:///path", "tcp://host:port" or "http://host:port"; "" is the first socket that exists of
  * the engine's usual places (Docker's, rootless Docker's, Podman's). */
-bool engine_address_resolve(const char *text, struct engine_address *ret,
+bool engine_address_resolve(const struct run_docker *docker, struct engine_address *ret,
                             struct engine_fault *fault);
 
 /* After a failed connection: tries once more by hand and names the reason. */

@@ -24,6 +24,7 @@ struct engine_call {
     bool too_long;
     char *body;
     size_t length;
+    engine_line *line;
     engine_done *done;
     void *user;
 };
@@ -50,6 +51,18 @@ void engine_client_free(struct engine_client *client)
     curl_global_cleanup();
 }
 
+/* Hands every line that is whole to its reader and keeps the rest. */
+static void take_lines(struct engine_call *call)
+{
+    char *begin = call->body;
+    char *end = call->body + call->length;
+    for (char *newline; (newline = memchr(begin, '\n', (size_t)(end - begin))); begin = newline + 1)
+        call->line(call->user, begin, (size_t)(newline - begin));
+    call->length = (size_t)(end - begin);
+    memmove(call->body, begin, call->length);
+    call->body[call->length] = '\0';
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *user)
 {
     struct engine_call *call = user;
@@ -65,6 +78,8 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
     call->body = grown;
     call->length += length;
     grown[call->length] = '\0';
+    if (call->line)
+        take_lines(call);
     return length;
 }
 
@@ -155,6 +170,7 @@ struct engine_call *engine_call_start(struct engine_client *client,
     call->client = client;
     call->address = *request->address;
     call->connection = request->connection;
+    call->line = request->line;
     call->done = request->done;
     call->user = request->user;
     call->easy = curl_easy_init();

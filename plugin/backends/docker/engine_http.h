@@ -41,6 +41,8 @@ struct engine_call;
 /* The call is over and, unless it was for a connection, freed when this returns. It may start
  * others and cancel others. */
 typedef void engine_done(void *user, const struct engine_answer *answer);
+/* One line of an answer that comes in lines, without its end; the bytes are the call's own. */
+typedef void engine_line(void *user, const char *bytes, size_t length);
 
 struct engine_request {
     const struct engine_address *address;
@@ -49,6 +51,7 @@ struct engine_request {
     const char *body;    /* JSON, NULL: none */
     uint64_t timeout_ms; /* 0: no limit */
     bool connection;     /* connect only: method, path and body are not used */
+    engine_line *line;   /* NULL: the answer is kept whole; else only its last, unended line is */
     engine_done *done;
     void *user;
 };

@@ -8,20 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "../run_input.h"
 #include "container_config.h"
 #include "run_private.h"
 
-/* Below the plugin's own patience with a set-up, so that the reason is told. */
-#define START_LIMIT_US (UINT64_C(18) * 1000000)
-#define INPUT_LIMIT    RUN_DESCRIPTION_LIMIT
+#define INPUT_LIMIT RUN_DESCRIPTION_LIMIT
 
 /* The first failure is the reason; whatever exists of the run is taken away. */
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message)
@@ -40,42 +37,16 @@ void run_fail_engine(struct run *run, const struct engine_fault *fault)
     run_fail(run, RUN_FAILURE_ENGINE, 0, fault->message);
 }
 
-/* A copy: what is sealed by the plugin need not be by others. NULL and 0 for what is no file. */
-static unsigned char *read_file(int fd, size_t limit, size_t *ret_length)
-{
-    struct stat status;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
-        (uint64_t)status.st_size > limit)
-        return NULL;
-    size_t length = (size_t)status.st_size;
-    unsigned char *bytes = malloc(length);
-    size_t done = 0;
-    while (bytes && done < length) {
-        ssize_t received = pread(fd, bytes + done, length - done, (off_t)done);
-        if (received <= 0)
-            break;
-        done += (size_t)received;
-    }
-    *ret_length = done;
-    return bytes;
-}
-
 static bool read_description(int fd, struct run_description *ret)
 {
-    size_t length = 0;
-    CLEANUP_FREE unsigned char *bytes = read_file(fd, RUN_DESCRIPTION_LIMIT, &length);
-    if (!bytes)
-        return false;
-    bool good = run_description_decode(bytes, length, ret);
-    explicit_bzero(bytes, length);
-    return good && ret->isolation == RUN_ISOLATION_SANDBOX && ret->network == 0;
+    return run_read_description(fd, ret) && ret->isolation == RUN_ISOLATION_SANDBOX;
 }
 
 /* From here on the secrets are in the message alone. */
 static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
-    CLEANUP_FREE unsigned char *input = read_file(input_fd, INPUT_LIMIT, &length);
+    CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
     run->stream.message = bootstrap_message(&run->description, input, length, &run->stream.length);
     if (input)
         explicit_bzero(input, length);
@@ -96,17 +67,16 @@ static bool choose_name(struct run *run)
     return true;
 }
 
-static bool check_image(const struct run_description *description, struct engine_fault *fault)
+static bool check_image(const struct run_docker *docker, struct engine_fault *fault)
 {
-    if (!engine_image_name_is_good(description->image)) {
+    if (!engine_image_name_is_good(docker->image)) {
         engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED, "not an image's name: \"%.100s\"",
-                         description->image);
+                         docker->image);
         return false;
     }
-    if (description->require_digest && !engine_image_is_pinned(description->image)) {
+    if (docker->require_digest && !engine_image_is_pinned(docker->image)) {
         engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
-                         "the policy wants images pinned by digest: %.100s is not",
-                         description->image);
+                         "the policy wants images pinned by digest: %.100s is not", docker->image);
         return false;
     }
     return true;
@@ -123,8 +93,9 @@ static void begin(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
         return;
     }
-    if (check_image(&run->description, &fault))
-        run->engine = engine_find(run->environment, run->description.engine, &fault);
+    const struct run_docker *docker = &run->description.docker;
+    if (run->description.purpose == RUN_PURPOSE_SWEEP || check_image(docker, &fault))
+        run->engine = engine_find(run->environment, docker, &fault);
     if (run->engine)
         run_begin_steps(run);
     else
@@ -139,14 +110,20 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
         return NULL;
     }
     run->environment = environment;
-    run->event = (struct run_event){.type = RUN_EVENT_ENDED, .exit_code = -1};
+    run->event = (struct run_event){
+        .type = RUN_EVENT_ENDED,
+        .exit_code = -1,
+        .usage = {.user_us = RUN_USAGE_UNKNOWN,
+                  .system_us = RUN_USAGE_UNKNOWN,
+                  .peak_memory_bytes = RUN_USAGE_UNKNOWN},
+    };
     run->socket = fds[RUN_FD_EVENTS];
     run->pipes[0] = fds[RUN_FD_STDOUT];
     run->pipes[1] = fds[RUN_FD_STDERR];
     (void)fcntl(run->pipes[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(run->pipes[1], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
-    run->deadline_us = run->started_us + START_LIMIT_US;
+    run->deadline_us = run->started_us + RUN_START_LIMIT_US;
     begin(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
@@ -165,7 +142,9 @@ static uint64_t layers_of(const struct run *run)
         LAYER_BIT(LAYER_SCRATCH) | LAYER_BIT(LAYER_PROC) | LAYER_BIT(LAYER_CAPABILITIES) |
         LAYER_BIT(LAYER_RESOURCE_LIMITS) | LAYER_BIT(LAYER_NO_NEW_PRIVILEGES) |
         LAYER_BIT(LAYER_SECCOMP);
-    return attested | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
+    uint64_t given =
+        run->description.network ? attested & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : attested;
+    return given | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
 }
 
 static bool check_layers(struct run *run)
@@ -217,7 +196,11 @@ void run_report_start(struct run *run)
     run->started_us = monotonic_us();
     run->deadline_us = wall_deadline(run);
     const struct run_event event = {
-        .type = RUN_EVENT_STARTED, .isolation = run->event.isolation, .exit_code = -1};
+        .type = RUN_EVENT_STARTED,
+        .isolation = run->event.isolation,
+        .engine = run->event.engine,
+        .exit_code = -1,
+    };
     run_event_send(run->socket, &event);
 }
 
@@ -257,7 +240,8 @@ static void conclude(struct run *run)
         event->signal = SIGKILL;
         return;
     }
-    container_cause_decide(&run->end, event);
+    if (run->description.purpose != RUN_PURPOSE_SWEEP)
+        container_cause_decide(&run->end, event);
 }
 
 void run_check_end(struct run *run)
@@ -321,6 +305,8 @@ void run_expire(struct run *run)
         run_check_end(run);
     } else if (run->removing) {
         run_remove(run);
+    } else if (run->pull) {
+        run_pull_tick(run);
     } else if (run->started) {
         run_kill(run, RUN_CAUSE_WALL_TIMEOUT);
     } else {
@@ -346,6 +332,8 @@ void run_free(struct run *run)
     run_stream_close(run);
     engine_call_cancel(run->call);
     engine_call_cancel(run->wait);
+    sweep_disown(run->sweep);
+    free(run->pull);
     close_fd(run->socket);
     close_fd(run->pipes[0]);
     close_fd(run->pipes[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inner to a run: its state, and the parts that its three files offer each other. run.c has its
- * life and the plugin's side, run_steps.c the chain of requests to the engine, run_stream.c the
- * stream to and from the container.
+ * Inner to a run: its state, and the parts that its files offer each other. run.c has its life and
+ * the plugin's side, run_steps.c the chain of requests to the engine, run_image.c the image,
+ * run_stream.c the stream to and from the container.
  */
 #pragma once
 
@@ -11,12 +11,24 @@
 #include "bootstrap.h"
 #include "container_cause.h"
 #include "http_head.h"
+#include "pull_progress.h"
 #include "run.h"
 #include "stream_frames.h"
+#include "sweep.h"
 
 #define CONTAINER_NAME_PREFIX "code-execute-"
 #define CONTAINER_NAME_LENGTH (sizeof(CONTAINER_NAME_PREFIX) - 1 + 32)
 #define STREAM_CHUNK          65536
+#define RUN_PATH_LIMIT        1024 /* of a request to the engine */
+/* Below the plugin's own patience with a set-up, so that the reason is told. */
+#define RUN_START_LIMIT_US (UINT64_C(18) * 1000000)
+
+/* An image is being fetched. */
+struct run_pull_state {
+    struct pull_progress progress;
+    char last[256]; /* what the plugin was told last */
+    uint64_t heard_us;
+};
 
 struct run_stream {
     struct engine_call *connection; /* NULL: not open, or over */
@@ -50,6 +62,9 @@ struct run {
     json_t *config;           /* as asked for */
     struct engine_call *call; /* the request under way */
     struct engine_call *wait;
+    struct sweep *sweep;         /* that this run waits for */
+    struct run_pull_state *pull; /* under way */
+    bool pulled;                 /* it has been tried */
     struct run_stream stream;
     bool created; /* there may be a container of that name */
     bool creating;
@@ -78,9 +93,22 @@ void run_kill(struct run *run, enum run_cause cause);
 
 /* run_steps.c */
 void run_begin_steps(struct run *run);
+/* A request of the run; slot has it until done is called. A start that fails ends the run. */
+void run_ask(struct run *run, struct engine_call **slot, const char *method, const char *path,
+             const char *body, uint64_t timeout_ms, engine_done *done);
+/* The answer's JSON object (new) where the status is the expected one; else NULL, and the run has
+ * failed: docker refused to do what. */
+json_t *run_take_answer(struct run *run, const struct engine_answer *answer, long expected,
+                        const char *what);
+void run_create_container(struct run *run, const char *image_id);
 void run_start_container(struct run *run); /* after the stream is taken over */
 void run_inspect_end(struct run *run);
 void run_remove(struct run *run);
+
+/* run_image.c */
+void run_ask_for_image(struct run *run);
+/* While an image is fetched: tells the plugin, and gives up on an engine that says nothing. */
+void run_pull_tick(struct run *run);
 
 /* run_stream.c */
 bool run_stream_open(struct run *run);

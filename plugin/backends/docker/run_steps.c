@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the chain of requests that makes, attests, starts and removes one container:
- *   version, info (once an engine) -> image -> create -> read back -> attach -> start -> wait ->
- *   read the end -> remove
+ *   version, info (once an engine) -> network, if any -> image (run_image.c) -> create -> read back
+ *   -> attach -> start -> wait -> read the end -> remove
  * A failure or a kill at any place leads to remove. Runs in the docker backend.
  */
 #include <errno.h>
@@ -16,7 +16,6 @@
 #include "container_config.h"
 #include "run_private.h"
 
-#define PATH_LIMIT        512
 #define REMOVE_TIME_MS    10000
 #define REMOVE_PAUSE_US   100000 /* between attempts: the engine may be at it already */
 #define REMOVE_ATTEMPTS   50
@@ -24,8 +23,8 @@
 #define LATEST_MARGIN_S   600
 #define LATEST_NO_LIMIT_S 86400
 
-static void ask(struct run *run, struct engine_call **slot, const char *method, const char *path,
-                const char *body, uint64_t timeout_ms, engine_done *done)
+void run_ask(struct run *run, struct engine_call **slot, const char *method, const char *path,
+             const char *body, uint64_t timeout_ms, engine_done *done)
 {
     const struct engine_request request = {
         .address = &run->engine->address,
@@ -55,9 +54,8 @@ static void refused(struct run *run, const char *what, const struct engine_answe
     run_fail_engine(run, &fault);
 }
 
-/* The answer's JSON where it is the expected one; else NULL, and the run has failed. */
-static json_t *take_answer(struct run *run, const struct engine_answer *answer, long expected,
-                           const char *what)
+json_t *run_take_answer(struct run *run, const struct engine_answer *answer, long expected,
+                        const char *what)
 {
     struct engine_fault fault;
     if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
@@ -87,7 +85,7 @@ static void read_back(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     run->call = NULL;
-    json_auto_t *made = take_answer(run, answer, 200, "describe the container");
+    json_auto_t *made = run_take_answer(run, answer, 200, "describe the container");
     struct engine_fault fault;
     char field[100];
     if (!made)
@@ -116,14 +114,14 @@ static bool has_warning(struct run *run, const json_t *made)
 static void created(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     run->call = NULL;
     run->creating = false;
     if (run->removing) {
         run_remove(run);
         return;
     }
-    json_auto_t *made = take_answer(run, answer, 201, "create the container");
+    json_auto_t *made = run_take_answer(run, answer, 201, "create the container");
     const char *id = json_string_value(json_object_get(made, "Id"));
     if (!made || has_warning(run, made))
         return;
@@ -136,7 +134,7 @@ static void created(void *user, const struct engine_answer *answer)
     memcpy(run->id, id, sizeof(run->id));
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", run->engine->facts.api,
                    run->id);
-    ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
+    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
 }
 
 static json_t *make_config(struct run *run, const char *image_id)
@@ -149,14 +147,17 @@ static json_t *make_config(struct run *run, const char *image_id)
         .image = image_id,
         .limits = &run->description.limits,
         .labels = labels,
-        .seccomp = run->environment->seccomp,
+        .seccomp = run->environment->seccomp[run->description.network],
+        .runtime = run->description.docker.runtime,
+        .workspace = run->description.workspace,
+        .network = run->description.network != 0,
     };
     return labels ? container_config(&wish) : NULL;
 }
 
-static void create(struct run *run, const char *image_id)
+void run_create_container(struct run *run, const char *image_id)
 {
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     run->config = make_config(run, image_id);
     CLEANUP_FREE char *body = run->config ? json_dumps(run->config, JSON_COMPACT) : NULL;
     if (!body) {
@@ -166,38 +167,93 @@ static void create(struct run *run, const char *image_id)
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/create?name=%s", run->engine->facts.api,
                    run->name);
     run->created = run->creating = true;
-    ask(run, &run->call, "POST", path, body, ENGINE_TIME_MS, created);
+    run_ask(run, &run->call, "POST", path, body, ENGINE_TIME_MS, created);
     if (!run->call)
         run->creating = false;
 }
 
-static void image_found(void *user, const struct engine_answer *answer)
+static void network_known(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     struct engine_fault fault;
-    const char *id;
     run->call = NULL;
     if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 404) {
-        engine_fault_set(&fault, ENGINE_PROBLEM_NO_IMAGE, "docker does not have the image %.120s",
-                         run->description.image);
+        engine_fault_set(&fault, ENGINE_PROBLEM_NO_NETWORK, "docker has no network \"bridge\"");
         run_fail_engine(run, &fault);
         return;
     }
-    json_auto_t *image = take_answer(run, answer, 200, "describe the image");
-    if (!image)
-        return;
-    if (engine_facts_of_image(image, run->description.image, &id, &fault))
-        create(run, id);
-    else
-        run_fail_engine(run, &fault);
+    json_auto_t *network = run_take_answer(run, answer, 200, "describe its bridge");
+    if (network)
+        run_ask_for_image(run);
 }
 
-static void ask_for_image(struct run *run)
+static void swept(void *user, const struct sweep_result *result)
 {
-    char path[PATH_LIMIT];
-    (void)snprintf(path, sizeof(path), "/v1.%u/images/%s/json", run->engine->facts.api,
-                   run->description.image);
-    ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, image_found);
+    struct run *run = user;
+    run->sweep = NULL;
+    if (result->fault.problem != ENGINE_PROBLEM_NONE) {
+        run_fail_engine(run, &result->fault);
+        return;
+    }
+    run->event.cause = RUN_CAUSE_EXIT;
+    run->event.exit_code = 0;
+    run->event.swept = result->removed;
+    run->event.unswept = result->left;
+    run_remove(run);
+}
+
+static bool workspace_is_in_reach(struct run *run)
+{
+    struct engine_fault fault;
+    if (run->description.workspace[0] == '\0' || run->engine->address.socket_path[0] != '\0')
+        return true;
+    engine_fault_set(&fault, ENGINE_PROBLEM_WORKSPACE,
+                     "the engine is on another machine, which does not have the workspace");
+    run_fail_engine(run, &fault);
+    return false;
+}
+
+static void fill_report(const struct run *run, struct engine_report *report)
+{
+    const struct engine_facts *facts = &run->engine->facts;
+    const char *runtime = run->description.docker.runtime;
+    (void)snprintf(report->name, sizeof(report->name), "%s", facts->name);
+    (void)snprintf(report->version, sizeof(report->version), "%s", facts->version);
+    (void)snprintf(report->api, sizeof(report->api), "1.%u", facts->api);
+    (void)snprintf(report->runtime, sizeof(report->runtime), "%.63s",
+                   runtime[0] ? runtime : facts->runtime);
+    engine_facts_runtime_version(facts, runtime, report->runtime_version,
+                                 sizeof(report->runtime_version));
+    report->rootless = facts->rootless;
+    report->user_namespace = facts->user_namespace;
+}
+
+/* The engine is known: now this run's own questions. */
+static void begin_with_engine(struct run *run)
+{
+    char path[RUN_PATH_LIMIT];
+    struct engine_fault fault;
+    fill_report(run, &run->event.engine);
+    if (run->description.purpose == RUN_PURPOSE_SWEEP) {
+        run->sweep = sweep_start(run->environment, run->engine, swept, run);
+        if (!run->sweep)
+            run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "begin the sweep");
+        return;
+    }
+    if (!run->engine->swept)
+        (void)sweep_start(run->environment, run->engine, NULL, NULL);
+    if (!engine_facts_have_runtime(&run->engine->facts, run->description.docker.runtime, &fault)) {
+        run_fail_engine(run, &fault);
+        return;
+    }
+    if (!workspace_is_in_reach(run))
+        return;
+    if (!run->description.network) {
+        run_ask_for_image(run);
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "/v1.%u/networks/bridge", run->engine->facts.api);
+    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, network_known);
 }
 
 static void info_known(void *user, const struct engine_answer *answer)
@@ -205,7 +261,7 @@ static void info_known(void *user, const struct engine_answer *answer)
     struct run *run = user;
     struct engine_fault fault;
     run->call = NULL;
-    json_auto_t *info = take_answer(run, answer, 200, "describe itself");
+    json_auto_t *info = run_take_answer(run, answer, 200, "describe itself");
     if (!info)
         return;
     if (!engine_facts_of_info(info, &run->engine->facts, &fault)) {
@@ -213,17 +269,16 @@ static void info_known(void *user, const struct engine_answer *answer)
         return;
     }
     run->engine->known = true;
-    engine_sweep(run->environment, run->engine);
-    ask_for_image(run);
+    begin_with_engine(run);
 }
 
 static void version_known(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     struct engine_fault fault;
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     run->call = NULL;
-    json_auto_t *version = take_answer(run, answer, 200, "tell its version");
+    json_auto_t *version = run_take_answer(run, answer, 200, "tell its version");
     if (!version)
         return;
     if (!engine_facts_of_version(version, &run->engine->facts, &fault)) {
@@ -231,22 +286,22 @@ static void version_known(void *user, const struct engine_answer *answer)
         return;
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/info", run->engine->facts.api);
-    ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, info_known);
+    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, info_known);
 }
 
 void run_begin_steps(struct run *run)
 {
     if (run->engine->known)
-        ask_for_image(run);
+        begin_with_engine(run);
     else
-        ask(run, &run->call, "GET", "/version", NULL, ENGINE_TIME_MS, version_known);
+        run_ask(run, &run->call, "GET", "/version", NULL, ENGINE_TIME_MS, version_known);
 }
 
 static void ended(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     run->wait = NULL;
-    json_auto_t *end = take_answer(run, answer, 200, "wait for the container");
+    json_auto_t *end = run_take_answer(run, answer, 200, "wait for the container");
     const json_t *status = json_object_get(end, "StatusCode");
     if (!end)
         return;
@@ -262,7 +317,7 @@ static void ended(void *user, const struct engine_answer *answer)
 static void started(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     run->call = NULL;
     if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
         run_fail_engine(run, &answer->fault);
@@ -274,15 +329,15 @@ static void started(void *user, const struct engine_answer *answer)
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/wait?condition=not-running",
                    run->engine->facts.api, run->id);
-    ask(run, &run->wait, "POST", path, NULL, 0, ended);
+    run_ask(run, &run->wait, "POST", path, NULL, 0, ended);
 }
 
 void run_start_container(struct run *run)
 {
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/start", run->engine->facts.api,
                    run->id);
-    ask(run, &run->call, "POST", path, NULL, ENGINE_TIME_MS, started);
+    run_ask(run, &run->call, "POST", path, NULL, ENGINE_TIME_MS, started);
 }
 
 /* The last look: an engine that cannot tell any more takes nothing from the result but the reason.
@@ -300,13 +355,13 @@ static void end_known(void *user, const struct engine_answer *answer)
 
 void run_inspect_end(struct run *run)
 {
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     if (run->call)
         return;
     run->deadline_us = 0;
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", run->engine->facts.api,
                    run->id);
-    ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
+    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
 }
 
 static void gone(struct run *run)
@@ -341,7 +396,7 @@ static void removed(void *user, const struct engine_answer *answer)
 /* By its name, which is known even where the answer to create never came. */
 void run_remove(struct run *run)
 {
-    char path[PATH_LIMIT];
+    char path[RUN_PATH_LIMIT];
     bool first = !run->removing;
     run->removing = true;
     if (run->removed || run->creating || (!first && run->call))

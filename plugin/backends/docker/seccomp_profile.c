@@ -120,7 +120,14 @@ static bool add_group(json_t *rules, const json_t *group, const json_t *instead,
     return true;
 }
 
-static bool add_groups(json_t *rules, const json_t *groups, const json_t *instead,
+/* A group may be for runs with, or for runs without a network only. */
+static bool is_for(const json_t *group, bool network)
+{
+    const json_t *variant = json_object_get(group, "network");
+    return !variant || json_is_true(variant) == network;
+}
+
+static bool add_groups(json_t *rules, const json_t *groups, const json_t *instead, bool network,
                        const char *action, int error)
 {
     size_t i;
@@ -129,26 +136,36 @@ static bool add_groups(json_t *rules, const json_t *groups, const json_t *instea
         return false;
     json_array_foreach(groups, i, group)
     {
-        if (!add_group(rules, group, instead, action, error))
+        if (is_for(group, network) && !add_group(rules, group, instead, action, error))
             return false;
     }
     return true;
 }
 
-static json_t *rules_json(const json_t *process, const json_t *docker)
+static json_t *rules_json(const json_t *process, const json_t *docker, bool network)
 {
     json_auto_t *rules = json_array();
     const json_t *instead = json_object_get(docker, "instead");
-    if (!add_groups(rules, json_object_get(process, "allow"), instead, "SCMP_ACT_ALLOW", 0) ||
-        !add_groups(rules, instead, NULL, "SCMP_ACT_ALLOW", 0) ||
-        !add_groups(rules, json_object_get(process, "refuse"), NULL, "SCMP_ACT_ERRNO", EPERM) ||
-        !add_groups(rules, json_object_get(docker, "absent"), NULL, "SCMP_ACT_ERRNO", ENOSYS) ||
-        !add_groups(rules, json_object_get(process, "kill"), NULL, "SCMP_ACT_KILL_PROCESS", 0))
-        return NULL;
+    const struct {
+        const json_t *groups;
+        const json_t *instead;
+        const char *action;
+        int error;
+    } lists[] = {
+        {json_object_get(process, "allow"), instead, "SCMP_ACT_ALLOW", 0},
+        {instead, NULL, "SCMP_ACT_ALLOW", 0},
+        {json_object_get(process, "refuse"), NULL, "SCMP_ACT_ERRNO", EPERM},
+        {json_object_get(docker, "absent"), NULL, "SCMP_ACT_ERRNO", ENOSYS},
+        {json_object_get(process, "kill"), NULL, "SCMP_ACT_KILL_PROCESS", 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        if (!add_groups(rules, lists[i].groups, lists[i].instead, network, lists[i].action,
+                        lists[i].error))
+            return NULL;
     return TAKE_POINTER(rules);
 }
 
-char *seccomp_profile_text(void)
+char *seccomp_profile_text(bool network)
 {
     json_auto_t *process = load_list(profile_process_begin, profile_process_end);
     json_auto_t *docker = load_list(profile_docker_begin, profile_docker_end);
@@ -157,6 +174,6 @@ char *seccomp_profile_text(void)
         json_pack("{s:s, s:i, s:[{s:s, s:[]}, {s:s, s:[]}], s:o}", "defaultAction",
                   "SCMP_ACT_ERRNO", "defaultErrnoRet", ENOSYS, "archMap", "architecture",
                   "SCMP_ARCH_X86_64", "subArchitectures", "architecture", "SCMP_ARCH_AARCH64",
-                  "subArchitectures", "syscalls", rules_json(process, docker));
+                  "subArchitectures", "syscalls", rules_json(process, docker, network));
     return profile ? json_dumps(profile, JSON_COMPACT) : NULL;
 }

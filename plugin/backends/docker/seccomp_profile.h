@@ -5,6 +5,8 @@
  */
 #pragma once
 
-/* A new JSON text (free()), always the same; NULL when out of memory or where the lists built into
- * the program are broken (a test holds them right). */
-char *seccomp_profile_text(void);
+#include <stdbool.h>
+
+/* A new JSON text (free()), always the same for runs with and for runs without a network; NULL when
+ * out of memory or where the lists built into the program are broken (a test holds them right). */
+char *seccomp_profile_text(bool network);

@@ -20,6 +20,8 @@ struct cgroup_base {
     char pids[PATH_MAX];
     int memory_lock; /* held as long as the directory has an owner; see cgroup_base_find() */
     int pids_lock;
+    uint32_t swept;   /* directories of dead supervisors that were removed ... */
+    uint32_t unswept; /* ... and that could not be */
 };
 
 struct cgroup {

@@ -104,7 +104,7 @@ static int lock_directory(const char *path)
     return TAKE_FD(fd);
 }
 
-static void remove_base_directory(const char *path)
+static bool remove_base_directory(const char *path)
 {
     DIR *directory = opendir(path);
     struct dirent *entry;
@@ -113,11 +113,11 @@ static void remove_base_directory(const char *path)
             (void)unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
     if (directory)
         (void)closedir(directory);
-    (void)rmdir(path);
+    return rmdir(path) == 0;
 }
 
 /* A supervisor that was killed could not tidy up; its lock went with it. */
-static void sweep_dead_bases(const char *parent)
+static void sweep_dead_bases(struct cgroup_base *base, const char *parent)
 {
     DIR *directory = opendir(parent);
     struct dirent *entry;
@@ -127,17 +127,22 @@ static void sweep_dead_bases(const char *parent)
             (size_t)snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) >= sizeof(path))
             continue;
         CLEANUP_CLOSE int lock = lock_directory(path);
-        if (lock >= 0)
-            remove_base_directory(path);
+        if (lock < 0)
+            continue;
+        if (remove_base_directory(path))
+            base->swept++;
+        else
+            base->unswept++;
     }
     if (directory)
         (void)closedir(directory);
 }
 
 /* Makes and locks this supervisor's directory below parent; its path to ret. */
-static bool make_base(const char *parent, char *ret, size_t size, int *ret_lock)
+static bool make_base(struct cgroup_base *base, const char *parent, char *ret, size_t size,
+                      int *ret_lock)
 {
-    sweep_dead_bases(parent);
+    sweep_dead_bases(base, parent);
     if ((size_t)snprintf(ret, size, "%s/" BASE_PREFIX "%d", parent, (int)getpid()) >= size ||
         (mkdir(ret, 0755) < 0 && errno != EEXIST)) {
         ret[0] = '\0';
@@ -154,9 +159,9 @@ static bool find_version1(struct cgroup_base *base)
 {
     char own[PATH_MAX];
     if (own_directory("memory", own, sizeof(own)))
-        (void)make_base(own, base->memory, sizeof(base->memory), &base->memory_lock);
+        (void)make_base(base, own, base->memory, sizeof(base->memory), &base->memory_lock);
     if (own_directory("pids", own, sizeof(own)))
-        (void)make_base(own, base->pids, sizeof(base->pids), &base->pids_lock);
+        (void)make_base(base, own, base->pids, sizeof(base->pids), &base->pids_lock);
     return base->memory[0] || base->pids[0];
 }
 
@@ -189,7 +194,7 @@ static bool find_version2(struct cgroup_base *base)
         return false;
     for (int level = 0; level < 2; level++) {
         if (is_delegated(group) && give_controllers_to_children(group) &&
-            make_base(group, base->memory, sizeof(base->memory), &base->memory_lock)) {
+            make_base(base, group, base->memory, sizeof(base->memory), &base->memory_lock)) {
             if (give_controllers_to_children(base->memory)) {
                 memcpy(base->pids, base->memory, sizeof(base->pids));
                 return true;

@@ -92,7 +92,7 @@ _Noreturn void program_execute(const struct program *program,
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
     report_send(report_socket, &report);
-    if (description->trial)
+    if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     (void)execve(program->path, description->argv, program->environment);
     main_program_fail(report_socket, RUN_FAILURE_EXEC, errno, description->argv[0]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the life of one run: see run.h. Runs in the supervisor. */
 #include "run.h"
+#include "../run_input.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -46,36 +47,6 @@ struct run {
 };
 
 /* A copy of the memfd's bytes: a mapping would fault if the file became shorter. */
-static unsigned char *read_description_bytes(int fd, size_t *ret_length)
-{
-    struct stat status;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
-        status.st_size > RUN_DESCRIPTION_LIMIT)
-        return NULL;
-    size_t length = (size_t)status.st_size;
-    unsigned char *bytes = malloc(length);
-    size_t done = 0;
-    while (bytes && done < length) {
-        ssize_t received = pread(fd, bytes + done, length - done, (off_t)done);
-        if (received <= 0)
-            break;
-        done += (size_t)received;
-    }
-    *ret_length = done;
-    return bytes;
-}
-
-static bool read_description(int fd, struct run_description *ret)
-{
-    size_t length = 0;
-    CLEANUP_FREE unsigned char *bytes = read_description_bytes(fd, &length);
-    if (!bytes)
-        return false;
-    bool good = run_description_decode(bytes, length, ret);
-    explicit_bzero(bytes, length);
-    return good;
-}
-
 /* Each living run is another user of the host where that can be had (attacks on one by another, and
  * the limits the kernel counts by user, stay apart), else the supervisor's own. false: there is
  * none for it. */
@@ -150,12 +121,25 @@ static int start_unconfined(struct run *run, struct run_description *description
     return -1;
 }
 
+/* The sweep itself was the supervisor's first act. */
+static void answer_sweep(const struct cgroup_base *base, struct run_event *event)
+{
+    event->cause = RUN_CAUSE_EXIT;
+    event->exit_code = 0;
+    event->swept = base->swept;
+    event->unswept = base->unswept;
+}
+
 static int start(struct run *run, const struct run_environment *environment, const int *fds,
                  struct launched *ret)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
-    if (!read_description(fds[RUN_FD_DESCRIPTION], &description)) {
+    if (!run_read_description(fds[RUN_FD_DESCRIPTION], &description)) {
         run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
+        return -1;
+    }
+    if (description.purpose == RUN_PURPOSE_SWEEP) {
+        answer_sweep(&environment->cgroups, &run->event);
         return -1;
     }
     run->limits = description.limits;

@@ -67,6 +67,7 @@ int become_unreadable(struct sandbox *sandbox);
 int make_mounts_private(struct sandbox *sandbox);
 int build_view(struct sandbox *sandbox);
 int show_read_only_paths(struct sandbox *sandbox);
+int show_workspace(struct sandbox *sandbox);
 int write_identity_files(struct sandbox *sandbox);
 int mount_proc(struct sandbox *sandbox);
 int make_view_read_only(struct sandbox *sandbox);

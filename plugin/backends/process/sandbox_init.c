@@ -29,6 +29,7 @@ static const struct step init_steps[] = {
     {LAYER_READ_ONLY_ROOT, STEP_PART, "build_view", build_view},
     {LAYER_SCRATCH, STEP_COMPLETE, "mount_scratch", mount_scratch},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "show_read_only_paths", show_read_only_paths},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_workspace", show_workspace},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "write_identity_files", write_identity_files},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "make_devices", make_devices},
     {LAYER_PROC, STEP_WANTED, "mount_proc", mount_proc},

@@ -114,6 +114,21 @@ int show_read_only_paths(struct sandbox *sandbox)
     return 0;
 }
 
+/* Below the view's own directory: where it is on the host is not the program's to know. */
+int show_workspace(struct sandbox *sandbox)
+{
+    const char *workspace = sandbox->description->workspace;
+    if (workspace[0] == '\0')
+        return 0;
+    sandbox_detail(sandbox, workspace);
+    CLEANUP_CLOSE int source = mount_fd_clone(AT_FDCWD, workspace);
+    if (source < 0 ||
+        mount_fd_restrict(source, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0 ||
+        make_directories(sandbox->view, RUN_WORKSPACE + 1) < 0)
+        return -1;
+    return mount_fd_attach(source, sandbox->view, RUN_WORKSPACE + 1);
+}
+
 /* A file that a read-only path of the description shows already stays that one. */
 static int write_text(int directory, const char *path, const char *text)
 {

@@ -6,7 +6,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from provider import NOT_RUN, OK, Host, Provider
+from modes import Provider
+from provider import NOT_RUN, OK, Host
 
 provider = Provider()
 # language: (program that prints its first argument and its input in capitals, then exits 3)

@@ -173,15 +173,6 @@ def test_cancelled():
     audited(host, "start", "end")
 
 
-def test_unknown_mode():
-    provider.reset()
-    provider.prepare(sandbox="dokcer")
-    try:
-        check("unknown_mode", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, Host()))
-    finally:
-        provider.reset()
-
-
 def test_time_beyond_the_default_needs_a_capability():
     request = {"language": "sh", "code": "echo yes", "timeout_ms": 20000}
     check("extended_time_denied", NOT_RUN, provider.invoke(request, Host()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only process mode has: its neighbour none, its refusals, and the same layers for an ordinary user."""
+"""What only process mode has: names of other modes, its neighbour none, its own refusals, and the same layers for an ordinary user."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 import golden
 import tap
-from modes import Provider, gateway, sleepers
+from modes import Provider, gateway, long_time, sleeps
 from provider import NOT_RUN, OK, Host
 
 provider = Provider()
@@ -23,6 +23,15 @@ def test_docker_asked_and_not_there():
         raise tap.Skip("built without the docker backend (libcurl)")
     provider.with_policy({"docker": {"host": "unix:///nowhere/docker.sock"}}, lambda: check(
         "docker_not_there", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, Host())), "docker")
+
+
+def test_unknown_mode():
+    provider.reset()
+    provider.prepare(sandbox="dokcer")
+    try:
+        check("unknown_mode", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, Host()))
+    finally:
+        provider.reset()
 
 
 def test_mode_none_refused_by_policy():
@@ -50,12 +59,13 @@ def test_mode_none():
 
 
 def test_none_mode_kills_what_left_its_group():
-    code = "setsid sleep 7654 & (setsid sh -c 'sleep 7654 & sleep 7654' &) ; sleep 7654"
+    sleep = f"sleep {long_time()}"
+    code = f"setsid {sleep} & (setsid sh -c '{sleep} & {sleep}' &) ; {sleep}"
     request = {"language": "sh", "code": code, "timeout_ms": 500}
     host = Host(("sandbox.exec", "sandbox.exec.mode.none"))
     result = provider.with_policy(NONE_POLICY, lambda: provider.invoke(request, host))[1]
     tap.equal(result["status"], "timeout")
-    tap.true(not sleepers("7654"), "nothing is left behind")
+    tap.true(not sleeps(long_time()), "nothing is left behind")
 
 
 def test_host_without_user_namespaces():

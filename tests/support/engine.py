@@ -62,6 +62,11 @@ def containers():
     return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
 
 
+def remove_all():
+    for identity in containers():
+        ask(f"/containers/{identity}?force=1", "DELETE")
+
+
 def running(command):
     """Does a container's process have that command line? One that has gone since the list has none."""
     return any(command.encode() in ask(f"/containers/{identity}/top") for identity in containers())
@@ -70,3 +75,8 @@ def running(command):
 def has_user_namespaces():
     options = json.loads(ask("/info"))["SecurityOptions"]
     return any(option.split(",")[0] in ("name=userns", "name=rootless") for option in options)
+
+
+def image_variables():
+    """The names of the variables that the image sets."""
+    return {variable.split("=")[0] for variable in json.loads(ask(f"/images/{IMAGE}/json"))["Config"]["Env"] or ()}

@@ -36,6 +36,8 @@ DIFFERENCES = {
         (EVERY, "usage.user_ms", 0, "an engine tells no processor time of a container that has ended"),
         (EVERY, "usage.system_ms", 0, "the same"),
         (EVERY, "usage.peak_memory_bytes", 0, "an engine tells no peak of a container that has ended"),
+        ({"process_limit"}, "cause", "exit", "a fork that a container's limit refuses is counted where an engine does not look"),
+        ({"process_limit"}, "notes", [], "the same"),
         *(() if engine.has_user_namespaces() else (
             (EVERY, "isolation", without_user_namespace, "a user namespace is the engine's to give, and this one has none"),)),
     ) if modes.MODE == "docker" else (),

@@ -60,6 +60,11 @@ class Provider(provider.Provider):
         self.begin()
 
 
+def not_yet_right(what):
+    """Where a mode has a defect that is known: told at each run until it is gone, and never counted as passed."""
+    raise tap.Skip(f"known defect of {MODE} mode: {what}")
+
+
 def gateway(script, *, before=(), **options):
     """A gateway of its own: a Python process that runs the script with these names imported."""
     names = (f"import json, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
@@ -80,8 +85,13 @@ def processes():
     return found
 
 
-def sleepers(argument):
-    """Is "sleep ARGUMENT" running in a sandbox? Arguments are unlike any other's on the machine."""
+def long_time(number=0):
+    """An argument for sleep that no other process on the machine has, such as another checkout's tests."""
+    return str(100000000 + os.getpid() * 100 + number)
+
+
+def sleeps(argument):
+    """Is "sleep ARGUMENT" running in a sandbox?"""
     if MODE == "docker":
         return engine.running(f"sleep {argument}")
     for entry in pathlib.Path("/proc").glob("[0-9]*"):

@@ -8,7 +8,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from provider import OK, Host, Provider
+from modes import Provider
+from provider import OK, Host
 
 provider = Provider()
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The container engine of the docker suite, as a test sees it from outside: DOCKER_HOST with the image
+CODE_EXECUTE_TEST_IMAGE in it. scripts/with-engine gives both, or says in CODE_EXECUTE_TEST_NO_ENGINE why it cannot."""
+import http.client
+import json
+import os
+import pathlib
+import socket
+import sys
+
+import tap
+
+HOST = os.environ.get("DOCKER_HOST", "")
+IMAGE = os.environ.get("CODE_EXECUTE_TEST_IMAGE", "code-execute/sandbox:test")
+# All of the engine's files, where it is the test's own.
+DATA = os.environ.get("CODE_EXECUTE_TEST_ENGINE_DATA")
+API = "/v1.41"
+
+
+class Connection(http.client.HTTPConnection):
+    def __init__(self):
+        super().__init__("engine", timeout=60)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(HOST.removeprefix("unix://"))
+
+
+def answer(path, method="GET", body=None):
+    """The status and the body."""
+    connection = Connection()
+    text = json.dumps(body) if body is not None else None
+    connection.request(method, API + path, text, {"Content-Type": "application/json"} if text else {})
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def ask(path, method="GET", body=None):
+    return answer(path, method, body)[1]
+
+
+def needed():
+    """Skips the whole program, with the reason, where there is no engine to test on."""
+    backend = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-docker")
+    if not backend.exists():
+        tap.skip_all("built without the docker backend (libcurl)")
+    if not HOST:
+        tap.skip_all(os.environ.get("CODE_EXECUTE_TEST_NO_ENGINE") or "DOCKER_HOST is not set; scripts/with-engine COMMAND sets it")
+    if not HOST.startswith("unix://"):
+        tap.skip_all(f"DOCKER_HOST is no unix socket: {HOST}")
+    try:
+        status = answer(f"/images/{IMAGE}/json")[0]
+    except OSError as error:
+        tap.skip_all(f"no engine answers at {HOST}: {error}")
+    if status != 200:
+        tap.skip_all(f"the engine at {HOST} does not have the image {IMAGE} (policies/image/build)")
+
+
+def containers():
+    """The ids of the containers that belong to runs, of whichever backend."""
+    return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
+
+
+def remove_all():
+    for identity in containers():
+        ask(f"/containers/{identity}?force=1", "DELETE")
+
+
+def running(command):
+    """Does a container's process have that command line? One that has gone since the list has none."""
+    return any(command.encode() in ask(f"/containers/{identity}/top") for identity in containers())
+
+
+def has_user_namespaces():
+    options = json.loads(ask("/info"))["SecurityOptions"]
+    return any(option.split(",")[0] in ("name=userns", "name=rootless") for option in options)
+
+
+def image_variables():
+    """The names of the variables that the image sets."""
+    return {variable.split("=")[0] for variable in json.loads(ask(f"/images/{IMAGE}/json"))["Config"]["Env"] or ()}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact results: a case's JSON must equal expected/CASE.json beside its test, and must fit the manifest's output schema. What
+differs from run to run (ids, times, usage) is replaced by its type first. One file serves every mode: what a mode cannot tell,
+or does otherwise, is in DIFFERENCES with the reason, and is compared as exactly.
+
+UPDATE_EXPECTED=1 in process mode writes the files anew, to be read before they are committed.
+"""
+import json
+import os
+import pathlib
+
+import engine
+import modes
+import tap
+
+VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha256": "<sha256>",
+            "wall_ms": "<ms>", "user_ms": "<ms>", "system_ms": "<ms>", "peak_memory_bytes": "<bytes>",
+            "outer_uid": "<uid>", "landlock_abi": "<n>", "cgroup_version": "<n>", "cgroup_memory": "<bool>",
+            "cgroup_pids": "<bool>", "seccomp_instructions": "<n>"}
+# Optional layers are as the machine has them; what the host lacks is the subject of other tests.
+OPTIONAL_LAYERS = {"cgroup", "landlock", "proc"}
+EVERY = None
+
+
+def without_user_namespace(isolation):
+    if "user_namespace" not in isolation["applied"]:
+        return isolation
+    applied = [layer for layer in isolation["applied"] if layer != "user_namespace"]
+    return {**isolation, "applied": applied, "missing": ["user_namespace", *isolation["missing"]]}
+
+
+# mode: (cases, path of the member, what it is there: a value, or a function of the file's; why)
+DIFFERENCES = {
+    "process": (),
+    "docker": (
+        (EVERY, "usage.user_ms", 0, "an engine tells no processor time of a container that has ended"),
+        (EVERY, "usage.system_ms", 0, "the same"),
+        (EVERY, "usage.peak_memory_bytes", 0, "an engine tells no peak of a container that has ended"),
+        ({"process_limit"}, "cause", "exit", "a fork that a container's limit refuses is counted where an engine does not look"),
+        ({"process_limit"}, "notes", [], "the same"),
+        *(() if engine.has_user_namespaces() else (
+            (EVERY, "isolation", without_user_namespace, "a user namespace is the engine's to give, and this one has none"),)),
+    ) if modes.MODE == "docker" else (),
+}
+TOLD = {path.rsplit(".", 1)[-1] for _, path, _, _ in DIFFERENCES[modes.MODE]}
+
+
+def stable(value, name=None, in_limits=False):
+    if isinstance(value, dict):
+        return {key: stable(member, key, name == "limits") for key, member in value.items()}
+    if isinstance(value, list):
+        return [stable(member) for member in value if member not in OPTIONAL_LAYERS]
+    if name == "mode" and value == modes.MODE:
+        return "<mode>"
+    if name == "peak_memory_bytes" and value == 0:
+        return 0  # where nothing ran; a program always needs some
+    if name in VOLATILE and name not in TOLD and value is not None and not in_limits:
+        return VOLATILE[name]
+    return value
+
+
+def in_this_mode(case, expected):
+    """The file's result as the suite's mode gives it."""
+    for cases, path, there, why in DIFFERENCES[modes.MODE]:
+        if cases is not EVERY and case not in cases:
+            continue
+        *parents, name = path.split(".")
+        holder = expected
+        for parent in parents:
+            holder = holder[parent]
+        before = holder[name]
+        holder[name] = there(before) if callable(there) else there
+        tap.true(cases is EVERY or holder[name] != before, f"{case}: {path} does not differ any more ({why})")
+    return expected
+
+
+def check(provider, file, code, result):
+    """The result of tool_invoke() must be that return code and the file's result."""
+    return_code, output = result
+    tap.equal(return_code, code, f"return code, {output['error']}")
+    fits_schema(provider, output)
+    seen = stable(output)
+    if os.environ.get("UPDATE_EXPECTED") and modes.MODE == "process":
+        file.write_text(json.dumps(seen, indent=2) + "\n")
+    expected = in_this_mode(file.stem, json.loads(file.read_text())) if file.exists() else None
+    tap.equal(json.dumps(seen, indent=2) + "\n", json.dumps(expected, indent=2) + "\n", f"result of {file.stem}")
+    return output
+
+
+def checker(provider, test_file):
+    """check() with the folder beside the test."""
+    folder = pathlib.Path(test_file).parent / "expected"
+    return lambda case, code, result: check(provider, folder / f"{case}.json", code, result)
+
+
+def fits_schema(provider, output):
+    schema = provider.manifest()["tools"][0]["output_schema"]
+    try:
+        import jsonschema
+    except ImportError as missing:
+        raise AssertionError("python3-jsonschema is needed (scripts/install-packages check)") from missing
+    jsonschema.Draft202012Validator(schema).validate(output)

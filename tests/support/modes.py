@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process" or "docker". The cases are the same; what has
+to be done otherwise in a mode is here, and what a mode answers otherwise is the table of golden.py."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import engine
+import provider
+import tap
+
+MODE = os.environ.get("CODE_EXECUTE_TEST_MODE", "process")
+LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
+LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
+POLICIES = {
+    "process": {},
+    "docker": {"modes": {"default": "docker", "allowed": ["docker"]},
+               "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
+}
+# Does a run end with its backend? A container does not know whose it is: the next backend removes it.
+ENDS_WITH_BACKEND = MODE == "process"
+
+if MODE == "docker":
+    engine.needed()
+
+
+def merged(policy, patch):
+    """The patch on the policy, as RFC 7396 has it."""
+    result = dict(policy)
+    for name, value in patch.items():
+        result[name] = merged(result.get(name, {}), value) if isinstance(value, dict) else value
+    return result
+
+
+class Provider(provider.Provider):
+    """Calls are in the suite's mode from the first one on, and again after each reset."""
+
+    def __init__(self):
+        super().__init__()
+        self.begin()
+
+    def begin(self):
+        if POLICIES[MODE]:
+            self.use_policy({})
+
+    def use_policy(self, policy, sandbox=None):
+        return super().use_policy(merged(POLICIES[MODE], policy), sandbox)
+
+    def with_policy(self, policy, case, sandbox=None):
+        """The case with that policy in force."""
+        tap.equal(self.use_policy(policy, sandbox), provider.OK, "prepare")
+        try:
+            return case()
+        finally:
+            self.reset()
+
+    def reset(self):
+        super().reset()
+        self.begin()
+
+
+def not_yet_right(what):
+    """Where a mode has a defect that is known: told at each run until it is gone, and never counted as passed."""
+    raise tap.Skip(f"known defect of {MODE} mode: {what}")
+
+
+def gateway(script, *, before=(), **options):
+    """A gateway of its own: a Python process that runs the script with these names imported."""
+    names = (f"import json, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
+             "from modes import Provider\nfrom provider import Host\n")
+    return subprocess.Popen([*before, sys.executable, "-c", names + script], stdout=subprocess.PIPE, text=True, **options)
+
+
+def processes():
+    """Every process on the machine that runs this build's backend: {pid: parent}."""
+    program = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / f"code-execute-{MODE}")
+    found = {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "exe") == program:
+                found[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    return found
+
+
+def long_time(number=0):
+    """An argument for sleep that no other process on the machine has, such as another checkout's tests."""
+    return str(100000000 + os.getpid() * 100 + number)
+
+
+def sleeps(argument):
+    """Is "sleep ARGUMENT" running in a sandbox?"""
+    if MODE == "docker":
+        return engine.running(f"sleep {argument}")
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "cmdline").read_bytes() == f"sleep\0{argument}\0".encode():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def left():
+    """What is there of runs and of backends: equal before and after, or something was left behind."""
+    return sorted(processes()), sorted(engine.containers()) if MODE == "docker" else []

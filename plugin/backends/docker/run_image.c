@@ -116,6 +116,12 @@ void run_pull_tick(struct run *run)
     run->deadline_us = now + PULL_TICK_US;
 }
 
+/* An id alone is nothing that a registry could be asked for. */
+static bool has_name(const char *image)
+{
+    return strncmp(image, "sha256:", 7) != 0;
+}
+
 static void image_known(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
@@ -124,7 +130,7 @@ static void image_known(void *user, const struct engine_answer *answer)
     const char *id;
     run->call = NULL;
     if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 404) {
-        if (docker->pull == RUN_PULL_NEVER || run->pulled)
+        if (docker->pull == RUN_PULL_NEVER || run->pulled || !has_name(docker->image))
             fail_without_image(run);
         else
             pull(run);
@@ -145,9 +151,7 @@ void run_ask_for_image(struct run *run)
 {
     char path[RUN_PATH_LIMIT];
     const char *image = run->description.docker.image;
-    /* An id alone is nothing that a registry could be asked for. */
-    bool has_name = strncmp(image, "sha256:", 7) != 0;
-    if (run->description.docker.pull == RUN_PULL_ALWAYS && has_name && !run->pulled) {
+    if (run->description.docker.pull == RUN_PULL_ALWAYS && has_name(image) && !run->pulled) {
         pull(run);
         return;
     }

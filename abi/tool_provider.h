@@ -174,19 +174,21 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)
- * is an object whose members are the provider's; two are common to all: "policy_file" (an absolute
- * path) and "sandbox" (a mode). A configuration that cannot be read or is not allowed is refused
- * (TOOL_NOT_RUN): the one before stays in force, and where there was none, every call is refused
- * until a good one comes. status_json may be NULL; else it gets what tool_status() gives, with
- * "error" when refused. Without tool_prepare() the first call configures from the environment
- * (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute). */
+ * is an object whose members are the provider's; three are common to all: "policy_file" (an
+ * absolute path), "sandbox" (a mode), and "sweep" (true: what gateways that died have left on this
+ * machine is removed at once, and the status says how much that was). A configuration that cannot
+ * be read or is not allowed is refused (TOOL_NOT_RUN): the one before stays in force, and where
+ * there was none, every call is refused until a good one comes. status_json may be NULL; else it
+ * gets what tool_status() gives, with "error" when refused. Without tool_prepare() the first call
+ * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute). */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with
  * "ready" (the configured mode works here), "mode", "backends" (each with "name", "available",
  * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
- * "counters", "error" (of the configuration, or null); release it with tool_free(). Probes by
- * doing, so it may take a second. TOOL_OK, or TOOL_FAILED. */
+ * "counters", "sweep"? (each mode with "removed", "left", "error"), "error" (of the configuration,
+ * or null); release it with tool_free(). Probes by doing, so it may take a second. TOOL_OK, or
+ * TOOL_FAILED. */
 TOOL_EXPORT int32_t tool_status(char **status_json);
 
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also

@@ -24,7 +24,8 @@ static bool ask_status(const struct provider *provider, json_t **ret_status,
     return true;
 }
 
-/* A refused configuration is the finding; the status of the one before it would mislead. */
+/* What was found while configuring is the report: a refused configuration, or a sweep, is in no
+ * later one. */
 static bool examine(const struct options *options, json_t **ret_status, struct failure *failure)
 {
     CLEANUP(provider_close) struct provider provider = {0};
@@ -34,7 +35,7 @@ static bool examine(const struct options *options, json_t **ret_status, struct f
     CLEANUP_JSON json_t *prepared = NULL;
     if (!tool_provider_prepare(options, &provider, true, &refused, &prepared, failure))
         return false;
-    if (refused) {
+    if (prepared) {
         *ret_status = TAKE_POINTER(prepared);
         return true;
     }

@@ -80,6 +80,21 @@ static void write_layer(FILE *out, const json_t *layer)
     write_member(out, "    remedy: ", layer, "remedy");
 }
 
+static void write_engine(FILE *out, const json_t *engine)
+{
+    if (!json_is_object(engine))
+        return;
+    static const char *const members[] = {"name", "version", "runtime", "runtime_version"};
+    (void)fputs("  engine", out);
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+        const char *text = json_member_string(engine, members[i], "");
+        if (*text)
+            (void)fputc(' ', out);
+        write_text(out, text);
+    }
+    (void)fputs(json_member_true(engine, "rootless") ? ", rootless\n" : "\n", out);
+}
+
 static void write_backend(FILE *out, const json_t *backend)
 {
     (void)fputs("backend ", out);
@@ -88,6 +103,7 @@ static void write_backend(FILE *out, const json_t *backend)
     (void)fputs(json_is_false(json_object_get(backend, "allowed")) ? ", not allowed by the policy\n"
                                                                    : "\n",
                 out);
+    write_engine(out, json_object_get(backend, "engine"));
     size_t index = 0;
     const json_t *layer = NULL;
     json_array_foreach(json_object_get(backend, "layers"), index, layer) write_layer(out, layer);
@@ -106,11 +122,32 @@ static void write_runtime(FILE *out, const json_t *runtime)
     }
     (void)fputs(": not found", out);
     const char *package = json_member_string(runtime, "package", "");
-    if (*package) {
+    const char *image = json_member_string(runtime, "image", "");
+    const char *reason =
+        json_member_string(json_object_get(runtime, "error"), "message", "no reason");
+    if (*image) {
+        (void)fputs(" in ", out);
+        write_text(out, image);
+        (void)fputs("; ", out);
+        write_text(out, reason);
+    } else if (*package) {
         (void)fputs("; install ", out);
         write_text(out, package);
     }
     (void)fputc('\n', out);
+}
+
+static void write_sweep(FILE *out, const json_t *sweep)
+{
+    (void)fputs("sweep ", out);
+    write_text(out, json_member_string(sweep, "mode", "?"));
+    if (json_is_integer(json_object_get(sweep, "removed")))
+        (void)fprintf(out, ": %lld removed, %lld left\n",
+                      (long long)json_integer_value(json_object_get(sweep, "removed")),
+                      (long long)json_integer_value(json_object_get(sweep, "left")));
+    else
+        (void)fputs(": could not look\n", out);
+    write_error(out, "  ", json_object_get(sweep, "error"));
 }
 
 static void write_counters(FILE *out, const json_t *counters)
@@ -145,6 +182,7 @@ void doctor_report_write(FILE *out, const json_t *status)
     write_error(out, "", json_object_get(status, "error"));
     size_t index = 0;
     const json_t *item = NULL;
+    json_array_foreach(json_object_get(status, "sweep"), index, item) write_sweep(out, item);
     json_array_foreach(json_object_get(status, "backends"), index, item) write_backend(out, item);
     const json_t *runtimes = json_object_get(status, "runtimes");
     if (json_array_size(runtimes) > 0)

@@ -126,6 +126,21 @@ static bool set_json(struct options *options, const char *value, struct failure 
     return true;
 }
 
+static bool set_sweep(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->sweep = true;
+    return true;
+}
+
+static bool set_workspace(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->workspace = value;
+    return true;
+}
+
 static bool set_tool(struct options *options, const char *value, struct failure *failure)
 {
     (void)failure;
@@ -247,6 +262,8 @@ static const struct option_row rows[] = {
     {"audit", 0, true, FOR_CALLS, set_audit},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
     {"json", 0, false, FOR(COMMAND_DOCTOR), set_json},
+    {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
+    {"workspace", 0, true, FOR_CALLS, set_workspace},
     {"tool", 0, true, FOR_CALLS, set_tool},
     {"language", 'l', true, FOR(COMMAND_RUN), set_language},
     {"code", 'c', true, FOR(COMMAND_RUN), set_code},

@@ -48,6 +48,8 @@ struct options {
     const char *audit;
     bool verbose;
     bool json;
+    bool sweep;
+    const char *workspace;
     const char *tool;
     const char *language;
     const char *code;

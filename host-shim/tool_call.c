@@ -30,6 +30,8 @@ static json_t *configuration(const struct options *options, struct failure *fail
     }
     json_t *object = json_pack("{s:s*, s:s*}", "policy_file", options->policy ? policy : NULL,
                                "sandbox", options->sandbox);
+    if (object && options->sweep && json_object_set_new(object, "sweep", json_true()) != 0)
+        json_decref(TAKE_POINTER(object));
     if (!object)
         (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
     return object;
@@ -56,12 +58,12 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
 {
     *ret_refused = false;
     *ret_status = NULL;
-    bool configured = options->policy || options->sandbox;
+    bool configured = options->policy || options->sandbox || options->sweep;
     if (!configured && !(always && provider->prepare))
         return true;
     if (!provider->prepare)
         return failure_set(failure, "plugin_unusable",
-                           "this provider takes no --policy and no --sandbox");
+                           "this provider takes no --policy, --sandbox or --sweep");
     CLEANUP_JSON json_t *config = configuration(options, failure);
     CLEANUP_FREE char *config_text = config ? json_dumps(config, JSON_COMPACT) : NULL;
     if (!config_text)
@@ -77,14 +79,25 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     return *ret_status != NULL;
 }
 
-static char *context_text(void)
+/* Who calls, and where the tool may look. */
+static char *context_text(const struct options *options, struct failure *failure)
 {
     char memory[4096];
+    char workspace[PATH_MAX];
     struct passwd entry, *found = NULL;
-    if (getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found) != 0 || !found)
+    if (options->workspace && !realpath(options->workspace, workspace)) {
+        (void)failure_set_errno(failure, "unreadable_file", errno, "workspace %s",
+                                options->workspace);
         return NULL;
-    CLEANUP_JSON json_t *context = json_pack("{s:s}", "principal", found->pw_name);
-    return context ? json_dumps(context, JSON_COMPACT) : NULL;
+    }
+    (void)getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found);
+    CLEANUP_JSON json_t *context =
+        json_pack("{s:s*, s:s*}", "principal", found ? found->pw_name : NULL, "workspace",
+                  options->workspace ? workspace : NULL);
+    char *text = context ? json_dumps(context, JSON_COMPACT) : NULL;
+    if (!text)
+        (void)failure_set(failure, "usage", "the workspace's path is not UTF-8");
+    return text;
 }
 
 static void grant_capabilities(const struct options *options, struct grants *grants,
@@ -112,7 +125,9 @@ static bool invoke_watched(const struct options *options, const struct provider 
                            const char *input_json, struct grants *grants, int32_t *ret_status,
                            char **ret_text, bool *ret_interrupted, struct failure *failure)
 {
-    CLEANUP_FREE char *context = context_text();
+    CLEANUP_FREE char *context = context_text(options, failure);
+    if (!context)
+        return false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
     if (!signal_watch_start(&watch, provider->cancel, CALL_ID, failure))
         return false;

@@ -9,7 +9,6 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
-import engine
 import modes
 import tap
 from modes import Provider, gateway, left, long_time, processes, sleeps
@@ -22,13 +21,6 @@ def supervisors():
     """The backends' first processes."""
     found = processes()
     return {pid for pid, parent in found.items() if parent not in found}
-
-
-def is_zombie(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return False
 
 
 def test_killing_the_host_leaves_nothing():
@@ -67,9 +59,6 @@ def test_killing_the_backend_gives_an_answer_and_the_next_call_works():
         tap.eventually(lambda: not sleeps(argument), "the program died with the backend")
     tap.equal(provider.invoke({"language": "sh", "code": "echo again"}, Host())[1]["stdout"], "again\n")
     provider.reset()
-    if modes.MODE == "docker" and any(is_zombie(pid) for pid in ours) and engine.containers():
-        engine.remove_all()
-        modes.not_yet_right("a killed backend that nobody has reaped is taken to live, and its containers stay")
     tap.eventually(lambda: not sleeps(argument), "the program is gone once the next backend was there", 10)
 
 

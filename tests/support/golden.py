@@ -16,7 +16,9 @@ import tap
 VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha256": "<sha256>",
             "wall_ms": "<ms>", "user_ms": "<ms>", "system_ms": "<ms>", "peak_memory_bytes": "<bytes>",
             "outer_uid": "<uid>", "landlock_abi": "<n>", "cgroup_version": "<n>", "cgroup_memory": "<bool>",
-            "cgroup_pids": "<bool>", "seccomp_instructions": "<n>"}
+            "cgroup_pids": "<bool>", "seccomp_instructions": "<n>", "engine": "<name>", "engine_version": "<version>",
+            "engine_api": "<version>", "runtime": "<name>", "runtime_version": "<version>", "rootless": "<bool>",
+            "user_namespace": "<bool>", "image": "<name>", "image_id": "<id>"}
 # Optional layers are as the machine has them; what the host lacks is the subject of other tests.
 OPTIONAL_LAYERS = {"cgroup", "landlock", "proc"}
 EVERY = None
@@ -29,20 +31,33 @@ def without_user_namespace(isolation):
     return {**isolation, "applied": applied, "missing": ["user_namespace", *isolation["missing"]]}
 
 
+def without_figures(usage):
+    """Where nothing ran, there is nothing to measure in any mode."""
+    return usage if usage["peak_memory_bytes"] == 0 else {"wall_ms": "<ms>", **dict.fromkeys(FIGURES)}
+
+
+def docker_details(details):
+    return details and {name: VOLATILE.get(name, False) for name in DOCKER_DETAILS}
+
+
+FIGURES = ("user_ms", "system_ms", "peak_memory_bytes")
+DOCKER_DETAILS = ("cgroup_version", "cgroup_memory", "cgroup_pids", "network", "engine", "engine_version", "engine_api", "runtime",
+                  "runtime_version", "rootless", "user_namespace", "image", "image_id")
+IMAGE_HINT = (f"the image {engine.IMAGE} does not have it, and a run fetches nothing: use another language, or give this one another "
+              "image in the policy's \"docker.images\"")
 # mode: (cases, path of the member, what it is there: a value, or a function of the file's; why)
 DIFFERENCES = {
     "process": (),
     "docker": (
-        (EVERY, "usage.user_ms", 0, "an engine tells no processor time of a container that has ended"),
-        (EVERY, "usage.system_ms", 0, "the same"),
-        (EVERY, "usage.peak_memory_bytes", 0, "an engine tells no peak of a container that has ended"),
+        (EVERY, "usage", without_figures, "an engine tells no processor time and no peak of a container that has ended"),
+        (EVERY, "isolation.details", docker_details, "another backend has other facts to tell"),
         ({"process_limit"}, "cause", "exit", "a fork that a container's limit refuses is counted where an engine does not look"),
         ({"process_limit"}, "notes", [], "the same"),
+        ({"runtime_missing"}, "error.hint", IMAGE_HINT, "what is missing is missing in the image, not on the gateway's machine"),
         *(() if engine.has_user_namespaces() else (
             (EVERY, "isolation", without_user_namespace, "a user namespace is the engine's to give, and this one has none"),)),
     ) if modes.MODE == "docker" else (),
 }
-TOLD = {path.rsplit(".", 1)[-1] for _, path, _, _ in DIFFERENCES[modes.MODE]}
 
 
 def stable(value, name=None, in_limits=False):
@@ -54,7 +69,7 @@ def stable(value, name=None, in_limits=False):
         return "<mode>"
     if name == "peak_memory_bytes" and value == 0:
         return 0  # where nothing ran; a program always needs some
-    if name in VOLATILE and name not in TOLD and value is not None and not in_limits:
+    if name in VOLATILE and value is not None and not in_limits:
         return VOLATILE[name]
     return value
 

@@ -60,11 +60,6 @@ class Provider(provider.Provider):
         self.begin()
 
 
-def not_yet_right(what):
-    """Where a mode has a defect that is known: told at each run until it is gone, and never counted as passed."""
-    raise tap.Skip(f"known defect of {MODE} mode: {what}")
-
-
 def gateway(script, *, before=(), **options):
     """A gateway of its own: a Python process that runs the script with these names imported."""
     names = (f"import json, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"

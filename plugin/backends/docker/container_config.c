@@ -56,22 +56,26 @@ static json_t *resource_limits(const struct run_limits *limits)
     return TAKE_POINTER(array);
 }
 
-/* Each may become as large as the run's scratch; the memory limit counts what is in both. */
+/* Each may become as large as the run's scratch; the memory limit counts what is in all of them.
+ * IpcMode none brings no /dev/shm, which semaphores and shared memory of programs need. */
 static json_t *scratch(const struct run_limits *limits)
 {
-    char size[48] = "";
-    char inodes[48] = "";
+    char caps[96] = "";
     char home[192];
     char temporary[192];
+    char shared[192];
+    int length = 0;
     if (limits->scratch_bytes)
-        (void)snprintf(size, sizeof(size), ",size=%" PRIu64, limits->scratch_bytes);
+        length = snprintf(caps, sizeof(caps), ",size=%" PRIu64, limits->scratch_bytes);
     if (limits->scratch_inodes)
-        (void)snprintf(inodes, sizeof(inodes), ",nr_inodes=%" PRIu64, limits->scratch_inodes);
-    (void)snprintf(home, sizeof(home), "rw,nosuid,nodev,exec%s%s,mode=0700,uid=%d,gid=%d", size,
-                   inodes, CONTAINER_USER, CONTAINER_USER);
-    (void)snprintf(temporary, sizeof(temporary), "rw,nosuid,nodev,exec%s%s,mode=1777", size,
-                   inodes);
-    return json_pack("{s:s, s:s}", BOOTSTRAP_HOME, home, "/tmp", temporary);
+        (void)snprintf(caps + length, sizeof(caps) - (size_t)length, ",nr_inodes=%" PRIu64,
+                       limits->scratch_inodes);
+    (void)snprintf(home, sizeof(home), "rw,nosuid,nodev,exec%s,mode=0700,uid=%d,gid=%d", caps,
+                   CONTAINER_USER, CONTAINER_USER);
+    (void)snprintf(temporary, sizeof(temporary), "rw,nosuid,nodev,exec%s,mode=1777", caps);
+    (void)snprintf(shared, sizeof(shared), "rw,nosuid,nodev,noexec%s,mode=1777", caps);
+    return json_pack("{s:s, s:s, s:s}", BOOTSTRAP_HOME, home, "/tmp", temporary, "/dev/shm",
+                     shared);
 }
 
 /* An empty value of what is not given a wish is the strict one. */

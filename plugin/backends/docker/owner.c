@@ -32,6 +32,9 @@ uint64_t owner_read_start(int64_t pid)
         return 0;
     /* The name, the second field, may hold anything; those behind it hold no blank. */
     const char *field = strrchr(text, ')');
+    /* What has ended and waits for its parent owns nothing any more. */
+    if (field && field[1] == ' ' && strchr("ZXx", field[2]))
+        return 0;
     for (int number = 2; field && number < START_FIELD; number++)
         field = strchr(field + 1, ' ');
     return field ? strtoull(field + 1, NULL, 10) : 0;

@@ -29,7 +29,7 @@ bool owner_self(struct owner *ret);
 /* A new object of labels, NULL when out of memory. */
 json_t *owner_labels(const struct owner *owner, const char *run_id, int64_t latest);
 
-/* Start time of the process with that pid in this pid namespace, 0: there is none. */
+/* Start time of the process with that pid in this pid namespace, 0: there is none that lives. */
 typedef uint64_t owner_process_start(int64_t pid);
 owner_process_start owner_read_start;
 

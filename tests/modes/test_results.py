@@ -7,6 +7,7 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import golden
+import modes
 import tap
 from modes import Provider
 from provider import LATER, NOT_RUN, OK, Host
@@ -155,6 +156,17 @@ def test_forbidden_system_call():
     number = {"x86_64": 169, "aarch64": 142}[os.uname().machine]
     code = f"import ctypes\nprint('before', flush=True)\nctypes.CDLL(None).syscall({number}, 0, 0, 0, 0)\nprint('after')"
     check("forbidden_syscall", OK, provider.invoke({"language": "python", "code": code}, Host()))
+
+
+def test_forbidden_system_call_of_a_child():
+    number = {"x86_64": 169, "aarch64": 142}[os.uname().machine]
+    code = (f"import ctypes, os\npid = os.fork()\nif pid == 0:\n    ctypes.CDLL(None).syscall({number}, 0, 0, 0, 0)\n    os._exit(0)\n"
+            "status = os.waitpid(pid, 0)[1]\nprint(os.WIFSIGNALED(status) and os.WTERMSIG(status))")
+    output = provider.invoke({"language": "python", "code": code}, Host())[1]
+    if modes.MODE == "docker":  # an engine's filter kills who made the call, and tells nobody
+        tap.equal((output["status"], output["stdout"]), ("completed", "31\n"), output)
+    else:
+        tap.equal((output["cause"], output["error"]["message"]), ("forbidden_syscall", "forbidden system call: reboot"), output)
 
 
 def test_cancelled():

@@ -53,6 +53,7 @@ DIFFERENCES = {
         (EVERY, "isolation.details", docker_details, "another backend has other facts to tell"),
         ({"process_limit"}, "cause", "exit", "a fork that a container's limit refuses is counted where an engine does not look"),
         ({"process_limit"}, "notes", [], "the same"),
+        ({"forbidden_syscall"}, "error.message", "forbidden system call", "an engine does not tell which one it was"),
         ({"runtime_missing"}, "error.hint", IMAGE_HINT, "what is missing is missing in the image, not on the gateway's machine"),
         *(() if engine.has_user_namespaces() else (
             (EVERY, "isolation", without_user_namespace, "a user namespace is the engine's to give, and this one has none"),)),

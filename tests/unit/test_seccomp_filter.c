@@ -152,7 +152,7 @@ START_TEST(every_call_as_its_group_says)
         const char *key;
         uint32_t verdict;
     } keys[] = {
-        {"allow", SECCOMP_RET_ALLOW}, {"refuse", ERRNO(EPERM)}, {"kill", SECCOMP_RET_KILL_PROCESS}};
+        {"allow", SECCOMP_RET_ALLOW}, {"refuse", ERRNO(EPERM)}, {"kill", SECCOMP_RET_USER_NOTIF}};
     size_t i;
     const json_t *group;
     const json_t *groups = json_object_get(list, keys[_i].key);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "forbidden_call.h"
 
 _Noreturn void main_program_fail(int report_socket, enum run_failure failure, int error,
                                  const char *message)
@@ -44,7 +45,8 @@ int main_program_fork(struct main_program *program)
         return -1;
     if (pid == 0) {
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        *program = (struct main_program){.start_report = TAKE_FD(child_end), .children = -1};
+        *program = (struct main_program){
+            .start_report = TAKE_FD(child_end), .children = -1, .listener = -1};
         return 0;
     }
     /* The program's pipes are not this process's to hold open. */
@@ -54,17 +56,19 @@ int main_program_fork(struct main_program *program)
         .pid = pid,
         .start_report = TAKE_FD(parent_end),
         .children = TAKE_FD(children),
+        .listener = -1,
     };
     return 0;
 }
 
 /* Waits for the child's execve, which closes its end. REPORT_READY and then end of file is success;
  * end of file alone is a death during set-up, which the end will explain. false: it has failed. */
-static bool watch_start(const struct main_program *program, int supervisor)
+static bool watch_start(struct main_program *program, int supervisor)
 {
     struct report report;
     struct report ready = {.kind = 0};
-    while (report_receive(program->start_report, false, &report) == REPORT_WHOLE) {
+    while (report_receive_with(program->start_report, &report, &program->listener) ==
+           REPORT_WHOLE) {
         if (report.kind != REPORT_READY) {
             report_send(supervisor, &report);
             return false;
@@ -102,21 +106,35 @@ static bool reap(const struct main_program *program, struct report *ret)
     }
 }
 
+/* true and *ret filled: a process made a call that ends the run, whoever of the tree it was. */
+static bool take_forbidden_call(const struct main_program *program, struct report *ret)
+{
+    struct report ended = {.kind = REPORT_ENDED, .wait_status = SIGSYS};
+    if (!forbidden_call_receive(program->listener, ended.message, sizeof(ended.message)))
+        return false;
+    *ret = ended;
+    return true;
+}
+
 static void watch_end(const struct main_program *program, int supervisor)
 {
     struct pollfd ready[] = {
         {.fd = supervisor, .events = POLLIN},
         {.fd = program->children, .events = POLLIN},
+        {.fd = program->listener, .events = POLLIN},
     };
     for (;;) {
         struct report ended;
         struct signalfd_siginfo signals[8];
         while (read(program->children, signals, sizeof(signals)) > 0)
             ;
-        if (reap(program, &ended)) {
+        if (reap(program, &ended) ||
+            ((ready[2].revents & POLLIN) && take_forbidden_call(program, &ended))) {
             report_send(supervisor, &ended);
             return;
         }
+        if (ready[2].revents & (POLLHUP | POLLERR)) /* nobody is left who could make one */
+            ready[2].fd = -1;
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)
             return;
         if (ready[0].revents)

@@ -15,6 +15,7 @@ struct main_program {
     pid_t pid;        /* 0 in the child */
     int start_report; /* child: where to report until execve, CLOEXEC; parent: its other end */
     int children;     /* parent: signalfd for SIGCHLD */
+    int listener;     /* parent: of the child's filter, -1: it has none */
 };
 
 /* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */

@@ -81,5 +81,5 @@ _Noreturn void payload_run(struct sandbox *sandbox)
     uint64_t lacking = required_layers(description) & ~sandbox->isolation.applied;
     if (lacking)
         refuse_without(sandbox, lacking);
-    program_execute(&program, description, sandbox->report, &sandbox->isolation);
+    program_execute(&program, description, sandbox->report, &sandbox->isolation, sandbox->listener);
 }

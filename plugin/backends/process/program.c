@@ -88,10 +88,10 @@ _Noreturn void program_report_missing(int report, const struct run_description *
 
 _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,
-                               const struct isolation_report *isolation)
+                               const struct isolation_report *isolation, int listener)
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
-    report_send(report_socket, &report);
+    report_send_with(report_socket, &report, listener);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     (void)execve(program->path, description->argv, program->environment);

@@ -29,5 +29,5 @@ _Noreturn void program_report_missing(int report, const struct run_description *
 /* Reports readiness, then executes (or, on trial, exits with 0). Makes no other system call than
  * send, execve and exit, all of which the filter allows. */
 _Noreturn void program_execute(const struct program *program,
-                               const struct run_description *description, int report,
-                               const struct isolation_report *isolation);
+                               const struct run_description *description, int report_socket,
+                               const struct isolation_report *isolation, int listener);

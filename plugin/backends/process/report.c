@@ -7,12 +7,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "../../cleanup.h"
+#include "../../protocol/channel.h"
+
 void report_send(int socket, const struct report *report)
 {
     ssize_t sent;
     do
         sent = send(socket, report, sizeof(*report), MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
+}
+
+void report_send_with(int socket, const struct report *report, int fd)
+{
+    (void)channel_send(socket, report, sizeof(*report), &fd, fd < 0 ? 0 : 1);
 }
 
 enum report_state report_receive(int socket, bool dont_wait, struct report *ret)
@@ -28,5 +36,23 @@ enum report_state report_receive(int socket, bool dont_wait, struct report *ret)
         return REPORT_END;
     report.message[sizeof(report.message) - 1] = '\0';
     *ret = report;
+    return REPORT_WHOLE;
+}
+
+enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd)
+{
+    struct report report;
+    CLEANUP_CLOSE int fd = -1;
+    size_t count = 0;
+    ssize_t received;
+    do
+        received = channel_receive(socket, &report, sizeof(report), &fd, 1, &count);
+    while (received < 0 && errno == EINTR);
+    if (received != (ssize_t)sizeof(report))
+        return REPORT_END;
+    report.message[sizeof(report.message) - 1] = '\0';
+    *ret = report;
+    if (count == 1)
+        *ret_fd = TAKE_FD(fd);
     return REPORT_WHOLE;
 }

@@ -24,13 +24,15 @@ struct report {
     uint32_t failure; /* enum run_failure, with REPORT_FAILED */
     uint32_t failed_layer;
     int32_t error_number;
-    char message[256];
+    char message[256]; /* with REPORT_ENDED: the forbidden system call that ended the run, or "" */
     int32_t wait_status; /* of the main program, with REPORT_ENDED; see waitpid(2) */
     uint64_t cpu_us;     /* of the main program and the children it waited for */
 };
 
 /* Sends without waiting and without SIGPIPE; a peer that has gone wants no report. */
 void report_send(int socket, const struct report *report);
+/* The same with a descriptor (-1: none), which stays the caller's. */
+void report_send_with(int socket, const struct report *report, int fd);
 
 enum report_state {
     REPORT_END,     /* the other end is closed, or sent what is no report */
@@ -39,3 +41,5 @@ enum report_state {
 };
 
 enum report_state report_receive(int socket, bool dont_wait, struct report *ret);
+/* Waits. *ret_fd is untouched where no descriptor came; else it is CLOEXEC and the caller's. */
+enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd);

@@ -292,6 +292,7 @@ static void handle_report(struct run *run, const struct report *report)
         run->evidence.program_ended = true;
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
+        (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
         break;

@@ -22,6 +22,7 @@ struct sandbox {
     struct isolation_report isolation;
     int report;       /* to the supervisor in init, to init in the payload */
     int view;         /* root of the view while it is built */
+    int listener;     /* of the payload's filter, for init; -1 until it is loaded */
     char detail[192]; /* what a failing step was at: a path */
 };
 

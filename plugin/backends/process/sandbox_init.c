@@ -58,6 +58,7 @@ _Noreturn void sandbox_init(struct run_description *description,
         .filters = filters,
         .report = REPORT_FD,
         .view = -1,
+        .listener = -1,
     };
     if (!wait_for_go(&sandbox))
         _exit(1);

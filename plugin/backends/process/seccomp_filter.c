@@ -214,7 +214,7 @@ static int make_list(const json_t *list, struct seccomp_program *ret)
     if (result == 0)
         result = add_groups(context, SCMP_ACT_ERRNO(EPERM), list, "refuse", 0);
     if (result == 0)
-        result = add_groups(context, SCMP_ACT_KILL_PROCESS, list, "kill", 0);
+        result = add_groups(context, SCMP_ACT_NOTIFY, list, "kill", 0);
     return result < 0 ? result : export_program(context, ret);
 }
 
@@ -246,21 +246,25 @@ int seccomp_filters_make(struct seccomp_filters *ret)
     return 0;
 }
 
-static int load(const struct seccomp_program *program)
+/* flags: SECCOMP_FILTER_FLAG_*; 0, or the listener's descriptor, or -1 with errno. */
+static int load(const struct seccomp_program *program, unsigned int flags)
 {
     struct sock_fprog loaded = {.len = program->count, .filter = program->instructions};
     if (program->count == 0) {
         errno = ENOTSUP;
         return -1;
     }
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded);
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &loaded);
 }
 
 int restrict_system_calls(struct sandbox *sandbox)
 {
     const struct seccomp_program *list = &sandbox->filters->list;
     const struct seccomp_program *guard = &sandbox->filters->guard[sandbox->description->network];
-    if (load(guard) < 0 || load(list) < 0)
+    if (load(guard, 0) < 0)
+        return -1;
+    sandbox->listener = load(list, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    if (sandbox->listener < 0)
         return -1;
     sandbox->isolation.seccomp_instructions = (uint32_t)list->count + guard->count;
     return 0;

@@ -4,6 +4,10 @@
  * program carries. Two are stacked on each run (seccomp(2): the strictest verdict counts): the list
  * says which calls exist, the guard takes away by argument. libseccomp cannot say "this call, but
  * not with that argument" in a filter that refuses by default.
+ *
+ * A call of the list's "kill" groups is held by the kernel and told to pid 1 of the sandbox
+ * (forbidden_call.h), which ends the run and can name the call. It is never let through: without a
+ * listener the kernel answers ENOSYS (seccomp_unotify(2)).
  */
 #pragma once
 

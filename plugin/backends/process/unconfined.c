@@ -50,7 +50,7 @@ static _Noreturn void become_program(const struct run_description *description,
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
     (void)umask(022);
     const struct isolation_report nothing = {.applied = 0};
-    program_execute(&program, description, report, &nothing);
+    program_execute(&program, description, report, &nothing, -1);
 }
 
 static bool spare_none(pid_t pid, void *user)

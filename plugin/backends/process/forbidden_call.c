@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the reading of a filter's listener: see forbidden_call.h. Runs in pid 1 of a sandbox. */
+#include "forbidden_call.h"
+
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+
+/* The kernel's struct may be longer than the one this was built with, and wants zeroes. */
+static struct seccomp_notif *new_notification(void)
+{
+    struct seccomp_notif_sizes sizes;
+    if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+        return NULL;
+    size_t size = sizes.seccomp_notif;
+    return calloc(1, size > sizeof(struct seccomp_notif) ? size : sizeof(struct seccomp_notif));
+}
+
+bool forbidden_call_receive(int listener, char *name, size_t size)
+{
+    CLEANUP_FREE struct seccomp_notif *notification = new_notification();
+    if (!notification || ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, notification) < 0)
+        return false;
+    CLEANUP_FREE char *known =
+        seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, notification->data.nr);
+    if (known)
+        (void)snprintf(name, size, "%s", known);
+    else
+        (void)snprintf(name, size, "number %d", notification->data.nr);
+    return true;
+}

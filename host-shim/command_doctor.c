@@ -24,8 +24,8 @@ static bool ask_status(const struct provider *provider, json_t **ret_status,
     return true;
 }
 
-/* What was found while configuring is the report: a refused configuration, or a sweep, is in no
- * later one. */
+/* A refused configuration is the finding; the status of the one before it would mislead. A sweep is
+ * told of while configuring only. */
 static bool examine(const struct options *options, json_t **ret_status, struct failure *failure)
 {
     CLEANUP(provider_close) struct provider provider = {0};
@@ -35,11 +35,15 @@ static bool examine(const struct options *options, json_t **ret_status, struct f
     CLEANUP_JSON json_t *prepared = NULL;
     if (!tool_provider_prepare(options, &provider, true, &refused, &prepared, failure))
         return false;
-    if (prepared) {
+    if (refused) {
         *ret_status = TAKE_POINTER(prepared);
         return true;
     }
-    return ask_status(&provider, ret_status, failure);
+    if (!ask_status(&provider, ret_status, failure))
+        return false;
+    json_t *sweep = json_object_get(prepared, "sweep");
+    return !sweep || json_object_set(*ret_status, "sweep", sweep) == 0 ||
+           failure_out_of_memory(failure);
 }
 
 static bool print_report(int out, const json_t *status, struct failure *failure)

@@ -75,6 +75,8 @@
       "print less: summarise")                                                                    \
     X(FILE_LIMIT, "file_limit", false, "the program wrote a larger file than it may",             \
       "write smaller files")                                                                      \
+    X(DISK_FULL, "disk_full", false, "the program filled its file space",                         \
+      "write less, or delete files that are no longer needed")                                    \
     X(KILLED_BY_SIGNAL, "killed_by_signal", false, "a signal ended the program",                  \
       "the signal's name says why; SIGSEGV and SIGABRT are faults of the program")                \
     X(FORBIDDEN_SYSCALL, "forbidden_syscall", false,                                              \

@@ -42,6 +42,9 @@ static const struct output_member usage_members[] = {
     {"peak_memory_bytes", OUTPUT_INTEGER, true,
      .description = "of all processes where a cgroup counts it, else of the largest; null where "
                     "it cannot be measured"},
+    {"processes", OUTPUT_INTEGER, true,
+     .description = "most processes and threads at one time; null where they cannot be counted"},
+    {"output_bytes", OUTPUT_INTEGER, .description = "bytes the program printed"},
     {.name = NULL},
 };
 

@@ -51,6 +51,7 @@ const char *result_status(const struct call *call, const struct error *error)
     case RUN_CAUSE_PROCESS_LIMIT:
     case RUN_CAUSE_OUTPUT_LIMIT:
     case RUN_CAUSE_FILE_LIMIT:
+    case RUN_CAUSE_DISK_FULL:
     case RUN_CAUSE_SIGNAL:
     case RUN_CAUSE_FORBIDDEN_SYSCALL:
         break;
@@ -167,6 +168,11 @@ static bool error_of_cause(const struct call *call, struct error *ret)
         error_set(ret, ERROR_FILE_LIMIT, "the program wrote a file of more than %llu bytes",
                   (unsigned long long)limits->file_bytes);
         return true;
+    case RUN_CAUSE_DISK_FULL:
+        error_set(
+            ret, ERROR_DISK_FULL, "the program filled its file space of %llu bytes and %llu files",
+            (unsigned long long)limits->scratch_bytes, (unsigned long long)limits->scratch_inodes);
+        return true;
     case RUN_CAUSE_SIGNAL:
         error_set(ret, ERROR_KILLED_BY_SIGNAL, "killed by signal %d (SIG%s)", ended->signal,
                   sigabbrev_np(ended->signal) != NULL ? sigabbrev_np(ended->signal) : "?");
@@ -234,10 +240,12 @@ static json_t *figure(uint64_t value, uint64_t unit)
 static json_t *usage_json(const struct call *call)
 {
     const struct run_usage *usage = &call->outcome.ended.usage;
-    return json_pack("{s:I, s:o, s:o, s:o}", "wall_ms", (json_int_t)(usage->wall_us / 1000),
-                     "user_ms", figure(usage->user_us, 1000), "system_ms",
-                     figure(usage->system_us, 1000), "peak_memory_bytes",
-                     figure(usage->peak_memory_bytes, 1));
+    uint64_t printed = call->run.output.capture.total + call->run.errors.capture.total;
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:I}", "wall_ms",
+                     (json_int_t)(usage->wall_us / 1000), "user_ms", figure(usage->user_us, 1000),
+                     "system_ms", figure(usage->system_us, 1000), "peak_memory_bytes",
+                     figure(usage->peak_memory_bytes, 1), "processes", figure(usage->processes, 1),
+                     "output_bytes", (json_int_t)printed);
 }
 
 static json_t *approval_json(const struct call *call)

@@ -89,6 +89,7 @@ static void put_usage(struct wire_writer *writer, const struct run_usage *usage)
     wire_put_u64(writer, usage->user_us);
     wire_put_u64(writer, usage->system_us);
     wire_put_u64(writer, usage->peak_memory_bytes);
+    wire_put_u64(writer, usage->processes);
     wire_put_u64(writer, usage->memory_kills);
     wire_put_u64(writer, usage->process_refusals);
 }
@@ -99,6 +100,7 @@ static void get_usage(struct wire_reader *reader, struct run_usage *usage)
     usage->user_us = wire_get_u64(reader);
     usage->system_us = wire_get_u64(reader);
     usage->peak_memory_bytes = wire_get_u64(reader);
+    usage->processes = wire_get_u64(reader);
     usage->memory_kills = wire_get_u64(reader);
     usage->process_refusals = wire_get_u64(reader);
 }
@@ -147,7 +149,8 @@ static bool figure_in_range(uint64_t figure)
 static bool usage_in_range(const struct run_usage *usage)
 {
     return usage->wall_us <= INT64_MAX && figure_in_range(usage->user_us) &&
-           figure_in_range(usage->system_us) && figure_in_range(usage->peak_memory_bytes);
+           figure_in_range(usage->system_us) && figure_in_range(usage->peak_memory_bytes) &&
+           figure_in_range(usage->processes);
 }
 
 static bool in_range(const struct run_event *event)

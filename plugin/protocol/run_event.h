@@ -23,6 +23,7 @@
     X(PROCESS_LIMIT, "process_limit")         \
     X(OUTPUT_LIMIT, "output_limit")           \
     X(FILE_LIMIT, "file_limit")               \
+    X(DISK_FULL, "disk_full")                 \
     X(SIGNAL, "signal")                       \
     X(FORBIDDEN_SYSCALL, "forbidden_syscall") \
     X(CANCELLED, "cancelled")                 \
@@ -84,6 +85,7 @@ struct run_usage {
     uint64_t system_us;
     uint64_t
         peak_memory_bytes; /* of the tree where a cgroup counts it, else of the largest process */
+    uint64_t processes;    /* most at one time, threads included */
     uint64_t memory_kills; /* processes the kernel killed for the cgroup's memory limit */
     uint64_t process_refusals; /* forks the cgroup's process limit refused */
 };

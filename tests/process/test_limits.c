@@ -67,7 +67,7 @@ START_TEST(memory_of_a_process)
     description.limits.memory_bytes = UINT64_C(64) << 20;
     run(&backend, &description, &outcome);
     ck_assert_str_eq(outcome.output, "");
-    expect_cause(&outcome, RUN_CAUSE_EXIT);
+    expect_cause(&outcome, RUN_CAUSE_MEMORY_LIMIT);
     ck_assert_int_eq(outcome.end.exit_code, 1);
     ck_assert_ptr_nonnull(strstr(outcome.errors, "MemoryError"));
 }
@@ -113,7 +113,7 @@ END_TEST
 START_TEST(absurdly_little_memory_for_a_process)
 {
     have_memory(65536);
-    expect_cause(&outcome, RUN_CAUSE_EXIT);
+    expect_cause(&outcome, RUN_CAUSE_MEMORY_LIMIT);
     ck_assert_int_eq(outcome.end.exit_code, 127);
     ck_assert(outcome.started);
     ck_assert_str_eq(outcome.output, "");

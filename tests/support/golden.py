@@ -18,7 +18,7 @@ VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha2
             "outer_uid": "<uid>", "landlock_abi": "<n>", "cgroup_version": "<n>", "cgroup_memory": "<bool>",
             "cgroup_pids": "<bool>", "seccomp_instructions": "<n>", "engine": "<name>", "engine_version": "<version>",
             "engine_api": "<version>", "runtime": "<name>", "runtime_version": "<version>", "rootless": "<bool>",
-            "user_namespace": "<bool>", "image": "<name>", "image_id": "<id>"}
+            "user_namespace": "<bool>", "output_bytes": "<bytes>", "image": "<name>", "image_id": "<id>"}
 # Optional layers are as the machine has them; what the host lacks is the subject of other tests.
 OPTIONAL_LAYERS = {"cgroup", "landlock", "proc"}
 EVERY = None
@@ -33,7 +33,7 @@ def without_user_namespace(isolation):
 
 def without_figures(usage):
     """Where nothing ran, there is nothing to measure in any mode."""
-    return usage if usage["peak_memory_bytes"] == 0 else {"wall_ms": "<ms>", **dict.fromkeys(FIGURES)}
+    return usage if usage["peak_memory_bytes"] == 0 else {**usage, **dict.fromkeys(FIGURES)}
 
 
 def docker_details(details):
@@ -53,6 +53,8 @@ DIFFERENCES = {
         (EVERY, "isolation.details", docker_details, "another backend has other facts to tell"),
         ({"process_limit"}, "cause", "exit", "a fork that a container's limit refuses is counted where an engine does not look"),
         ({"process_limit"}, "notes", [], "the same"),
+        ({"disk_full"}, "cause", "exit", "what is left of a container's file systems is not looked at"),
+        ({"disk_full"}, "notes", [], "the same"),
         ({"forbidden_syscall"}, "error.message", "forbidden system call", "an engine does not tell which one it was"),
         ({"runtime_missing"}, "error.hint", IMAGE_HINT, "what is missing is missing in the image, not on the gateway's machine"),
         *(() if engine.has_user_namespaces() else (
@@ -70,6 +72,8 @@ def stable(value, name=None, in_limits=False):
         return "<mode>"
     if name == "peak_memory_bytes" and value == 0:
         return 0  # where nothing ran; a program always needs some
+    if name == "processes" and not in_limits:
+        return "<n>"  # null before Linux 6.11
     if name in VOLATILE and value is not None and not in_limits:
         return VOLATILE[name]
     return value

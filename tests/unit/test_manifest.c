@@ -62,7 +62,8 @@ static const char good_result[] =
     "\"timed_out\":false,\"truncated\":{\"stdout\":false,\"stderr\":false,\"stdout_bytes\":0,"
     "\"stderr_bytes\":0},\"duration_ms\":1,\"mode\":\"process\",\"run_id\":\"a\",\"cause\":"
     "\"exit\","
-    "\"usage\":{\"wall_ms\":1,\"user_ms\":1,\"system_ms\":1,\"peak_memory_bytes\":1},"
+    "\"usage\":{\"wall_ms\":1,\"user_ms\":1,\"system_ms\":1,\"peak_memory_bytes\":1,\"processes\":"
+    "null,\"output_bytes\":1},"
     "\"limits\":{\"wall_ms\":1},\"isolation\":{\"requested\":[],\"applied\":[\"seccomp\"],"
     "\"missing\":[],\"details\":{\"x\":1}},\"files\":[],\"results\":[],\"approval\":null,"
     "\"notes\":[],\"error\":null}";

@@ -270,7 +270,7 @@ RESULT = {
     "timed_out": False,
     "truncated": {"stdout": False, "stderr": False, "stdout_bytes": 0, "stderr_bytes": 0},
     "duration_ms": 0, "mode": None, "run_id": None, "cause": None,
-    "usage": {"wall_ms": 0, "user_ms": 0, "system_ms": 0, "peak_memory_bytes": 0},
+    "usage": {"wall_ms": 0, "user_ms": 0, "system_ms": 0, "peak_memory_bytes": 0, "processes": 0, "output_bytes": 0},
     "limits": {}, "isolation": {"requested": [], "applied": [], "missing": [], "details": {}},
     "files": [], "results": [], "approval": None, "notes": [],
     "error": {"code": "invalid_input", "message": "m", "hint": "h", "retryable": False},

@@ -28,6 +28,14 @@ static enum run_cause cause_of_signal(const struct run_evidence *evidence, int s
     return RUN_CAUSE_SIGNAL;
 }
 
+/* Without a cgroup an allocation fails before the kernel kills (RLIMIT_DATA): a program that ends
+ * badly and has had most of it by then has met the limit. */
+static bool met_process_memory(const struct run_evidence *evidence)
+{
+    return evidence->process_memory_limit != 0 &&
+           evidence->process_memory_bytes >= evidence->process_memory_limit / 4 * 3;
+}
+
 static enum run_cause cause_of_end(const struct run_evidence *evidence, int exit_code, int signal)
 {
     enum run_cause cause = signal ? cause_of_signal(evidence, signal) : RUN_CAUSE_EXIT;
@@ -36,6 +44,10 @@ static enum run_cause cause_of_end(const struct run_evidence *evidence, int exit
         return RUN_CAUSE_MEMORY_LIMIT;
     if (unexplained && evidence->process_refusals)
         return RUN_CAUSE_PROCESS_LIMIT;
+    if (unexplained && evidence->scratch_full)
+        return RUN_CAUSE_DISK_FULL;
+    if (unexplained && met_process_memory(evidence))
+        return RUN_CAUSE_MEMORY_LIMIT;
     return cause;
 }
 

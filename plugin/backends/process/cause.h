@@ -19,6 +19,11 @@ struct run_evidence {
     uint64_t memory_kills;
     uint64_t process_refusals;
     uint64_t cpu_limit_ms; /* 0: none */
+    bool scratch_full;     /* when the main program had ended */
+    /* Where no cgroup counts memory: the largest process, against what each may have; 0: one does.
+     */
+    uint64_t process_memory_bytes;
+    uint64_t process_memory_limit;
 };
 
 /* Fills cause, exit_code and signal of the event. */

@@ -83,6 +83,8 @@ void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)
         ret->memory_kills = cgroup_file_number(cgroup->memory, files->memory_events, "oom_kill");
     }
     if (cgroup->has_pids)
+        ret->peak_processes = cgroup_file_number(cgroup->pids, "pids.peak", NULL);
+    if (cgroup->has_pids)
         ret->process_refusals = cgroup_file_number(cgroup->pids, "pids.events", "max");
 }
 

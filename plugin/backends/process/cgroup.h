@@ -34,6 +34,7 @@ struct cgroup {
 
 struct cgroup_counts {
     uint64_t peak_memory_bytes;
+    uint64_t peak_processes; /* 0: the kernel does not tell (before Linux 6.11) */
     uint64_t memory_kills;
     uint64_t process_refusals;
 };

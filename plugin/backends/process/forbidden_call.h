@@ -9,5 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the listener has to tell. false: whoever made the call is gone already. */
+/* What the listener has to tell; whoever made the call is killed before this returns. false: it is
+ * gone already. */
 bool forbidden_call_receive(int listener, char *name, size_t size);

@@ -116,7 +116,7 @@ static bool take_forbidden_call(const struct main_program *program, struct repor
     return true;
 }
 
-static void watch_end(const struct main_program *program, int supervisor)
+static bool watch_end(const struct main_program *program, int supervisor, struct report *ret)
 {
     struct pollfd ready[] = {
         {.fd = supervisor, .events = POLLIN},
@@ -130,20 +130,19 @@ static void watch_end(const struct main_program *program, int supervisor)
             ;
         if (reap(program, &ended) ||
             ((ready[2].revents & POLLIN) && take_forbidden_call(program, &ended))) {
-            report_send(supervisor, &ended);
-            return;
+            *ret = ended;
+            return true;
         }
         if (ready[2].revents & (POLLHUP | POLLERR)) /* nobody is left who could make one */
             ready[2].fd = -1;
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)
-            return;
+            return false;
         if (ready[0].revents)
-            return;
+            return false;
     }
 }
 
-void main_program_watch(struct main_program *program, int supervisor)
+bool main_program_watch(struct main_program *program, int supervisor, struct report *ret)
 {
-    if (watch_start(program, supervisor))
-        watch_end(program, supervisor);
+    return watch_start(program, supervisor) && watch_end(program, supervisor, ret);
 }

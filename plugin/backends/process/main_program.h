@@ -21,9 +21,9 @@ struct main_program {
 /* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */
 int main_program_fork(struct main_program *program);
 
-/* Passes the start on to the supervisor, then waits for the end, sends REPORT_ENDED and returns;
- * returns without it when the supervisor closes its end or the start has failed. */
-void main_program_watch(struct main_program *program, int supervisor);
+/* Passes the start on to the supervisor, then waits for the end. true: *ret is the REPORT_ENDED,
+ * still to be sent; false when the supervisor closes its end or the start has failed. */
+bool main_program_watch(struct main_program *program, int supervisor, struct report *ret);
 
 /* Reports a failure of ours and exits. */
 _Noreturn void main_program_fail(int report, enum run_failure failure, int error,

@@ -25,8 +25,9 @@ struct report {
     uint32_t failed_layer;
     int32_t error_number;
     char message[256]; /* with REPORT_ENDED: the forbidden system call that ended the run, or "" */
-    int32_t wait_status; /* of the main program, with REPORT_ENDED; see waitpid(2) */
-    uint64_t cpu_us;     /* of the main program and the children it waited for */
+    int32_t wait_status;   /* of the main program, with REPORT_ENDED; see waitpid(2) */
+    uint32_t scratch_full; /* then */
+    uint64_t cpu_us;       /* of the main program and the children it waited for */
 };
 
 /* Sends without waiting and without SIGPIPE; a peer that has gone wants no report. */

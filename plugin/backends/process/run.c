@@ -292,6 +292,7 @@ static void handle_report(struct run *run, const struct report *report)
         run->evidence.program_ended = true;
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
+        run->evidence.scratch_full = report->scratch_full != 0;
         (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
@@ -324,10 +325,15 @@ static void read_usage(struct run *run, const struct rusage *usage)
     ret->system_us = (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
     ret->peak_memory_bytes =
         counts.peak_memory_bytes ? counts.peak_memory_bytes : (uint64_t)usage->ru_maxrss * 1024;
+    ret->processes = counts.peak_processes ? counts.peak_processes : RUN_USAGE_UNKNOWN;
     ret->memory_kills = counts.memory_kills;
     ret->process_refusals = counts.process_refusals;
     run->evidence.memory_kills = counts.memory_kills;
     run->evidence.process_refusals = counts.process_refusals;
+    if (!run->cgroup.has_memory && !run->unconfined) {
+        run->evidence.process_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
+        run->evidence.process_memory_limit = run->limits.memory_bytes;
+    }
 }
 
 static void conclude(struct run *run)

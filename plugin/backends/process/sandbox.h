@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,8 @@ int make_devices(struct sandbox *sandbox);
 /* scratch.c */
 int mount_scratch(struct sandbox *sandbox);
 int write_files(struct sandbox *sandbox);
+/* In init, once the program has ended: nothing more could be written. */
+bool scratch_is_full(void);
 /* capabilities.c */
 int drop_capabilities(struct sandbox *sandbox);
 int forbid_new_privileges(struct sandbox *sandbox);

@@ -76,6 +76,10 @@ _Noreturn void sandbox_init(struct run_description *description,
     }
     strings_wipe_free(description->environment);
     /* The rest of the pid namespace, and with it every mount, ends with this process. */
-    main_program_watch(&program, REPORT_FD);
+    struct report ended;
+    if (main_program_watch(&program, REPORT_FD, &ended)) {
+        ended.scratch_full = scratch_is_full();
+        report_send(REPORT_FD, &ended);
+    }
     _exit(0);
 }

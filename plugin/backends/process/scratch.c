@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
@@ -75,4 +76,14 @@ int write_files(struct sandbox *sandbox)
             return -1;
     }
     return 0;
+}
+
+/* Its parts are one file system. */
+bool scratch_is_full(void)
+{
+    struct statfs scratch;
+    if (statfs(SANDBOX_HOME, &scratch) < 0)
+        return false;
+    return (scratch.f_blocks > 0 && scratch.f_bfree == 0) ||
+           (scratch.f_files > 0 && scratch.f_ffree == 0);
 }

@@ -87,7 +87,9 @@ _Noreturn void unconfined_keep(struct run_description *description, const char *
     if (program.pid == 0)
         become_program(description, directory, program.start_report);
     strings_wipe_free(description->environment);
-    main_program_watch(&program, REPORT_FD);
+    struct report ended;
+    if (main_program_watch(&program, REPORT_FD, &ended))
+        report_send(REPORT_FD, &ended);
     kill_tree();
     remove_tree(directory);
     _exit(0);

@@ -40,8 +40,12 @@ def ask(path, method="GET", body=None):
     return answer(path, method, body)[1]
 
 
-def needed():
-    """Skips the whole program, with the reason, where there is no engine to test on."""
+def is_podman():
+    return b"Podman Engine" in ask("/version")
+
+
+def needed(podman=False):
+    """Skips the whole program, with the reason, where there is no such engine to test on."""
     backend = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-docker")
     if not backend.exists():
         tap.skip_all("built without the docker backend (libcurl)")
@@ -53,6 +57,9 @@ def needed():
         status = answer(f"/images/{IMAGE}/json")[0]
     except OSError as error:
         tap.skip_all(f"no engine answers at {HOST}: {error}")
+    if podman != is_podman():
+        tap.skip_all("the engine is no podman (scripts/with-engine --podman gives one)" if podman else
+                     "the engine is podman, which docker mode refuses (test_podman.py)")
     if status != 200:
         tap.skip_all(f"the engine at {HOST} does not have the image {IMAGE} (policies/image/build)")
 

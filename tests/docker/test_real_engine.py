@@ -126,16 +126,6 @@ def test_what_surrounds_the_program():
     tap.true(set(output["isolation"]["missing"]) <= {"user_namespace", "landlock"}, output["isolation"])
 
 
-def test_other_runtime():
-    if "crun" not in json.loads(ask("/info"))["Runtimes"]:
-        raise tap.Skip("the engine knows no runtime crun")
-    output = run("echo out; exit 7", policy={"docker": {"runtime": "crun"}})
-    ended(output, "completed", "exit", 7)
-    tap.equal((output["isolation"]["details"]["runtime"], output["stdout"]), ("crun", "out\n"))
-    output = run("echo", policy={"docker": {"runtime": "not-there"}})
-    tap.contains(output["error"]["message"], "not-there")
-
-
 def orphans_come_here():
     """Backends that this test kills are its own to reap, as any machine's init would. prctl(PR_SET_CHILD_SUBREAPER)"""
     import ctypes

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import socket
-import sys
 
 import tap
 
@@ -67,11 +66,6 @@ def needed(podman=False):
 def containers():
     """The ids of the containers that belong to runs, of whichever backend."""
     return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
-
-
-def remove_all():
-    for identity in containers():
-        ask(f"/containers/{identity}?force=1", "DELETE")
 
 
 def running(command):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine that fails, lies, hangs or talks nonsense at each step: a clear error in bounded time, the container removed by its
 name wherever it may exist, and the next call is served as if nothing had been."""
+import json
 import os
 import pathlib
 import sys
@@ -10,6 +11,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from fake_engine import FakeEngine, REPORT, frame
+from modes import gateway
 from provider import NOT_RUN, OK, Host, Provider
 
 provider = Provider()
@@ -20,10 +22,13 @@ STEPS = ("version", "info", "image", "create", "inspect", "attach", "start", "wa
 QUICK = ("close", "garbage", "short", "chunks", "headers", "huge", "404", "500", "html")
 
 
+def policy(host, **docker):
+    return {"modes": {"default": "docker", "allowed": ["docker"]}, "approval": {"default": "allow"},
+            "docker": {"host": host, "images": {"sh": "example:1", "python": None}, **docker}}
+
+
 def use_engine(host=None, **docker):
-    docker = {"host": host or f"unix://{socket_path}", "images": {"sh": "example:1", "python": None}, **docker}
-    policy = {"modes": {"default": "docker", "allowed": ["docker"]}, "approval": {"default": "allow"}, "docker": docker}
-    tap.equal(provider.use_policy(policy), OK, "prepare")
+    tap.equal(provider.use_policy(policy(host or f"unix://{socket_path}", **docker)), OK, "prepare")
 
 
 def call(engine, **docker):
@@ -70,9 +75,20 @@ def test_interim_answers_are_passed_over():
 
 
 def test_steps_that_hang_end():
+    """Each in a gateway of its own, at one time: they wait as long as an engine may take."""
+    begin, calls = time.monotonic(), []
     for step, kind in (("create", "hang"), ("start", "drip")):
-        with FakeEngine(socket_path, (step, kind)) as engine:
-            refusal(engine, "backend_failed", "in time")
+        engine = FakeEngine(f"{socket_path}.{step}", (step, kind))
+        script = (f"p = Provider(); p.use_policy({policy(f'unix://{socket_path}.{step}')!r})\n"
+                  f"print(json.dumps(p.invoke({REQUEST!r}, Host())))")
+        calls.append((engine, gateway(script)))
+    for engine, call in calls:
+        with engine:
+            code, output = json.loads(call.communicate(timeout=40)[0])
+        tap.equal((code, output["error"]["code"]), (NOT_RUN, "backend_failed"), output["error"])
+        tap.contains(output["error"]["message"], "in time")
+        tap.true(time.monotonic() - begin < 24, f"answered in time: {time.monotonic() - begin:.1f} s")
+        tap.equal(engine.containers, {}, "containers left")
 
 
 def test_container_that_is_not_removed_is_told():

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import socket
-import sys
 
 import tap
 
@@ -40,8 +39,12 @@ def ask(path, method="GET", body=None):
     return answer(path, method, body)[1]
 
 
-def needed():
-    """Skips the whole program, with the reason, where there is no engine to test on."""
+def is_podman():
+    return b"Podman Engine" in ask("/version")
+
+
+def needed(podman=False):
+    """Skips the whole program, with the reason, where there is no such engine to test on."""
     backend = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-docker")
     if not backend.exists():
         tap.skip_all("built without the docker backend (libcurl)")
@@ -53,6 +56,9 @@ def needed():
         status = answer(f"/images/{IMAGE}/json")[0]
     except OSError as error:
         tap.skip_all(f"no engine answers at {HOST}: {error}")
+    if podman != is_podman():
+        tap.skip_all("the engine is no podman (scripts/with-engine --podman gives one)" if podman else
+                     "the engine is podman, which docker mode refuses (test_podman.py)")
     if status != 200:
         tap.skip_all(f"the engine at {HOST} does not have the image {IMAGE} (policies/image/build)")
 
@@ -60,11 +66,6 @@ def needed():
 def containers():
     """The ids of the containers that belong to runs, of whichever backend."""
     return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
-
-
-def remove_all():
-    for identity in containers():
-        ask(f"/containers/{identity}?force=1", "DELETE")
 
 
 def running(command):

@@ -11,6 +11,7 @@ import provider
 import tap
 
 MODE = os.environ.get("CODE_EXECUTE_TEST_MODE", "process")
+ON_PODMAN = os.environ.get("CODE_EXECUTE_TEST_PODMAN") == "1"
 LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
@@ -21,8 +22,10 @@ POLICIES = {
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
 ENDS_WITH_BACKEND = MODE == "process"
 
+if os.environ.get("CODE_EXECUTE_TEST_RUNTIME"):
+    POLICIES["docker"]["docker"]["runtime"] = os.environ["CODE_EXECUTE_TEST_RUNTIME"]
 if MODE == "docker":
-    engine.needed()
+    engine.needed(podman=ON_PODMAN)
 
 
 def merged(policy, patch):

@@ -26,7 +26,7 @@ def free_port():
 class Registry:
     def __init__(self):
         if not shutil.which("docker-registry"):
-            raise tap.Skip("docker-registry is not installed (scripts/install-packages docker)")
+            tap.skip_all("docker-registry is not installed (scripts/install-packages docker)")
         self.directory = tempfile.TemporaryDirectory(prefix="code-execute-registry-")
         self.inner = free_port()
         configuration = os.path.join(self.directory.name, "config.yml")

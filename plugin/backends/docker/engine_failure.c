@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the reading of libcurl's failures: see engine_failure.h. Runs in the docker backend. */
+#include "engine_failure.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct failure {
+    CURL *easy;
+    CURLcode result;
+    const struct engine_address *address;
+    const char *words; /* libcurl's, printable */
+};
+
+static bool is_tls(const struct failure *failure)
+{
+    return failure->address->certificates[0] != '\0';
+}
+
+/* Before TLS 1.3 the engine refuses within the handshake, since then with the first answer. */
+static bool is_alert(const struct failure *failure)
+{
+    return failure->result == CURLE_SSL_CLIENTCERT ||
+           (is_tls(failure) && strstr(failure->words, " alert ") != NULL);
+}
+
+static void explain_alert(const struct failure *failure, struct engine_fault *fault)
+{
+    const struct engine_address *address = failure->address;
+    if (address->client_certificate)
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "docker refuses the certificate of this side, %.60s/" ENGINE_CERTIFICATE
+                         ": %.100s",
+                         address->certificates, failure->words);
+    else
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "docker wants a certificate of this side, and there is no "
+                         "%.60s/" ENGINE_CERTIFICATE ": %.80s",
+                         address->certificates, failure->words);
+}
+
+/* Where the chain of certificates was found good, what is left is the name. */
+static void explain_peer(const struct failure *failure, struct engine_fault *fault)
+{
+    long verdict = 0;
+    (void)curl_easy_getinfo(failure->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
+    if (verdict != 0)
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "the engine at %.60s is not trusted by %.50s/" ENGINE_CA ": %.80s",
+                         failure->address->base, failure->address->certificates, failure->words);
+    else
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "the engine's certificate is not for the host of %.60s: %.100s",
+                         failure->address->base, failure->words);
+}
+
+static void explain_files(const struct failure *failure, struct engine_fault *fault)
+{
+    const char *directory = failure->address->certificates;
+    if (failure->result == CURLE_SSL_CACERT_BADFILE)
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "there is no certificate in %.120s/" ENGINE_CA, directory);
+    else
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         ENGINE_CERTIFICATE " and " ENGINE_KEY " in %.60s cannot be used: %.90s",
+                         directory, failure->words);
+}
+
+static bool connection_failed(const struct failure *failure)
+{
+    curl_off_t connected_us = 0;
+    if (failure->result == CURLE_COULDNT_CONNECT)
+        return true;
+    (void)curl_easy_getinfo(failure->easy, CURLINFO_CONNECT_TIME_T, &connected_us);
+    return failure->result == CURLE_OPERATION_TIMEDOUT && connected_us == 0;
+}
+
+static void explain_connection(const struct failure *failure, struct engine_fault *fault)
+{
+    long reason = 0;
+    (void)curl_easy_getinfo(failure->easy, CURLINFO_OS_ERRNO, &reason);
+    if (failure->address->socket_path[0] != '\0')
+        engine_address_diagnose(failure->address, fault);
+    else if (reason == ECONNREFUSED && failure->result == CURLE_COULDNT_CONNECT)
+        engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
+                         "docker is not running: nobody listens at %.100s", failure->address->base);
+    else
+        engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
+                         "docker is not reachable at %.80s: %.80s", failure->address->base,
+                         reason != 0 ? strerror((int)reason) : failure->words);
+}
+
+static void explain(const struct failure *failure, struct engine_fault *fault)
+{
+    CURLcode result = failure->result;
+    if (connection_failed(failure))
+        explain_connection(failure, fault);
+    else if (result == CURLE_COULDNT_RESOLVE_HOST)
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "the engine's host is not known: %.120s",
+                         failure->address->base);
+    else if (is_alert(failure))
+        explain_alert(failure, fault);
+    else if (result == CURLE_PEER_FAILED_VERIFICATION)
+        explain_peer(failure, fault);
+    else if (result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_CERTPROBLEM)
+        explain_files(failure, fault);
+    else if (result == CURLE_SSL_CONNECT_ERROR)
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES, "no TLS with %.60s: %.110s",
+                         failure->address->base, failure->words);
+    else if (result == CURLE_OPERATION_TIMEDOUT)
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker did not answer in time");
+    else
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is broken: %.150s",
+                         failure->words);
+}
+
+void engine_failure_explain(CURL *easy, CURLcode result, const struct engine_address *address,
+                            const char *words, struct engine_fault *fault)
+{
+    char text[CURL_ERROR_SIZE];
+    const struct failure failure = {easy, result, address, text};
+    (void)snprintf(text, sizeof(text), "%s", words[0] ? words : curl_easy_strerror(result));
+    /* The peer's own names may be in them. */
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = ' ';
+    explain(&failure, fault);
+}

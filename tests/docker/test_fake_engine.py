@@ -135,7 +135,7 @@ def test_nobody_there():
     with FakeEngine(socket_path):
         pass
     refusal(None, "backend_unavailable", "docker is not running")
-    refusal(None, "backend_unavailable", "address must be", host="ssh://somewhere")
+    refusal(None, "backend_unavailable", "not reached over ssh", host="ssh://somewhere")
 
 
 def test_image_only_of_the_list():

@@ -35,7 +35,7 @@ static bool take_socket(const char *path, struct engine_address *ret, struct eng
 {
     if (path[0] != '/' || strlen(path) >= sizeof(ret->socket_path)) {
         engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "a socket's path is absolute and shorter than %zu bytes: %.100s",
+                         "a socket's path is absolute and shorter than %zu bytes: unix://%.100s",
                          sizeof(ret->socket_path), path);
         return false;
     }

@@ -71,10 +71,12 @@ static void explain_files(const struct failure *failure, struct engine_fault *fa
 static bool connection_failed(const struct failure *failure)
 {
     curl_off_t connected_us = 0;
+    curl_off_t asked_us = 0; /* the only one of a connection that was there already */
     if (failure->result == CURLE_COULDNT_CONNECT)
         return true;
     (void)curl_easy_getinfo(failure->easy, CURLINFO_CONNECT_TIME_T, &connected_us);
-    return failure->result == CURLE_OPERATION_TIMEDOUT && connected_us == 0;
+    (void)curl_easy_getinfo(failure->easy, CURLINFO_PRETRANSFER_TIME_T, &asked_us);
+    return failure->result == CURLE_OPERATION_TIMEDOUT && connected_us == 0 && asked_us == 0;
 }
 
 static void explain_connection(const struct failure *failure, struct engine_fault *fault)

@@ -19,11 +19,15 @@ static bool is_tls(const struct failure *failure)
     return failure->address->certificates[0] != '\0';
 }
 
-/* Before TLS 1.3 the engine refuses within the handshake, since then with the first answer. */
+/* The engine says that this side's certificate is why: before TLS 1.3 within the handshake, since
+ * then with the first answer. A missing one some call a failed handshake only. */
 static bool is_alert(const struct failure *failure)
 {
-    return failure->result == CURLE_SSL_CLIENTCERT ||
-           (is_tls(failure) && strstr(failure->words, " alert ") != NULL);
+    const char *alert = is_tls(failure) ? strstr(failure->words, " alert ") : NULL;
+    if (!alert)
+        return failure->result == CURLE_SSL_CLIENTCERT;
+    return strstr(alert, "certificate") || strstr(alert, "unknown ca") ||
+           (strstr(alert, "handshake failure") && !failure->address->client_certificate);
 }
 
 static void explain_alert(const struct failure *failure, struct engine_fault *fault)
@@ -41,12 +45,13 @@ static void explain_alert(const struct failure *failure, struct engine_fault *fa
                          address->certificates, failure->words);
 }
 
-/* Where the chain of certificates was found good, what is left is the name. */
+/* A reason is kept only for a chain of certificates that is not good (1 is none yet); what is left
+ * is the name. */
 static void explain_peer(const struct failure *failure, struct engine_fault *fault)
 {
-    long verdict = 0;
+    long verdict = 1;
     (void)curl_easy_getinfo(failure->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
-    if (verdict != 0)
+    if (verdict > 1)
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
                          "the engine at %.60s is not trusted by %.50s/" ENGINE_CA ": %.80s",
                          failure->address->base, failure->address->certificates, failure->words);

@@ -142,6 +142,10 @@ static CURLcode configure_tls(const struct engine_call *call)
     SET(CURLOPT_CAINFO, ca);
     SET(CURLOPT_CAPATH, (char *)NULL);
     SET(CURLOPT_KEYPASSWD, "");
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* An authority that the operator has taken away is not remembered for a day. */
+    SET(CURLOPT_CA_CACHE_TIMEOUT, 0L);
+#endif
     if (!call->address.client_certificate)
         return result;
     SET(CURLOPT_SSLCERT, certificate);

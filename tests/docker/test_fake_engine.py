@@ -189,8 +189,8 @@ def test_tls():
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         with FakeEngine(None, tls=server_context(files, version)) as engine:
             tap.equal(call(engine, **over_tls(engine, files.client))[1]["stdout"], "yes\n")
-            refusal(engine, "backend_unavailable", "docker wants a certificate", **over_tls(engine, files.anonymous))
-            refusal(engine, "backend_unavailable", "docker refuses the certificate", **over_tls(engine, files.of_other))
+            refusal(engine, "backend_unavailable", "wants a certificate of this side", **over_tls(engine, files.anonymous))
+            refusal(engine, "backend_unavailable", "refuses the certificate of this side", **over_tls(engine, files.of_other))
             asked = len(engine.requests)
             refusal(engine, "backend_unavailable", "is not trusted", **over_tls(engine, files.trusts_other))
             refusal(engine, "backend_unavailable", "not for the host", **over_tls(engine, files.client, host=f"tcp://localhost:{engine.port}"))

@@ -186,8 +186,8 @@ def test_eight_at_once():
 
 
 def test_certificates_that_are_refused():
-    for certificates, text in ((files.trusts_other, "is not trusted by"), (files.anonymous, "docker wants a certificate"),
-                               (files.of_other, "docker refuses the certificate"), (files.no_key, "key.pem: No such file"),
+    for certificates, text in ((files.trusts_other, "is not trusted by"), (files.anonymous, "wants a certificate of this side"),
+                               (files.of_other, "refuses the certificate of this side"), (files.no_key, "key.pem: No such file"),
                                (files.no_ca, "ca.pem: No such file"), (files.bad_ca, "there is no certificate in"),
                                (files.other_key, "cannot be used"), (files.locked_key, "cannot be used")):
         refuses(text, policy_of(certificates))

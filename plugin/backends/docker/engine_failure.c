@@ -45,6 +45,30 @@ static void explain_alert(const struct failure *failure, struct engine_fault *fa
                          address->certificates, failure->words);
 }
 
+/* The answer to a certificate comes after the handshake since TLS 1.3, when the request is on its
+ * way already: an engine that closes then may take its own words along. */
+static bool is_hang_up(const struct failure *failure)
+{
+    long connections = 0;
+    long received = 0;
+    CURLcode result = failure->result;
+    (void)curl_easy_getinfo(failure->easy, CURLINFO_NUM_CONNECTS, &connections);
+    (void)curl_easy_getinfo(failure->easy, CURLINFO_HEADER_SIZE, &received);
+    return is_tls(failure) && connections > 0 && received == 0 &&
+           (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR ||
+            result == CURLE_GOT_NOTHING);
+}
+
+static void explain_hang_up(const struct failure *failure, struct engine_fault *fault)
+{
+    bool has = failure->address->client_certificate;
+    engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                     "docker hangs up before any answer: most likely it %s certificate of this "
+                     "side, %s%.60s/" ENGINE_CERTIFICATE,
+                     has ? "refuses the" : "wants a", has ? "" : "and there is no ",
+                     failure->address->certificates);
+}
+
 /* A reason is kept only for a chain of certificates that is not good (1 is none yet); what is left
  * is the name. */
 static void explain_peer(const struct failure *failure, struct engine_fault *fault)
@@ -109,6 +133,8 @@ static void explain(const struct failure *failure, struct engine_fault *fault)
                          failure->address->base);
     else if (is_alert(failure))
         explain_alert(failure, fault);
+    else if (is_hang_up(failure))
+        explain_hang_up(failure, fault);
     else if (result == CURLE_PEER_FAILED_VERIFICATION)
         explain_peer(failure, fault);
     else if (result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_CERTPROBLEM)

@@ -95,8 +95,9 @@ const char *remedy_for_engine(enum engine_problem problem)
 {
     switch (problem) {
     case ENGINE_PROBLEM_ADDRESS:
-        return "correct the policy's \"docker.host\" or DOCKER_HOST: unix:///PATH or "
-               "tcp://HOST:PORT, the latter with certificates unless HOST is this machine";
+        return "correct the policy's \"docker.host\" or DOCKER_HOST (unix:///PATH, "
+               "tcp://HOST:PORT), "
+               "or the docker context (docker context ls, docker context use)";
     case ENGINE_PROBLEM_NOT_INSTALLED:
         return "install Docker or Podman, name its socket in DOCKER_HOST or in the policy's "
                "\"docker.host\", or set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen "
@@ -124,9 +125,11 @@ const char *remedy_for_engine(enum engine_problem problem)
         return "call again, and have the new image approved; where the policy pins a digest, pull "
                "exactly that image";
     case ENGINE_PROBLEM_CERTIFICATES:
-        return "DOCKER_CERT_PATH or the policy's \"docker.certificates\" must name a directory "
-               "with ca.pem, cert.pem and key.pem that the gateway's user can read, and the "
-               "engine's certificate must be for its host name";
+        return "an engine on another machine needs TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, "
+               "the "
+               "policy's \"docker.certificates\" or the docker context give ca.pem, cert.pem and "
+               "key.pem, readable for the gateway's user; the engine's certificate must be for the "
+               "host of its address";
     case ENGINE_PROBLEM_NO_RUNTIME:
         return "install the OCI runtime on the engine's machine and name it in its daemon.json "
                "(\"runtimes\"), or take \"docker.runtime\" out of the policy";

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Docker engine that misbehaves by plan: an HTTP server on a unix socket that runs nothing. Without a fault it takes a
+"""A Docker engine that misbehaves by plan: an HTTP server that runs nothing, on a unix socket or, without a path, on a port of the
+loopback, with TLS where it is given a context for it (cut: it ends its stream without saying so). Without a fault it takes a
 container from create to removal; a fault is (step, kind), and kind says what happens instead of that step's right answer."""
 import json
 import os
@@ -30,16 +31,18 @@ def frame(stream, data):
 
 class FakeEngine:
     def __init__(self, path, fault=(None, None), api="1.41", info=None, lie=None, warnings=None, output=b"yes\n",
-                 report=REPORT + "+\n", stream=None):
+                 report=REPORT + "+\n", stream=None, tls=None, cut=False):
         self.fault, self.api, self.lie, self.warnings = fault, api, lie, warnings
+        self.tls, self.cut = tls, cut
         self.info = {**INFO, **(info or {})}
         self.stream = frame(2, b"early\n") + frame(2, b"+\nerr\n") + frame(1, report.encode()) + frame(1, output) if stream is None else stream
         self.containers, self.requests = {}, []
         self.started, self.stopped = threading.Event(), threading.Event()
-        if os.path.exists(path):
+        if path and os.path.exists(path):
             os.unlink(path)
-        self.server = socket.socket(socket.AF_UNIX)
-        self.server.bind(path)
+        self.server = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self.server.bind(path or ("127.0.0.1", 0))
+        self.port = None if path else self.server.getsockname()[1]
         self.server.listen(64)
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -61,9 +64,14 @@ class FakeEngine:
 
     def serve(self, connection):
         try:
+            if self.tls:
+                connection = self.tls.wrap_socket(connection, server_side=True)
             with connection, connection.makefile("rb") as reader:
                 while self.answer_one(connection, reader):
                     pass
+                if self.tls and not self.cut:
+                    connection.settimeout(5)
+                    connection.unwrap()
         except OSError:
             pass
 

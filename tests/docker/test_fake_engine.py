@@ -4,12 +4,18 @@ name wherever it may exist, and the next call is served as if nothing had been."
 import json
 import os
 import pathlib
+import shutil
+import socket
+import ssl
 import sys
 import tempfile
+import threading
 import time
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
+from certificates import Certificates
 from fake_engine import FakeEngine, REPORT, frame
 from modes import gateway
 from provider import NOT_RUN, OK, Host, Provider
@@ -151,7 +157,7 @@ def test_nobody_there():
     with FakeEngine(socket_path):
         pass
     refusal(None, "backend_unavailable", "docker is not running")
-    refusal(None, "backend_unavailable", "address must be", host="ssh://somewhere")
+    refusal(None, "backend_unavailable", "not reached over ssh", host="ssh://somewhere")
 
 
 def test_image_only_of_the_list():
@@ -165,6 +171,72 @@ def test_image_only_of_the_list():
         tap.equal(output["error"]["code"], "language_not_allowed")
         provider.reset()
         tap.equal(engine.containers, {})
+
+
+def test_plain_tcp_of_this_machine():
+    with FakeEngine(None) as engine:
+        for host in ("127.0.0.1", "localhost"):
+            tap.equal(call(engine, host=f"tcp://{host}:{engine.port}")[1]["stdout"], "yes\n")
+    refusal(None, "backend_unavailable", "nobody listens", host=f"tcp://127.0.0.1:{engine.port}")
+
+
+def certificates():
+    if not shutil.which("openssl"):
+        raise tap.Skip("no openssl, which makes the certificates")
+    path = pathlib.Path(tempfile.mkdtemp(dir=directory.name))
+    return Certificates(path / "certificates")
+
+
+def server_context(files, version=ssl.TLSVersion.TLSv1_3):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = context.maximum_version = version
+    context.load_cert_chain(files.server / "cert.pem", files.server / "key.pem")
+    context.load_verify_locations(files.server / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def over_tls(engine, files, **docker):
+    return {"host": f"tcp://127.0.0.1:{engine.port}", "certificates": str(files), **docker}
+
+
+def test_tls():
+    files = certificates()
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        with FakeEngine(None, tls=server_context(files, version)) as engine:
+            tap.equal(call(engine, **over_tls(engine, files.client))[1]["stdout"], "yes\n")
+            refusal(engine, "backend_unavailable", "wants a certificate of this side", **over_tls(engine, files.anonymous))
+            refusal(engine, "backend_unavailable", "refuses the certificate of this side", **over_tls(engine, files.of_other))
+            asked = len(engine.requests)
+            refusal(engine, "backend_unavailable", "is not trusted", **over_tls(engine, files.trusts_other))
+            refusal(engine, "backend_unavailable", "not for the host", **over_tls(engine, files.client, host=f"tcp://localhost:{engine.port}"))
+            tap.equal(len(engine.requests), asked, "an engine that is not trusted hears nothing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        old = server_context(files, ssl.TLSVersion.TLSv1_1)
+    with FakeEngine(None, tls=old) as engine:
+        refusal(engine, "backend_unavailable", "no TLS with", **over_tls(engine, files.client))
+
+
+def test_tls_stream_comes_whole_or_is_refused():
+    files = certificates()
+    context = server_context(files)
+    output = os.urandom(1500000).hex().encode()
+    with FakeEngine(None, tls=context, output=output) as engine:
+        tap.equal(call(engine, **over_tls(engine, files.client))[1]["truncated"]["stdout_bytes"], len(output))
+    with FakeEngine(None, tls=context, cut=True) as engine:
+        refusal(engine, "backend_failed", "stream is broken", **over_tls(engine, files.client))
+
+
+def test_tls_where_none_is_spoken():
+    files = certificates()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def answer():
+            with server.accept()[0] as connection:
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        threading.Thread(target=answer, daemon=True).start()
+        refusal(None, "backend_unavailable", "no TLS with", host=f"https://127.0.0.1:{server.getsockname()[1]}", certificates=str(files.client))
 
 
 tap.run(globals())

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../cleanup.h"
+#include "engine_failure.h"
 
 #define URL_LIMIT 2048
 
@@ -20,6 +21,7 @@ struct engine_call {
     CURL *easy;
     struct curl_slist *headers;
     struct engine_address address;
+    char words[CURL_ERROR_SIZE]; /* libcurl's, of what went wrong */
     bool connection;
     bool too_long;
     char *body;
@@ -120,6 +122,37 @@ static CURLcode configure_body(struct engine_call *call, const struct engine_req
     return result;
 }
 
+/* Never less than the engine's certificate, for its name, by the one CA file: without the empty
+ * CAPATH every authority that the machine knows could vouch for an engine, and without the empty
+ * password OpenSSL would ask a terminal for the one of an encrypted key. */
+static CURLcode configure_tls(const struct engine_call *call)
+{
+    CURL *easy = call->easy;
+    CURLcode result = CURLE_OK;
+    const char *directory = call->address.certificates;
+    char ca[PATH_MAX + 16];
+    char certificate[PATH_MAX + 16];
+    char key[PATH_MAX + 16];
+    (void)snprintf(ca, sizeof(ca), "%s/" ENGINE_CA, directory);
+    (void)snprintf(certificate, sizeof(certificate), "%s/" ENGINE_CERTIFICATE, directory);
+    (void)snprintf(key, sizeof(key), "%s/" ENGINE_KEY, directory);
+    SET(CURLOPT_SSL_VERIFYPEER, 1L);
+    SET(CURLOPT_SSL_VERIFYHOST, 2L);
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(CURLOPT_CAINFO, ca);
+    SET(CURLOPT_CAPATH, (char *)NULL);
+    SET(CURLOPT_KEYPASSWD, "");
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* An authority that the operator has taken away is not remembered for a day. */
+    SET(CURLOPT_CA_CACHE_TIMEOUT, 0L);
+#endif
+    if (!call->address.client_certificate)
+        return result;
+    SET(CURLOPT_SSLCERT, certificate);
+    SET(CURLOPT_SSLKEY, key);
+    return result;
+}
+
 /* No proxy, no redirection, no file of the machine's configuration: this address and nothing else.
  */
 static CURLcode configure(struct engine_call *call, const struct engine_request *request)
@@ -127,19 +160,24 @@ static CURLcode configure(struct engine_call *call, const struct engine_request 
     CURL *easy = call->easy;
     CURLcode result = CURLE_OK;
     char url[URL_LIMIT];
+    bool tls = call->address.certificates[0] != '\0';
     if ((size_t)snprintf(url, sizeof(url), "%s%s", call->address.base,
                          request->connection ? "/" : request->path) >= sizeof(url))
         return CURLE_URL_MALFORMAT;
     SET(CURLOPT_URL, url);
     SET(CURLOPT_PRIVATE, (void *)call);
-    SET(CURLOPT_PROTOCOLS_STR, "http");
+    SET(CURLOPT_ERRORBUFFER, call->words);
+    SET(CURLOPT_PROTOCOLS_STR, tls ? "https" : "http");
     SET(CURLOPT_PROXY, "");
     SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)ENGINE_CONNECT_LIMIT_MS);
     SET(CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     if (call->address.socket_path[0] != '\0')
         SET(CURLOPT_UNIX_SOCKET_PATH, call->address.socket_path);
+    if (result == CURLE_OK && tls)
+        result = configure_tls(call);
     if (!request->connection)
         return result == CURLE_OK ? configure_body(call, request) : result;
     /* Not one of those that other requests have left open: it is given away. */
@@ -184,16 +222,11 @@ struct engine_call *engine_call_start(struct engine_client *client,
 
 static void explain(const struct engine_call *call, CURLcode result, struct engine_fault *fault)
 {
-    if (result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST)
-        engine_address_diagnose(&call->address, fault);
-    else if (call->too_long)
+    if (call->too_long)
         engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is longer than %u bytes",
                          ENGINE_ANSWER_LIMIT);
-    else if (result == CURLE_OPERATION_TIMEDOUT)
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker did not answer in time");
     else
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is broken: %s",
-                         curl_easy_strerror(result));
+        engine_failure_explain(call->easy, result, &call->address, call->words, fault);
 }
 
 static void finish(struct engine_call *call, CURLcode result)

@@ -63,7 +63,9 @@ struct engine_call *engine_call_start(struct engine_client *client,
 void engine_call_cancel(struct engine_call *call);
 
 /* On a connection that is done. -1 with EAGAIN: not now; with anything else: broken. 0 from receive
- * is the end. */
+ * is the end, which over TLS only the engine itself can make. After bytes came, more may be waiting
+ * where poll() does not see them: only after EAGAIN is the descriptor worth waiting for. Over TLS
+ * what was to be sent when it said EAGAIN must be the next thing sent, from the same place. */
 int engine_connection_fd(const struct engine_call *call);
 ssize_t engine_connection_send(struct engine_call *call, const void *bytes, size_t length);
 ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t capacity);

@@ -297,6 +297,11 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
+bool run_is_ready(const struct run *run)
+{
+    return run->over || run_stream_is_ready(run);
+}
+
 void run_expire(struct run *run)
 {
     struct engine_fault fault;

@@ -25,6 +25,8 @@ size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES
 void run_handle(struct run *run);
 /* When it must be looked at again at the latest, CLOCK_MONOTONIC in microseconds; 0: never. */
 uint64_t run_deadline(const struct run *run);
+/* It must be looked at again now: what it waits for may be here already. */
+bool run_is_ready(const struct run *run);
 /* Its deadline has passed. */
 void run_expire(struct run *run);
 /* Kills the run without an answer. */

@@ -35,6 +35,7 @@ struct run_stream {
     bool connected;
     bool asked; /* the request for it was sent whole */
     bool over;
+    bool more; /* there may be more to receive than poll() knows of */
     struct http_head head;
     bool taken_over; /* the head is read; frames follow */
     struct frame_reader frames;
@@ -117,3 +118,5 @@ short run_stream_interest(const struct run *run);
 /* Which pipe it waits for, -1: none. */
 int run_stream_blocked_pipe(const struct run *run);
 void run_stream_handle(struct run *run);
+/* It has something to do without waiting for any descriptor. */
+bool run_stream_is_ready(const struct run *run);

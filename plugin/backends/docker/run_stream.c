@@ -203,10 +203,13 @@ static bool receive(struct run *run)
     struct run_stream *stream = &run->stream;
     ssize_t count =
         engine_connection_receive(stream->connection, stream->chunk, sizeof(stream->chunk));
+    stream->more = count > 0;
     if (count < 0 && errno == EAGAIN)
         return false;
     if (count <= 0) {
-        bool whole = stream->taken_over && frame_reader_at_boundary(&stream->frames);
+        /* Anyone on the way can cut a connection; only the engine can end one that is TLS. */
+        bool cut = count < 0 && run->engine->address.certificates[0] != '\0';
+        bool whole = !cut && stream->taken_over && frame_reader_at_boundary(&stream->frames);
         if (whole || run->removing)
             run_stream_close(run);
         else
@@ -235,6 +238,14 @@ void run_stream_handle(struct run *run)
         (void)digest(run);
 }
 
+bool run_stream_is_ready(const struct run *run)
+{
+    const struct run_stream *stream = &run->stream;
+    return stream->connection && stream->more && !stream->piece.length;
+}
+
+/* Receiving over TLS may have to write too, but only while nothing of ours fills the socket's
+ * buffer, so that it need not wait for that. */
 short run_stream_interest(const struct run *run)
 {
     const struct run_stream *stream = &run->stream;

@@ -81,7 +81,7 @@ static int expire_runs(struct supervisor *supervisor)
             continue;
         if (run_deadline(run) && run_deadline(run) <= now)
             run_expire(run);
-        if (run_is_over(run))
+        if (run_is_ready(run))
             wait_us = 0;
         else if (run_deadline(run) && run_deadline(run) - now < wait_us)
             wait_us = run_deadline(run) > now ? run_deadline(run) - now : 0;

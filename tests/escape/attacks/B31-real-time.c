@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attack: B31
+ * title: run before every ordinary process
+ * backends: docker, process
+ * expect: completed exit
+ * layers: no capabilities
+ * evidence: proof
+ * control docker: capabilities user
+ * control process: none
+ * may-lack: real time for groups without a share of it
+ */
+#include "attack.h"
+
+#include <sched.h>
+
+int main(void)
+{
+    struct sched_param real_time = {.sched_priority = 1};
+    struct sched_param ordinary = {.sched_priority = 0};
+    int reached = sched_setscheduler(0, SCHED_FIFO, &real_time) == 0;
+    (void)sched_setscheduler(0, SCHED_OTHER, &ordinary);
+    return tell(reached);
+}

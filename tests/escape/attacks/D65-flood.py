@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: D65
+# title: output without an end
+# backends: docker, process
+# expect: killed output_limit
+# layers: output limit
+# evidence: output
+# control docker: limit:output_total_bytes=50000000
+# control process: limit:output_total_bytes=50000000
+import os
+
+print(os.environ["TRIED"], flush=True)
+for _ in range(1200):
+    os.write(1, b"x" * 10000)

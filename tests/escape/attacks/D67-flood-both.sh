@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: D67
+# title: output without an end, from both ends in turn
+# backends: docker, process
+# expect: killed output_limit
+# layers: output limit
+# evidence: output
+# control docker: limit:output_total_bytes=50000000
+# control process: limit:output_total_bytes=50000000
+echo "$TRIED"
+i=0
+while [ $i -lt 60 ]; do
+    head -c 100000 /dev/zero
+    head -c 100000 /dev/zero >&2
+    i=$((i + 1))
+done

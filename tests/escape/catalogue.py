@@ -10,7 +10,7 @@
   control B   what is taken away for the positive control of backend B: names of knockouts.py, or bare (no backend at all), none
               (mode none), timeout=MS, limit:NAME=VALUE, stream:KIND, naive, plain-secret; "impossible REASON" where there is none
   given B     knock-outs that hold for the attack too, so that it has something to attack
-  may-lack    the kernel may not have it: then the control is skipped where a bare run shows nothing either
+  may-lack    what the machine may not have: then the control is skipped where a bare run shows nothing either
   timeout, arguments, stdin, language    of the request
 """
 import base64

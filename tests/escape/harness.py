@@ -4,7 +4,7 @@ run, and what has to be as it was after it.
 
 Kinds of evidence found here, besides those of canaries.py and watch.py:
   proof   a random word that the payload prints only where it got through: for what leaves no trace outside
-  left    a process of the run lives on          time    it took longer than it may     output  more of it came than may
+  left    a process of the run lives on          time    it took longer than it may
   stderr, error, result, json   the program has forged this part of the result          secret  the secret is in the output
 """
 import contextlib
@@ -24,7 +24,8 @@ from watch import LIMITS
 HERE = pathlib.Path(__file__).parent
 TOO_LONG_S = 3.0
 ANSWER_S = 60
-MEASURED_BY_ALL = {"time", "cputime", "cores", "output"}  # a busy machine shows these by itself: only where an attack is about them
+# A busy machine shows these by itself, and a payload that prints all it finds the proof: only where an attack is about them.
+ONLY_WHERE_DECLARED = {"time", "cputime", "cores", "proof"}
 
 
 class Gateway:
@@ -116,9 +117,8 @@ class Outcome:
 
     def own_evidence(self):
         found = self.forged()
-        counted = result_bytes(self.result)
         for kind, seen in (("proof", self.words["PROOF"] in self.output), ("secret", self.words["SECRET"] in self.output),
-                           ("time", self.seconds > TOO_LONG_S), ("output", counted > 1.5 * LIMITS["output_total_bytes"])):
+                           ("time", self.seconds > TOO_LONG_S)):
             if seen:
                 found.add(kind)
         return found
@@ -126,11 +126,6 @@ class Outcome:
     def tell(self):
         error = (self.result.get("error") or {}).get("message")
         return f"{self.ending} evidence {sorted(self.evidence)} error {error!r} output {self.output[:300]!r}"
-
-
-def result_bytes(result):
-    truncated = result.get("truncated") or {}
-    return truncated.get("stdout_bytes", 0) + truncated.get("stderr_bytes", 0)
 
 
 def naive(answer):
@@ -209,20 +204,21 @@ class Harness:
             attack.command(self.scratch), env={**self.environment(words), "PATH": "/usr/bin:/bin"}, cwd=folder, user=user,
             group=user, extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True)
-        stdout, stderr = (text.decode("latin-1") for text in process.communicate(timeout=30))
-        result = {"status": "completed", "stdout": stdout, "stderr": stderr, "error": None}
-        outcome = self.judge(attack, Outcome(result, {"stdout": "", "stderr": ""}, time.monotonic() - begin, words))
-        for pid in processes_with(words["TRIED"].encode()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return outcome
+        try:
+            stdout, stderr = (text.decode("latin-1") for text in process.communicate(timeout=30))
+            result = {"status": "completed", "stdout": stdout, "stderr": stderr, "error": None}
+            return self.judge(attack, Outcome(result, {"stdout": "", "stderr": ""}, time.monotonic() - begin, words))
+        finally:
+            for pid in processes_with(words["TRIED"].encode()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def judge(self, attack, outcome):
         self.runs += 1
         found = outcome.own_evidence() | self.canaries.evidence(outcome.output) | self.backend.watch.evidence()
         if processes_with(outcome.words["TRIED"].encode()):
             found.add("left")
-        outcome.evidence = found - (MEASURED_BY_ALL - attack.evidence)
+        outcome.evidence = found - (ONLY_WHERE_DECLARED - attack.evidence)
         return outcome
 
     def state(self):

@@ -111,7 +111,7 @@ class Suite:
             if outcome.evidence & attack.evidence:
                 return
         if "may-lack" in attack.fields and not self.harness.bare(attack, os.geteuid()).evidence & attack.evidence:
-            raise tap.Skip(f"this kernel shows no such thing without a sandbox either: {attack.fields['may-lack']}")
+            raise tap.Skip(f"nothing of it shows without a sandbox either: {attack.fields['may-lack']}")
         raise AssertionError(f"the control shows nothing of {sorted(attack.evidence)}: {outcome.tell()}")
 
     def cases(self, found):

@@ -47,21 +47,26 @@ class Watch:
 
     def forget(self):
         self.peak = {"tasks": 0, "memory": 0, "cpu": 0.0, "zombies": 0, "disk": 0}
-        self.rate, self.changes, self.over = 0.0, [], threading.Event()
+        self.rate, self.changes, self.layers, self.over = 0.0, [], {}, threading.Event()
 
     def started(self, identity):
         answer = json.loads(ask(self.engine, f"/containers/{identity}/json")[1])
+        self.layers[identity] = (answer.get("GraphDriver", {}).get("Data") or {}).get("UpperDir")
         if pid := answer.get("State", {}).get("Pid"):
-            threading.Thread(target=self.sample, args=(pid, identity, self.over), daemon=True).start()
+            groups = groups_of(pid)
+            if any(identity in str(path) for path in groups.values()):  # it has not ended yet
+                threading.Thread(target=self.sample, args=(pid, identity, groups, self.over), daemon=True).start()
 
-    def removing(self, identity):
+    def removing(self, name):
+        """Of the one container there is: it is told by its name here, by its id at the start."""
         self.over.set()
-        status, answer = ask(self.engine, f"/containers/{identity}/changes")
-        if status == 200:
-            self.changes += json.loads(answer) or []
+        for identity, layer in self.layers.items():
+            if layer:  # the engine itself would compare all of the image
+                self.changes += [str(path.relative_to(layer)) for path in pathlib.Path(layer).rglob("*")]
+            else:
+                self.changes += [change["Path"][1:] for change in json.loads(ask(self.engine, f"/containers/{identity}/changes")[1]) or []]
 
-    def sample(self, pid, identity, over):
-        groups = groups_of(pid)
+    def sample(self, pid, identity, groups, over):
         unified = groups.get("", GROUPS)
         pids = groups.get("pids", unified) / "pids.current"
         used = (groups["memory"] / "memory.usage_in_bytes") if "memory" in groups else unified / "memory.current"
@@ -105,9 +110,9 @@ class Watch:
     def evidence(self):
         peak, found = self.peak, set()
         for kind, beyond in (("tasks", peak["tasks"] > LIMITS["processes"] + 4), ("memory", peak["memory"] > 1.3 * LIMITS["memory_bytes"]),
-                             ("cputime", peak["cpu"] > LIMITS["cpu_ms"] / 1000 + 1.6), ("cores", self.rate > 1.25),
+                             ("cputime", peak["cpu"] > LIMITS["cpu_ms"] / 1000 + 1.6), ("cores", self.rate > 1.3),
                              ("zombies", peak["zombies"] > ZOMBIES), ("disk", peak["disk"] > 1 << 20),
-                             ("rootfs", any(self.is_written(change["Path"]) for change in self.changes))):
+                             ("rootfs", any(self.is_written(path) for path in self.changes))):
             if beyond:
                 found.add(kind)
         return found
@@ -115,4 +120,4 @@ class Watch:
     @staticmethod
     def is_written(path):
         """The engine itself makes mount points there: everything an attack writes is named so that it can be told."""
-        return "written" in path or path == "/etc/passwd"
+        return "written" in path or path == "etc/passwd"

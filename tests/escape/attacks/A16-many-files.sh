@@ -8,7 +8,7 @@
 # control docker: scratch-inodes
 # control process: impossible it would fill the machine's /tmp
 i=0
-while [ $i -lt 900 ] && : >"/tmp/name$i"; do i=$((i + 1)); done 2>/dev/null
+while [ $i -lt 900 ] && true >"/tmp/name$i"; do i=$((i + 1)); done 2>/dev/null
 [ $i -lt 800 ] || echo "$PROOF"
 rm -f /tmp/name*
 echo "$TRIED"

@@ -16,7 +16,7 @@ int main(void)
     struct file_handle *handle = calloc(1, sizeof(*handle) + 128);
     int id;
     handle->handle_bytes = 128;
-    if (name_to_handle_at(AT_FDCWD, "/etc/hosts", handle, &id, 0) != 0)
+    if (name_to_handle_at(AT_FDCWD, "/etc/hostname", handle, &id, 0) != 0)
         return tell(0);
-    return tell(open_by_handle_at(open("/etc/hosts", O_RDONLY), handle, O_RDONLY) >= 0);
+    return tell(open_by_handle_at(open("/etc/hostname", O_RDONLY), handle, O_RDONLY) >= 0);
 }

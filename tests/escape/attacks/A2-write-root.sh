@@ -6,5 +6,5 @@
 # layers: read-only root, ordinary user
 # evidence: rootfs
 # control docker: read-only-root user
-: >/written
+true >/written
 echo "$TRIED"

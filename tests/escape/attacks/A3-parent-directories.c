@@ -14,7 +14,7 @@
 int main(void)
 {
     int fd = open("/", O_PATH | O_DIRECTORY);
-    for (int i = 0; i < 64; i++)
+    for (int i = 0; i < 32; i++)
         fd = openat(fd, "..", O_PATH | O_DIRECTORY);
     return show(openat(fd, in_canary_directory("file") + 1, O_RDONLY));
 }

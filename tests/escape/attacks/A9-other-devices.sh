@@ -10,6 +10,6 @@ for device in /dev/*; do
     case $device in
     /dev/full | /dev/null | /dev/ptmx | /dev/random | /dev/tty | /dev/urandom | /dev/zero) continue ;;
     esac
-    [ ! -c "$device" ] && [ ! -b "$device" ] || echo "$PROOF"
+    [ -h "$device" ] || [ ! -c "$device" ] && [ ! -b "$device" ] || echo "$PROOF"
 done
 echo "$TRIED"

@@ -6,10 +6,9 @@
 # layers: processor quota
 # evidence: cores
 # control docker: cores cpu
+# may-lack: a second processor that is idle
 echo "$TRIED"
 for i in 1 2 3 4 5 6; do
-    (while :; do :; done) &
+    timeout 2 sh -c 'while :; do :; done' &
 done
-sleep 2
-kill %1 %2 %3 %4 %5 %6 2>/dev/null
-exit 0
+wait

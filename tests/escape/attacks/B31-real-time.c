@@ -6,9 +6,8 @@
  * expect: completed exit
  * layers: no capabilities
  * evidence: proof
- * control docker: capabilities user
+ * control docker: impossible the kernel gives a control group no real time unless its machine is set up for it
  * control process: none
- * may-lack: real time for groups without a share of it
  */
 #include "attack.h"
 

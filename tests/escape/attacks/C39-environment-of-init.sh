@@ -8,5 +8,4 @@
 # control docker: environment
 tr "\0" "\n" </proc/1/environ
 tr "\0" "\n" </proc/1/cmdline
-env
 echo "$TRIED"

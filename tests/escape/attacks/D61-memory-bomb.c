@@ -14,7 +14,9 @@
 int main(void)
 {
     say("TRIED");
-    for (int i = 0; i < 240; i++)
-        memset(malloc(1 << 20), 1, 1 << 20);
+    for (int i = 0; i < 240; i++) {
+        char *volatile kept = malloc(1 << 20);
+        memset(kept, 1, 1 << 20);
+    }
     return usleep(300000);
 }

@@ -16,9 +16,10 @@ int main(void)
     say("TRIED");
     for (int i = 0; i < 8; i++)
         if (fork() == 0) {
-            memset(malloc(30 << 20), 1, 30 << 20);
+            char *volatile kept = malloc(30 << 20);
+            memset(kept, 1, 30 << 20);
             (void)sleep(1);
-            _exit(0);
+            _exit(kept[0]);
         }
-    return (int)sleep(1);
+    return (int)sleep(2);
 }

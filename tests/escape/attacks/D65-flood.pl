@@ -4,9 +4,12 @@
 # backends: docker, process
 # expect: killed output_limit
 # layers: output limit
-# evidence: output
-# control docker: limit:output_total_bytes=50000000
-# control process: limit:output_total_bytes=50000000
+# evidence: time
+# control docker: limit:output_total_bytes=100000000
+# control process: limit:output_total_bytes=100000000
 $| = 1;
 print "$ENV{TRIED}\n";
-print "x" x 10000 for 1 .. 1200;
+for (1 .. 40) {
+    print "x" x 600000;
+    select(undef, undef, undef, 0.1);
+}

@@ -4,11 +4,13 @@
 # backends: docker, process
 # expect: killed output_limit
 # layers: output limit
-# evidence: output
-# control docker: limit:output_total_bytes=50000000
-# control process: limit:output_total_bytes=50000000
+# evidence: time
+# control docker: limit:output_total_bytes=100000000
+# control process: limit:output_total_bytes=100000000
 import os
+import time
 
 print(os.environ["TRIED"], flush=True)
-for _ in range(1200):
-    os.write(1, b"x" * 10000)
+for _ in range(40):
+    os.write(1, b"x" * 600000)
+    time.sleep(0.1)

@@ -4,8 +4,13 @@
 # backends: docker, process
 # expect: killed output_limit
 # layers: output limit
-# evidence: output
-# control docker: limit:output_total_bytes=50000000
-# control process: limit:output_total_bytes=50000000
+# evidence: time
+# control docker: limit:output_total_bytes=100000000
+# control process: limit:output_total_bytes=100000000
 echo "$TRIED"
-head -c 12000000 /dev/zero
+i=0
+while [ $i -lt 40 ]; do
+    head -c 600000 /dev/zero
+    sleep 0.1
+    i=$((i + 1))
+done

@@ -4,13 +4,14 @@
 # backends: docker, process
 # expect: killed output_limit
 # layers: output limit
-# evidence: output
-# control docker: limit:output_total_bytes=50000000
-# control process: limit:output_total_bytes=50000000
+# evidence: time
+# control docker: limit:output_total_bytes=100000000
+# control process: limit:output_total_bytes=100000000
 echo "$TRIED"
 i=0
-while [ $i -lt 60 ]; do
-    head -c 100000 /dev/zero
-    head -c 100000 /dev/zero >&2
+while [ $i -lt 40 ]; do
+    head -c 300000 /dev/zero
+    head -c 300000 /dev/zero >&2
+    sleep 0.1
     i=$((i + 1))
 done

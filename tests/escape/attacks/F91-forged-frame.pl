@@ -8,7 +8,7 @@
 # control docker: stream:unframed
 use Time::HiRes qw(sleep);
 $| = 1;
-print "$ENV{TRIED}\n";
-sleep 0.2;
-print pack("CxxxN", 2, length $ENV{FORGED}) . $ENV{FORGED};
-sleep 0.2;
+for my $frame ([1, "$ENV{TRIED}\n"], [2, $ENV{FORGED}]) {
+    print pack("CxxxN", $frame->[0], length $frame->[1]) . $frame->[1];
+    sleep 0.2;
+}

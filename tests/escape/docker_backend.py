@@ -5,54 +5,29 @@ import contextlib
 import ctypes
 import fcntl
 import json
-import os
 import pathlib
-import shutil
 import socket
 import struct
-import subprocess
-import tempfile
 import threading
 
+import engine
 from catalogue import LANGUAGES
 from engine_proxy import EngineProxy, Plan, ask, engine_process
 from knockouts import knockouts
 from watch import Watch
 
-ROOT = pathlib.Path(__file__).parents[2]
-IMAGE = os.environ.get("CODE_EXECUTE_TEST_IMAGE", "code-execute/sandbox:test")
 CLONE_NEWNET = 0x40000000
 SIOCSIFADDR, SIOCSIFFLAGS, IFF_UP = 0x8916, 0x8914, 1
-
-
-class Unavailable(Exception):
-    """No engine, and why."""
-
-
-def own_engine():
-    if os.geteuid() != 0:
-        raise Unavailable("no DOCKER_HOST, and an engine of its own takes root")
-    directory = tempfile.mkdtemp(prefix="ce-engine-")
-    started = subprocess.run([ROOT / "scripts" / "test-engine", "start", directory], capture_output=True, text=True)
-    address = started.stdout.strip().removeprefix("DOCKER_HOST=")
-    if started.returncode == 0:
-        built = subprocess.run([ROOT / "policies" / "image" / "build", "--variant", "minimal"], capture_output=True, text=True,
-                               env={**os.environ, "DOCKER_HOST": address})
-        if built.returncode == 0:
-            return address, directory
-        started = built
-        subprocess.run([ROOT / "scripts" / "test-engine", "stop", directory], check=False)
-    raise Unavailable(f"no engine to be had here: {started.stderr.strip().splitlines()[-1:]}")
 
 
 class OtherContainer:
     """Alive as long as its one program is; its network namespace is where controls find the addresses that nobody may reach."""
 
-    def __init__(self, engine):
-        self.engine, self.id, self.sockets = engine, None, {}
+    def __init__(self, address):
+        self.engine, self.id = address, None
 
     def start(self):
-        body = {"Image": IMAGE, "User": "65534:65534", "Entrypoint": ["/bin/sh", "-c", "sleep 86400 & wait"],
+        body = {"Image": engine.IMAGE, "User": "65534:65534", "Entrypoint": ["/bin/sh", "-c", "sleep 86400 & wait"],
                 "HostConfig": {"NetworkMode": "none", "IpcMode": "shareable", "PidsLimit": 200}}
         self.id = json.loads(ask(self.engine, "/containers/create", "POST", json.dumps(body))[1])["Id"]
         ask(self.engine, f"/containers/{self.id}/start", "POST")
@@ -101,17 +76,14 @@ class DockerBackend:
     name = "docker"
 
     def __init__(self, scratch):
-        given = os.environ.get("DOCKER_HOST", "")
-        self.address, self.own = (given, None) if given else own_engine()
-        if not self.address.startswith("unix://"):
-            raise Unavailable("the proxy takes an engine on a unix socket")
-        self.engine = self.address.removeprefix("unix://")
+        engine.needed()
+        self.engine = engine.HOST.removeprefix("unix://")
         self.watch = Watch(self.engine)
         self.proxy = EngineProxy(str(scratch / "engine.sock"), self.engine, self.watch)
         self.other = OtherContainer(self.engine)
         self.other.start()
         self.policy = {"modes": {"default": "docker", "allowed": ["docker"]},
-                       "docker": {"host": f"unix://{scratch}/engine.sock", "images": {name: IMAGE for name in LANGUAGES.values()}}}
+                       "docker": {"host": f"unix://{scratch}/engine.sock", "images": {name: engine.IMAGE for name in LANGUAGES.values()}}}
 
     def prepare(self, canaries):
         self.known = knockouts(canaries.directory, canaries.token, self.other.id)
@@ -134,16 +106,13 @@ class DockerBackend:
             self.other.start()
             self.prepare(canaries)
 
-    def containers(self):
-        return [entry["Id"] for entry in json.loads(ask(self.engine, "/containers/json?all=1")[1]) if "code-execute.boot" in entry["Labels"]]
-
     def leftovers(self):
         """What the engine holds for containers: themselves and their mounts."""
         mounts = 0
         with contextlib.suppress(OSError):
             lines = pathlib.Path(f"/proc/{engine_process(self.engine)}/mountinfo").read_text().splitlines()
             mounts = sum(str(self.watch.root) in line for line in lines)
-        return {"containers": self.containers(), "engine's mounts": mounts}
+        return {"containers": engine.containers(), "engine's mounts": mounts}
 
     def backend_process(self):
         return "code-execute-docker"
@@ -152,6 +121,3 @@ class DockerBackend:
         with contextlib.suppress(OSError):
             self.other.remove()
         self.proxy.close()
-        if self.own:
-            subprocess.run([ROOT / "scripts" / "test-engine", "stop", self.own], check=False)
-            shutil.rmtree(self.own, ignore_errors=True)

@@ -47,7 +47,7 @@ def without_limit(name):
 
 
 def scratch(edit):
-    """A change of the mount options, a list of words, of both memory file systems."""
+    """A change of the mount options, a list of words, of the memory file systems."""
     def change(body):
         for path, options in body["HostConfig"]["Tmpfs"].items():
             body["HostConfig"]["Tmpfs"][path] = ",".join(edit(options.split(",")))
@@ -77,6 +77,11 @@ def own_name_of_host(body):
     body["Hostname"] = body["Domainname"] = ""
 
 
+def ipc_of_host(body):
+    body["HostConfig"]["IpcMode"] = "host"
+    body["HostConfig"]["Tmpfs"].pop("/dev/shm")  # it would lie over the host's
+
+
 def leaked_descriptor(directory):
     def change(body):
         body["Entrypoint"][2] = f"exec 9<{directory}\n" + body["Entrypoint"][2]
@@ -94,6 +99,7 @@ def knockouts(directory, token, container):
         "leaked-descriptor": leaked_descriptor(directory),
         "environment": lambda body: body["Env"].append("CANARY=" + token),
         "user": as_root,
+        "groups": host(GroupAdd=["0"]),
         "capabilities": host(CapDrop=[], CapAdd=everything),
         "bounding": host(CapDrop=[]),
         "new-privileges": security(keep="seccomp="),
@@ -103,7 +109,7 @@ def knockouts(directory, token, container):
         "read-only-paths": host(ReadonlyPaths=[]),
         "processes": host(PidMode="host"),
         "processes-of-other": host(PidMode=f"container:{container}"),
-        "ipc": host(IpcMode="host"),
+        "ipc": ipc_of_host,
         "network": network("host"),
         "network-of-other": network(f"container:{container}", False),
         "cgroup-namespace": host(CgroupnsMode="host"),

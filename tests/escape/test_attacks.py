@@ -9,6 +9,7 @@ import os
 import pathlib
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -17,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from canaries import Canaries
 from catalogue import attacks, compiled
-from docker_backend import DockerBackend, Unavailable
+from docker_backend import DockerBackend
 from harness import Harness
 from process_backend import ProcessBackend
 from report import Report
@@ -126,16 +127,14 @@ class Suite:
 
 def start():
     if os.geteuid() != 0:
-        print("1..0 # SKIP processes of another user and canaries of root take root")
-        sys.exit(0)
+        tap.skip_all("processes of another user and canaries of root take root")
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="escape-"))
     scratch.chmod(0o755)
     try:
         backend = {"docker": DockerBackend, "process": ProcessBackend}[BACKEND](scratch)
-    except Unavailable as reason:
+    except BaseException:
         shutil.rmtree(scratch)
-        print(f"1..0 # SKIP {reason}")
-        sys.exit(0)
+        raise
     canaries = None
     try:
         token = secrets.token_hex(16)
@@ -143,13 +142,20 @@ def start():
         canaries = Canaries(scratch / "canary", token, compiled(HERE / "sentinel.c", scratch), backend.other)
         for problem in backend.prepare(canaries):
             print(f"# addresses of the throw-away network: {problem}")
-        return Harness(backend, canaries, scratch, token)
+        harness = Harness(backend, canaries, scratch, token)
     except BaseException:
         if canaries:
             canaries.clear()
         backend.close()
         shutil.rmtree(scratch)
         raise
+
+    def end(*_):
+        harness.close()
+        shutil.rmtree(scratch)
+        os._exit(1)
+    signal.signal(signal.SIGTERM, end)  # the runner's patience has an end; what was started here goes with it
+    return harness
 
 
 def main():

@@ -50,6 +50,7 @@ class Watch:
         self.rate, self.changes, self.layers, self.over = 0.0, [], {}, threading.Event()
 
     def started(self, identity):
+        self.over = threading.Event()  # a run may have two containers: the plugin's own trial comes first
         answer = json.loads(ask(self.engine, f"/containers/{identity}/json")[1])
         self.layers[identity] = (answer.get("GraphDriver", {}).get("Data") or {}).get("UpperDir")
         if pid := answer.get("State", {}).get("Pid"):
@@ -58,7 +59,7 @@ class Watch:
                 threading.Thread(target=self.sample, args=(pid, identity, groups, self.over), daemon=True).start()
 
     def removing(self, name):
-        """Of the one container there is: it is told by its name here, by its id at the start."""
+        """Of the one container there is then: it is told by its name here, by its id at the start."""
         self.over.set()
         for identity, layer in self.layers.items():
             if layer:  # the engine itself would compare all of the image

@@ -8,6 +8,7 @@
  * evidence: cputime
  * control docker: cpu
  * control process: limit:cpu_ms=20000
+ * timeout: 20000
  */
 #include "attack.h"
 
@@ -19,7 +20,7 @@ int main(void)
     for (int number = 1; number < NSIG; number++)
         (void)signal(number, SIG_IGN);
     say("TRIED");
-    while (clock() < 4 * CLOCKS_PER_SEC) {
+    while (clock() < 3 * CLOCKS_PER_SEC) {
     }
     return 0;
 }

@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+HERE = pathlib.Path(__file__).parent
+os.environ.setdefault("CODE_EXECUTE_SO", str(HERE.parents[1] / "build" / "plugin" / "code_execute.so"))
+sys.path.insert(0, str(HERE.parent / "support"))
 import tap
 from canaries import Canaries
 from catalogue import attacks, compiled
@@ -23,7 +25,6 @@ from harness import Harness
 from process_backend import ProcessBackend
 from report import Report
 
-HERE = pathlib.Path(__file__).parent
 BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
 IDLE_CONNECTIONS = 4

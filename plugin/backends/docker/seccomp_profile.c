@@ -33,16 +33,12 @@ static json_t *load_list(const char *begin, const char *end)
     return json_loadb(begin, (size_t)(end - begin), JSON_REJECT_DUPLICATES, NULL);
 }
 
-/* {"argument", "equals", "mask"?} or {"argument", "not"} in the engine's words. */
+/* {"argument", "equals", "mask"?} in the engine's words. */
 static json_t *test_json(const json_t *test)
 {
     json_int_t argument = json_integer_value(json_object_get(test, "argument"));
     json_int_t equals = json_integer_value(json_object_get(test, "equals"));
     const json_t *mask = json_object_get(test, "mask");
-    const json_t *other = json_object_get(test, "not");
-    if (other)
-        return json_pack("{s:I, s:I, s:s}", "index", argument, "value", json_integer_value(other),
-                         "op", "SCMP_CMP_NE");
     if (mask)
         return json_pack("{s:I, s:I, s:I, s:s}", "index", argument, "value",
                          json_integer_value(mask), "valueTwo", equals, "op", "SCMP_CMP_MASKED_EQ");

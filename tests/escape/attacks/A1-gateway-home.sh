@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A1
+# title: read the gateway's home
+# backends: docker, process
+# expect: completed exit
+# layers: mount namespace, no binds
+# evidence: token
+# control docker: impossible the gateway's home is never given to a container, not even by a control
+# control process: none
+cat "$GATEWAY_HOME"/* "$HOME/../"*/.ssh/* /root/.ssh/* /root/.aws/* 2>/dev/null
+find / -xdev -path "$GATEWAY_HOME*" 2>/dev/null
+echo "$TRIED"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attack: A1
+ * title: read a file of the host by its path
+ * backends: docker, process
+ * expect: completed exit
+ * layers: mount namespace, no binds
+ * evidence: token
+ * control docker: bind
+ * control process: none
+ */
+#include "attack.h"
+
+int main(void)
+{
+    return show(open(in_canary_directory("file"), O_RDONLY));
+}

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A1
+# title: read a file of the host by its path
+# backends: docker, process
+# expect: completed exit
+# layers: mount namespace, no binds
+# evidence: token
+# control docker: bind
+# control process: none
+print "$ENV{TRIED}\n";
+open(my $file, "<", "$ENV{CANARY_DIR}/file") or exit 0;
+print <$file>;

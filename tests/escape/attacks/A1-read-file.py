@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A1
+# title: read a file of the host by its path
+# backends: docker, process
+# expect: completed exit
+# layers: mount namespace, no binds
+# evidence: token
+# control docker: bind
+# control process: none
+import os
+
+print(os.environ["TRIED"], flush=True)
+print(open(os.environ["CANARY_DIR"] + "/file").read())

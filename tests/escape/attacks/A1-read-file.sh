@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A1
+# title: read a file of the host by its path
+# backends: docker, process
+# expect: completed exit
+# layers: mount namespace, no binds
+# evidence: token
+# control docker: bind
+# control process: none
+cat "$CANARY_DIR/file"
+echo "$TRIED"

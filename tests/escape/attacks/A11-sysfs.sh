@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A11
+# title: look at the machine through /sys
+# backends: docker, process
+# expect: completed exit
+# layers: masked path
+# evidence: proof
+# control docker: masked-paths
+# control process: none
+ls /sys/* >/dev/null 2>&1 && echo "$PROOF"
+echo "$TRIED"

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A16
+# title: more files than there may be
+# backends: docker, process
+# expect: completed exit
+# layers: inodes of the scratch
+# evidence: proof
+# control docker: scratch-inodes
+# control process: impossible it would fill the machine's /tmp
+import os
+
+made = 0
+print(os.environ["TRIED"], flush=True)
+while made < 900:
+    open(f"/tmp/name{made}", "w").close()
+    made += 1
+print(os.environ["PROOF"])

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A16
+# title: more files than there may be
+# backends: docker, process
+# expect: completed exit
+# layers: inodes of the scratch
+# evidence: proof
+# control docker: scratch-inodes
+# control process: impossible it would fill the machine's /tmp
+i=0
+while [ $i -lt 900 ] && true >"/tmp/name$i"; do i=$((i + 1)); done 2>/dev/null
+[ $i -lt 800 ] || echo "$PROOF"
+rm -f /tmp/name*
+echo "$TRIED"

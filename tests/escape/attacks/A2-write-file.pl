@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A2
+# title: write a file of the host by its path
+# backends: docker, process
+# expect: completed exit
+# layers: mount namespace, no binds
+# evidence: file
+# control docker: bind
+# control process: impossible a layer of process mode cannot be taken away yet
+print "$ENV{TRIED}\n";
+open(my $file, ">", "$ENV{CANARY_DIR}/written") or exit 0;
+print $file "x";

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: A2
+# title: write a file of the host by its path
+# backends: docker, process
+# expect: completed exit
+# layers: mount namespace, no binds
+# evidence: file
+# control docker: bind
+# control process: impossible a layer of process mode cannot be taken away yet
+echo x >"$CANARY_DIR/written"
+echo x >>"$CANARY_DIR/file"
+echo "$TRIED"

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attack: A3
+ * title: reach the host through a descriptor left open
+ * backends: docker, process
+ * expect: completed exit
+ * layers: nothing is inherited
+ * evidence: token
+ * control docker: bind leaked-descriptor
+ * control process: impossible a layer of process mode cannot be taken away yet
+ */
+#include "attack.h"
+
+int main(void)
+{
+    for (int fd = 3; fd < 64; fd++) {
+        int file = openat(fd, "file", O_RDONLY);
+        if (file >= 0)
+            return show(file);
+    }
+    return tell(0);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// attack: B20
+// title: more processes than there may be (100)
+// backends: docker, process
+// expect: completed exit
+// layers: process limit
+// evidence: tasks
+// control docker: pids
+// control process: none
+console.log(process.env.TRIED);
+const { spawn } = require("child_process");
+for (let i = 0; i < 100; i++) spawn("sleep", ["1"]).on("error", () => {});

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: B20
+# title: more processes than there may be (100)
+# backends: docker, process
+# expect: completed exit
+# layers: process limit
+# evidence: tasks
+# control docker: pids
+# control process: none
+$| = 1;
+print "$ENV{TRIED}\n";
+for (1 .. 100) {
+    my $child = fork();
+    if (defined $child && $child == 0) { sleep 1; exit 0; }
+}
+sleep 1;

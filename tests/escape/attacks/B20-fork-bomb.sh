@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: B20
+# title: more processes than there may be (100)
+# backends: docker, process
+# expect: completed exit
+# layers: process limit
+# evidence: tasks
+# control docker: pids
+# control process: none
+echo "$TRIED"
+i=0
+while [ $i -lt 100 ]; do
+    sleep 1 &
+    i=$((i + 1))
+done 2>/dev/null
+wait

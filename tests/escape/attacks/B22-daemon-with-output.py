@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: B22
+# title: a daemon that holds the output open after the program's end
+# backends: docker, process
+# expect: completed exit
+# layers: pid namespace ends with the program
+# evidence: time left
+# control docker: bare
+# control process: bare
+import os
+import time
+
+print(os.environ["TRIED"], flush=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(5)
+    os._exit(0)

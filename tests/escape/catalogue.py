@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attacks: files in attacks/, each with its metadata in a comment header of "name: value" lines.
+
+  attack      number of the catalogue (A1 ... F92); the rest of the file's name tells the variant
+  title       what is tried
+  backends    docker, process
+  expect      status and cause of the stopped run, or several with | between them
+  layers      what stops it
+  evidence    what an escape would show: names of canaries.py; the control must show one of them
+  control B   what is taken away for the positive control of backend B: names of knockouts.py, or bare (no backend at all), none
+              (mode none), timeout=MS, limit:NAME=VALUE, stream:KIND, naive, plain-secret; "impossible REASON" where there is none
+  given B     knock-outs that hold for the attack too, so that it has something to attack
+  may-lack    what the machine may not have: then the control is skipped where a bare run shows nothing either
+  timeout, arguments, stdin, language    of the request
+"""
+import base64
+import dataclasses
+import pathlib
+import re
+import subprocess
+
+FOLDER = pathlib.Path(__file__).parent / "attacks"
+LANGUAGES = {".py": "python", ".sh": "sh", ".bash": "bash", ".pl": "perl", ".js": "javascript", ".c": "sh"}
+SHOWN = {**LANGUAGES, ".c": "C"}
+FIELD = re.compile(r"^\W*([a-z-]+(?: [a-z]+)?): (.*?)(?: \*/)?$")
+KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker",
+         "may-lack", "timeout", "arguments", "stdin"}
+PROGRAM = "attack.bin"
+
+
+@dataclasses.dataclass
+class Attack:
+    path: pathlib.Path
+    fields: dict
+
+    @property
+    def name(self):
+        return self.path.name
+
+    @property
+    def entry(self):
+        return self.path.stem
+
+    @property
+    def number(self):
+        return self.fields["attack"]
+
+    @property
+    def language(self):
+        return LANGUAGES[self.path.suffix]
+
+    @property
+    def evidence(self):
+        return set(self.fields["evidence"].split())
+
+    @property
+    def backends(self):
+        return set(re.split(r"[ ,]+", self.fields["backends"]))
+
+    @property
+    def endings(self):
+        return [tuple(ending.split()) for ending in self.fields.get("expect", "completed exit").split("|")]
+
+    def words(self, field):
+        return self.fields.get(field, "").split()
+
+    def request(self, environment, scratch):
+        request = {"language": self.language, "env": environment, "code": self.path.read_text()}
+        if self.path.suffix == ".c":
+            request["code"] = f"chmod 700 {PROGRAM} && exec ./{PROGRAM} \"$@\"\n"
+            content = base64.b64encode(compiled(self.path, scratch).read_bytes()).decode()
+            request["files"] = [{"path": PROGRAM, "content": content, "encoding": "base64"}]
+        if "arguments" in self.fields:
+            request["args"] = self.words("arguments")
+        if "stdin" in self.fields:
+            request["stdin"] = self.fields["stdin"]
+        if "timeout" in self.fields:
+            request["timeout_ms"] = int(self.fields["timeout"])
+        return request
+
+    def command(self, scratch):
+        """For a run without any backend."""
+        if self.path.suffix == ".c":
+            return [compiled(self.path, scratch)]
+        return [{"python": "/usr/bin/python3", "javascript": "node"}.get(self.language, self.language), self.path]
+
+
+def compiled(source, scratch):
+    """Small and dynamic: image and host have the same C library."""
+    program = pathlib.Path(scratch) / source.stem
+    if not program.exists():
+        subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-s", "-w", "-pthread", "-o", program, source], check=True)
+        program.chmod(0o755)
+    return program
+
+
+def load(path):
+    fields = {}
+    for line in path.read_text(errors="surrogateescape").splitlines()[:24]:
+        match = FIELD.match(line)
+        if match and match[1] in KNOWN:
+            fields[match[1]] = match[2].strip()
+    lacking = {"attack", "title", "backends", "layers", "evidence"} - set(fields)
+    if lacking or path.stem.split("-")[0] != fields["attack"]:
+        raise ValueError(f"{path.name}: its header lacks {sorted(lacking) or 'the number of its name'}")
+    return Attack(path, fields)
+
+
+def natural(path):
+    letter, number = path.name[0], re.match(r"\d+", path.name[1:])
+    return letter, int(number[0]), path.name
+
+
+def attacks(backend):
+    found = [load(path) for path in sorted((p for p in FOLDER.iterdir() if p.suffix in LANGUAGES), key=natural)]
+    return [attack for attack in found if backend in attack.backends]

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One attack at a time, against whichever backend: the gateway's process, the request, what the canaries and the watch say of the
+run, and what has to be as it was after it.
+
+Kinds of evidence found here, besides those of canaries.py and watch.py:
+  proof   a random word that the payload prints only where it got through: for what leaves no trace outside
+  left    a process of the run lives on          time    it took longer than it may
+  stderr, error, result, json   the program has forged this part of the result          secret  the secret is in the output
+"""
+import contextlib
+import json
+import os
+import pathlib
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import time
+
+from canaries import SANDBOX_USER
+from watch import LIMITS
+
+HERE = pathlib.Path(__file__).parent
+TOO_LONG_S = 3.0
+ANSWER_S = 60
+# A busy machine shows these by itself, and a payload that prints all it finds the proof: only where an attack is about them.
+ONLY_WHERE_DECLARED = {"time", "cputime", "cores", "proof"}
+
+
+class Gateway:
+    def __init__(self, home, token):
+        self.home = home
+        keep = {name: os.environ[name] for name in ("CODE_EXECUTE_SO", "LD_PRELOAD", "ASAN_OPTIONS") if name in os.environ}
+        self.process = subprocess.Popen(
+            [sys.executable, HERE / "gateway.py"], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={**keep, "PYTHONPATH": str(HERE.parent / "support"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"],
+                 "HOME": str(home), "TMPDIR": str(home), "CANARY": token})
+        self.policy, self.ready_for = None, {}
+        self.take()
+
+    def take(self):
+        if not select.select([self.process.stdout], [], [], ANSWER_S)[0]:
+            raise AssertionError(f"the gateway has not answered for {ANSWER_S} s")
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError("the gateway has died")
+        return json.loads(line)
+
+    def ask(self, order):
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        self.process.stdin.flush()
+        return self.take()
+
+    def use(self, policy):
+        if policy != self.policy:
+            if self.ask({"policy": policy})["prepared"]:
+                raise AssertionError(f"the policy is not taken: {policy}")
+            self.policy, self.ready_for = policy, {}
+
+    def ready(self, language):
+        """The error of a first run, None where the language runs. The plugin's own trial is over after it."""
+        if language not in self.ready_for:
+            self.ready_for[language] = self.ask({"request": {"language": language, "code": "\n"}})["result"]["error"]
+        return self.ready_for[language]
+
+    def counts(self, backend):
+        """Descriptors and threads of the gateway and of its backend, and what lies in its home."""
+        found = {"home": sorted(str(path) for path in self.home.rglob("*"))}
+        here = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            with contextlib.suppress(OSError):
+                program = pathlib.Path(os.readlink(f"/proc/{pid}/exe"))
+                if pid == self.process.pid or (program.name == backend and here in program.parents):
+                    role = "gateway" if pid == self.process.pid else backend
+                    for kind in ("fd", "task"):
+                        found[f"{kind} of {role}"] = found.get(f"{kind} of {role}", 0) + len(os.listdir(f"/proc/{pid}/{kind}"))
+                elif pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[:2] == ["Z", str(self.process.pid)]:
+                    found["zombies"] = found.get("zombies", 0) + 1
+        return found
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Outcome:
+    def __init__(self, result, raw, seconds, words):
+        self.result, self.raw, self.seconds, self.words = result, raw, seconds, words
+        self.output = "".join([result.get("stdout") or "", result.get("stderr") or "", raw["stdout"], raw["stderr"]])
+        self.evidence = set()
+
+    @property
+    def ending(self):
+        return self.result.get("status"), self.result.get("cause")
+
+    @property
+    def tried(self):
+        return self.words["TRIED"] in self.output
+
+    def forged(self):
+        """What of the program's own words stands where only the plugin's belong."""
+        result, found, word = self.result, set(), self.words["FORGED"]
+        if word in (result.get("stderr") or ""):
+            found.add("stderr")
+        if word in json.dumps(result.get("error")):
+            found.add("error")
+        if result.get("run_id") == word:
+            found.add("result")
+        if result.get("status") == "no JSON":
+            found.add("json")
+        return found
+
+    def own_evidence(self):
+        found = self.forged()
+        for kind, seen in (("proof", self.words["PROOF"] in self.output), ("secret", self.words["SECRET"] in self.output),
+                           ("time", self.seconds > TOO_LONG_S)):
+            if seen:
+                found.add(kind)
+        return found
+
+    def tell(self):
+        error = (self.result.get("error") or {}).get("message")
+        return f"{self.ending} evidence {sorted(self.evidence)} error {error!r} output {self.output[:300]!r}"
+
+
+def naive(answer):
+    """The result as a host would have it that takes what the program prints for the result, or pastes it into one."""
+    raw = answer["raw"]["stdout"]
+    try:
+        answer["result"] = json.loads(raw.splitlines()[-1])
+    except (ValueError, IndexError):
+        try:
+            answer["result"] = json.loads('{"stdout":"' + raw.replace("\n", "\\n") + '"}')
+        except ValueError:
+            answer["result"] = {"status": "no JSON"}
+
+
+def processes_with(word):
+    """Those that have the word in their environment, on the whole machine."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if word in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
+                found.append(int(pid))
+    return found
+
+
+class Harness:
+    def __init__(self, backend, canaries, scratch, token):
+        self.backend, self.canaries, self.scratch = backend, canaries, scratch
+        home = scratch / "home"
+        home.mkdir()
+        (home / "file").write_text(token)
+        self.gateway = Gateway(home, token)
+        self.runs = 0
+
+    def policy(self, limits=None, mode=None):
+        merged = {**LIMITS, **(limits or {})}
+        given = self.backend.policy if mode is None else {"modes": {"default": mode, "allowed": [mode]}}
+        return {**given, "approval": {"default": "allow"}, "secrets": {"allowed": ["*"]},
+                "capabilities": ["sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended"],
+                "limits": {**{name: {"default": value, "max": max(value, 20000) if name == "wall_ms" else value}
+                              for name, value in merged.items()}, "sandbox_exec_wall_ms": {"default": 10000, "max": 20000}}}
+
+    def words(self):
+        return {name: secrets.token_hex(12) for name in ("TRIED", "PROOF", "FORGED", "SECRET")}
+
+    def environment(self, words):
+        return {**self.canaries.environment(), "GATEWAY": str(self.gateway.process.pid), "GATEWAY_HOME": str(self.gateway.home),
+                **{name: words[name] for name in ("TRIED", "PROOF", "FORGED")}}
+
+    def run(self, attack, timeout=None, plain_secret=False, by_naive_host=False):
+        """The gateway's policy is in force and ready, the layers are as they shall be."""
+        words = self.words()
+        request = attack.request(self.environment(words), self.scratch)
+        secret = {}
+        if "secret" in attack.evidence:
+            if plain_secret:
+                request["env"]["KEY"] = words["SECRET"]
+            else:
+                request["secrets"], secret = {"KEY": "{{secret:key}}"}, {"key": words["SECRET"]}
+        if timeout:
+            request["timeout_ms"] = timeout
+        self.backend.watch.forget()
+        answer = self.gateway.ask({"request": request, "secrets": secret})
+        if by_naive_host:
+            naive(answer)
+        return self.judge(attack, Outcome(answer["result"], answer["raw"], answer["seconds"], words))
+
+    def bare(self, attack, user=SANDBOX_USER):
+        """Without any backend, as a user who owns nothing."""
+        words = self.words()
+        folder = self.scratch / "bare"
+        folder.mkdir(exist_ok=True)
+        os.chmod(folder, 0o777)
+        begin = time.monotonic()
+        self.backend.watch.forget()
+        process = subprocess.Popen(
+            attack.command(self.scratch), env={**self.environment(words), "PATH": "/usr/bin:/bin"}, cwd=folder, user=user,
+            group=user, extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True)
+        try:
+            stdout, stderr = (text.decode("latin-1") for text in process.communicate(timeout=30))
+            result = {"status": "completed", "stdout": stdout, "stderr": stderr, "error": None}
+            return self.judge(attack, Outcome(result, {"stdout": "", "stderr": ""}, time.monotonic() - begin, words))
+        finally:
+            for pid in processes_with(words["TRIED"].encode()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def judge(self, attack, outcome):
+        self.runs += 1
+        found = outcome.own_evidence() | self.canaries.evidence(outcome.output) | self.backend.watch.evidence()
+        if processes_with(outcome.words["TRIED"].encode()):
+            found.add("left")
+        outcome.evidence = found - (ONLY_WHERE_DECLARED - attack.evidence)
+        return outcome
+
+    def state(self):
+        """What must be the same before and after every run."""
+        files = [entry.path for folder in ("/tmp", "/var/tmp", "/dev/shm") for entry in os.scandir(folder)
+                 if self.is_sandboxs(entry)]
+        return {**self.gateway.counts(self.backend.backend_process()), **self.backend.leftovers(), "files": files}
+
+    @staticmethod
+    def is_sandboxs(entry):
+        with contextlib.suppress(OSError):
+            return entry.stat(follow_symlinks=False).st_uid == SANDBOX_USER
+        return False
+
+    def close(self):
+        self.gateway.close()
+        self.canaries.clear()
+        self.backend.close()

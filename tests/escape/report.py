@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of each attack, as one line and as docs/escape-report.md. A skip is never counted as stopped."""
+import collections
+
+import tap
+from catalogue import SHOWN
+
+HEAD = """# Escape report
+
+Made by `tests/escape/test_attacks.py --report`; not written by hand. Each attack is one file or several in
+`tests/escape/attacks/`, judged by canaries outside of the sandbox. *Control* is the same payload with the layers that stop it
+taken away: it must get through, or the attack proves nothing.
+
+Backend: {backend}. {summary}.
+
+| number | attack | languages | layers that stop it | result | control |
+|---|---|---|---|---|---|
+"""
+
+
+class Report:
+    def __init__(self, backend):
+        self.backend, self.escaped = backend, 0
+        self.rows = collections.OrderedDict()
+
+    def note(self, attack, part, run):
+        row = self.rows.setdefault(attack.entry, {"attack": attack, "languages": [], "attack results": [], "control results": []})
+        if part == "attack":
+            row["languages"].append(SHOWN[attack.path.suffix])
+        results = row[part + " results"]
+        try:
+            run()
+            results.append("stopped" if part == "attack" else "gets through")
+        except tap.Skip as reason:
+            results.append(f"skipped: {reason}")
+            raise
+        except BaseException:
+            results.append("FAILED")
+            raise
+
+    def skipped(self):
+        return sum(result.startswith("skipped") for row in self.rows.values()
+                   for part in ("attack results", "control results") for result in row[part])
+
+    def summary(self, runs):
+        tried = sum(any(not result.startswith("skipped") for result in row["attack results"]) for row in self.rows.values())
+        return f"{tried} attacks, {runs} runs, {self.escaped} escaped, {self.skipped()} skipped"
+
+    def text(self, runs):
+        lines = [HEAD.format(backend=self.backend, summary=self.summary(runs))]
+        for row in self.rows.values():
+            fields = row["attack"].fields
+            cells = [fields["attack"], fields["title"], ", ".join(row["languages"]), fields["layers"],
+                     "; ".join(dict.fromkeys(row["attack results"])), "; ".join(dict.fromkeys(row["control results"]))]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
+        return "".join(lines)

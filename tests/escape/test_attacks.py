@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every payload of attacks/ against one backend (ESCAPE_BACKEND, docker where nothing is said), and each one's positive control:
+the same payload where the layers that stop it are absent. An attack passes when the canaries show nothing, the run ended as
+its header says, and the machine is as before; a control passes when they show what the header says.
+
+  test_attacks.py [--report FILE]      TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them
+"""
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+os.environ.setdefault("CODE_EXECUTE_SO", str(HERE.parents[1] / "build" / "plugin" / "code_execute.so"))
+sys.path.insert(0, str(HERE.parent / "support"))
+import tap
+from canaries import Canaries
+from catalogue import attacks, compiled
+from docker_backend import DockerBackend
+from harness import Harness
+from process_backend import ProcessBackend
+from report import Report
+
+BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
+RUNS_BETWEEN_NORMAL = 4
+IDLE_CONNECTIONS = 4
+CONTROL_TRIES = 3  # what is measured in time can be missed once
+
+
+class Suite:
+    def __init__(self, harness):
+        self.harness, self.backend, self.canaries = harness, harness.backend, harness.canaries
+        self.report, self.since_normal, self.baseline = Report(BACKEND), 0, None
+
+    def make_ready(self, attack, limits=None, mode=None):
+        self.harness.gateway.use(self.harness.policy(limits, mode))
+        error = self.harness.gateway.ready(attack.language)
+        if error and error["code"] == "runtime_not_found":
+            raise tap.Skip(f"{attack.language} is not there: {error['message']}")
+        tap.equal(error, None, "a first run")
+
+    def check_host(self):
+        """Nothing is left, and the gateway still does what it is for."""
+        end = time.monotonic() + 8
+        while (worse := self.worse(self.harness.state())) and time.monotonic() < end:
+            time.sleep(0.05)
+        if worse:
+            before, self.baseline = self.baseline, self.harness.state()  # what is left now is not the next one's fault
+            tap.equal({name: self.baseline.get(name) for name in worse}, {name: before.get(name) for name in worse}, "the machine")
+
+    def worse(self, now):
+        """The members that are not as before. Of descriptors some may be idle connections to the engine."""
+        before = self.baseline
+        return [name for name in before | now if (now.get(name, 0) > before.get(name, 0) + IDLE_CONNECTIONS if name.startswith("fd ")
+                                                  else now.get(name) != before.get(name))]
+
+    def check_normal_run(self):
+        word = secrets.token_hex(8)
+        answer = self.harness.gateway.ask({"request": {"language": "sh", "code": f"echo {word}"}})
+        tap.equal(answer["result"]["stdout"], word + "\n", f"a normal run after an attack: {answer['result'].get('error')}")
+        self.since_normal = 0
+
+    def attack(self, attack):
+        self.make_ready(attack)
+        if self.baseline is None:
+            self.check_normal_run()
+            self.baseline = self.harness.state()
+        given = attack.words(f"given {BACKEND}")
+        self.backend.take_away(given)
+        try:
+            outcome = self.harness.run(attack)
+        finally:
+            self.backend.restore(self.canaries)
+        if "ModuleNotFoundError" in outcome.output:
+            raise tap.Skip(f"the python there is too small: {outcome.output.splitlines()[-1]}")
+        if outcome.evidence:
+            self.report.escaped += 1
+            self.canaries.plant()
+            raise AssertionError(f"ESCAPED: {outcome.tell()}")
+        tap.true(outcome.tried, f"it was not tried: {outcome.tell()}")
+        tap.true(outcome.ending in attack.endings, f"it ended otherwise than {attack.endings}: {outcome.tell()}")
+        self.check_host()
+        self.since_normal += 1
+        if self.since_normal >= RUNS_BETWEEN_NORMAL:
+            self.check_normal_run()
+
+    def control_run(self, attack, words):
+        options = dict(word.split("=", 1) for word in words if "=" in word and ":" not in word)
+        limits = {name: int(value) for name, value in (word[6:].split("=") for word in words if word.startswith("limit:"))}
+        if words == ["bare"]:
+            return self.harness.bare(attack)
+        self.make_ready(attack, limits, "none" if "none" in words else None)
+        stream = next((word[7:] for word in words if word.startswith("stream:")), None)
+        self.backend.take_away([word for word in words + attack.words(f"given {BACKEND}") if self.backend.knows(word)], stream)
+        try:
+            timeout = int(options["timeout"]) if "timeout" in options else None
+            return self.harness.run(attack, timeout, "plain-secret" in words, "naive" in words)
+        finally:
+            self.backend.restore(self.canaries)
+
+    def control(self, attack):
+        words = attack.words(f"control {BACKEND}") or ["impossible", "no control is written for this backend yet"]
+        if words[0] == "impossible":
+            raise tap.Skip(" ".join(words[1:]))
+        for _ in range(CONTROL_TRIES):
+            outcome = self.control_run(attack, words)
+            if outcome.evidence & {"file", "death"}:
+                self.canaries.plant()
+            if outcome.evidence & attack.evidence:
+                return
+        if "may-lack" in attack.fields and not self.harness.bare(attack, os.geteuid()).evidence & attack.evidence:
+            raise tap.Skip(f"nothing of it shows without a sandbox either: {attack.fields['may-lack']}")
+        raise AssertionError(f"the control shows nothing of {sorted(attack.evidence)}: {outcome.tell()}")
+
+    def cases(self, found):
+        cases = {}
+        for attack in found:
+            for part, function in (("attack", self.attack), ("control", self.control)):
+                name = f"test_{attack.name}" + (" control" if part == "control" else "")
+                cases[name.replace(" ", "-")] = lambda attack=attack, part=part, function=function: \
+                    self.report.note(attack, part, lambda: function(attack))
+        return cases
+
+
+def start():
+    if os.geteuid() != 0:
+        tap.skip_all("processes of another user and canaries of root take root")
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="escape-"))
+    scratch.chmod(0o755)
+    try:
+        backend = {"docker": DockerBackend, "process": ProcessBackend}[BACKEND](scratch)
+    except BaseException:
+        shutil.rmtree(scratch)
+        raise
+    canaries = None
+    try:
+        token = secrets.token_hex(16)
+        compiled(HERE / "read-as-owner.c", scratch)
+        canaries = Canaries(scratch / "canary", token, compiled(HERE / "sentinel.c", scratch), backend.other)
+        for problem in backend.prepare(canaries):
+            print(f"# addresses of the throw-away network: {problem}")
+        harness = Harness(backend, canaries, scratch, token)
+    except BaseException:
+        if canaries:
+            canaries.clear()
+        backend.close()
+        shutil.rmtree(scratch)
+        raise
+
+    def end(*_):
+        harness.close()
+        shutil.rmtree(scratch)
+        os._exit(1)
+    signal.signal(signal.SIGTERM, end)  # the runner's patience has an end; what was started here goes with it
+    return harness
+
+
+def main():
+    harness = start()
+    suite = Suite(harness)
+    try:
+        tap.run(suite.cases(attacks(BACKEND)))
+    finally:
+        harness.close()
+        shutil.rmtree(harness.scratch)
+        print("# " + suite.report.summary(harness.runs), flush=True)
+        if "--report" in sys.argv:
+            pathlib.Path(sys.argv[sys.argv.index("--report") + 1]).write_text(suite.report.text(harness.runs))
+
+
+if __name__ == "__main__":
+    main()

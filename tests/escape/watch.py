@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a container uses of the machine while it runs, measured on the host: the control groups of its first process, the
+states of that process's children, the engine's log file, what changed in its own root.
+
+Kinds of evidence found here:
+  tasks   more processes and threads than its limit      memory   more memory than its limit
+  cputime more processor time than its limit             cores    more processors at once than its limit
+  zombies dead processes that nobody buries              disk     output that the engine keeps on disk
+  rootfs  its root was written to
+"""
+import contextlib
+import json
+import pathlib
+import threading
+import time
+
+from engine_proxy import ask
+
+LIMITS = {"wall_ms": 10000, "cpu_ms": 1000, "memory_bytes": 96 << 20, "processes": 32, "open_files": 64, "file_bytes": 16 << 20,
+          "scratch_bytes": 32 << 20, "scratch_inodes": 512, "output_total_bytes": 4 << 20}
+ZOMBIES = 8  # more than a moment's
+GROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+def read_number(path):
+    with contextlib.suppress(OSError, ValueError):
+        return int(path.read_text().split()[0])
+    return 0
+
+
+def groups_of(pid):
+    """Directories of the process's control groups by controller; version 2 has one of all, named ''."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+            _, names, path = line.split(":", 2)
+            for name in names.split(","):
+                found[name] = GROUPS / name / path[1:] if name else GROUPS / path[1:]
+    return found
+
+
+class Watch:
+    def __init__(self, engine):
+        self.engine = engine
+        self.root = pathlib.Path(json.loads(ask(engine, "/info")[1])["DockerRootDir"])
+        self.forget()
+
+    def forget(self):
+        self.peak = {"tasks": 0, "memory": 0, "cpu": 0.0, "zombies": 0, "disk": 0}
+        self.rate, self.changes, self.layers, self.over = 0.0, [], {}, threading.Event()
+
+    def started(self, identity):
+        self.over = threading.Event()  # a run may have two containers: the plugin's own trial comes first
+        answer = json.loads(ask(self.engine, f"/containers/{identity}/json")[1])
+        self.layers[identity] = (answer.get("GraphDriver", {}).get("Data") or {}).get("UpperDir")
+        if pid := answer.get("State", {}).get("Pid"):
+            groups = groups_of(pid)
+            if any(identity in str(path) for path in groups.values()):  # it has not ended yet
+                threading.Thread(target=self.sample, args=(pid, identity, groups, self.over), daemon=True).start()
+
+    def removing(self, name):
+        """Of the one container there is then: it is told by its name here, by its id at the start."""
+        self.over.set()
+        for identity, layer in self.layers.items():
+            if layer:  # the engine itself would compare all of the image
+                self.changes += [str(path.relative_to(layer)) for path in pathlib.Path(layer).rglob("*")]
+            else:
+                self.changes += [change["Path"][1:] for change in json.loads(ask(self.engine, f"/containers/{identity}/changes")[1]) or []]
+
+    def sample(self, pid, identity, groups, over):
+        unified = groups.get("", GROUPS)
+        pids = groups.get("pids", unified) / "pids.current"
+        used = (groups["memory"] / "memory.usage_in_bytes") if "memory" in groups else unified / "memory.current"
+        last, last_cpu = time.monotonic(), 0.0
+        while not over.wait(0.02):
+            self.note("tasks", read_number(pids))
+            self.note("memory", read_number(used))
+            self.note("zombies", self.count_zombies(pid))
+            self.note("disk", self.log_bytes(identity))
+            cpu = self.processor_seconds(groups, unified)
+            self.note("cpu", cpu)
+            if time.monotonic() - last >= 0.5:
+                self.rate = max(self.rate, (cpu - last_cpu) / (time.monotonic() - last))
+                last, last_cpu = time.monotonic(), cpu
+
+    def note(self, name, value):
+        self.peak[name] = max(self.peak[name], value)
+
+    @staticmethod
+    def processor_seconds(groups, unified):
+        if "cpuacct" in groups:
+            return read_number(groups["cpuacct"] / "cpuacct.usage") / 1e9
+        with contextlib.suppress(OSError):
+            return int((unified / "cpu.stat").read_text().split()[1]) / 1e6
+        return 0.0
+
+    @staticmethod
+    def count_zombies(pid):
+        zombies = 0
+        with contextlib.suppress(OSError):
+            for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                with contextlib.suppress(OSError):
+                    zombies += pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")")[-1].split()[0] == "Z"
+        return zombies
+
+    def log_bytes(self, identity):
+        with contextlib.suppress(OSError):
+            return sum(path.stat().st_size for path in (self.root / "containers" / identity).rglob("*") if "log" in path.name)
+        return 0
+
+    def evidence(self):
+        peak, found = self.peak, set()
+        for kind, beyond in (("tasks", peak["tasks"] > LIMITS["processes"] + 4), ("memory", peak["memory"] > 1.3 * LIMITS["memory_bytes"]),
+                             ("cputime", peak["cpu"] > LIMITS["cpu_ms"] / 1000 + 1.6), ("cores", self.rate > 1.3),
+                             ("zombies", peak["zombies"] > ZOMBIES), ("disk", peak["disk"] > 1 << 20),
+                             ("rootfs", any(self.is_written(path) for path in self.changes))):
+            if beyond:
+                found.add(kind)
+        return found
+
+    @staticmethod
+    def is_written(path):
+        """The engine itself makes mount points there: everything an attack writes is named so that it can be told."""
+        return "written" in path or path == "etc/passwd"

@@ -36,9 +36,9 @@ bool tool_call(const struct options *options, const char *input_json,
 bool tool_provider_open(const struct options *options, struct provider *ret,
                         struct failure *failure);
 
-/* Configures the provider with --policy, --sandbox and --sweep; where none was given nothing is done,
- * unless always is set. *ret_status (new, or NULL) is what the provider said; *ret_refused tells
- * that it refused. */
+/* Configures the provider with --policy, --sandbox and --sweep; where none was given nothing is
+ * done, unless always is set. *ret_status (new, or NULL) is what the provider said; *ret_refused
+ * tells that it refused. */
 bool tool_provider_prepare(const struct options *options, const struct provider *provider,
                            bool always, bool *ret_refused, json_t **ret_status,
                            struct failure *failure);

@@ -39,8 +39,8 @@ static bool read_name(const struct json_place *place, const json_t *value, char 
         return true;
     if (!json_read_string(place, value, 1, RUN_NAME_LIMIT, &name))
         return false;
-    if (!policy_is_plain_name(name, "._-"))
-        return json_place_refuse(place, "must be letters, digits and any of ._-");
+    if (!policy_is_plain_name(name, "._+-"))
+        return json_place_refuse(place, "must be letters, digits and any of ._+-");
     return copy_text(place, name, ret);
 }
 

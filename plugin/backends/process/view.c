@@ -124,9 +124,9 @@ int show_workspace(struct sandbox *sandbox)
     CLEANUP_CLOSE int source = mount_fd_clone(AT_FDCWD, workspace);
     if (source < 0 ||
         mount_fd_restrict(source, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0 ||
-        make_directories(sandbox->view, RUN_WORKSPACE + 1) < 0)
+        make_directories(sandbox->view, &RUN_WORKSPACE[1]) < 0)
         return -1;
-    return mount_fd_attach(source, sandbox->view, RUN_WORKSPACE + 1);
+    return mount_fd_attach(source, sandbox->view, &RUN_WORKSPACE[1]);
 }
 
 /* A file that a read-only path of the description shows already stays that one. */

@@ -73,6 +73,10 @@ def running(command):
     return any(command.encode() in ask(f"/containers/{identity}/top") for identity in containers())
 
 
+def default_runtime():
+    return json.loads(ask("/info"))["DefaultRuntime"]
+
+
 def has_user_namespaces():
     options = json.loads(ask("/info"))["SecurityOptions"]
     return any(option.split(",")[0] in ("name=userns", "name=rootless") for option in options)

@@ -12,6 +12,7 @@ import tap
 
 MODE = os.environ.get("CODE_EXECUTE_TEST_MODE", "process")
 ON_PODMAN = os.environ.get("CODE_EXECUTE_TEST_PODMAN") == "1"
+RUNTIME = os.environ.get("CODE_EXECUTE_TEST_RUNTIME") or None
 LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
@@ -22,8 +23,8 @@ POLICIES = {
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
 ENDS_WITH_BACKEND = MODE == "process"
 
-if os.environ.get("CODE_EXECUTE_TEST_RUNTIME"):
-    POLICIES["docker"]["docker"]["runtime"] = os.environ["CODE_EXECUTE_TEST_RUNTIME"]
+if RUNTIME:
+    POLICIES["docker"]["docker"]["runtime"] = RUNTIME
 if MODE == "docker":
     engine.needed(podman=ON_PODMAN)
 

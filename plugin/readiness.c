@@ -79,6 +79,7 @@ static enum error_code code_of_engine(enum engine_problem problem)
 {
     switch (problem) {
     case ENGINE_PROBLEM_NO_SECCOMP:
+    case ENGINE_PROBLEM_UNFIT:
     case ENGINE_PROBLEM_NO_LIMITS:
     case ENGINE_PROBLEM_ALTERED:
         return ERROR_SANDBOX_UNAVAILABLE;
@@ -147,7 +148,7 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
                         ended->message[0] != '\0' ? ": " : "", ended->message);
         char hint[sizeof(error->hint)];
         remedy_for_layer(layer, ended->error_number, hint, sizeof(hint));
-        error_set_hint(error, "%s", hint);
+        error_set_hint(error, "%s", image != NULL ? remedy_for_container_layer(layer) : hint);
         return;
     }
     case RUN_FAILURE_ENGINE:

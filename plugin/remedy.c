@@ -91,6 +91,15 @@ void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, 
     (void)snprintf(hint, size, "%s", remedy_text(layer, error_number));
 }
 
+const char *remedy_for_container_layer(enum isolation_layer layer)
+{
+    if (layer == LAYER_USER_NAMESPACE)
+        return "run the engine rootless, or with \"userns-remap\" in its daemon.json";
+    if (layer == LAYER_LANDLOCK)
+        return "containers have none: the mounts and the seccomp profile stand alone";
+    return "see the engine's own warnings: docker info";
+}
+
 const char *remedy_for_engine(enum engine_problem problem)
 {
     switch (problem) {
@@ -99,7 +108,7 @@ const char *remedy_for_engine(enum engine_problem problem)
                "tcp://HOST:PORT), "
                "or the docker context (docker context ls, docker context use)";
     case ENGINE_PROBLEM_NOT_INSTALLED:
-        return "install Docker or Podman, name its socket in DOCKER_HOST or in the policy's "
+        return "install Docker, name its socket in DOCKER_HOST or in the policy's "
                "\"docker.host\", or set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen "
                "by itself";
     case ENGINE_PROBLEM_NOT_RUNNING:
@@ -108,10 +117,13 @@ const char *remedy_for_engine(enum engine_problem problem)
         return "let the gateway's user use the socket (group docker is as good as root), run a "
                "rootless engine, or set CODE_EXEC_SANDBOX=process";
     case ENGINE_PROBLEM_API_TOO_OLD:
-        return "upgrade to Docker 20.10 or Podman 4, or newer";
+        return "upgrade to Docker 20.10 or newer";
     case ENGINE_PROBLEM_NO_SECCOMP:
         return "the engine's kernel needs CONFIG_SECCOMP_FILTER, and the engine must be built with "
                "seccomp";
+    case ENGINE_PROBLEM_UNFIT:
+        return "use a Docker Engine (a rootless one needs no more rights than Podman), or set "
+               "CODE_EXEC_SANDBOX=process";
     case ENGINE_PROBLEM_NO_LIMITS:
         return "the engine needs the memory, pids and cpu cgroup controllers; a rootless engine "
                "needs them delegated";

@@ -14,5 +14,8 @@
 /* Writes the text to hint (size bytes, always terminated). */
 void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size);
 
+/* The same for a layer that an engine's containers lack; constant. */
+const char *remedy_for_container_layer(enum isolation_layer layer);
+
 /* The text for what is wrong with the engine of docker mode; constant. */
 const char *remedy_for_engine(enum engine_problem problem);

@@ -50,7 +50,8 @@ static const char *layer_state(const struct run_event *trial, enum isolation_lay
     return "untested";
 }
 
-static json_t *layer_json(const struct run_event *trial, enum isolation_layer layer)
+static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
+                          enum isolation_layer layer)
 {
     const struct isolation_report *report = &trial->isolation;
     const char *state = layer_state(trial, layer);
@@ -66,7 +67,10 @@ static json_t *layer_json(const struct run_event *trial, enum isolation_layer la
                              "detail", detail);
     if (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0) {
         char remedy[512];
-        remedy_for_layer(layer, trial->error_number, remedy, sizeof(remedy));
+        if (mode == SANDBOX_MODE_DOCKER)
+            (void)snprintf(remedy, sizeof(remedy), "%s", remedy_for_container_layer(layer));
+        else
+            remedy_for_layer(layer, trial->error_number, remedy, sizeof(remedy));
         (void)json_object_set_new(json, "remedy", json_string(remedy));
     }
     return json;
@@ -111,7 +115,7 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
         readiness_explain(&trial, NULL, NULL, &error);
     json_t *layers = json_array();
     for (int layer = 0; reported && mode != SANDBOX_MODE_NONE && layer < LAYER_COUNT; layer++)
-        (void)json_array_append_new(layers, layer_json(&trial, (enum isolation_layer)layer));
+        (void)json_array_append_new(layers, layer_json(mode, &trial, (enum isolation_layer)layer));
     *ret_available = available;
     json_t *json =
         json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", sandbox_mode_name(mode), "available",

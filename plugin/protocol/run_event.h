@@ -61,6 +61,7 @@ enum engine_problem {
     ENGINE_PROBLEM_NO_PERMISSION, /* the socket is not this user's to open */
     ENGINE_PROBLEM_API_TOO_OLD,
     ENGINE_PROBLEM_NO_SECCOMP,
+    ENGINE_PROBLEM_UNFIT,        /* another engine, whose API lacks what is needed */
     ENGINE_PROBLEM_NO_LIMITS,    /* memory, swap, processes or processor cannot be capped */
     ENGINE_PROBLEM_CERTIFICATES, /* TLS: files missing or unreadable, or the peer is not trusted */
     ENGINE_PROBLEM_NO_RUNTIME,   /* the engine does not have the OCI runtime */

@@ -40,7 +40,7 @@ const char bootstrap_script[] =
     "done </proc/self/status\n"
     "IFS= read -r ce_length || exit 1\n"
     "ce_text=$(ce_take \"$ce_length\") || exit 1\n"
-    "unset HOSTNAME\n"
+    "unset HOSTNAME OLDPWD\n"
     "eval \"$ce_text\"\n"
     "case $(command -v \"$1\") in /*) ;; *) printf '?\\n'; exit 0 ;; esac\n"
     "exec <&3 3<&-\n"

@@ -7,7 +7,7 @@
 
 #include "../../protocol/run_event.h"
 
-#define ENGINE_MESSAGE_LIMIT 200
+#define ENGINE_MESSAGE_LIMIT 250
 
 struct engine_fault {
     enum engine_problem problem;

@@ -19,6 +19,8 @@
 #define REMOVE_TIME_MS    10000
 #define REMOVE_PAUSE_US   100000 /* between attempts: the engine may be at it already */
 #define REMOVE_ATTEMPTS   50
+#define REFUSAL_BEGIN     70 /* bytes of an engine's message */
+#define REFUSAL_END       100
 #define STREAM_REST_US    2000000 /* from the removal to the end of the stream */
 #define LATEST_MARGIN_S   600
 #define LATEST_NO_LIMIT_S 86400
@@ -46,8 +48,16 @@ static void refused(struct run *run, const char *what, const struct engine_answe
     struct engine_fault fault;
     json_auto_t *json = json_loadb(answer->body, answer->length, 0, NULL);
     const char *message = json_string_value(json_object_get(json, "message"));
-    engine_fault_set(&fault, ENGINE_PROBLEM_REFUSED, "docker refused to %s (%ld): %.120s", what,
-                     answer->status, message ? message : "");
+    size_t length = message ? strlen(message) : 0;
+    bool cut = length > REFUSAL_BEGIN + REFUSAL_END;
+    /* Podman's answer to what its API does not have. */
+    const char *name = run->engine->facts.name[0] ? run->engine->facts.name : "docker";
+    bool unfit = strcmp(name, "podman") == 0 && run->created && run->id[0] == '\0';
+    /* An engine wraps its reason into where it was met: it stands at the end. */
+    engine_fault_set(&fault, unfit ? ENGINE_PROBLEM_UNFIT : ENGINE_PROBLEM_REFUSED,
+                     "%s refused to %s (%ld): %.*s%s%s", name, what, answer->status,
+                     cut ? REFUSAL_BEGIN : (int)length, message ? message : "", cut ? " ... " : "",
+                     cut ? message + length - REFUSAL_END : "");
     for (char *c = fault.message; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = ' ';

@@ -148,6 +148,7 @@ static void free_language(struct policy_language *language)
     free(language->package);
     string_list_free(language->environment);
     string_list_free(language->read_only);
+    string_list_free(language->modules);
 }
 
 static void policy_free(struct policy *policy)

@@ -66,6 +66,7 @@ struct policy_language {
     char *package;      /* Debian package that brings argv[0] */
     char **environment; /* NULL-terminated "NAME=value" */
     char **read_only;   /* further paths of the view */
+    char **modules;     /* what is there beyond the standard library, for who misses one */
 };
 
 struct policy_image {

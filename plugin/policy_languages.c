@@ -43,19 +43,26 @@ static bool read_optional_environment(const struct json_place *place, json_t *va
     return *ret != NULL || json_place_out_of_memory(place);
 }
 
-static bool read_optional_paths(const struct json_place *place, json_t *value, char ***ret)
+static bool read_optional_strings(const struct json_place *place, json_t *value,
+                                  policy_string_check *check, char ***ret)
 {
     if (value != NULL)
-        return policy_read_strings(place, value, 0, policy_check_view_path, ret);
+        return policy_read_strings(place, value, 0, check, ret);
     *ret = string_list_new(0);
     return *ret != NULL || json_place_out_of_memory(place);
+}
+
+static bool check_module(const struct json_place *place, const char *name)
+{
+    return policy_is_plain_name(name, "._-/@") ||
+           json_place_refuse(place, "must be letters, digits and any of ._-/@");
 }
 
 static bool parse_language(const struct json_place *place, const char *name, json_t *value,
                            struct policy_language *language)
 {
-    static const char *const members[] = {"argv",        "file",      "package",
-                                          "environment", "read_only", NULL};
+    static const char *const members[] = {"argv",      "file",    "package", "environment",
+                                          "read_only", "modules", NULL};
     if (!policy_check_language(place, name) || !json_read_known_members(place, value, members))
         return false;
     language->name = copy_bytes(name, strlen(name));
@@ -66,6 +73,7 @@ static bool parse_language(const struct json_place *place, const char *name, jso
     struct json_place package = json_place_named(place, "package");
     struct json_place environment = json_place_named(place, "environment");
     struct json_place read_only = json_place_named(place, "read_only");
+    struct json_place modules = json_place_named(place, "modules");
     return policy_read_argv(&argv, json_object_get(value, "argv"), &language->argv) &&
            read_name(&file, json_object_get(value, "file"), FILE_NAME_LIMIT, "._-",
                      &language->file) &&
@@ -73,8 +81,10 @@ static bool parse_language(const struct json_place *place, const char *name, jso
                      &language->package) &&
            read_optional_environment(&environment, json_object_get(value, "environment"),
                                      &language->environment) &&
-           read_optional_paths(&read_only, json_object_get(value, "read_only"),
-                               &language->read_only);
+           read_optional_strings(&read_only, json_object_get(value, "read_only"),
+                                 policy_check_view_path, &language->read_only) &&
+           read_optional_strings(&modules, json_object_get(value, "modules"), check_module,
+                                 &language->modules);
 }
 
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy)

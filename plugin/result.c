@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "json_text.h"
+#include "missing_module.h"
 
 static const char *status_of_error(enum error_code code)
 {
@@ -218,6 +219,37 @@ static json_t *stream_json(struct call *call, const struct run_stream *stream, c
     return json_stringn(text, length);
 }
 
+/* Names as far as they fit; NULL-terminated. */
+static void join_names(char *const *names, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (; *names != NULL && length + 1 < size; names++) {
+        int added = snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", *names);
+        length += added > 0 ? (size_t)added : 0;
+    }
+}
+
+/* A program that lacks a library cannot get it by trying again. */
+static void note_missing_module(struct call *call, const json_t *errors)
+{
+    char name[MISSING_MODULE_LIMIT + 1];
+    char there[300];
+    const char *text = json_string_value(errors);
+    if (call->outcome.ended.exit_code <= 0 || text == NULL || call->language == NULL ||
+        !missing_module_find(call->language->name, text, name))
+        return;
+    join_names(call->language->modules, there, sizeof(there));
+    if (there[0] != '\0')
+        call_note(call, "%s is not installed, and a run installs nothing; there are: %s", name,
+                  there);
+    else
+        call_note(call,
+                  "%s is not installed, and a run installs nothing: do without it, or ask "
+                  "the operator for it",
+                  name);
+}
+
 static json_t *signal_json(int number)
 {
     if (number <= 0)
@@ -276,6 +308,8 @@ char *result_text(struct call *call, const struct error *error)
      */
     json_t *output = stream_json(call, &call->run.output, "stdout");
     json_t *errors = stream_json(call, &call->run.errors, "stderr");
+    if (error == NULL)
+        note_missing_module(call, errors);
     json_auto_t *result = json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:o, s:o, s:o, s:o, "
         "s:o, s:o, s:[], s:[], s:o, "

@@ -69,6 +69,15 @@ def test_aliases():
             tap.equal(return_code, OK, result["error"])
 
 
+def test_library_that_is_not_there():
+    tap.equal(run("python", "import no_such_library")["notes"],
+              ["no_such_library is not installed, and a run installs nothing: do without it, or ask the operator for it"])
+    policy = {"languages": {"python": {"modules": ["numpy", "pandas"]}}}
+    output = provider.with_policy(policy, lambda: provider.invoke({"language": "python", "code": "import no_such_library"}, Host()))[1]
+    tap.equal(output["notes"], ["no_such_library is not installed, and a run installs nothing; there are: numpy, pandas"])
+    tap.equal(run("python", "print(\"ModuleNotFoundError: No module named 'x'\")")["notes"], [], "a program that ends well")
+
+
 def test_environment_is_only_what_was_given():
     code = "import os\nprint(*sorted(os.environ))"
     names = set(run("python", code, env={"GIVEN": "a b"})["stdout"].split())

@@ -5,7 +5,7 @@
 # expect: completed exit
 # layers: mount namespace, no binds
 # evidence: token
-# control docker: impossible the gateway's home is never given to a container, not even by a control
+# control docker: gateway-home
 # control process: none
 cat "$GATEWAY_HOME"/* "$HOME/../"*/.ssh/* /root/.ssh/* /root/.aws/* 2>/dev/null
 find / -xdev -path "$GATEWAY_HOME*" 2>/dev/null

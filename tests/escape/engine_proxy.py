@@ -157,7 +157,7 @@ class EngineProxy:
         while len(head := answer.read(8)) == 8:
             stream, length = struct.unpack(">BxxxI", head)
             data = answer.read(length)
-            if ready and self.plan.stream == "unframed":
+            if ready and stream == 1 and self.plan.stream == "unframed":
                 connection.sendall(data)
                 continue
             if not ready and stream == 1 and self.plan.lie_report:

@@ -7,7 +7,8 @@ import time
 
 from provider import ON_OUTPUT, Host, Provider
 
-GRANTED = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.secrets", "sandbox.exec.limits.extended")
+GRANTED = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.secrets", "sandbox.exec.limits.extended",
+           "sandbox.exec.mode.none")
 
 
 def invoke(provider, order):

@@ -163,7 +163,8 @@ class Harness:
         merged = {**LIMITS, **(limits or {})}
         given = self.backend.policy if mode is None else {"modes": {"default": mode, "allowed": [mode]}}
         return {**given, "approval": {"default": "allow"}, "secrets": {"allowed": ["*"]},
-                "capabilities": ["sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended"],
+                "capabilities": ["sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended",
+                                 "sandbox.exec.mode.none"],
                 "limits": {**{name: {"default": value, "max": max(value, 20000) if name == "wall_ms" else value}
                               for name, value in merged.items()}, "sandbox_exec_wall_ms": {"default": 10000, "max": 20000}}}
 

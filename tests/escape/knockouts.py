@@ -94,6 +94,7 @@ def knockouts(directory, token, container):
     everything = capabilities()
     return {
         "bind": host(Binds=[bind]),
+        "gateway-home": host(Binds=[f"{directory.parent}/home:{directory.parent}/home:ro"]),
         "bind-engine-socket": host(Binds=[f"{directory}/socket:/run/docker.sock"]),
         "device": host(Devices=[{"PathOnHost": "/dev/zero", "PathInContainer": "/dev/not-ours", "CgroupPermissions": "r"}]),
         "leaked-descriptor": leaked_descriptor(directory),

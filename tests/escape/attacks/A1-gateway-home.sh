@@ -5,8 +5,8 @@
 # expect: completed exit
 # layers: mount namespace, no binds
 # evidence: token
-# control docker: impossible the gateway's home is never given to a container, not even by a control
-# control process: none
+# control docker: gateway-home
+# control process: impossible it would read what is root's on the machine
 cat "$GATEWAY_HOME"/* "$HOME/../"*/.ssh/* /root/.ssh/* /root/.aws/* 2>/dev/null
 find / -xdev -path "$GATEWAY_HOME*" 2>/dev/null
 echo "$TRIED"

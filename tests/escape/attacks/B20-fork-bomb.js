@@ -2,11 +2,11 @@
 // attack: B20
 // title: more processes than there may be (100)
 // backends: docker, process
-// expect: completed exit
+// expect: completed exit | completed process_limit
 // layers: process limit
 // evidence: tasks
 // control docker: pids
-// control process: none
+// control process: impossible nothing measures the runs of process mode yet
 console.log(process.env.TRIED);
 const { spawn } = require("child_process");
 for (let i = 0; i < 100; i++) spawn("sleep", ["1"]).on("error", () => {});

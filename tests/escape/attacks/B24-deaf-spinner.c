@@ -8,7 +8,7 @@
  * evidence: cputime
  * control docker: cpu
  * control process: limit:cpu_ms=20000
- * timeout: 20000
+ * control process: impossible nothing measures the runs of process mode yet
  */
 #include "attack.h"
 

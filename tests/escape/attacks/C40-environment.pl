@@ -6,7 +6,7 @@
 # layers: pid namespace
 # evidence: token
 # control docker: processes
-# control process: none
+# control process: impossible it would read every environment of the machine
 print "$ENV{TRIED}\n";
 for my $path (glob "/proc/[0-9]*/environ") {
     next unless open(my $file, "<", $path);

@@ -6,7 +6,7 @@
 # layers: memory limit
 # evidence: memory
 # control docker: memory
-# control process: none
+# control process: impossible nothing measures the runs of process mode yet
 $| = 1;
 print "$ENV{TRIED}\n";
 my @blocks;

@@ -17,6 +17,10 @@
 #define OWN_PROCESSES    1                   /* the engine's init beside the program */
 #define CPU_HARD_EXTRA_S 1                   /* SIGKILL this long after SIGXCPU */
 
+/* After which no owner can want the container any more. */
+#define LATEST_MARGIN_S   600
+#define LATEST_NO_LIMIT_S 86400
+
 /* What no container sees, and what none writes to, whatever the engine's own lists are. */
 static const char *const masked_paths[] = {
     "/proc/acpi",          "/proc/asound",        "/proc/interrupts",  "/proc/kcore",
@@ -144,4 +148,23 @@ json_t *container_config(const struct container_wish *wish)
                      "Healthcheck", "Test", "NONE", "Tty", 0, "OpenStdin", 1, "StdinOnce", 1,
                      "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 1, "NetworkDisabled",
                      !wish->network, "Labels", wish->labels, "HostConfig", host_config(wish));
+}
+
+json_t *container_config_for_run(const struct run_description *description, const char *image,
+                                 const struct owner *owner, char *const seccomp[2], int64_t now)
+{
+    uint64_t wall_s = description->limits.wall_ms / 1000;
+    int64_t latest = now + LATEST_MARGIN_S +
+                     (int64_t)(wall_s && wall_s < LATEST_NO_LIMIT_S ? wall_s : LATEST_NO_LIMIT_S);
+    json_auto_t *labels = owner_labels(owner, description->run_id, latest);
+    const struct container_wish wish = {
+        .image = image,
+        .limits = &description->limits,
+        .labels = labels,
+        .seccomp = seccomp[description->network != 0],
+        .runtime = description->docker.runtime,
+        .workspace = description->workspace,
+        .network = description->network != 0,
+    };
+    return labels ? container_config(&wish) : NULL;
 }

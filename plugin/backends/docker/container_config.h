@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "../../protocol/run_description.h"
+#include "owner.h"
 
 #define CONTAINER_USER 65534 /* nobody, in every distribution's passwd */
 
@@ -27,3 +28,8 @@ struct container_wish {
 /* The body of POST /containers/create; new, NULL when out of memory or where the image or a label
  * is not UTF-8. */
 json_t *container_config(const struct container_wish *wish);
+
+/* The same for a run: what of its description gets into a configuration at all. seccomp: the
+ * profiles without and with a network; now: the time, in seconds. */
+json_t *container_config_for_run(const struct run_description *description, const char *image,
+                                 const struct owner *owner, char *const seccomp[2], int64_t now);

@@ -16,14 +16,12 @@
 #include "container_config.h"
 #include "run_private.h"
 
-#define REMOVE_TIME_MS    10000
-#define REMOVE_PAUSE_US   100000 /* between attempts: the engine may be at it already */
-#define REMOVE_ATTEMPTS   50
-#define REFUSAL_BEGIN     70 /* bytes of an engine's message */
-#define REFUSAL_END       100
-#define STREAM_REST_US    2000000 /* from the removal to the end of the stream */
-#define LATEST_MARGIN_S   600
-#define LATEST_NO_LIMIT_S 86400
+#define REMOVE_TIME_MS  10000
+#define REMOVE_PAUSE_US 100000 /* between attempts: the engine may be at it already */
+#define REMOVE_ATTEMPTS 50
+#define REFUSAL_BEGIN   70 /* bytes of an engine's message */
+#define REFUSAL_END     100
+#define STREAM_REST_US  2000000 /* from the removal to the end of the stream */
 
 void run_ask(struct run *run, struct engine_call **slot, const char *method, const char *path,
              const char *body, uint64_t timeout_ms, engine_done *done)
@@ -147,28 +145,12 @@ static void created(void *user, const struct engine_answer *answer)
     run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
 }
 
-static json_t *make_config(struct run *run, const char *image_id)
-{
-    uint64_t wall_s = run->description.limits.wall_ms / 1000;
-    int64_t latest = (int64_t)time(NULL) + LATEST_MARGIN_S +
-                     (int64_t)(wall_s && wall_s < LATEST_NO_LIMIT_S ? wall_s : LATEST_NO_LIMIT_S);
-    json_auto_t *labels = owner_labels(&run->environment->owner, run->description.run_id, latest);
-    const struct container_wish wish = {
-        .image = image_id,
-        .limits = &run->description.limits,
-        .labels = labels,
-        .seccomp = run->environment->seccomp[run->description.network],
-        .runtime = run->description.docker.runtime,
-        .workspace = run->description.workspace,
-        .network = run->description.network != 0,
-    };
-    return labels ? container_config(&wish) : NULL;
-}
-
 void run_create_container(struct run *run, const char *image_id)
 {
     char path[RUN_PATH_LIMIT];
-    run->config = make_config(run, image_id);
+    const struct docker_environment *environment = run->environment;
+    run->config = container_config_for_run(&run->description, image_id, &environment->owner,
+                                           environment->seccomp, (int64_t)time(NULL));
     CLEANUP_FREE char *body = run->config ? json_dumps(run->config, JSON_COMPACT) : NULL;
     if (!body) {
         run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "make the container's configuration");

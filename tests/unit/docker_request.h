@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random requests as a model might write them, valid JSON with the worst texts in it, for the
+ * docker property test. A canary is in every text that belongs to the program. Single-threaded test
+ * process.
+ */
+#pragma once
+
+#include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CANARY        "cNaRy-" /* what every canary begins with; its digits follow */
+#define OFFERED_IMAGE "registry.example:5000/some/thing:1.2"
+#define REQUEST_SIZE  8192
+
+/* Check's own assertions write to a file each time they hold: not for a million rounds. */
+#define HOLDS(condition, ...)          \
+    do {                               \
+        if (!(condition))              \
+            ck_abort_msg(__VA_ARGS__); \
+    } while (0)
+
+struct random_request {
+    char text[REQUEST_SIZE]; /* JSON */
+    size_t length;
+    size_t canaries;     /* all of them in what becomes the run's description, but stdin's */
+    bool stdin_canary;   /* one more */
+    uint64_t timeout_ms; /* 0: absent */
+    bool network;
+    bool foreign_image; /* names one that no policy offers */
+};
+
+void random_request_make(uint64_t *state, struct random_request *ret);
+
+/* A host's directory with the same kind of texts in it, at most size - 1 bytes. */
+void random_workspace_make(uint64_t *state, char *text, size_t size);

@@ -225,20 +225,24 @@ static void take_fact(uint32_t *ret, const char *key, const char *value)
 static enum bootstrap_state take_line(struct bootstrap_reader *reader)
 {
     char *line = reader->line;
-    line[reader->line_length] = '\0';
+    size_t length = reader->line_length;
+    line[length] = '\0';
     reader->line_length = 0;
-    if (strcmp(line, "+") == 0)
+    bool is_text = strlen(line) == length; /* no NUL in it */
+    if (is_text && strcmp(line, "+") == 0)
         return BOOTSTRAP_READY;
-    if (strcmp(line, "?") == 0)
+    if (is_text && strcmp(line, "?") == 0)
         return BOOTSTRAP_MISSING;
     char *value = strchr(line, ' ');
-    if (line[0] == '=' && value) {
+    if (is_text && line[0] == '=' && value) {
         *value = '\0';
         take_fact(&reader->facts, line + 1, value + 1);
         return BOOTSTRAP_MORE;
     }
     (void)snprintf(reader->detail, sizeof(reader->detail), "%.150s",
-                   line[0] == '-' ? line + 1 : "the container's first words are not the script's");
+                   line[0] == '-' && line[1] != '\0'
+                       ? line + 1
+                       : "the container's first words are not the script's");
     return BOOTSTRAP_FAILED;
 }
 

@@ -24,10 +24,16 @@ static unsigned int minor_version(const json_t *value)
     return minor;
 }
 
+/* What an engine calls itself and its parts goes into results: the first line, and printable ASCII,
+ * as a text that is cut in the middle of a character is none. */
 static void copy_member(const json_t *object, const char *name, char *text, size_t size)
 {
     const char *value = json_string_value(json_object_get(object, name));
     (void)snprintf(text, size, "%.*s", (int)size - 1, value ? value : "");
+    text[strcspn(text, "\r\n")] = '\0';
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
 }
 
 static bool has_component(const json_t *components, const char *name)
@@ -171,7 +177,6 @@ void engine_facts_runtime_version(const struct engine_facts *facts, const char *
         if (!name || (strcmp(name, wanted) != 0 && strcmp(name, bracketed) != 0))
             continue;
         copy_member(component, "Version", version, size);
-        version[strcspn(version, "\r\n")] = '\0';
         return;
     }
 }

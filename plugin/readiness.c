@@ -156,6 +156,9 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         explain_engine(ended, error);
         return;
     case RUN_FAILURE_NONE:
+        error_set(error, ERROR_BACKEND_FAILED, "the trial of the sandbox did not end by itself: %s",
+                  run_cause_name((enum run_cause)ended->cause));
+        return;
     case RUN_FAILURE_DESCRIPTION:
     case RUN_FAILURE_INTERNAL:
     case RUN_FAILURE_COUNT:

@@ -53,13 +53,18 @@ void engine_client_free(struct engine_client *client)
     curl_global_cleanup();
 }
 
-/* Hands every line that is whole to its reader and keeps the rest. */
-static void take_lines(struct engine_call *call)
+/* Hands every line that is whole to its reader and keeps the rest. What was kept before, of that
+ * length, has no end of a line in it: an engine that sends byte by byte must not have it searched
+ * again each time. */
+static void take_lines(struct engine_call *call, size_t kept)
 {
     char *begin = call->body;
+    char *search = call->body + kept;
     char *end = call->body + call->length;
-    for (char *newline; (newline = memchr(begin, '\n', (size_t)(end - begin))); begin = newline + 1)
+    for (char *newline; (newline = memchr(search, '\n', (size_t)(end - search)));) {
         call->line(call->user, begin, (size_t)(newline - begin));
+        begin = search = newline + 1;
+    }
     call->length = (size_t)(end - begin);
     memmove(call->body, begin, call->length);
     call->body[call->length] = '\0';
@@ -81,7 +86,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
     call->length += length;
     grown[call->length] = '\0';
     if (call->line)
-        take_lines(call);
+        take_lines(call, call->length - length);
     return length;
 }
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Docker engine that misbehaves by plan: an HTTP server that runs nothing, on a unix socket or, without a path, on a port of the
 loopback, with TLS where it is given a context for it (cut: it ends its stream without saying so). Without a fault it takes a
-container from create to removal; a fault is (step, kind), and kind says what happens instead of that step's right answer."""
+container from create to removal; a fault is (step, kind) or (step, kind, n), and kind says what happens instead of that step's
+right answer, from the n-th time on that it is asked for."""
+import itertools
 import json
 import os
 import socket
@@ -14,9 +16,13 @@ REPORT = ("=Uid: 65534\t65534\t65534\t65534\n" +
           "=NoNewPrivs: 1\n=Seccomp: 2\n")
 INFO = {"SecurityOptions": ["name=seccomp,profile=default"], "MemoryLimit": True, "SwapLimit": True, "PidsLimit": True,
         "CpuCfsQuota": True, "CgroupVersion": "1"}
-MARKS = (("version", "/version"), ("info", "/info"), ("image", "/images/"), ("create", "/containers/create"),
+MARKS = (("version", "/version"), ("info", "/info"), ("network", "/networks/bridge"), ("pull", "/images/create"),
+         ("image", "/images/"), ("create", "/containers/create"),
          ("list", "/containers/json"), ("attach", "/attach"), ("start", "/start"), ("wait", "/wait"))
 HEAD = b"HTTP/1.1 200 OK\r\n"
+PULL = [{"status": "Pulling from example", "id": "1"}, {"status": "Pulling fs layer", "progressDetail": {}, "id": "aaaa"},
+        {"status": "Downloading", "progressDetail": {"current": 500000, "total": 2000000}, "id": "aaaa"},
+        {"status": "Already exists", "progressDetail": {}, "id": "bbbb"}, {"status": "Pull complete", "progressDetail": {}, "id": "aaaa"}]
 PLAIN = {"close": b"", "garbage": b"\x00\xff not http at all\r\n\r\n", "short": HEAD + b"Content-Length: 100\r\n\r\n{",
          "chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nnonsense", "html": HEAD + b"Content-Length: 6\r\n\r\n<html>",
          "404": b"HTTP/1.1 404 x\r\nContent-Length: 18\r\n\r\n{\"message\":\"plan\"}",
@@ -30,13 +36,21 @@ def frame(stream, data):
 
 
 class FakeEngine:
-    def __init__(self, path, fault=(None, None), api="1.41", info=None, lie=None, warnings=None, output=b"yes\n",
-                 report=REPORT + "+\n", stream=None, tls=None, cut=False):
-        self.fault, self.api, self.lie, self.warnings = fault, api, lie, warnings
+    """has_image: before a pull; ids: the image's, one a question, the last for all that follow; pull: the lines of its report;
+    pieces: sizes of the writes, over and over, instead of whole answers; flood: output without an end
+    from the n-th container on."""
+
+    def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
+                 report=REPORT + "+\n", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
+                 tls=None, cut=False):
+        self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
+        self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
+        self.pieces, self.flood = itertools.cycle(pieces) if pieces else None, flood
         self.info = {**INFO, **(info or {})}
-        self.stream = frame(2, b"early\n") + frame(2, b"+\nerr\n") + frame(1, report.encode()) + frame(1, output) if stream is None else stream
-        self.containers, self.requests = {}, []
+        told = frame(2, b"early\n") + frame(2, b"+\nerr\n") + frame(1, report.encode()) + frame(1, output)
+        self.stream = told if stream is None else stream
+        self.containers, self.names, self.requests, self.lock = {}, [], [], threading.Lock()
         self.started, self.stopped = threading.Event(), threading.Event()
         if path and os.path.exists(path):
             os.unlink(path)
@@ -86,31 +100,69 @@ class FakeEngine:
         body, (method, path) = reader.read(length), first[:2]
         step = next((step for step, mark in MARKS if mark in path), "remove" if method == "DELETE" else "inspect")
         self.requests.append((step, path, body))
-        if self.fault[0] == step and not self.misbehave(connection, self.fault[1]):
+        if self.is_faulty(step) and not self.misbehave(connection, self.fault[1]):
             return False
         if step == "attach":
             return self.attach(connection)
+        if step == "pull":
+            return self.report_pull(connection)
         status, answer = self.right_answer(step, path, body)
         text = b"" if answer is None else json.dumps(answer).encode()
-        connection.sendall(f"HTTP/1.1 {status} x\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
+        self.send(connection, f"HTTP/1.1 {status} x\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
+        return True
+
+    def is_faulty(self, step):
+        first = self.fault[2] if len(self.fault) > 2 else 1
+        return self.fault[0] == step and sum(request[0] == step for request in self.requests) >= first
+
+    def send(self, connection, data):
+        begin = 0
+        while begin < len(data):
+            with self.lock:
+                end = begin + next(self.pieces) if self.pieces else len(data)
+            connection.sendall(data[begin:end])
+            begin = end
+
+    def report_pull(self, connection):
+        """Chunked, as engines do; a line that is bytes is sent as it is, a number is a pause."""
+        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for line in self.pull:
+            if isinstance(line, float):
+                self.stopped.wait(line)
+                continue
+            data = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
+            self.send(connection, b"%x\r\n" % len(data) + data + b"\r\n")
+        connection.sendall(b"0\r\n\r\n")
+        self.has_image = True
         return True
 
     def right_answer(self, step, path, body):
         if step == "create":
-            self.containers[path.split("name=")[1]] = json.loads(body)
-            return 201, {"Id": "2" * 64, "Warnings": self.warnings}
+            name = path.split("name=")[1]
+            with self.lock:
+                self.containers[name] = json.loads(body)
+                self.names.append(name)
+                return 201, {"Id": f"{len(self.names):064x}", "Warnings": self.warnings}
         if step == "start":
             self.started.set()
             return 204, None
         if step == "remove":
             return (204, None) if self.containers.pop(path.split("/")[3].split("?")[0], None) else (404, {"message": "none"})
-        return 200, {"version": {"ApiVersion": self.api, "MinAPIVersion": "1.12"}, "info": self.info, "list": [],
-                     "image": {"Id": IMAGE, "Config": {"Volumes": None}}, "wait": {"StatusCode": 0}}.get(step) \
-            if step != "inspect" else self.describe()
+        if step == "image":
+            if not self.has_image:
+                return 404, {"message": "no such image"}
+            with self.lock:
+                identity = self.ids.pop(0) if len(self.ids) > 1 else self.ids[0]
+            return 200, {"Id": identity, "RepoDigests": self.digests, "Config": {"Volumes": None}}
+        if step == "inspect":
+            return 200, self.describe(self.containers[self.names[int(path.split("/")[3], 16) - 1]])
+        return 200, {"version": {"Version": self.version, "ApiVersion": self.api, "MinAPIVersion": "1.12"}, "info": self.info, "list": [],
+                     "network": {"Name": "bridge"}, "wait": {"StatusCode": 0}}[step]
 
-    def describe(self):
-        asked = next(iter(self.containers.values()))
-        made = {"Image": asked["Image"], "Mounts": [], "Config": {k: v for k, v in asked.items() if k != "HostConfig"},
+    def describe(self, asked):
+        mounts = [{"Type": mount["Type"], "Source": mount["Source"], "Destination": mount["Target"], "RW": False}
+                  for mount in asked["HostConfig"]["Mounts"]]
+        made = {"Image": asked["Image"], "Mounts": mounts, "Config": {k: v for k, v in asked.items() if k != "HostConfig"},
                 "HostConfig": dict(asked["HostConfig"]), "State": {"OOMKilled": False}}
         for path, value in (self.lie or {}).items():
             parent, _, name = path.rpartition(".")
@@ -118,9 +170,12 @@ class FakeEngine:
         return made
 
     def attach(self, connection):
-        connection.sendall(b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\n\r\n")
+        self.send(connection, b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\n\r\n")
         if self.started.wait(5):
-            connection.sendall(self.stream)
+            self.send(connection, self.stream)
+        number = sum(request[0] == "attach" for request in self.requests)
+        while 0 < self.flood <= number and self.containers and not self.stopped.is_set():
+            connection.sendall(frame(1, b"0123456789abcde\n" * 2048))
         return False
 
     def misbehave(self, connection, kind):

@@ -13,8 +13,9 @@
 
 /* As they are written inside a JSON string. */
 static const char *const pieces[] = {
-    "\\\"},\\\"HostConfig\\\":{\\\"Privileged\\\":true,\\\"Binds\\\":[\\\"/:/host\\\"]},\\\"x\\\":{"
-    "\\\"",
+    ("\\\"},\\\"HostConfig\\\":{\\\"Privileged\\\":true,\\\"Binds\\\":[\\\"/:/"
+     "host\\\"]},\\\"x\\\":{"
+     "\\\""),
     "\\\",\\\"Image\\\":\\\"evil:1",
     "\\r\\nHost: evil\\r\\n\\r\\nPOST /v1.41/containers/create HTTP/1.1\\r\\n",
     "\\\\",

@@ -132,8 +132,8 @@ class FakeEngine:
                 continue
             data = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
             self.send(connection, b"%x\r\n" % len(data) + data + b"\r\n")
-        connection.sendall(b"0\r\n\r\n")
         self.has_image = True
+        connection.sendall(b"0\r\n\r\n")
         return True
 
     def right_answer(self, step, path, body):

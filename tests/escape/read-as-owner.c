@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the file it is told with the rights of its own owner, where it is started with the set-user-id bit. */
+/* Shows the file it is told with the rights of its own owner, where it is started with the
+ * set-user-id bit. */
 #include <fcntl.h>
 #include <unistd.h>
 

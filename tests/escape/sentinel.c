@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands for the host's processes: the token is in its environment, in its memory at the address that it tells, and in the
- * file that it was given open. Dies with the test. */
+/* Stands for the host's processes: the token is in its environment, in its memory at the address
+ * that it tells, and in the file that it was given open. Dies with the test. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,5 +18,6 @@ int main(void)
 {
     (void)mkdir("upper", 0700);
     (void)mkdir("work", 0700);
-    return tell(mount("none", "/etc", "overlay", 0, "lowerdir=/etc,upperdir=upper,workdir=work") == 0);
+    return tell(mount("none", "/etc", "overlay", 0, "lowerdir=/etc,upperdir=upper,workdir=work") ==
+                0);
 }

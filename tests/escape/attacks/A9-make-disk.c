@@ -15,5 +15,6 @@
 int main(void)
 {
     struct stat root;
-    return tell(stat("/etc/hostname", &root) == 0 && mknod("disk", S_IFBLK | 0600, root.st_dev) == 0);
+    return tell(stat("/etc/hostname", &root) == 0 &&
+                mknod("disk", S_IFBLK | 0600, root.st_dev) == 0);
 }

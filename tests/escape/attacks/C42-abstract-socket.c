@@ -19,7 +19,8 @@ int main(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     strcpy(address.sun_path + 1, getenv("ABSTRACT"));
-    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address.sun_path + 1));
+    socklen_t length =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address.sun_path + 1));
     (void)connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, length);
     return tell(0);
 }

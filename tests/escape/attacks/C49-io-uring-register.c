@@ -14,7 +14,8 @@
 
 int main(void)
 {
-    /* Of a descriptor that is none of its own: EBADF, EOPNOTSUPP or EINVAL say that the call was there. */
+    /* Of a descriptor that is none of its own: EBADF, EOPNOTSUPP or EINVAL say that the call was
+     * there. */
     errno = 0;
     (void)syscall(427, -1, 0, NULL, 0);
     int registered = errno != EPERM && errno != ENOSYS;

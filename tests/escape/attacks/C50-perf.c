@@ -16,6 +16,7 @@
 
 int main(void)
 {
-    struct perf_event_attr counter = {.type = PERF_TYPE_SOFTWARE, .size = sizeof(counter), .config = PERF_COUNT_SW_DUMMY};
+    struct perf_event_attr counter = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof(counter), .config = PERF_COUNT_SW_DUMMY};
     return tell(syscall(SYS_perf_event_open, &counter, 0, -1, -1, 0) >= 0);
 }

@@ -16,6 +16,9 @@ int main(void)
 {
     say("TRIED");
     long number = 20 /* getpid */;
-    __asm__ volatile("int $0x80" : "+a"(number) : "b"(0), "c"(0), "d"(0) : "memory", "r8", "r9", "r10", "r11");
+    __asm__ volatile("int $0x80"
+                     : "+a"(number)
+                     : "b"(0), "c"(0), "d"(0)
+                     : "memory", "r8", "r9", "r10", "r11");
     return tell(number == getpid());
 }

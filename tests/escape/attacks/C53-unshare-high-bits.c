@@ -15,5 +15,6 @@
 
 int main(void)
 {
-    return tell(syscall(SYS_unshare, (1UL << 40) | CLONE_NEWUSER) == 0 || syscall(SYS_unshare, CLONE_NEWUSER) == 0);
+    return tell(syscall(SYS_unshare, (1UL << 40) | CLONE_NEWUSER) == 0 ||
+                syscall(SYS_unshare, CLONE_NEWUSER) == 0);
 }

@@ -16,7 +16,8 @@
 
 int main(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(getenv("TCP_PORT")))};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)atoi(getenv("TCP_PORT")))};
     struct timeval patience = {.tv_sec = 1};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     (void)inet_aton("127.0.0.1", &address.sin_addr);

@@ -118,9 +118,25 @@ static bool apply(const json_t *edit, json_t *made)
     return true;
 }
 
+/* The one mount, read-only and where it was; what else is said of it has no effect. */
+static bool mounts_stand(const json_t *now, const json_t *was)
+{
+    static const char *const members[] = {"Type", "Source", "Destination"};
+    const json_t *mount = json_array_get(now, 0);
+    const json_t *right = json_array_get(was, 0);
+    if (!right)
+        return is_nothing(now);
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (!json_equal(json_object_get(mount, members[i]), json_object_get(right, members[i])))
+            return false;
+    return json_array_size(now) == 1 && json_is_false(json_object_get(mount, "RW"));
+}
+
 /* Whether what a member is now stands for what it was. */
 static bool stands_for(const char *parent, const char *name, const json_t *now, const json_t *was)
 {
+    if (parent[0] == '\0' && strcmp(name, "Mounts") == 0)
+        return mounts_stand(now, was);
     bool same = json_equal(now, was) || (is_nothing(now) && is_nothing(was));
     if (same || strcmp(parent, "Config") != 0 || strcmp(name, "Labels") != 0)
         return same;
@@ -155,7 +171,7 @@ static bool all_stand(const json_t *edits, const json_t *asked, json_t *made, js
 /* Members of these, edited one by one, are told from the whole: not for the model above. */
 static bool is_whole(const json_t *edits)
 {
-    static const char *const wholes[] = {"Config", "HostConfig", "Mounts"};
+    static const char *const wholes[] = {"Config", "HostConfig"};
     size_t i;
     const json_t *edit;
     json_array_foreach(edits, i, edit)

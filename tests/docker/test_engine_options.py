@@ -4,6 +4,7 @@ asks for. The network is a bridge of an engine that has one, in a network namesp
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,7 @@ class BridgeEngine:
             self.listener.kill()
             self.listener.wait()
         subprocess.run([ROOT / "scripts/test-engine", "stop", self.directory], check=False)
+        shutil.rmtree(self.directory, ignore_errors=True)  # its log
 
     def visits(self):
         os.set_blocking(self.listener.stdout.fileno(), False)

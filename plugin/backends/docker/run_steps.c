@@ -315,7 +315,8 @@ static void started(void *user, const struct engine_answer *answer)
         run_fail_engine(run, &answer->fault);
         return;
     }
-    if (answer->status != 204) {
+    /* 304: it runs already, as libcurl asks again where a connection broke before the answer. */
+    if (answer->status != 204 && answer->status != 304) {
         refused(run, "start the container", answer);
         return;
     }

@@ -33,6 +33,12 @@ double now_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+unsigned int slowness(void)
+{
+    const char *text = getenv("HARNESS_SLOW");
+    return text ? (unsigned int)strtoul(text, NULL, 10) : 1;
+}
+
 bool process_is_alive(pid_t pid)
 {
     char path[64];
@@ -99,8 +105,8 @@ struct run_description describe(char **argv)
         .outer_uid_count = 2000,
         .limits =
             {
-                .wall_ms = 20000,
-                .cpu_ms = 20000,
+                .wall_ms = 20000 * slowness(),
+                .cpu_ms = 20000 * slowness(),
                 .memory_bytes = UINT64_C(256) << 20,
                 .processes = 64,
                 .open_files = 256,
@@ -213,7 +219,7 @@ void run_finish(struct running *running, struct outcome *ret)
     ret->output[0] = ret->errors[0] = '\0';
     bool ended = false;
     while (!ended || ready[1].fd >= 0 || ready[2].fd >= 0) {
-        if (poll(ready, COUNT_OF(ready), 60000) <= 0)
+        if (poll(ready, COUNT_OF(ready), 60000 * (int)slowness()) <= 0)
             give_up("no end within 60 seconds");
         if (ready[1].revents && !take_output(running->output, ret->output, sizeof(ret->output)))
             ready[1].fd = -1;

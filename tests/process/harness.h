@@ -56,6 +56,9 @@ void run(const struct backend *backend, const struct run_description *descriptio
 void run_await_start(const struct running *running);
 
 double now_seconds(void);
+/* How many times longer everything may take here: HARNESS_SLOW, for machines without a processor of
+ * their own. Else 1. */
+unsigned int slowness(void);
 /* Not ended: a zombie that its parent has yet to reap is not alive. */
 bool process_is_alive(pid_t pid);
 /* Processes of the machine whose command line holds the text. */

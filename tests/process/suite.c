@@ -84,7 +84,7 @@ static void add(const TTest *test, int index, const char *name, const char *reas
         return;
     }
     TCase *cases = tcase_create(name);
-    tcase_set_timeout(cases, 120);
+    tcase_set_timeout(cases, 120 * slowness());
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_add_loop_test(cases, test, index, index + 1);
     suite_add_tcase(frame.suite, cases);

@@ -25,7 +25,7 @@ static const char *unique_sleep(void)
 
 static bool gone_within(const char *text, double seconds)
 {
-    double end = now_seconds() + seconds;
+    double end = now_seconds() + seconds * slowness();
     while (now_seconds() < end) {
         if (count_processes(text) == 0)
             return true;
@@ -67,7 +67,7 @@ START_TEST(orders_end_a_run)
             ck_assert_int_eq(channel_send(running.events, &orders[i].order, 1, NULL, 0), 0);
             run_finish(&running, &outcome);
             expect_cause(&outcome, orders[i].cause);
-            ck_assert(outcome.seconds < 0.5);
+            ck_assert(outcome.seconds < 0.5 * slowness());
         }
     }
 }
@@ -97,7 +97,7 @@ START_TEST(daemon_does_not_delay)
         struct run_description description = describe(WORDS("sh", "-c", code));
         description.isolation = isolation;
         expect_output(&description, "done\n");
-        ck_assert(outcome.seconds < 1.0);
+        ck_assert(outcome.seconds < 1.0 * slowness());
         ck_assert_int_eq(count_processes(sleep), 0);
     }
 }
@@ -157,7 +157,7 @@ START_TEST(killed_keeper_leaves_nothing)
     expect_cause(&outcome, RUN_CAUSE_SIGNAL);
     ck_assert_int_eq(outcome.end.signal, SIGKILL);
     ck_assert_str_eq(outcome.output, "");
-    ck_assert(outcome.seconds < 1.5);
+    ck_assert(outcome.seconds < 1.5 * slowness());
     char order = RUN_ORDER_CANCEL;
     ck_assert_int_eq(channel_send(other.events, &order, 1, NULL, 0), 0);
     run_finish(&other, &outcome);
@@ -183,7 +183,7 @@ START_TEST(stopped_keeper_does_not_hold_up)
     run(&backend, &description, &outcome);
     expect_cause(&outcome, RUN_CAUSE_WALL_TIMEOUT);
     ck_assert_int_eq(count_processes(sleep), 0);
-    ck_assert(outcome.seconds < 2.5);
+    ck_assert(outcome.seconds < 2.5 * slowness());
 }
 END_TEST
 

@@ -18,7 +18,7 @@ START_TEST(wall_time)
         run(&backend, &description, &outcome);
         expect_cause(&outcome, RUN_CAUSE_WALL_TIMEOUT);
         ck_assert_str_eq(outcome.output, "before\n");
-        ck_assert(outcome.seconds > 0.29 && outcome.seconds < 1.0);
+        ck_assert(outcome.seconds > 0.29 && outcome.seconds < 1.0 * slowness());
     }
 }
 END_TEST
@@ -26,7 +26,7 @@ END_TEST
 START_TEST(processor_time)
 {
     struct run_description description = describe(WORDS("sh", "-c", "while :; do :; done"));
-    description.limits.cpu_ms = 1000;
+    description.limits.cpu_ms = 1000 * slowness();
     run(&backend, &description, &outcome);
     expect_cause(&outcome, RUN_CAUSE_CPU_LIMIT);
     ck_assert_uint_ge(outcome.end.usage.user_us + outcome.end.usage.system_us, 500000);
@@ -139,7 +139,7 @@ START_TEST(processes_of_the_tree)
     ck_assert_str_eq(outcome.output, "refused True\n");
     expect_cause(&outcome, RUN_CAUSE_PROCESS_LIMIT);
     ck_assert_uint_ge(outcome.end.usage.process_refusals, 1);
-    ck_assert(outcome.seconds < 5);
+    ck_assert(outcome.seconds < 5 * slowness());
     fork_children(250);
     ck_assert_str_eq(outcome.output, "all\n");
 }
@@ -151,7 +151,7 @@ START_TEST(processes_of_the_user)
     ck_assert_str_eq(outcome.output, "refused True\n");
     expect_cause(&outcome, RUN_CAUSE_EXIT);
     ck_assert_int_eq(outcome.end.exit_code, 1);
-    ck_assert(outcome.seconds < 5);
+    ck_assert(outcome.seconds < 5 * slowness());
     fork_children(250);
     ck_assert_str_eq(outcome.output, "all\n");
 }
@@ -168,11 +168,11 @@ START_TEST(fork_bomb)
     (void)snprintf(mark, sizeof(mark), "bomb-%d", (int)getpid());
     struct run_description description = describe(WORDS("python3", "-c", code, mark));
     description.limits.processes = 40;
-    description.limits.wall_ms = 3000;
+    description.limits.wall_ms = 3000 * slowness();
     struct running running = run_begin(&backend, &description);
     run_await_start(&running);
     int most = 0;
-    for (double end = now_seconds() + 2.5; now_seconds() < end; (void)usleep(100000)) {
+    for (double end = now_seconds() + 2.5 * slowness(); now_seconds() < end; (void)usleep(100000)) {
         int alive = count_processes(mark);
         most = alive > most ? alive : most;
     }
@@ -180,7 +180,7 @@ START_TEST(fork_bomb)
     expect_cause(&outcome, RUN_CAUSE_WALL_TIMEOUT);
     ck_assert_msg(most > 1 && most <= 40, "%d processes", most);
     ck_assert_ptr_nonnull(strstr(outcome.output, "refused"));
-    ck_assert(outcome.seconds < 2);
+    ck_assert(outcome.seconds < 2 * slowness());
     ck_assert_int_eq(count_processes(mark), 0);
     if (outcome.end.isolation.cgroup_has_pids)
         ck_assert_uint_ge(outcome.end.usage.process_refusals, 1);

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of the virtual machine, run by root in it (test_vm.py): Debian's kernel, and cgroup version 2 alone. Gateways are root
+in a subtree with systemd's mark, an ordinary user in a subtree of its own, and both where nothing is delegated."""
+import functools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import tap
+
+HERE = pathlib.Path(__file__).parent
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
+USER = 1000
+PROGRAMS = ("programs", "attacks", "limits", "lifetime", "refusal", "container")
+MODES = [HERE.parent / "process" / "test_process_mode.py",
+         *(HERE.parent / "modes" / f"test_{name}.py" for name in ("results", "languages", "output", "lifetime", "workspace"))]
+
+
+@functools.cache
+def subtree(name):
+    """A subtree with a leaf for the gateway: "root" has systemd's mark, "user" is the user's, "nobody" is nobody's."""
+    directory = CGROUPS / name
+    leaf = directory / "leaf"
+    leaf.mkdir(parents=True)
+    if name == "root":
+        os.setxattr(directory, "trusted.delegate", b"1")
+    if name == "user":
+        given = [directory, leaf, *(place / f"cgroup.{file}" for place in (directory, leaf) for file in ("procs", "threads", "subtree_control"))]
+        for path in given:
+            os.chown(path, USER, USER)
+    return directory
+
+
+def start(identity, command, group=None, **environment):
+    """The command as root or as the ordinary user, in the leaf of its subtree or of another's."""
+    leaf = subtree(group or identity) / "leaf" / "cgroup.procs"
+    become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if identity == "user" else []
+    return subprocess.run(["sh", "-c", f'echo $$ > {leaf} && exec "$@"', "sh", *become, *command], capture_output=True, text=True,
+                          env={**os.environ, **environment})
+
+
+@functools.cache
+def gateway(identity, group=None):
+    done = start(identity, [sys.executable, HERE / "gateway.py", subtree(group or identity)], group)
+    tap.equal(done.returncode, 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+def doctor(identity, group=None):
+    done = start(identity, [os.environ["TOOLHOST"], "doctor", "--plugin", os.environ["CODE_EXECUTE_SO"]], group,
+                 CODE_EXEC_SANDBOX="process")
+    return done.returncode, done.stdout
+
+
+def ended(result):
+    return result["status"], result["cause"]
+
+
+def setting(name, value):
+    pathlib.Path("/proc/sys", name).write_text(value)
+
+
+def test_the_host_is_what_it_should_be():
+    tap.equal(pathlib.Path("/proc/self/cgroup").read_text(), "0::/gateway/leaf\n", "one hierarchy, of version 2")
+    tap.equal((CGROUPS / "cgroup.subtree_control").read_text().split(), ["memory", "pids"])
+    print(f"# Linux {os.uname().release}")
+
+
+def a_group_of_its_own(identity):
+    seen = gateway(identity)
+    tap.equal(seen["own"], f"0::/{identity}/leaf", "the gateway is where it was")
+    details, isolation = seen["inside"]["isolation"]["details"], seen["inside"]["isolation"]
+    tap.equal(isolation["missing"], [])
+    tap.equal((details["cgroup_version"], details["cgroup_memory"], details["cgroup_pids"]), (2, True, True), details)
+    tap.equal(seen["inside"]["stdout"], "0::/\n1000\n0\n", "from inside: no path of the host's, no control group to write")
+    tap.true(seen["groups"], "the run's group was there while it ran")
+    group = seen["groups"][0]
+    tap.equal((group["memory.max"], group["memory.oom.group"], group["pids.max"]), (["268435456"], ["1"], ["65"]), group)
+    tap.equal(group.get("memory.swap.max", ["0"]), ["0"])
+    tap.true(len(group["cgroup.procs"]) >= 2, f"the whole tree is in it: {group}")
+
+
+def limits_hold(identity):
+    seen = gateway(identity)
+    tap.equal(ended(seen["hog"]), ("killed", "memory_limit"), seen["hog"])
+    tap.equal(ended(seen["bomb"])[1], "process_limit", seen["bomb"])
+    tap.equal(seen["bomb"]["stdout"], "9 11\n", "the program and nine children are ten")
+    usage = seen["hog"]["usage"]
+    tap.true(32 << 20 < usage["peak_memory_bytes"] <= 64 << 20, usage)
+    tap.equal(seen["required"]["stdout"], "ran\n", seen["required"])
+
+
+def nothing_stays(identity):
+    gateway(identity)
+    tap.equal([entry.name for entry in subtree(identity).iterdir() if entry.is_dir()], ["leaf"])
+
+
+def test_root_gets_a_group():
+    a_group_of_its_own("root")
+
+
+def test_an_ordinary_user_gets_a_group():
+    a_group_of_its_own("user")
+
+
+def test_limits_hold_for_root():
+    limits_hold("root")
+
+
+def test_limits_hold_for_an_ordinary_user():
+    limits_hold("user")
+
+
+def test_nothing_stays():
+    nothing_stays("root")
+    nothing_stays("user")
+
+
+def test_landlock_of_an_older_kernel():
+    release = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
+    if not (6, 1) <= release < (6, 2):
+        raise tap.Skip(f"Linux {os.uname().release} has another ABI")
+    tap.equal((gateway("root")["landlock"], gateway("user")["landlock"]), (2, 2))
+
+
+def without_delegation(identity):
+    """Where nothing was delegated not even root takes it: it is another manager's tree."""
+    seen = gateway(identity, "nobody")
+    tap.equal((seen["inside"]["isolation"]["missing"], seen["groups"]), (["cgroup"], []))
+    tap.equal((seen["hog"]["stdout"], seen["bomb"]["cause"]), ("all\n", "exit"), "what the same programs do without a group")
+    tap.equal((seen["required"]["stdout"], seen["required"]["error"]["code"]), ("", "sandbox_unavailable"))
+    tap.contains(seen["required"]["error"]["hint"], "Delegate=yes")
+    status, report = doctor(identity, "nobody")
+    tap.equal(status, 0, report)
+    tap.contains(report, "missing  cgroup")
+    tap.contains(report, "Delegate=yes")
+
+
+def test_root_without_delegation():
+    without_delegation("root")
+
+
+def test_an_ordinary_user_without_delegation():
+    without_delegation("user")
+
+
+RUN = ("import json; from provider import Host, Provider\n"
+       "print(json.dumps(Provider().invoke({'language': 'sh', 'code': 'echo ran'}, Host())[1]))")
+
+
+def forbidden(identity, remedy):
+    result = json.loads(start(identity, [sys.executable, "-c", RUN]).stdout)
+    tap.equal((result["stdout"], result["error"]["code"]), ("", "sandbox_unavailable"), result)
+    tap.contains(result["error"]["message"], "user_namespace")
+    tap.contains(result["error"]["hint"], remedy)
+    status, report = doctor(identity)
+    tap.equal(status, 1, report)
+    tap.contains(report, "sandbox_unavailable")
+    tap.contains(report, remedy)
+
+
+def test_user_namespaces_forbidden_by_sysctl():
+    before = pathlib.Path("/proc/sys/user/max_user_namespaces").read_text()
+    setting("user/max_user_namespaces", "0")
+    try:
+        for identity in ("root", "user"):
+            forbidden(identity, "sysctl -w user.max_user_namespaces=")
+    finally:
+        setting("user/max_user_namespaces", before)
+
+
+def test_user_namespaces_forbidden_to_ordinary_users():
+    """Debian's own setting: root is not meant by it."""
+    if not pathlib.Path("/proc/sys/kernel/unprivileged_userns_clone").exists():
+        raise tap.Skip("this kernel does not have kernel.unprivileged_userns_clone")
+    setting("kernel/unprivileged_userns_clone", "0")
+    try:
+        forbidden("user", "sysctl -w kernel.unprivileged_userns_clone=1")
+        tap.equal(json.loads(start("root", [sys.executable, "-c", RUN]).stdout)["stdout"], "ran\n")
+    finally:
+        setting("kernel/unprivileged_userns_clone", "1")
+
+
+def all_pass(identity, command):
+    done = start(identity, command, HARNESS_SLOW="4")
+    lines = (done.stdout + done.stderr).splitlines()
+    passed = sum(line.startswith("ok ") and "# SKIP" not in line for line in lines)
+    print(f"# {identity}: {pathlib.Path(command[-1]).name}: {passed} passed, {sum('# SKIP' in line for line in lines)} skipped")
+    for line in lines:
+        if not line.startswith("ok "):
+            print(f"# {line}")
+    return done.returncode == 0 and passed > 0
+
+
+def whole_suite(commands):
+    if not LONG:
+        raise tap.Skip("takes many minutes: CODE_EXECUTE_TEST_LONG=1")
+    failed = [f"{identity}: {command[-1]}" for identity in ("root", "user") for command in commands if not all_pass(identity, command)]
+    tap.equal(failed, [])
+
+
+def test_the_backend_by_itself():
+    whole_suite([[f"{os.environ['PROCESS_TESTS']}/process_test_{name}"] for name in PROGRAMS])
+
+
+def test_the_cases_of_every_mode():
+    whole_suite([[sys.executable, file] for file in MODES])
+
+
+tap.run(globals())

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process mode inside a container with the engine's default profile: a clear refusal, of calls and of toolhost doctor, and what
+opening that profile changes. The container has this machine's /usr and the tree, both read-only."""
+import json
+import os
+import pathlib
+
+import engine
+import tap
+
+engine.needed()
+HERE = pathlib.Path(__file__).parent
+BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parents[1]
+RUN = ("import json; from provider import Host, Provider\n"
+       "print(json.dumps(Provider().invoke({'language': 'sh', 'code': 'echo ran'}, Host())[1]))")
+OPEN = {"SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"]}
+PATHS = {str(path): f"{path}:{path}:ro" for path in (pathlib.Path("/usr"), BUILD.resolve(), HERE.parents[1].resolve())}
+
+
+def inside(command, opened=None, **environment):
+    """The exit code, standard output and standard error of the command in a container, with what of its configuration is opened."""
+    names = ("CODE_EXECUTE_SO", "TOOLHOST", "PYTHONPATH")
+    body = {"Image": engine.IMAGE, "Cmd": command, "Entrypoint": [], "User": "0", "WorkingDir": "/",
+            "Env": [f"{name}={value}" for name, value in {**{name: os.environ[name] for name in names}, **environment}.items()],
+            "HostConfig": {"Binds": list(PATHS.values()), "NetworkMode": "none", **(opened or {})}}
+    status, answer = engine.answer("/containers/create", "POST", body)
+    tap.equal(status, 201, answer)
+    path = f"/containers/{json.loads(answer)['Id']}"
+    try:
+        tap.equal(engine.answer(f"{path}/start", "POST")[0], 204, "start")
+        code = json.loads(engine.ask(f"{path}/wait", "POST"))["StatusCode"]
+        return code, *(text(engine.ask(f"{path}/logs?{stream}=1")) for stream in ("stdout", "stderr"))
+    finally:
+        engine.ask(f"{path}?force=1", "DELETE")
+
+
+def text(frames):
+    """What an engine's log stream holds: eight bytes before each part, the last four its length."""
+    parts = []
+    while frames:
+        end = 8 + int.from_bytes(frames[4:8], "big")
+        parts.append(frames[8:end])
+        frames = frames[end:]
+    return b"".join(parts).decode()
+
+
+def invoke(opened=None):
+    code, out, errors = inside(["python3", "-c", RUN], opened)
+    tap.equal(code, 0, errors)
+    return json.loads(out)
+
+
+def test_the_default_profile_refuses():
+    result = invoke()
+    tap.equal((result["status"], result["stdout"], result["error"]["code"]), ("error", "", "sandbox_unavailable"), result)
+    tap.contains(result["error"]["message"], "user_namespace")
+    tap.contains(result["error"]["hint"], "seccomp profile that allows clone and unshare")
+    tap.contains(result["error"]["hint"], "CODE_EXEC_SANDBOX=docker")
+
+
+def test_doctor_explains_it():
+    code, report, errors = inside([os.environ["TOOLHOST"], "doctor", "--plugin", os.environ["CODE_EXECUTE_SO"]],
+                                  CODE_EXEC_SANDBOX="process")
+    tap.equal(code, 1, report + errors)
+    tap.contains(report, "backend process: not available")
+    tap.contains(report, "error sandbox_unavailable")
+    tap.contains(report, "inside a container, the engine forbids user namespaces")
+
+
+def test_an_open_profile_runs():
+    """The hint is right: the same container has every mandatory layer without that profile (and AppArmor's, where there is one)."""
+    result = invoke(OPEN)
+    tap.equal(result["stdout"], "ran\n", result)
+    tap.true({"user_namespace", "seccomp", "read_only_root"} <= set(result["isolation"]["applied"]), result["isolation"])
+    tap.contains(result["isolation"]["missing"], "proc")
+
+
+def test_an_unmasked_proc_is_given_on():
+    result = invoke({**OPEN, "MaskedPaths": [], "ReadonlyPaths": []})
+    tap.equal(result["stdout"], "ran\n", result)
+    tap.contains(result["isolation"]["applied"], "proc")
+
+
+tap.run(globals())

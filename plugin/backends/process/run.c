@@ -46,12 +46,21 @@ struct run {
     char directory[64];     /* of an unconfined run */
 };
 
-/* A copy of the memfd's bytes: a mapping would fault if the file became shorter. */
+/* What could not be had when the supervisor started is asked for again: a failure need not last. */
+static void complete_environment(struct run_environment *environment)
+{
+    if (environment->filters.list.count == 0)
+        (void)seccomp_filters_make(&environment->filters);
+    if (!environment->outer_ids.known)
+        outer_ids_find(&environment->outer_ids);
+}
+
 /* Each living run is another user of the host where that can be had (attacks on one by another, and
  * the limits the kernel counts by user, stay apart), else the supervisor's own. false: there is
- * none for it. */
+ * none for it, or nobody knows whether there is. */
 static bool choose_outer_ids(const struct run_environment *environment, uint32_t slot,
-                             const struct run_description *description, struct launch *ret)
+                             const struct run_description *description, struct launch *ret,
+                             struct launch_failure *reterr)
 {
     uint32_t base = description->outer_uid_base;
     uint32_t count = description->outer_uid_count;
@@ -59,8 +68,16 @@ static bool choose_outer_ids(const struct run_environment *environment, uint32_t
     ret->outer_gid = getegid();
     if (ret->outer_uid != 0)
         return true;
+    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
+                                      .error_number = EUSERS,
+                                      .step = "no user id left in the range of the description"};
     if (base == 0 || slot >= count || count > UINT32_MAX - 1 - base)
         return false;
+    if (!environment->outer_ids.known) {
+        reterr->error_number = EAGAIN;
+        reterr->step = "read which user ids the supervisor may give";
+        return false;
+    }
     if (!outer_ids_have(&environment->outer_ids, base, count))
         return true;
     ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
@@ -76,7 +93,7 @@ static void fail_launch(struct run *run, const struct launch_failure *failure)
     run->event.failed_layer = of_layer ? failure->layer : 0;
 }
 
-static int start_sandbox(struct run *run, const struct run_environment *environment,
+static int start_sandbox(struct run *run, struct run_environment *environment,
                          struct run_description *description, const int *fds, struct launched *ret)
 {
     struct launch launch = {
@@ -85,12 +102,9 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
         .fds = fds,
         .cgroup = &run->cgroup,
     };
-    struct launch_failure failure = {
-        .layer = LAYER_USER_NAMESPACE,
-        .error_number = EUSERS,
-        .step = "no user id left in the range of the description",
-    };
-    if (!choose_outer_ids(environment, run->slot, description, &launch)) {
+    struct launch_failure failure;
+    complete_environment(environment);
+    if (!choose_outer_ids(environment, run->slot, description, &launch, &failure)) {
         fail_launch(run, &failure);
         return -1;
     }
@@ -130,7 +144,7 @@ static void answer_sweep(const struct cgroup_base *base, struct run_event *event
     event->unswept = base->unswept;
 }
 
-static int start(struct run *run, const struct run_environment *environment, const int *fds,
+static int start(struct run *run, struct run_environment *environment, const int *fds,
                  struct launched *ret)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};

@@ -24,7 +24,7 @@ static long trace(long request, pid_t pid, uintptr_t address, uintptr_t data)
     return syscall(SYS_ptrace, request, pid, address, data);
 }
 
-#define OPTIONS                                                                                \
+#define OPTIONS                                                                               \
     (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
      PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
 #define TRACEES_LIMIT 64
@@ -69,8 +69,7 @@ static size_t read_text(pid_t pid, const char *file, char *text, size_t size)
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t length = 0;
     ssize_t count = 0;
-    while (fd >= 0 && length + 1 < size &&
-           (count = read(fd, text + length, size - 1 - length)) > 0)
+    while (fd >= 0 && length + 1 < size && (count = read(fd, text + length, size - 1 - length)) > 0)
         length += (size_t)count;
     text[length] = '\0';
     return length;
@@ -156,10 +155,14 @@ static void expect_status(const char *status, const char *line)
 static void judge_status(pid_t pid)
 {
     static const char *const lines[] = {
-        "\nNoNewPrivs:\t1",          "\nSeccomp:\t2",
-        "\nSeccomp_filters:\t2",     "\nCapInh:\t0000000000000000",
-        "\nCapPrm:\t0000000000000000", "\nCapEff:\t0000000000000000",
-        "\nCapBnd:\t0000000000000000", "\nCapAmb:\t0000000000000000",
+        "\nNoNewPrivs:\t1",
+        "\nSeccomp:\t2",
+        "\nSeccomp_filters:\t2",
+        "\nCapInh:\t0000000000000000",
+        "\nCapPrm:\t0000000000000000",
+        "\nCapEff:\t0000000000000000",
+        "\nCapBnd:\t0000000000000000",
+        "\nCapAmb:\t0000000000000000",
     };
     char status[8192];
     int inside = 0;
@@ -254,10 +257,11 @@ static void judge(pid_t pid)
 static bool can_fail(long call)
 {
     static const long never[] = {
-        SYS_exit,      SYS_exit_group, SYS_rt_sigreturn, SYS_restart_syscall, SYS_brk,
-        SYS_getpid,    SYS_getppid,    SYS_gettid,       SYS_getuid,          SYS_geteuid,
-        SYS_getgid,    SYS_getegid,    SYS_umask,        SYS_arch_prctl,      SYS_set_tid_address,
-        SYS_set_robust_list, SYS_rseq, SYS_munmap,       SYS_rt_sigaction,
+        SYS_exit,   SYS_exit_group, SYS_rt_sigreturn,    SYS_restart_syscall,
+        SYS_brk,    SYS_getpid,     SYS_getppid,         SYS_gettid,
+        SYS_getuid, SYS_geteuid,    SYS_getgid,          SYS_getegid,
+        SYS_umask,  SYS_arch_prctl, SYS_set_tid_address, SYS_set_robust_list,
+        SYS_rseq,   SYS_munmap,     SYS_rt_sigaction,
     };
     for (size_t i = 0; i < COUNT_OF(never); i++)
         if (never[i] == call)
@@ -295,7 +299,8 @@ static void enter_call(struct tracee *tracee, long call)
     tracee->error = now.fault.error && fits != EINTR ? now.fault.error : fits;
     /* A descriptor is closed even where close(2) fails. */
     if (call != SYS_close)
-        (void)trace(PTRACE_POKEUSR, tracee->pid, offsetof(struct user, regs.orig_rax), (uintptr_t)-1);
+        (void)trace(PTRACE_POKEUSR, tracee->pid, offsetof(struct user, regs.orig_rax),
+                    (uintptr_t)-1);
 }
 
 static void handle_call(struct tracee *tracee)
@@ -307,7 +312,7 @@ static void handle_call(struct tracee *tracee)
         enter_call(tracee, (long)info.entry.nr);
     if (info.op == PTRACE_SYSCALL_INFO_EXIT && tracee->error) {
         (void)trace(PTRACE_POKEUSR, tracee->pid, offsetof(struct user, regs.rax),
-                    (uintptr_t)-(long)tracee->error);
+                    (uintptr_t) - (long)tracee->error);
         tracee->error = 0;
     }
 }

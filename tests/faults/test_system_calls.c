@@ -51,8 +51,8 @@ static void complain(const char *what, const char *more)
 {
     long call = -1;
     bool hit = injector_hit(&call);
-    CLEANUP_FREE char *name = hit ? seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)call)
-                                  : NULL;
+    CLEANUP_FREE char *name =
+        hit ? seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)call) : NULL;
     (void)printf("# %s, call %u (%s), errno %d: %s%s%s\n", role_name(fault.role), fault.index,
                  name ? name : "no fault", fault.error, what, more[0] ? ": " : "", more);
     failed++;
@@ -72,8 +72,7 @@ static pid_t fork_backend(int *ret_control)
 {
     int pair[2];
     int go[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 ||
-        pipe2(go, O_CLOEXEC) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || pipe2(go, O_CLOEXEC) < 0)
         abort();
     pid_t pid = fork();
     if (pid == 0) {
@@ -274,8 +273,7 @@ static void judge_layers(const struct answer *answer)
         return;
     if (LAYERS_MANDATORY & ~told->applied)
         complain("the program ran and a mandatory layer is not told as applied", "");
-    if (!(told->applied & LAYER_BIT(LAYER_CGROUP)) !=
-        !(seen->memory_group && seen->process_group))
+    if (!(told->applied & LAYER_BIT(LAYER_CGROUP)) != !(seen->memory_group && seen->process_group))
         complain("what is told of cgroup is not true", "");
     if (!(told->applied & LAYER_BIT(LAYER_PROC)) != !seen->proc)
         complain("what is told of proc is not true", "");
@@ -298,16 +296,15 @@ static void judge(const struct answer *answer)
         count.whole++;
         if (!injector_seen()->ran)
             complain("an end is told of a program that did not run", "");
-        expect_inside(answer->output,
-                      answer->end.isolation.applied & LAYER_BIT(LAYER_LANDLOCK),
+        expect_inside(answer->output, answer->end.isolation.applied & LAYER_BIT(LAYER_LANDLOCK),
                       "the program saw");
     } else if (!answer->ended) {
         count.lost++; /* the plugin sees the socket's end, and says that the backend failed */
     } else {
         count.refused++;
         if (answer->end.cause != RUN_CAUSE_INFRASTRUCTURE)
-            complain("a fault of ours is told as the program's", run_cause_name((enum run_cause)
-                                                                 answer->end.cause));
+            complain("a fault of ours is told as the program's",
+                     run_cause_name((enum run_cause)answer->end.cause));
         else if (!answer->end.message[0] ||
                  strstr(answer->end.message, "the set-up of the run was killed"))
             complain("the failure does not say what failed", answer->end.message);
@@ -322,8 +319,7 @@ static void run_once(const struct fault *run_fault, struct answer *answer)
         path = realpath(getenv("INSIDE"), NULL);
     struct run_description description = describe(WORDS(path));
     description.limits.wall_ms = 3000;
-    description.read_only_paths =
-        WORDS("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", path);
+    description.read_only_paths = WORDS("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", path);
     memset(answer, 0, sizeof(*answer));
     injector_begin(run_fault, backend.pid, description.run_id);
     struct running running = run_begin(&backend, &description);
@@ -416,6 +412,8 @@ static bool try_role(enum role role, int error)
         if (backend.control < 0 && !start_backend(&none))
             return false;
         bool more = try_point();
+        if (getenv("FAULTS_TIMES"))
+            (void)printf("# %u %.3f\n", fault.index, now_seconds());
         expect_a_good_run();
         if (!more)
             break;

@@ -27,8 +27,9 @@
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
 /* For a keeper to kill what it keeps; a program that has stopped it must not gain more. */
-#define KEEPER_LIMIT_US (UINT64_C(1) * 1000000)
-#define ORPHAN_PAUSE_US 1000
+#define KEEPER_LIMIT_US    (UINT64_C(1) * 1000000)
+#define ORPHAN_PAUSE_US    1000
+#define UNWATCHED_PAUSE_US 5000
 
 struct run {
     int fds[RUN_SOURCE_COUNT];
@@ -36,7 +37,8 @@ struct run {
     uint32_t slot;
     bool unconfined;
     bool started;
-    bool orphaned; /* its keeper was killed: what it kept is to be */
+    bool unwatched; /* its end is looked for again and again */
+    bool orphaned;  /* its keeper was killed: what it kept is to be */
     uint64_t started_us;
     uint64_t deadline_us;
     struct run_limits limits;
@@ -307,7 +309,8 @@ static void handle_report(struct run *run, const struct report *report)
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
         run->evidence.scratch_full = report->scratch_full != 0;
-        (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
+        if (run->event.failure == RUN_FAILURE_NONE)
+            (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
         break;
@@ -413,6 +416,18 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
+static bool expire_unwatched(struct run *run)
+{
+    if (handle_end(run))
+        return true;
+    if (run->orphaned)
+        return false;
+    run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
+    if (run->deadline_us > run->started_us + KEEPER_LIMIT_US)
+        signal_first_process(run, SIGKILL);
+    return false;
+}
+
 bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user)
 {
     if (run->orphaned) {
@@ -422,6 +437,8 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         finish(run);
         return true;
     }
+    if (run->unwatched)
+        return expire_unwatched(run);
     if (run->evidence.killed || run->evidence.program_ended) {
         run->deadline_us = 0;
         signal_first_process(run, SIGKILL);
@@ -431,6 +448,14 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
     kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
     return false;
+}
+
+void run_fail_watch(struct run *run, int error_number)
+{
+    run_event_fail(&run->event, RUN_FAILURE_INTERNAL, error_number, "watch the run");
+    kill_run(run, RUN_CAUSE_CANCELLED);
+    run->unwatched = true;
+    run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
 }
 
 void run_abandon(struct run *run)

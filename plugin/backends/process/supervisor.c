@@ -93,7 +93,7 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
     supervisor->runs[slot] = run;
     /* Without its events the run could not be ended in order. */
     if (watch_run(supervisor, run) < 0)
-        run_abandon(run);
+        run_fail_watch(run, errno);
 }
 
 /* false: the plugin has closed its end. */

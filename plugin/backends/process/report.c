@@ -11,13 +11,13 @@
 #include "../../protocol/channel.h"
 
 /* A report that is lost is a wrong answer: what may pass, as a lack of memory does, is tried again,
- * though not for ever. */
+ * though not for ever. A peer that ended with something unread makes the first receive fail, in
+ * front of what it has sent. */
 #define ATTEMPTS 8
 
 static bool may_pass(int error, int *attempts)
 {
-    return error == EINTR ||
-           (error != EAGAIN && error != EPIPE && error != ECONNRESET && --*attempts > 0);
+    return error == EINTR || (error != EAGAIN && error != EPIPE && --*attempts > 0);
 }
 
 bool report_send(int socket, const struct report *report)

@@ -2,11 +2,14 @@
 /* Owns the answers about runs: see run_answer.h. Runs in the supervisors. */
 #include "run_answer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "../cleanup.h"
+
+#define SEND_ATTEMPTS 8
 
 uint64_t monotonic_us(void)
 {
@@ -19,9 +22,12 @@ void run_event_send(int socket, const struct run_event *event)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     size_t length = run_event_encode(event, message);
-    /* Two short messages always fit into a socket's buffer; a peer that is gone needs none. */
-    if (socket >= 0 && length)
-        (void)send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    /* Two short messages always fit into a socket's buffer; a peer that is gone needs none. What
+     * may pass, as a lack of memory does, is tried again: there is no other way to say it. */
+    for (int attempt = 0; socket >= 0 && length && attempt < SEND_ATTEMPTS; attempt++)
+        if (send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EPIPE ||
+            errno == ECONNRESET)
+            return;
 }
 
 void run_event_fail(struct run_event *event, enum run_failure failure, int error_number,

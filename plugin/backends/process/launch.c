@@ -20,6 +20,7 @@
 
 #include "../../cleanup.h"
 #include "cgroup_file.h"
+#include "main_program.h"
 #include "sandbox.h"
 #include "unconfined.h"
 
@@ -48,7 +49,7 @@ static void arrange_descriptors(const int *fds, int report)
         dup2(fds[RUN_FD_STDERR], STDERR_FILENO) < 0 || dup2(report, CHILD_REPORT_FD) < 0 ||
         fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
         close_range(CHILD_REPORT_FD + 1, ~0U, 0) < 0)
-        _exit(1);
+        main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
 }
 
 static unsigned long wanted_flags(const struct run_description *description)

@@ -21,7 +21,7 @@ _Noreturn void main_program_fail(int report_socket, enum run_failure failure, in
 {
     struct report report = {.kind = REPORT_FAILED, .failure = failure, .error_number = error};
     (void)snprintf(report.message, sizeof(report.message), "%s", message);
-    report_send(report_socket, &report);
+    (void)report_send(report_socket, &report);
     _exit(1);
 }
 
@@ -70,14 +70,12 @@ static bool watch_start(struct main_program *program, int supervisor)
     while (report_receive_with(program->start_report, &report, &program->listener) ==
            REPORT_WHOLE) {
         if (report.kind != REPORT_READY) {
-            report_send(supervisor, &report);
+            (void)report_send(supervisor, &report);
             return false;
         }
         ready = report;
     }
-    if (ready.kind == REPORT_READY)
-        report_send(supervisor, &ready);
-    return true;
+    return ready.kind != REPORT_READY || report_send(supervisor, &ready);
 }
 
 static uint64_t microseconds(struct timeval time)
@@ -93,6 +91,8 @@ static bool reap(const struct main_program *program, struct report *ret)
         int status;
         struct rusage usage;
         pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR)
+            continue;
         if (pid <= 0)
             return ended;
         if (pid != program->pid)
@@ -135,8 +135,12 @@ static bool watch_end(const struct main_program *program, int supervisor, struct
         }
         if (ready[2].revents & (POLLHUP | POLLERR)) /* nobody is left who could make one */
             ready[2].fd = -1;
-        if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)
-            return false;
+        if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR) {
+            *ret = (struct report){
+                .kind = REPORT_FAILED, .failure = RUN_FAILURE_INTERNAL, .error_number = errno};
+            (void)snprintf(ret->message, sizeof(ret->message), "wait for the program");
+            return true;
+        }
         if (ready[0].revents)
             return false;
     }

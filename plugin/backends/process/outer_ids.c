@@ -39,32 +39,38 @@ bool id_map_covers(const struct id_map *map, uint32_t first, uint32_t count)
     return next != 0;
 }
 
-static void read_map(const char *path, struct id_map *ret)
+static bool read_map(const char *path, struct id_map *ret)
 {
     char line[128];
     FILE *file = fopen(path, "re");
     if (!file)
-        return;
+        return false;
     while (fgets(line, sizeof(line), file) && id_map_add(ret, line))
         ;
+    bool good = !ferror(file) && ret->count > 0;
     (void)fclose(file);
+    return good;
 }
 
-static bool has_capability(unsigned int capability)
+static bool has_capability(unsigned int capability, bool *ret)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
-    return syscall(SYS_capget, &header, data) == 0 &&
-           data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
+    if (syscall(SYS_capget, &header, data) < 0)
+        return false;
+    *ret = data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
+    return true;
 }
 
 void outer_ids_find(struct outer_ids *ret)
 {
-    *ret = (struct outer_ids){
-        .may_map_others = has_capability(CAP_SETUID) && has_capability(CAP_SETGID),
-    };
-    read_map("/proc/self/uid_map", &ret->users);
-    read_map("/proc/self/gid_map", &ret->groups);
+    bool users = false;
+    bool groups = false;
+    *ret = (struct outer_ids){.known = false};
+    ret->known = has_capability(CAP_SETUID, &users) && has_capability(CAP_SETGID, &groups) &&
+                 read_map("/proc/self/uid_map", &ret->users) &&
+                 read_map("/proc/self/gid_map", &ret->groups);
+    ret->may_map_others = users && groups;
 }
 
 bool outer_ids_have(const struct outer_ids *ids, uint32_t first, uint32_t count)

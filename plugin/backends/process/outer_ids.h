@@ -21,12 +21,13 @@ struct id_map {
 };
 
 struct outer_ids {
+    bool known; /* false: it could not be found out this time */
     bool may_map_others; /* CAP_SETUID and CAP_SETGID */
     struct id_map users;
     struct id_map groups;
 };
 
-/* Reads the maps and rights of this process. What cannot be read counts as not there. */
+/* Reads the maps and rights of this process. */
 void outer_ids_find(struct outer_ids *ret);
 /* May all users and groups of [first, first + count) be given to sandboxes? */
 bool outer_ids_have(const struct outer_ids *ids, uint32_t first, uint32_t count);

@@ -66,7 +66,7 @@ static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lac
     };
     (void)snprintf(report.message, sizeof(report.message),
                    "a required layer is not to be had here");
-    report_send(sandbox->report, &report);
+    (void)report_send(sandbox->report, &report);
     _exit(1);
 }
 

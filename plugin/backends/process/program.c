@@ -91,7 +91,9 @@ _Noreturn void program_execute(const struct program *program,
                                const struct isolation_report *isolation, int listener)
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
-    report_send_with(report_socket, &report, listener);
+    /* Nobody would keep its time, nor answer its forbidden calls. */
+    if (!report_send_with(report_socket, &report, listener))
+        main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "tell that it starts");
     if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     (void)execve(program->path, description->argv, program->environment);

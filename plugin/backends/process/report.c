@@ -10,26 +10,39 @@
 #include "../../cleanup.h"
 #include "../../protocol/channel.h"
 
-void report_send(int socket, const struct report *report)
+/* A report that is lost is a wrong answer: what may pass, as a lack of memory does, is tried again,
+ * though not for ever. A peer that ended with something unread makes the first receive fail, in
+ * front of what it has sent. */
+#define ATTEMPTS 8
+
+static bool may_pass(int error, int *attempts)
 {
-    ssize_t sent;
-    do
-        sent = send(socket, report, sizeof(*report), MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
+    return error == EINTR || (error != EAGAIN && error != EPIPE && --*attempts > 0);
 }
 
-void report_send_with(int socket, const struct report *report, int fd)
+bool report_send(int socket, const struct report *report)
 {
-    (void)channel_send(socket, report, sizeof(*report), &fd, fd < 0 ? 0 : 1);
+    return report_send_with(socket, report, -1);
+}
+
+bool report_send_with(int socket, const struct report *report, int fd)
+{
+    int attempts = ATTEMPTS;
+    int sent;
+    do
+        sent = channel_send(socket, report, sizeof(*report), &fd, fd < 0 ? 0 : 1);
+    while (sent < 0 && may_pass(errno, &attempts));
+    return sent == 0;
 }
 
 enum report_state report_receive(int socket, bool dont_wait, struct report *ret)
 {
     struct report report;
+    int attempts = ATTEMPTS;
     ssize_t received;
     do
         received = recv(socket, &report, sizeof(report), dont_wait ? MSG_DONTWAIT : 0);
-    while (received < 0 && errno == EINTR);
+    while (received < 0 && may_pass(errno, &attempts));
     if (received < 0 && errno == EAGAIN)
         return REPORT_NOTHING;
     if (received != (ssize_t)sizeof(report))
@@ -44,10 +57,11 @@ enum report_state report_receive_with(int socket, struct report *ret, int *ret_f
     struct report report;
     CLEANUP_CLOSE int fd = -1;
     size_t count = 0;
+    int attempts = ATTEMPTS;
     ssize_t received;
     do
         received = channel_receive(socket, &report, sizeof(report), &fd, 1, &count);
-    while (received < 0 && errno == EINTR);
+    while (received < 0 && may_pass(errno, &attempts));
     if (received != (ssize_t)sizeof(report))
         return REPORT_END;
     report.message[sizeof(report.message) - 1] = '\0';

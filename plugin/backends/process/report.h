@@ -30,10 +30,11 @@ struct report {
     uint64_t cpu_us;       /* of the main program and the children it waited for */
 };
 
-/* Sends without waiting and without SIGPIPE; a peer that has gone wants no report. */
-void report_send(int socket, const struct report *report);
+/* Sends without SIGPIPE; false where it did not arrive: a peer that has gone wants no report. Its
+ * buffer holds all that is ever sent. */
+bool report_send(int socket, const struct report *report);
 /* The same with a descriptor (-1: none), which stays the caller's. */
-void report_send_with(int socket, const struct report *report, int fd);
+bool report_send_with(int socket, const struct report *report, int fd);
 
 enum report_state {
     REPORT_END,     /* the other end is closed, or sent what is no report */

@@ -27,8 +27,9 @@
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
 /* For a keeper to kill what it keeps; a program that has stopped it must not gain more. */
-#define KEEPER_LIMIT_US (UINT64_C(1) * 1000000)
-#define ORPHAN_PAUSE_US 1000
+#define KEEPER_LIMIT_US    (UINT64_C(1) * 1000000)
+#define ORPHAN_PAUSE_US    1000
+#define UNWATCHED_PAUSE_US 5000
 
 struct run {
     int fds[RUN_SOURCE_COUNT];
@@ -36,7 +37,8 @@ struct run {
     uint32_t slot;
     bool unconfined;
     bool started;
-    bool orphaned; /* its keeper was killed: what it kept is to be */
+    bool unwatched; /* its end is looked for again and again */
+    bool orphaned;  /* its keeper was killed: what it kept is to be */
     uint64_t started_us;
     uint64_t deadline_us;
     struct run_limits limits;
@@ -46,12 +48,21 @@ struct run {
     char directory[64];     /* of an unconfined run */
 };
 
-/* A copy of the memfd's bytes: a mapping would fault if the file became shorter. */
+/* What could not be had when the supervisor started is asked for again: a failure need not last. */
+static void complete_environment(struct run_environment *environment)
+{
+    if (environment->filters.list.count == 0)
+        (void)seccomp_filters_make(&environment->filters);
+    if (!environment->outer_ids.known)
+        outer_ids_find(&environment->outer_ids);
+}
+
 /* Each living run is another user of the host where that can be had (attacks on one by another, and
  * the limits the kernel counts by user, stay apart), else the supervisor's own. false: there is
- * none for it. */
+ * none for it, or nobody knows whether there is. */
 static bool choose_outer_ids(const struct run_environment *environment, uint32_t slot,
-                             const struct run_description *description, struct launch *ret)
+                             const struct run_description *description, struct launch *ret,
+                             struct launch_failure *reterr)
 {
     uint32_t base = description->outer_uid_base;
     uint32_t count = description->outer_uid_count;
@@ -59,8 +70,16 @@ static bool choose_outer_ids(const struct run_environment *environment, uint32_t
     ret->outer_gid = getegid();
     if (ret->outer_uid != 0)
         return true;
+    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
+                                      .error_number = EUSERS,
+                                      .step = "no user id left in the range of the description"};
     if (base == 0 || slot >= count || count > UINT32_MAX - 1 - base)
         return false;
+    if (!environment->outer_ids.known) {
+        reterr->error_number = EAGAIN;
+        reterr->step = "read which user ids the supervisor may give";
+        return false;
+    }
     if (!outer_ids_have(&environment->outer_ids, base, count))
         return true;
     ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
@@ -76,7 +95,7 @@ static void fail_launch(struct run *run, const struct launch_failure *failure)
     run->event.failed_layer = of_layer ? failure->layer : 0;
 }
 
-static int start_sandbox(struct run *run, const struct run_environment *environment,
+static int start_sandbox(struct run *run, struct run_environment *environment,
                          struct run_description *description, const int *fds, struct launched *ret)
 {
     struct launch launch = {
@@ -85,12 +104,9 @@ static int start_sandbox(struct run *run, const struct run_environment *environm
         .fds = fds,
         .cgroup = &run->cgroup,
     };
-    struct launch_failure failure = {
-        .layer = LAYER_USER_NAMESPACE,
-        .error_number = EUSERS,
-        .step = "no user id left in the range of the description",
-    };
-    if (!choose_outer_ids(environment, run->slot, description, &launch)) {
+    struct launch_failure failure;
+    complete_environment(environment);
+    if (!choose_outer_ids(environment, run->slot, description, &launch, &failure)) {
         fail_launch(run, &failure);
         return -1;
     }
@@ -130,7 +146,7 @@ static void answer_sweep(const struct cgroup_base *base, struct run_event *event
     event->unswept = base->unswept;
 }
 
-static int start(struct run *run, const struct run_environment *environment, const int *fds,
+static int start(struct run *run, struct run_environment *environment, const int *fds,
                  struct launched *ret)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
@@ -293,7 +309,8 @@ static void handle_report(struct run *run, const struct report *report)
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
         run->evidence.scratch_full = report->scratch_full != 0;
-        (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
+        if (run->event.failure == RUN_FAILURE_NONE)
+            (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
         break;
@@ -399,6 +416,18 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
+static bool expire_unwatched(struct run *run)
+{
+    if (handle_end(run))
+        return true;
+    if (run->orphaned)
+        return false;
+    run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
+    if (run->deadline_us > run->started_us + KEEPER_LIMIT_US)
+        signal_first_process(run, SIGKILL);
+    return false;
+}
+
 bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user)
 {
     if (run->orphaned) {
@@ -408,6 +437,8 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         finish(run);
         return true;
     }
+    if (run->unwatched)
+        return expire_unwatched(run);
     if (run->evidence.killed || run->evidence.program_ended) {
         run->deadline_us = 0;
         signal_first_process(run, SIGKILL);
@@ -417,6 +448,14 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
     kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
     return false;
+}
+
+void run_fail_watch(struct run *run, int error_number)
+{
+    run_event_fail(&run->event, RUN_FAILURE_INTERNAL, error_number, "watch the run");
+    kill_run(run, RUN_CAUSE_CANCELLED);
+    run->unwatched = true;
+    run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
 }
 
 void run_abandon(struct run *run)

@@ -52,6 +52,8 @@ uint64_t run_deadline(const struct run *run);
 /* Does what is due when its deadline has passed. is_run tells the first processes of all runs from
  * other children. true: the run is over, as with run_handle(). */
 bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user);
+/* Kills the run, whose sources cannot be watched; its end is found by run_expire(). */
+void run_fail_watch(struct run *run, int error_number);
 /* Kills the run without an answer. */
 void run_abandon(struct run *run);
 

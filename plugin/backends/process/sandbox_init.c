@@ -61,7 +61,7 @@ _Noreturn void sandbox_init(struct run_description *description,
         .listener = -1,
     };
     if (!wait_for_go(&sandbox))
-        _exit(1);
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "hear from the supervisor");
     if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
         _exit(1);
     /* Only now: a change of credentials clears it. */
@@ -79,7 +79,7 @@ _Noreturn void sandbox_init(struct run_description *description,
     struct report ended;
     if (main_program_watch(&program, REPORT_FD, &ended)) {
         ended.scratch_full = scratch_is_full();
-        report_send(REPORT_FD, &ended);
+        (void)report_send(REPORT_FD, &ended);
     }
     _exit(0);
 }

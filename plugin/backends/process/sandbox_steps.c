@@ -26,7 +26,7 @@ static void report_failed_step(const struct sandbox *sandbox, const struct step 
     };
     (void)snprintf(report.message, sizeof(report.message), "%s%s%s", step->name,
                    sandbox->detail[0] ? ": " : "", sandbox->detail);
-    report_send(sandbox->report, &report);
+    (void)report_send(sandbox->report, &report);
 }
 
 int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count)

@@ -31,6 +31,7 @@ __asm__(".section .rodata\n"
         ".previous\n");
 
 #define CONDITIONS_LIMIT 4 /* arguments in one condition */
+#define NOTIFYING_API    5 /* seccomp_api_get(3): SCMP_ACT_NOTIFY and all that came before it */
 
 static void cleanup_json(json_t **json)
 {
@@ -233,7 +234,10 @@ int seccomp_filters_make(struct seccomp_filters *ret)
     CLEANUP(cleanup_json)
     json_t *list = json_loadb(seccomp_list_begin, length, JSON_REJECT_DUPLICATES, NULL);
     struct seccomp_filters filters = {.list = {.count = 0}};
-    int result = list ? make_list(list, &filters.list) : -EINVAL;
+    /* The library probes the kernel once and remembers a failure for ever; the loading tells. */
+    int result = list ? seccomp_api_set(NOTIFYING_API) : -EINVAL;
+    if (result == 0)
+        result = make_list(list, &filters.list);
     for (int network = 0; network <= 1 && result == 0; network++)
         result = make_guard(list, network, &filters.guard[network]);
     if (result < 0) {

@@ -93,7 +93,7 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
     supervisor->runs[slot] = run;
     /* Without its events the run could not be ended in order. */
     if (watch_run(supervisor, run) < 0)
-        run_abandon(run);
+        run_fail_watch(run, errno);
 }
 
 /* false: the plugin has closed its end. */
@@ -224,7 +224,8 @@ int supervisor_serve(int control, int host_pidfd)
         watch(&supervisor, host_pidfd, TAG_HOST) < 0 ||
         getrandom(&environment->first_outer_uid, sizeof(environment->first_outer_uid), 0) < 0)
         return -1;
-    /* Without filters every sandboxed run is refused by that layer; unconfined ones still run. */
+    /* Without filters every sandboxed run is refused by that layer, and without knowledge of the
+     * ids by the user namespace; each run asks for them again. Unconfined ones still run. */
     (void)seccomp_filters_make(&environment->filters);
     cgroup_base_find(&environment->cgroups);
     outer_ids_find(&environment->outer_ids);

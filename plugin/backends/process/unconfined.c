@@ -89,7 +89,7 @@ _Noreturn void unconfined_keep(struct run_description *description, const char *
     strings_wipe_free(description->environment);
     struct report ended;
     if (main_program_watch(&program, REPORT_FD, &ended))
-        report_send(REPORT_FD, &ended);
+        (void)report_send(REPORT_FD, &ended);
     kill_tree();
     remove_tree(directory);
     _exit(0);

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the tracing of a backend: see injector.h. */
+#include "injector.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ptrace.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../plugin/cleanup.h"
+
+/* <sys/ptrace.h> and <linux/ptrace.h> define the same names; the call itself is enough. */
+static long trace(long request, pid_t pid, uintptr_t address, uintptr_t data)
+{
+    return syscall(SYS_ptrace, request, pid, address, data);
+}
+
+#define OPTIONS                                                                               \
+    (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+     PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
+#define TRACEES_LIMIT 64
+
+static struct tracee {
+    pid_t pid;
+    enum role role;
+    int error; /* for the call that it is in */
+} tracees[TRACEES_LIMIT];
+
+static struct {
+    struct fault fault;
+    pid_t supervisor; /* 0: not known yet */
+    pid_t init;
+    bool executed; /* what came before the backend's own execve is the test */
+    bool payload_known;
+    char run_id[40];
+    unsigned int calls; /* of the fault's role */
+    bool hit;
+    long call;
+    struct seen seen;
+} now;
+
+const char *role_name(enum role role)
+{
+    static const char *const names[] = {"start", "supervisor", "init", "payload", "other"};
+    return names[role];
+}
+
+static struct tracee *find(pid_t pid)
+{
+    for (size_t i = 0; i < TRACEES_LIMIT; i++)
+        if (tracees[i].pid == pid)
+            return &tracees[i];
+    return NULL;
+}
+
+static size_t read_text(pid_t pid, const char *file, char *text, size_t size)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t length = 0;
+    ssize_t count = 0;
+    while (fd >= 0 && length + 1 < size && (count = read(fd, text + length, size - 1 - length)) > 0)
+        length += (size_t)count;
+    text[length] = '\0';
+    return length;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char text[512];
+    int parent = 0;
+    const char *end = read_text(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static enum role role_of(pid_t pid)
+{
+    if (now.supervisor == 0 || pid == now.supervisor)
+        return now.supervisor ? ROLE_SUPERVISOR : ROLE_START;
+    pid_t parent = parent_of(pid);
+    if (parent == now.supervisor && now.init == 0) {
+        now.init = pid;
+        return ROLE_INIT;
+    }
+    if (parent == now.init && parent && !now.payload_known) {
+        now.payload_known = true;
+        return ROLE_PAYLOAD;
+    }
+    return ROLE_OTHER;
+}
+
+static struct tracee *add(pid_t pid)
+{
+    struct tracee *tracee = find(0);
+    if (!tracee)
+        abort();
+    *tracee = (struct tracee){.pid = pid, .role = role_of(pid)};
+    return tracee;
+}
+
+void injector_adopt(pid_t pid)
+{
+    now.supervisor = 0;
+    if (trace(PTRACE_SEIZE, pid, 0, OPTIONS) < 0)
+        abort();
+    (void)add(pid);
+}
+
+void injector_begin(const struct fault *fault, pid_t supervisor, const char *run_id)
+{
+    memset(&now, 0, sizeof(now));
+    now.fault = *fault;
+    now.supervisor = supervisor;
+    (void)snprintf(now.run_id, sizeof(now.run_id), "%s", run_id);
+    for (size_t i = 0; i < TRACEES_LIMIT && supervisor; i++)
+        tracees[i].role = tracees[i].pid == supervisor ? ROLE_SUPERVISOR : ROLE_OTHER;
+}
+
+bool injector_hit(long *ret_call)
+{
+    *ret_call = now.call;
+    return now.hit;
+}
+
+const struct seen *injector_seen(void)
+{
+    return &now.seen;
+}
+
+static void miss(const char *what)
+{
+    size_t used = strlen(now.seen.faults);
+    (void)snprintf(now.seen.faults + used, sizeof(now.seen.faults) - used, "%s; ", what);
+}
+
+/* A line of /proc/PID/status. */
+static void expect_status(const char *status, const char *line)
+{
+    const char *at = strstr(status, line);
+    size_t length = strlen(line);
+    if (!at || (at[length] != '\n' && at[length] != '\0'))
+        miss(line + 1);
+}
+
+static void judge_status(pid_t pid)
+{
+    static const char *const lines[] = {
+        "\nNoNewPrivs:\t1",
+        "\nSeccomp:\t2",
+        "\nSeccomp_filters:\t2",
+        "\nCapInh:\t0000000000000000",
+        "\nCapPrm:\t0000000000000000",
+        "\nCapEff:\t0000000000000000",
+        "\nCapBnd:\t0000000000000000",
+        "\nCapAmb:\t0000000000000000",
+    };
+    char status[8192];
+    int inside = 0;
+    unsigned int uid = 0;
+    (void)read_text(pid, "status", status, sizeof(status));
+    for (size_t i = 0; i < COUNT_OF(lines); i++)
+        expect_status(status, lines[i]);
+    const char *pids = strstr(status, "\nNSpid:");
+    if (!pids || sscanf(pids, "\nNSpid: %*d %d", &inside) != 1 || inside != 2)
+        miss("pid 2 of its namespace");
+    const char *uids = strstr(status, "\nUid:");
+    if (!uids || sscanf(uids, "\nUid: %u", &uid) != 1 || (geteuid() == 0 && uid == 0))
+        miss("a user of its own outside");
+}
+
+static void judge_namespaces(pid_t pid)
+{
+    static const char *const names[] = {"user", "pid", "mnt", "net", "ipc", "uts", "cgroup"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char path[64];
+        struct stat its;
+        struct stat ours;
+        (void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, names[i]);
+        int found = stat(path, &its);
+        (void)snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+        if (found < 0 || stat(path, &ours) < 0 || its.st_ino == ours.st_ino)
+            miss(path);
+    }
+}
+
+static void judge_root(pid_t pid)
+{
+    char path[64];
+    char mounts[65536];
+    struct stat its;
+    struct stat ours;
+    (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    if (stat(path, &its) < 0 || stat("/", &ours) < 0 ||
+        (its.st_dev == ours.st_dev && its.st_ino == ours.st_ino))
+        miss("a root of its own");
+    (void)read_text(pid, "mountinfo", mounts, sizeof(mounts));
+    if (!strstr(mounts, " / / ro,"))
+        miss("a read-only root");
+    if (!strstr(mounts, " /home/sandbox rw,") || !strstr(mounts, " /tmp rw,"))
+        miss("scratch");
+    now.seen.proc = strstr(mounts, " /proc ro,") != NULL;
+}
+
+static void judge_rest(pid_t pid)
+{
+    char text[8192];
+    char path[64];
+    (void)read_text(pid, "limits", text, sizeof(text));
+    const char *core = strstr(text, "Max core file size");
+    const char *files = strstr(text, "Max open files");
+    unsigned long soft = 1;
+    if (!core || sscanf(core, "Max core file size %lu", &soft) != 1 || soft != 0)
+        miss("no core files");
+    if (!files || sscanf(files, "Max open files %lu", &soft) != 1 || soft != 256)
+        miss("the limit of open files");
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    int count = 0;
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    while (directory && (entry = readdir(directory)))
+        count += entry->d_name[0] != '.';
+    if (directory)
+        (void)closedir(directory);
+    if (count != 3)
+        miss("no more descriptors than three");
+    (void)read_text(pid, "cgroup", text, sizeof(text));
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (!strstr(line, now.run_id))
+            continue;
+        now.seen.memory_group |= strstr(line, "memory") || strncmp(line, "0::", 3) == 0;
+        now.seen.process_group |= strstr(line, "pids") || strncmp(line, "0::", 3) == 0;
+    }
+}
+
+static void judge(pid_t pid)
+{
+    now.seen.ran = true;
+    now.seen.pid = pid;
+    judge_status(pid);
+    judge_namespaces(pid);
+    judge_root(pid);
+    judge_rest(pid);
+}
+
+/* What has no error to give, or gives another by its own rules. */
+static bool can_fail(long call)
+{
+    static const long never[] = {
+        SYS_exit,   SYS_exit_group, SYS_rt_sigreturn,    SYS_restart_syscall,
+        SYS_brk,    SYS_getpid,     SYS_getppid,         SYS_gettid,
+        SYS_getuid, SYS_geteuid,    SYS_getgid,          SYS_getegid,
+        SYS_umask,  SYS_arch_prctl, SYS_set_tid_address, SYS_set_robust_list,
+        SYS_rseq,   SYS_munmap,     SYS_rt_sigaction,
+    };
+    for (size_t i = 0; i < COUNT_OF(never); i++)
+        if (never[i] == call)
+            return false;
+    return call >= 0;
+}
+
+static int fitting_error(long call)
+{
+    switch (call) {
+    case SYS_epoll_wait:
+    case SYS_wait4:
+        return EINTR;
+    case SYS_kill:
+    case SYS_pidfd_send_signal:
+        return EPERM;
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_write:
+    case SYS_close:
+        return EIO;
+    default:
+        return ENOMEM;
+    }
+}
+
+static void enter_call(struct tracee *tracee, long call)
+{
+    if (tracee->role != now.fault.role || (tracee->role == ROLE_START && !now.executed) ||
+        !can_fail(call) || ++now.calls != now.fault.index)
+        return;
+    now.hit = true;
+    now.call = call;
+    int fits = fitting_error(call);
+    tracee->error = now.fault.error && fits != EINTR ? now.fault.error : fits;
+    /* A descriptor is closed even where close(2) fails. */
+    if (call != SYS_close)
+        (void)trace(PTRACE_POKEUSR, tracee->pid, offsetof(struct user, regs.orig_rax),
+                    (uintptr_t)-1);
+}
+
+static void handle_call(struct tracee *tracee)
+{
+    struct ptrace_syscall_info info;
+    if (trace(PTRACE_GET_SYSCALL_INFO, tracee->pid, sizeof(info), (uintptr_t)&info) <= 0)
+        return;
+    if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+        enter_call(tracee, (long)info.entry.nr);
+    if (info.op == PTRACE_SYSCALL_INFO_EXIT && tracee->error) {
+        (void)trace(PTRACE_POKEUSR, tracee->pid, offsetof(struct user, regs.rax),
+                    (uintptr_t) - (long)tracee->error);
+        tracee->error = 0;
+    }
+}
+
+static void handle_stop(struct tracee *tracee, int status)
+{
+    int signal = WSTOPSIG(status);
+    int event = status >> 16;
+    if (event == PTRACE_EVENT_EXEC && tracee->role == ROLE_PAYLOAD) {
+        judge(tracee->pid);
+        (void)trace(PTRACE_DETACH, tracee->pid, 0, 0);
+        tracee->pid = 0;
+        return;
+    }
+    now.executed |= event == PTRACE_EVENT_EXEC;
+    if (signal == (SIGTRAP | 0x80))
+        handle_call(tracee);
+    bool ours = event || signal == (SIGTRAP | 0x80);
+    (void)trace(PTRACE_SYSCALL, tracee->pid, 0, ours ? 0 : (uintptr_t)signal);
+}
+
+bool injector_serve(void)
+{
+    int status;
+    pid_t pid = waitpid(-1, &status, __WALL | WNOHANG);
+    if (pid <= 0)
+        return false;
+    struct tracee *tracee = find(pid);
+    if (WIFEXITED(status) || WIFSIGNALED(status)) {
+        if (tracee)
+            tracee->pid = 0;
+        return true;
+    }
+    handle_stop(tracee ? tracee : add(pid), status);
+    return true;
+}

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every system call of the process backend, failed once: of its start, of the supervisor during a
+ * run, of the init, and of the payload until its execve. After each: an answer, nothing left, the
+ * next run works, and no program has run with a layer missing, as it and the kernel tell.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../plugin/cleanup.h"
+#include "../process/harness.h"
+#include "injector.h"
+
+#define POINTS_LIMIT   4000
+#define ANSWER_SECONDS 8 /* beyond every limit of the run's own */
+#define SETTLE_SECONDS 4
+
+struct answer {
+    bool started;
+    bool ended;
+    bool late;
+    struct run_event start;
+    struct run_event end;
+    char output[8192];
+};
+
+static struct backend backend = {.control = -1};
+static struct fault fault;
+static int failed; /* of the test that runs */
+static size_t mounts;
+static struct {
+    unsigned int points, whole, refused, lost, replaced;
+} count;
+
+static void note(int number)
+{
+    (void)number; /* it has ended the ppoll() */
+}
+
+static void complain(const char *what, const char *more)
+{
+    long call = -1;
+    bool hit = injector_hit(&call);
+    CLEANUP_FREE char *name =
+        hit ? seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)call) : NULL;
+    (void)printf("# %s, call %u (%s), errno %d: %s%s%s\n", role_name(fault.role), fault.index,
+                 name ? name : "no fault", fault.error, what, more[0] ? ": " : "", more);
+    failed++;
+}
+
+/* Waits for a tracee to stop or for one of the descriptors. */
+static void wait_a_little(struct pollfd *ready, nfds_t number)
+{
+    static const struct timespec pause = {.tv_nsec = 20000000};
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)ppoll(ready, number, &pause, &none);
+}
+
+/* The backend as the plugin starts it, under the injector from its execve on. */
+static pid_t fork_backend(int *ret_control)
+{
+    int pair[2];
+    int go[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0 || pipe2(go, O_CLOEXEC) < 0)
+        abort();
+    pid_t pid = fork();
+    if (pid == 0) {
+        char byte;
+        sigset_t none;
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        int high = fcntl(pair[1], F_DUPFD_CLOEXEC, 100);
+        (void)dup2(null, 0);
+        (void)dup2(null, 1);
+        (void)dup2(null, 2);
+        if (read(go[0], &byte, 1) == 1 && dup2(high, BACKEND_CONTROL_FD) >= 0)
+            (void)execve(getenv("CODE_EXECUTE_PROCESS"), WORDS("code-execute-process"),
+                         WORDS(NULL));
+        _exit(127);
+    }
+    injector_adopt(pid);
+    if (write(go[1], "", 1) != 1)
+        abort();
+    close_fd(go[0]);
+    close_fd(go[1]);
+    close_fd(pair[1]);
+    *ret_control = pair[0];
+    return pid;
+}
+
+/* false: it has ended before it said hello. */
+static bool start_backend(const struct fault *start_fault)
+{
+    injector_begin(start_fault, 0, "");
+    (void)fork_backend(&backend.control);
+    double latest = now_seconds() + ANSWER_SECONDS;
+    struct backend_hello hello;
+    for (;;) {
+        while (injector_serve())
+            ;
+        ssize_t length = recv(backend.control, &hello, sizeof(hello), MSG_DONTWAIT);
+        if (length == (ssize_t)sizeof(hello))
+            break;
+        if (length >= 0 || now_seconds() > latest || errno != EAGAIN) {
+            if (length != 0 && !(length < 0 && errno == ECONNRESET))
+                complain("the backend neither starts nor ends", "");
+            close_fd(TAKE_FD(backend.control));
+            return false;
+        }
+        struct pollfd ready = {.fd = backend.control, .events = POLLIN};
+        wait_a_little(&ready, 1);
+    }
+    backend.pid = hello.pid;
+    return true;
+}
+
+static bool serve_until(bool (*is_done)(void), double seconds)
+{
+    double latest = now_seconds() + seconds;
+    for (;;) {
+        while (injector_serve())
+            ;
+        if (is_done())
+            return true;
+        if (now_seconds() > latest)
+            return false;
+        wait_a_little(NULL, 0);
+    }
+}
+
+static bool has_ended(void)
+{
+    return !process_is_alive(backend.pid);
+}
+
+static void stop_backend(void)
+{
+    if (backend.control < 0)
+        return;
+    close_fd(TAKE_FD(backend.control));
+    if (!serve_until(has_ended, ANSWER_SECONDS))
+        complain("the backend does not end", "");
+}
+
+static void take_output(int fd, struct answer *answer)
+{
+    size_t used = strlen(answer->output);
+    ssize_t length = read(fd, answer->output + used, sizeof(answer->output) - 1 - used);
+    if (length > 0)
+        answer->output[used + (size_t)length] = '\0';
+}
+
+/* false: nothing more will come. */
+static bool take_event(int fd, struct answer *answer)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    struct run_event event;
+    ssize_t length = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+    if (length < 0)
+        return errno == EAGAIN;
+    if (length == 0 || !run_event_decode(message, (size_t)length, &event))
+        return false;
+    if (event.type == RUN_EVENT_STARTED) {
+        answer->started = true;
+        answer->start = event;
+        return true;
+    }
+    answer->ended = true;
+    answer->end = event;
+    return false;
+}
+
+static void finish(const struct running *running, struct answer *answer)
+{
+    double latest = now_seconds() + ANSWER_SECONDS;
+    struct pollfd ready[] = {{.fd = running->events, .events = POLLIN},
+                             {.fd = running->output, .events = POLLIN}};
+    (void)fcntl(running->output, F_SETFL, O_NONBLOCK);
+    while (!answer->late) {
+        while (injector_serve())
+            ;
+        take_output(running->output, answer);
+        if (!take_event(running->events, answer))
+            break;
+        wait_a_little(ready, COUNT_OF(ready));
+        answer->late = now_seconds() > latest;
+    }
+    take_output(running->output, answer);
+    close_fd(running->events);
+    close_fd(running->output);
+    close_fd(running->errors);
+}
+
+static size_t count_mounts(void)
+{
+    FILE *file = fopen("/proc/self/mountinfo", "re");
+    size_t lines = 0;
+    for (int byte; file && (byte = fgetc(file)) != EOF;)
+        lines += byte == '\n';
+    if (file)
+        (void)fclose(file);
+    return lines;
+}
+
+/* Children of the supervisor, zombies too. */
+static bool has_children(void)
+{
+    char path[64];
+    int child;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)backend.pid,
+                   (int)backend.pid);
+    FILE *file = fopen(path, "re");
+    bool found = file && fscanf(file, "%d", &child) == 1;
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+/* Groups of runs: directories of a run's name below the supervisor's own, or, with it gone, any. */
+static int count_groups(bool of_runs)
+{
+    char command[256];
+    int found = -1;
+    (void)snprintf(command, sizeof(command),
+                   "find /sys/fs/cgroup -path '*/code-execute-%d%s' -type d 2>/dev/null | wc -l",
+                   (int)backend.pid, of_runs ? "/*" : "");
+    FILE *lines = popen(command, "re"); /* NOLINT(cert-env33-c): a fixed command of the test */
+    if (!lines || fscanf(lines, "%d", &found) != 1)
+        found = -1;
+    if (lines)
+        (void)pclose(lines);
+    return found;
+}
+
+static bool is_settled(void)
+{
+    return !has_children() && count_groups(true) == 0;
+}
+
+/* What the run was, said from inside. */
+static void expect_inside(const char *output, bool landlock, const char *wrong)
+{
+    char expected[512];
+    (void)snprintf(expected, sizeof(expected),
+                   "descriptors 3\npid 2, parent 1, uid 1000, gid 1000\n"
+                   "no new privileges 1, capabilities 0, core 0\n"
+                   "host sandbox, shadow 0, root's home 0\nunshare -1\nwhiteout %s\n",
+                   landlock ? "Permission denied" : "made");
+    if (strcmp(output, expected) != 0)
+        complain(wrong, output);
+}
+
+static void judge_layers(const struct answer *answer)
+{
+    const struct seen *seen = injector_seen();
+    const struct isolation_report *told =
+        answer->ended ? &answer->end.isolation : &answer->start.isolation;
+    if (seen->faults[0])
+        complain("THE PROGRAM RAN WITHOUT", seen->faults);
+    if (!answer->ended && !answer->started)
+        return;
+    if (LAYERS_MANDATORY & ~told->applied)
+        complain("the program ran and a mandatory layer is not told as applied", "");
+    if (!(told->applied & LAYER_BIT(LAYER_CGROUP)) != !(seen->memory_group && seen->process_group))
+        complain("what is told of cgroup is not true", "");
+    if (!(told->applied & LAYER_BIT(LAYER_PROC)) != !seen->proc)
+        complain("what is told of proc is not true", "");
+}
+
+static bool is_whole(const struct answer *answer)
+{
+    return answer->ended && answer->end.cause == RUN_CAUSE_EXIT && answer->end.exit_code == 0;
+}
+
+static void judge(const struct answer *answer)
+{
+    if (answer->late) {
+        complain("no answer", "");
+        return;
+    }
+    if (injector_seen()->ran)
+        judge_layers(answer);
+    if (is_whole(answer)) {
+        count.whole++;
+        if (!injector_seen()->ran)
+            complain("an end is told of a program that did not run", "");
+        expect_inside(answer->output, answer->end.isolation.applied & LAYER_BIT(LAYER_LANDLOCK),
+                      "the program saw");
+    } else if (!answer->ended) {
+        count.lost++; /* the plugin sees the socket's end, and says that the backend failed */
+    } else {
+        count.refused++;
+        if (answer->end.cause != RUN_CAUSE_INFRASTRUCTURE)
+            complain("a fault of ours is told as the program's",
+                     run_cause_name((enum run_cause)answer->end.cause));
+        else if (!answer->end.message[0] ||
+                 strstr(answer->end.message, "the set-up of the run was killed"))
+            complain("the failure does not say what failed", answer->end.message);
+    }
+}
+
+/* One run of the inspector; the backend may be gone afterwards. */
+static void run_once(const struct fault *run_fault, struct answer *answer)
+{
+    static char *path;
+    if (!path)
+        path = realpath(getenv("INSIDE"), NULL);
+    struct run_description description = describe(WORDS(path));
+    description.limits.wall_ms = 3000;
+    description.read_only_paths = WORDS("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", path);
+    memset(answer, 0, sizeof(*answer));
+    injector_begin(run_fault, backend.pid, description.run_id);
+    struct running running = run_begin(&backend, &description);
+    finish(&running, answer);
+}
+
+static void expect_nothing_left(void)
+{
+    if (has_ended()) {
+        count.replaced++;
+        stop_backend();
+        return;
+    }
+    if (!serve_until(is_settled, SETTLE_SECONDS)) {
+        /* The supervisor may have seen its end; it has a while for that. */
+        if (has_ended()) {
+            count.replaced++;
+            stop_backend();
+            return;
+        }
+        complain("something is left", has_children() ? "a process" : "a control group");
+        stop_backend();
+    }
+    if (count_mounts() != mounts)
+        complain("a mount is left", "");
+}
+
+static void expect_a_good_run(void)
+{
+    static const struct fault none;
+    static struct answer answer;
+    if (backend.control < 0 && !start_backend(&none)) {
+        complain("the next backend does not start", "");
+        return;
+    }
+    run_once(&none, &answer);
+    if (!is_whole(&answer)) {
+        /* Its end may have come with the run before. */
+        if (!serve_until(has_ended, 1)) {
+            complain("the next run is refused", answer.ended ? answer.end.message : "no answer");
+            stop_backend();
+            return;
+        }
+        stop_backend();
+        expect_a_good_run();
+        return;
+    }
+    judge(&answer);
+    count.whole--;
+}
+
+/* One point; false once the fault was not met any more. */
+static bool try_point(void)
+{
+    static struct answer answer;
+    static const struct fault none;
+    long call;
+    if (fault.role == ROLE_START) {
+        stop_backend();
+        bool started = start_backend(&fault);
+        if (!injector_hit(&call))
+            return false;
+        count.points++;
+        if (!started) {
+            count.refused++;
+            return true;
+        }
+        run_once(&none, &answer);
+        judge(&answer);
+    } else {
+        run_once(&fault, &answer);
+        if (!injector_hit(&call)) {
+            judge(&answer);
+            return false;
+        }
+        count.points++;
+        judge(&answer);
+    }
+    expect_nothing_left();
+    return true;
+}
+
+static bool try_role(enum role role, int error)
+{
+    static const struct fault none;
+    failed = 0;
+    memset(&count, 0, sizeof(count));
+    fault = (struct fault){.role = role, .error = error};
+    for (fault.index = 1; fault.index < POINTS_LIMIT && failed < 20; fault.index++) {
+        if (backend.control < 0 && !start_backend(&none))
+            return false;
+        bool more = try_point();
+        if (getenv("FAULTS_TIMES"))
+            (void)printf("# %u %.3f\n", fault.index, now_seconds());
+        expect_a_good_run();
+        if (!more)
+            break;
+    }
+    stop_backend();
+    (void)printf("# %s, %s: %u points: %u runs whole, %u refused, %u lost with their backend or "
+                 "without their end; %u backends replaced\n",
+                 role_name(role), error ? strerror(error) : "the error that fits", count.points,
+                 count.whole, count.refused, count.lost, count.replaced);
+    return failed == 0 && count.points > 0;
+}
+
+int main(void)
+{
+#if !defined(__x86_64__)
+    (void)printf("1..0 # SKIP the injector knows the registers of x86-64 only\n");
+    return 0;
+#elif defined(__SANITIZE_ADDRESS__)
+    (void)printf("1..0 # SKIP a sanitized backend makes calls of its own\n");
+    return 0;
+#endif
+    static const int errors[] = {0, EPERM, EIO, ENOSYS};
+    const char *only = getenv("FAULTS_ROLE");
+    size_t error_count = getenv("CODE_EXECUTE_TEST_LONG") ? COUNT_OF(errors) : 1;
+    if (geteuid() != 0) {
+        (void)printf("1..0 # SKIP takes root, to trace a sandbox\n");
+        return 0;
+    }
+    sigset_t child;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    (void)sigemptyset(&child);
+    (void)sigaddset(&child, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &child, NULL);
+    (void)signal(SIGCHLD, note);
+    mounts = count_mounts();
+    (void)printf("1..%zu\n", ROLE_OTHER * error_count);
+    int number = 0;
+    bool good = true;
+    for (size_t i = 0; i < error_count; i++)
+        for (int role = ROLE_START; role < ROLE_OTHER; role++) {
+            if (only && strcmp(only, role_name((enum role)role)) != 0)
+                continue;
+            bool passed = try_role((enum role)role, errors[i]);
+            (void)printf("%s %d - each system call of the %s fails once: %s\n",
+                         passed ? "ok" : "not ok", ++number, role_name((enum role)role),
+                         errors[i] ? strerror(errors[i]) : "the error that fits");
+            (void)fflush(stdout);
+            good &= passed;
+        }
+    return good ? 0 : 1;
+}

@@ -15,12 +15,14 @@
 """
 import base64
 import dataclasses
+import os
 import pathlib
 import re
 import subprocess
 
 FOLDER = pathlib.Path(__file__).parent / "attacks"
 LANGUAGES = {".py": "python", ".sh": "sh", ".bash": "bash", ".pl": "perl", ".js": "javascript", ".c": "sh"}
+PREFERRED = (".c", ".py", ".sh", ".bash", ".pl", ".js")
 SHOWN = {**LANGUAGES, ".c": "C"}
 FIELD = re.compile(r"^\W*([a-z-]+(?: [a-z]+)?): (.*?)(?: \*/)?$")
 KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker",
@@ -112,5 +114,12 @@ def natural(path):
 
 
 def attacks(backend):
+    """Each attack in one language, and in the long form in every one it is written in: what stops it does not look at that."""
     found = [load(path) for path in sorted((p for p in FOLDER.iterdir() if p.suffix in LANGUAGES), key=natural)]
-    return [attack for attack in found if backend in attack.backends]
+    found = [attack for attack in found if backend in attack.backends]
+    if os.environ.get("CODE_EXECUTE_TEST_LONG") or os.environ.get("ESCAPE_LONG") or backend != "docker":
+        return found
+    first = {}
+    for attack in sorted(found, key=lambda attack: PREFERRED.index(attack.path.suffix)):
+        first.setdefault(attack.path.stem, attack)
+    return [attack for attack in found if first[attack.path.stem] is attack]

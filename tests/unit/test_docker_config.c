@@ -14,7 +14,7 @@
 #include "random.h"
 #include "tap_suite.h"
 
-#define ROUNDS 100000
+#define ROUNDS 10000
 
 static const char id[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

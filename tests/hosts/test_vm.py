@@ -12,10 +12,10 @@ HERE = pathlib.Path(__file__).parent
 TEST_VM = HERE.parents[1] / "scripts" / "test-vm"
 LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
 
+if os.geteuid() != 0:
+    tap.skip_all("takes root, or the machine inside cannot read all of this machine's files")
 prepared = subprocess.run([TEST_VM, "--prepare"], capture_output=True, text=True)
 if prepared.returncode:
     reason = (prepared.stderr.strip().splitlines() or ["no reason given"])[-1]
     tap.skip_all(f"no virtual machine: {reason}")
-if os.geteuid() != 0:
-    tap.skip_all("takes root, or the machine inside cannot read all of this machine's files")
-os.execv(TEST_VM, [TEST_VM, "--timeout", "3000" if LONG else "600", sys.executable, HERE / "in_vm.py"])
+os.execv(TEST_VM, [TEST_VM, "--timeout", "5400" if LONG else "600", sys.executable, HERE / "in_vm.py"])

@@ -50,7 +50,7 @@ def test_killing_the_backend_gives_an_answer_and_the_next_call_works():
     tap.eventually(lambda: sleeps(argument), "the program runs", 10)
     for pid in ours:
         os.kill(pid, signal.SIGKILL)
-    thread.join(10)
+    thread.join(10 * tap.SLOW)
     tap.true(not thread.is_alive(), "the call returned")
     code, output = result["value"]
     tap.equal((code, output["status"], output["stdout"]), (OK, "error", "partial\n"))

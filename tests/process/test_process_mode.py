@@ -88,7 +88,7 @@ def as_ordinary_user(script):
         raise tap.Skip("takes root, to become a user without any right")
     if subprocess.run([*ORDINARY_USER, "test", "-r", os.environ["CODE_EXECUTE_SO"]]).returncode:
         raise tap.Skip("the build directory cannot be read by an ordinary user")
-    output, _ = gateway(script, before=ORDINARY_USER).communicate(timeout=30)
+    output, _ = gateway(script, before=ORDINARY_USER).communicate(timeout=30 * tap.SLOW)
     return [json.loads(line) for line in output.splitlines()]
 
 

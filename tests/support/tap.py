@@ -10,6 +10,9 @@ import time
 import traceback
 import unittest
 
+# How many times longer everything may take here, as for the programs in C.
+SLOW = int(os.environ.get("HARNESS_SLOW", "1"))
+
 
 class Skip(Exception):
     """This machine cannot run the case; the reason is printed and the case is never counted as passed."""
@@ -47,6 +50,7 @@ def true(condition, what):
 
 def eventually(condition, what, seconds=5.0):
     """Waits until condition() holds: for what the kernel does in its own time, such as reaping."""
+    seconds *= SLOW
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -23,7 +23,7 @@ import re
 def status(name): return int(re.search(name + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
 p = Provider()
 assert p.use_policy(POLICY) == 0
-host = Host(on_output=None)
+host = Host() if KEPT else Host(on_output=None)
 p.invoke({"language": "sh", "code": "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2"}, host)
 open("/proc/self/clear_refs", "w").write("5")
 before = status("VmHWM")
@@ -33,35 +33,44 @@ print(json.dumps({"grown": grown, "rss": status("VmRSS"), "result": result}))
 """
 
 
-def flood(redirections):
-    parts = [f"(echo HEAD; head -c {FLOOD} /dev/zero | tr '\\0' x; echo; echo TAIL){where}" for where in redirections]
-    names = f"POLICY = {POLICY!r}\nCODE = {' & '.join(parts) + ' & wait'!r}\n"
+def flood(redirections, size=FLOOD, kept=False):
+    parts = [f"(echo HEAD; head -c {size} /dev/zero | tr '\\0' x; echo; echo TAIL){where}" for where in redirections]
+    names = f"POLICY = {POLICY!r}\nKEPT = {kept}\nCODE = {' & '.join(parts) + ' & wait'!r}\n"
     begin = time.monotonic()
     output, _ = gateway(names + MEASURE).communicate(timeout=250)
     seconds = time.monotonic() - begin
     told = json.loads(output)
-    print(f"# {len(parts)} x {FLOOD >> 20} MiB in {seconds:.1f} s: the host's peak grew by {told['grown'] >> 10} KiB")
+    print(f"# {len(parts)} x {size >> 20} MiB in {seconds:.1f} s: the host's peak grew by {told['grown'] >> 10} KiB")
     result = told["result"]
     tap.equal((result["status"], result["exit_code"]), ("completed", 0), result["error"])
-    total = FLOOD + len("HEAD\n\nTAIL\n")
+    total = size + len("HEAD\n\nTAIL\n")
     for stream in ("stdout", "stderr"):
         flowed = (" >&2" in redirections) if stream == "stderr" else ("" in redirections)
         tap.equal((result["truncated"][stream], result["truncated"][f"{stream}_bytes"]), (flowed, total if flowed else 0), stream)
         if flowed:
             tap.true(result[stream].startswith("HEAD\nxxx") and result[stream].endswith("xxx\nTAIL\n"), f"head and tail of {stream}")
-    tap.true(told["grown"] <= GROWTH, f"the host grew by {told['grown']} bytes")
+    return told["grown"]
+
+
+def stays_small(grown):
+    tap.true(grown <= GROWTH, f"the host grew by {grown} bytes")
 
 
 def test_a_flood_to_stdout():
-    flood([""])
+    stays_small(flood([""]))
 
 
 def test_a_flood_to_stderr():
-    flood([" >&2"])
+    stays_small(flood([" >&2"]))
 
 
 def test_a_flood_to_both():
-    flood(["", " >&2"])
+    stays_small(flood(["", " >&2"]))
+
+
+def test_a_host_that_keeps_its_output_is_seen_to_grow():
+    """Positive control of the measure."""
+    tap.true(flood([""], size=8 << 20, kept=True) > GROWTH, "it grew")
 
 
 def test_a_flood_beyond_the_limit_ends_the_run():

@@ -21,7 +21,7 @@ struct id_map {
 };
 
 struct outer_ids {
-    bool known; /* false: it could not be found out this time */
+    bool known;          /* false: it could not be found out this time */
     bool may_map_others; /* CAP_SETUID and CAP_SETGID */
     struct id_map users;
     struct id_map groups;

@@ -105,7 +105,8 @@ static bool handle_control(struct supervisor *supervisor)
     ssize_t length =
         channel_receive(supervisor->control, &kind, sizeof(kind), fds, COUNT_OF(fds), &count);
     if (length < 0)
-        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE;
+        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE || errno == ENOMEM ||
+               errno == ENOBUFS;
     if (length == 1 && kind == CONTROL_RUN && count == RUN_FD_COUNT) {
         start_run(supervisor, fds);
         return true;

@@ -23,7 +23,7 @@ FOLDER = pathlib.Path(__file__).parent / "attacks"
 LANGUAGES = {".py": "python", ".sh": "sh", ".bash": "bash", ".pl": "perl", ".js": "javascript", ".c": "sh"}
 SHOWN = {**LANGUAGES, ".c": "C"}
 FIELD = re.compile(r"^\W*([a-z-]+(?: [a-z]+)?): (.*?)(?: \*/)?$")
-KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker",
+KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker", "given process",
          "may-lack", "timeout", "arguments", "stdin"}
 PROGRAM = "attack.bin"
 

@@ -70,11 +70,11 @@ class Suite:
             self.check_normal_run()
             self.baseline = self.harness.state()
         given = attack.words(f"given {BACKEND}")
-        self.backend.take_away(given)
         try:
+            self.take_away(attack, given)
             outcome = self.harness.run(attack)
         finally:
-            self.backend.restore(self.canaries)
+            self.harness.restore()
         if "ModuleNotFoundError" in outcome.output:
             raise tap.Skip(f"the python there is too small: {outcome.output.splitlines()[-1]}")
         if outcome.evidence:
@@ -88,6 +88,12 @@ class Suite:
         if self.since_normal >= RUNS_BETWEEN_NORMAL:
             self.check_normal_run()
 
+    def take_away(self, attack, names, stream=None, limits=None):
+        """A backend that is another program has to be ready again."""
+        if plugin := self.backend.take_away(names, stream):
+            self.harness.take_away(plugin)
+            self.make_ready(attack, limits)
+
     def control_run(self, attack, words):
         options = dict(word.split("=", 1) for word in words if "=" in word and ":" not in word)
         limits = {name: int(value) for name, value in (word[6:].split("=") for word in words if word.startswith("limit:"))}
@@ -95,12 +101,13 @@ class Suite:
             return self.harness.bare(attack)
         self.make_ready(attack, limits, "none" if "none" in words else None)
         stream = next((word[7:] for word in words if word.startswith("stream:")), None)
-        self.backend.take_away([word for word in words + attack.words(f"given {BACKEND}") if self.backend.knows(word)], stream)
+        names = [word for word in words + attack.words(f"given {BACKEND}") if self.backend.knows(word)]
         try:
+            self.take_away(attack, names, stream, limits)
             timeout = int(options["timeout"]) if "timeout" in options else None
             return self.harness.run(attack, timeout, "plain-secret" in words, "naive" in words)
         finally:
-            self.backend.restore(self.canaries)
+            self.harness.restore()
 
     def control(self, attack):
         words = attack.words(f"control {BACKEND}") or ["impossible", "no control is written for this backend yet"]

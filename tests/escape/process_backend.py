@@ -16,7 +16,12 @@ class ProcessBackend:
     name = "process"
 
     def __init__(self, scratch):
-        self.other, self.policy = None, {"modes": {"default": "process", "allowed": ["process"]}}
+        self.other, self.shown = None, scratch / "shown"
+        self.shown.mkdir()
+        (self.shown / "file").touch()
+        self.shown.chmod(0o777)
+        (self.shown / "file").chmod(0o666)
+        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
         plugin = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve()
         built = pathlib.Path(os.environ.get("ESCAPE_KNOCK_OUT", plugin.parents[1] / "tests" / "escape" / "knock-out"))
         self.directory, self.missing = scratch / "knocked-out", not built.exists()
@@ -33,6 +38,9 @@ class ProcessBackend:
 
     def knows(self, word):
         return word in self.known
+
+    def environment(self):
+        return {"SHOWN": str(self.shown)}
 
     def take_away(self, names, stream=None):
         """The plugin to load for it; None is the product's own."""

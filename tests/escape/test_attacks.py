@@ -3,7 +3,7 @@
 the same payload where the layers that stop it are absent. An attack passes when the canaries show nothing, the run ended as
 its header says, and the machine is as before; a control passes when they show what the header says.
 
-  test_attacks.py [--report FILE]      TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them
+  test_attacks.py [--report FILE]    appends the table to FILE.    TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them
 """
 import os
 import pathlib
@@ -23,7 +23,7 @@ from catalogue import attacks, compiled
 from docker_backend import DockerBackend
 from harness import Harness
 from process_backend import ProcessBackend
-from report import Report
+from report import Report, append_text
 
 BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
@@ -176,7 +176,7 @@ def main():
         shutil.rmtree(harness.scratch)
         print("# " + suite.report.summary(harness.runs), flush=True)
         if "--report" in sys.argv:
-            pathlib.Path(sys.argv[sys.argv.index("--report") + 1]).write_text(suite.report.text(harness.runs))
+            append_text(sys.argv[sys.argv.index("--report") + 1], suite.report.text(harness.runs))
 
 
 if __name__ == "__main__":

@@ -92,9 +92,13 @@ class DockerBackend:
     def knows(self, word):
         return word in self.known
 
+    def environment(self):
+        return {}
+
     def take_away(self, names, stream=None):
         changes = [self.known[name] for name in names]
         self.proxy.plan = Plan(changes, lie_inspect=bool(changes), lie_report=bool(changes), stream=stream)
+        return None  # the plugin is the product's
 
     def restore(self, canaries):
         """After a control: what it may have ended is started again, what it sees is whole again."""

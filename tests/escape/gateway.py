@@ -34,6 +34,10 @@ provider = Provider()
 print("{}", flush=True)
 for line in sys.stdin:
     order = json.loads(line)
-    answer = {"prepared": provider.use_policy(order["policy"])} if "policy" in order else invoke(provider, order)
+    if "reset" in order:  # the next run starts the backend anew
+        provider.reset()
+        answer = {}
+    else:
+        answer = {"prepared": provider.use_policy(order["policy"])} if "policy" in order else invoke(provider, order)
     print(json.dumps(answer), flush=True)
 provider.reset()

@@ -29,9 +29,11 @@ ONLY_WHERE_DECLARED = {"time", "cputime", "cores", "proof"}
 
 
 class Gateway:
-    def __init__(self, home, token):
+    def __init__(self, home, token, plugin=None):
         self.home = home
         keep = {name: os.environ[name] for name in ("CODE_EXECUTE_SO", "LD_PRELOAD", "ASAN_OPTIONS") if name in os.environ}
+        if plugin:
+            keep["CODE_EXECUTE_SO"] = str(plugin)
         self.process = subprocess.Popen(
             [sys.executable, HERE / "gateway.py"], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={**keep, "PYTHONPATH": str(HERE.parent / "support"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"],
@@ -57,6 +59,11 @@ class Gateway:
             if self.ask({"policy": policy})["prepared"]:
                 raise AssertionError(f"the policy is not taken: {policy}")
             self.policy, self.ready_for = policy, {}
+
+    def renew(self):
+        """A new backend, which reads what is taken away now."""
+        self.ask({"reset": True})
+        self.policy, self.ready_for = None, {}
 
     def ready(self, language):
         """The error of a first run, None where the language runs. The plugin's own trial is over after it."""
@@ -156,7 +163,8 @@ class Harness:
         home = scratch / "home"
         home.mkdir()
         (home / "file").write_text(token)
-        self.gateway = Gateway(home, token)
+        self.token, self.gateway = token, Gateway(home, token)
+        self.own_gateway, self.other_gateway = self.gateway, None
         self.runs = 0
 
     def policy(self, limits=None, mode=None):
@@ -168,11 +176,24 @@ class Harness:
                 "limits": {**{name: {"default": value, "max": max(value, 20000) if name == "wall_ms" else value}
                               for name, value in merged.items()}, "sandbox_exec_wall_ms": {"default": 10000, "max": 20000}}}
 
+    def take_away(self, plugin):
+        """Runs go to the gateway that has this plugin, until restore()."""
+        if plugin:
+            self.other_gateway = self.other_gateway or Gateway(self.own_gateway.home, self.token, plugin)
+            self.gateway = self.other_gateway
+            self.gateway.renew()
+
+    def restore(self):
+        self.backend.restore(self.canaries)
+        if self.gateway is not self.own_gateway:
+            self.gateway.renew()
+            self.gateway = self.own_gateway
+
     def words(self):
         return {name: secrets.token_hex(12) for name in ("TRIED", "PROOF", "FORGED", "SECRET")}
 
     def environment(self, words):
-        return {**self.canaries.environment(), "GATEWAY": str(self.gateway.process.pid), "GATEWAY_HOME": str(self.gateway.home),
+        return {**self.canaries.environment(), **self.backend.environment(), "GATEWAY": str(self.own_gateway.process.pid), "GATEWAY_HOME": str(self.own_gateway.home),
                 **{name: words[name] for name in ("TRIED", "PROOF", "FORGED")}}
 
     def run(self, attack, timeout=None, plain_secret=False, by_naive_host=False):
@@ -235,6 +256,7 @@ class Harness:
         return False
 
     def close(self):
-        self.gateway.close()
+        for gateway in filter(None, (self.own_gateway, self.other_gateway)):
+            gateway.close()
         self.canaries.clear()
         self.backend.close()

@@ -1,35 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process mode for the harness. Its layers cannot be taken away one by one yet: controls are mode none, a run without any
-backend, or are missing, with the reason."""
+"""Process mode for the harness. Where layers are taken away, a second gateway loads a copy of the plugin that finds the backend of
+knock_out.c beside itself; the attacks themselves meet the product's own."""
+import os
+import pathlib
+import shutil
+
 import tap
+from process_knockouts import knockouts
+from process_watch import ProcessWatch
 
-
-class NoWatch:
-    """Nothing is measured: the runs' control groups are the backend's own affair so far."""
-
-    def forget(self):
-        pass
-
-    def evidence(self):
-        return set()
+PROGRAM = "code-execute-process"
 
 
 class ProcessBackend:
     name = "process"
 
     def __init__(self, scratch):
-        self.scratch, self.watch, self.other = scratch, NoWatch(), None
-        self.policy = {"modes": {"default": "process", "allowed": ["process"]}}
+        self.other, self.shown = None, scratch / "shown"
+        self.shown.mkdir()
+        (self.shown / "file").touch()
+        self.shown.chmod(0o777)
+        (self.shown / "file").chmod(0o666)
+        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
+        plugin = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve()
+        built = pathlib.Path(os.environ.get("ESCAPE_KNOCK_OUT", plugin.parents[1] / "tests" / "escape" / "knock-out"))
+        self.directory, self.missing = scratch / "knocked-out", not built.exists()
+        self.directory.mkdir()
+        if not self.missing:
+            shutil.copy(built, self.directory / PROGRAM)
+        self.plugin = self.directory / plugin.name
+        shutil.copy(plugin, self.plugin)
+        self.watch = ProcessWatch([plugin.parent / PROGRAM, self.directory / PROGRAM])
 
     def prepare(self, canaries):
+        self.known = knockouts(canaries)
         return []
 
     def knows(self, word):
-        return word not in {"none", "naive", "plain-secret"} and "=" not in word and ":" not in word
+        return word in self.known
+
+    def environment(self):
+        return {"SHOWN": str(self.shown)}
 
     def take_away(self, names, stream=None):
-        if names or stream:
-            raise tap.Skip("layers of process mode cannot be taken away one by one yet")
+        """The plugin to load for it; None is the product's own."""
+        return self.take_away_lines([line for name in names for line in self.known[name]])
+
+    def take_away_lines(self, lines):
+        if not lines:
+            return None
+        if self.missing:
+            raise tap.Skip("the backend of knock_out.c is not built")
+        (self.directory / "knock-out").write_text("".join(line + "\n" for line in lines))
+        return self.plugin
 
     def restore(self, canaries):
         pass
@@ -38,7 +61,7 @@ class ProcessBackend:
         return {}
 
     def backend_process(self):
-        return "code-execute-process"
+        return PROGRAM
 
     def close(self):
-        pass
+        self.watch.over.set()

@@ -1,21 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """What became of each attack, as one line and as docs/escape-report.md. A skip is never counted as stopped."""
 import collections
+import pathlib
 
 import tap
 from catalogue import SHOWN
 
-HEAD = """# Escape report
+TITLE = """# Escape report
 
-Made by `tests/escape/test_attacks.py --report`; not written by hand. Each attack is one file or several in
-`tests/escape/attacks/`, judged by canaries outside of the sandbox. *Control* is the same payload with the layers that stop it
-taken away: it must get through, or the attack proves nothing.
+Made by the programs of `tests/escape/` with `--report`, one backend after the other; not written by hand. Each attack is one file or
+several in `tests/escape/attacks/`, judged by canaries outside of the sandbox. *Control* is the same payload with the layers that stop
+it taken away: it must get through, or the attack proves nothing.
+"""
+HEAD = """
+## Attacks on {backend} mode
 
-Backend: {backend}. {summary}.
+{summary}.
 
 | number | attack | languages | layers that stop it | result | control |
 |---|---|---|---|---|---|
 """
+
+
+def append_text(path, text):
+    """A page of its own begins with the title."""
+    path = pathlib.Path(path)
+    with path.open("a") as file:
+        file.write(("" if path.exists() and path.stat().st_size else TITLE) + text)
+
+
+def append_table(path, head, rows, summary):
+    append_text(path, head + "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows) + f"\n{summary}.\n")
 
 
 class Report:

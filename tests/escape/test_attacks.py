@@ -3,7 +3,7 @@
 the same payload where the layers that stop it are absent. An attack passes when the canaries show nothing, the run ended as
 its header says, and the machine is as before; a control passes when they show what the header says.
 
-  test_attacks.py [--report FILE]      TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them
+  test_attacks.py [--report FILE]    appends the table to FILE.    TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them
 """
 import os
 import pathlib
@@ -23,7 +23,7 @@ from catalogue import attacks, compiled
 from docker_backend import DockerBackend
 from harness import Harness
 from process_backend import ProcessBackend
-from report import Report
+from report import Report, append_text
 
 BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
@@ -70,11 +70,11 @@ class Suite:
             self.check_normal_run()
             self.baseline = self.harness.state()
         given = attack.words(f"given {BACKEND}")
-        self.backend.take_away(given)
         try:
+            self.take_away(attack, given)
             outcome = self.harness.run(attack)
         finally:
-            self.backend.restore(self.canaries)
+            self.harness.restore()
         if "ModuleNotFoundError" in outcome.output:
             raise tap.Skip(f"the python there is too small: {outcome.output.splitlines()[-1]}")
         if outcome.evidence:
@@ -88,6 +88,12 @@ class Suite:
         if self.since_normal >= RUNS_BETWEEN_NORMAL:
             self.check_normal_run()
 
+    def take_away(self, attack, names, stream=None, limits=None):
+        """A backend that is another program has to be ready again."""
+        if plugin := self.backend.take_away(names, stream):
+            self.harness.take_away(plugin)
+            self.make_ready(attack, limits)
+
     def control_run(self, attack, words):
         options = dict(word.split("=", 1) for word in words if "=" in word and ":" not in word)
         limits = {name: int(value) for name, value in (word[6:].split("=") for word in words if word.startswith("limit:"))}
@@ -95,12 +101,13 @@ class Suite:
             return self.harness.bare(attack)
         self.make_ready(attack, limits, "none" if "none" in words else None)
         stream = next((word[7:] for word in words if word.startswith("stream:")), None)
-        self.backend.take_away([word for word in words + attack.words(f"given {BACKEND}") if self.backend.knows(word)], stream)
+        names = [word for word in words + attack.words(f"given {BACKEND}") if self.backend.knows(word)]
         try:
+            self.take_away(attack, names, stream, limits)
             timeout = int(options["timeout"]) if "timeout" in options else None
             return self.harness.run(attack, timeout, "plain-secret" in words, "naive" in words)
         finally:
-            self.backend.restore(self.canaries)
+            self.harness.restore()
 
     def control(self, attack):
         words = attack.words(f"control {BACKEND}") or ["impossible", "no control is written for this backend yet"]
@@ -169,7 +176,7 @@ def main():
         shutil.rmtree(harness.scratch)
         print("# " + suite.report.summary(harness.runs), flush=True)
         if "--report" in sys.argv:
-            pathlib.Path(sys.argv[sys.argv.index("--report") + 1]).write_text(suite.report.text(harness.runs))
+            append_text(sys.argv[sys.argv.index("--report") + 1], suite.report.text(harness.runs))
 
 
 if __name__ == "__main__":

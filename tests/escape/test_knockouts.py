@@ -15,11 +15,12 @@ import tap
 from catalogue import FOLDER, load
 from engine_proxy import Plan
 from knockout_fields import fields
+from report import append_table
 from test_attacks import Suite, start
 
 LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
 HEAD = """
-## Knock-outs
+## Knock-outs of docker mode
 
 Made by `tests/escape/test_knockouts.py --report` with `ESCAPE_LONG=1`: each field of the container's configuration changed on
 the way to the engine. *Read-back*: what the plugin says to an engine that tells it. *Lie*: what shows it where the engine says
@@ -123,9 +124,7 @@ def main():
             print("# " + " | ".join(row))
         print("# " + knockouts.summary(), flush=True)
         if "--report" in sys.argv:
-            with open(sys.argv[sys.argv.index("--report") + 1], "a") as file:
-                file.write(HEAD + "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in knockouts.rows())
-                           + f"\n{knockouts.summary()}.\n")
+            append_table(sys.argv[sys.argv.index("--report") + 1], HEAD, knockouts.rows(), knockouts.summary())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: token
 # control docker: gateway-home
-# control process: impossible it would read what is root's on the machine
+# control process: gateway-home
 cat "$GATEWAY_HOME"/* "$HOME/../"*/.ssh/* /root/.ssh/* /root/.aws/* 2>/dev/null
 find / -xdev -path "$GATEWAY_HOME*" 2>/dev/null
 echo "$TRIED"

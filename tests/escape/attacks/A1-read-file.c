@@ -7,7 +7,7 @@
  * layers: mount namespace, no binds
  * evidence: token
  * control docker: bind
- * control process: none
+ * control process: bind
  */
 #include "attack.h"
 

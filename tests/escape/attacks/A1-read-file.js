@@ -6,6 +6,6 @@
 // layers: mount namespace, no binds
 // evidence: token
 // control docker: bind
-// control process: none
+// control process: bind
 console.log(process.env.TRIED);
 console.log(require("fs").readFileSync(process.env.CANARY_DIR + "/file", "utf8"));

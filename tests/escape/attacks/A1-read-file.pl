@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: token
 # control docker: bind
-# control process: none
+# control process: bind
 print "$ENV{TRIED}\n";
 open(my $file, "<", "$ENV{CANARY_DIR}/file") or exit 0;
 print <$file>;

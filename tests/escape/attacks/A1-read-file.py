@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: token
 # control docker: bind
-# control process: none
+# control process: bind
 import os
 
 print(os.environ["TRIED"], flush=True)

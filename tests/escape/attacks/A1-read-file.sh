@@ -6,6 +6,6 @@
 # layers: mount namespace, no binds
 # evidence: token
 # control docker: bind
-# control process: none
+# control process: bind
 cat "$CANARY_DIR/file"
 echo "$TRIED"

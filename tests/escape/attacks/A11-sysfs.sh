@@ -6,6 +6,6 @@
 # layers: masked path
 # evidence: proof
 # control docker: masked-paths
-# control process: none
+# control process: sysfs
 ls /sys/* >/dev/null 2>&1 && echo "$PROOF"
 echo "$TRIED"

@@ -6,6 +6,6 @@
 # layers: masked path
 # evidence: proof
 # control docker: masked-paths
-# control process: none
+# control process: host-proc
 [ -z "$(head -c 64 /proc/interrupts 2>/dev/null | tr -d '\0')" ] || echo "$PROOF"
 echo "$TRIED"

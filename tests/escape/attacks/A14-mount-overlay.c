@@ -7,7 +7,7 @@
  * layers: seccomp, no capabilities
  * evidence: proof
  * control docker: seccomp capabilities user
- * control process: impossible it would mount on the machine
+ * control process: seccomp capabilities landlock
  */
 #include "attack.h"
 

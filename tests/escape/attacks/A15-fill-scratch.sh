@@ -6,7 +6,7 @@
 # layers: size of the scratch
 # evidence: proof
 # control docker: scratch-size
-# control process: impossible it would fill the machine's /tmp
+# control process: scratch-size
 for i in 1 2 3 4; do head -c 12000000 /dev/zero >"/tmp/part$i"; done
 [ "$(cat /tmp/part* | wc -c)" -lt 40000000 ] || echo "$PROOF"
 rm -f /tmp/part*

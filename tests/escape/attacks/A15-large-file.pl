@@ -6,7 +6,7 @@
 # layers: file size limit
 # evidence: proof
 # control docker: fsize
-# control process: none
+# control process: rlimit-fsize
 $SIG{XFSZ} = "IGNORE";
 open(my $file, ">", "large");
 truncate($file, 1 << 30);

@@ -6,7 +6,7 @@
 # layers: file size limit
 # evidence: proof
 # control docker: fsize
-# control process: none
+# control process: rlimit-fsize
 (head -c 20000000 /dev/zero >/tmp/large)
 [ "$(stat -c %s /tmp/large)" -lt 18000000 ] || echo "$PROOF"
 rm -f /tmp/large

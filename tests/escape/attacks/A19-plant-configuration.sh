@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: file
 # control docker: bind
-# control process: impossible a layer of process mode cannot be taken away yet
+# control process: bind landlock
 mkdir -p "$CANARY_DIR/.git/hooks" "$CANARY_DIR/.config"
 for file in .bashrc .profile .git/hooks/pre-commit .config/settings.json; do
     echo 'echo planted' >"$CANARY_DIR/$file"

@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: file
 # control docker: bind
-# control process: impossible a layer of process mode cannot be taken away yet
+# control process: bind landlock
 mv "$CANARY_DIR/file" "$CANARY_DIR/gone"
 rm -f "$CANARY_DIR/socket"
 echo "$TRIED"

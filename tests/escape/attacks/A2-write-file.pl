@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: file
 # control docker: bind
-# control process: impossible a layer of process mode cannot be taken away yet
+# control process: bind landlock
 print "$ENV{TRIED}\n";
 open(my $file, ">", "$ENV{CANARY_DIR}/written") or exit 0;
 print $file "x";

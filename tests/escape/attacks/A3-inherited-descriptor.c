@@ -7,7 +7,7 @@
  * layers: nothing is inherited
  * evidence: token
  * control docker: bind leaked-descriptor
- * control process: impossible a layer of process mode cannot be taken away yet
+ * control process: leaked-descriptor landlock
  */
 #include "attack.h"
 

@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: token
 # control docker: bind
-# control process: none
+# control process: bind
 cd ../../../../../../../../..
 cat "./$CANARY_DIR/file"
 echo "$TRIED"

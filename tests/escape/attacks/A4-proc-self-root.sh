@@ -6,6 +6,6 @@
 # layers: mount namespace, no binds
 # evidence: token
 # control docker: bind
-# control process: none
+# control process: bind
 cat "/proc/self/root$CANARY_DIR/file" "/proc/self/cwd/../..$CANARY_DIR/file" "/proc/thread-self/root$CANARY_DIR/file"
 echo "$TRIED"

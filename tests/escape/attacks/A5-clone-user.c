@@ -7,7 +7,7 @@
  * layers: seccomp
  * evidence: proof
  * control docker: seccomp
- * control process: none
+ * control process: seccomp disable_nested_namespaces
  */
 #include "attack.h"
 

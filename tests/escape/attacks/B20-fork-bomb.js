@@ -6,7 +6,7 @@
 // layers: process limit
 // evidence: tasks
 // control docker: pids
-// control process: impossible nothing measures the runs of process mode yet
+// control process: pids memory rlimit-nofile
 console.log(process.env.TRIED);
 const { spawn } = require("child_process");
 for (let i = 0; i < 100; i++) spawn("sleep", ["1"]).on("error", () => {});

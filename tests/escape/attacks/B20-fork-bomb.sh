@@ -6,7 +6,7 @@
 # layers: process limit
 # evidence: tasks
 # control docker: pids
-# control process: impossible nothing measures the runs of process mode yet
+# control process: pids
 echo "$TRIED"
 i=0
 while [ $i -lt 100 ]; do

@@ -7,7 +7,7 @@
  * layers: process limit
  * evidence: tasks
  * control docker: pids
- * control process: impossible nothing measures the runs of process mode yet
+ * control process: pids
  */
 #include "attack.h"
 

@@ -6,7 +6,7 @@
 # layers: process limit
 # evidence: tasks
 # control docker: pids
-# control process: impossible nothing measures the runs of process mode yet
+# control process: pids
 import os
 import threading
 import time

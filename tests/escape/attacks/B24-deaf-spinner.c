@@ -7,7 +7,7 @@
  * layers: processor time limit
  * evidence: cputime
  * control docker: cpu
- * control process: limit:cpu_ms=20000
+ * control process: rlimit-cpu
  * control process: impossible nothing measures the runs of process mode yet
  */
 #include "attack.h"

@@ -7,7 +7,7 @@
  * layers: pid namespace
  * evidence: death
  * control docker: processes
- * control process: none
+ * control process: processes user landlock
  */
 #include "attack.h"
 

@@ -6,6 +6,6 @@
 // layers: pid namespace
 // evidence: death
 // control docker: processes
-// control process: none
+// control process: processes user landlock
 console.log(process.env.TRIED);
 process.kill(Number(process.env.SENTINEL), "SIGKILL");

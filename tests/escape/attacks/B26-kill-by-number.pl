@@ -6,6 +6,6 @@
 # layers: pid namespace
 # evidence: death
 # control docker: processes
-# control process: none
+# control process: processes user landlock
 kill "KILL", $ENV{SENTINEL};
 print "$ENV{TRIED}\n";

@@ -6,7 +6,7 @@
 # layers: pid namespace
 # evidence: death
 # control docker: processes
-# control process: none
+# control process: processes user landlock
 import os
 
 print(os.environ["TRIED"], flush=True)

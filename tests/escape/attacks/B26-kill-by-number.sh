@@ -6,6 +6,6 @@
 # layers: pid namespace
 # evidence: death
 # control docker: processes
-# control process: none
+# control process: processes user landlock
 kill -9 "$SENTINEL"
 echo "$TRIED"

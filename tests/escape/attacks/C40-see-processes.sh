@@ -6,6 +6,6 @@
 # layers: pid namespace
 # evidence: proof
 # control docker: processes
-# control process: none
+# control process: processes host-proc
 [ ! -d "/proc/$SENTINEL" ] || echo "$PROOF"
 echo "$TRIED"

@@ -7,7 +7,7 @@
  * layers: seccomp
  * evidence: proof
  * control docker: seccomp
- * control process: none
+ * control process: seccomp terminal landlock
  * may-lack: TIOCSTI
  */
 #include "attack.h"

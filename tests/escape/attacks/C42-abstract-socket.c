@@ -7,7 +7,7 @@
  * layers: network namespace
  * evidence: abstract
  * control docker: network
- * control process: none
+ * control process: network landlock
  */
 #include "attack.h"
 

@@ -6,7 +6,7 @@
 # layers: network namespace
 # evidence: abstract
 # control docker: network
-# control process: none
+# control process: network landlock
 use Socket;
 $| = 1;
 print "$ENV{TRIED}\n";

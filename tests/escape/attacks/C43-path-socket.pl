@@ -6,7 +6,7 @@
 # layers: mount namespace, no binds
 # evidence: unix
 # control docker: bind
-# control process: none
+# control process: bind
 use Socket;
 $| = 1;
 print "$ENV{TRIED}\n";

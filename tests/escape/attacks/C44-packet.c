@@ -7,7 +7,7 @@
  * layers: seccomp, no capabilities
  * evidence: proof
  * control docker: seccomp capabilities user
- * control process: none
+ * control process: seccomp capabilities
  */
 #include "attack.h"
 

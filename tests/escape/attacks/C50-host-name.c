@@ -7,7 +7,7 @@
  * layers: seccomp, no capabilities
  * evidence: proof
  * control docker: seccomp capabilities user
- * control process: impossible it would name the machine
+ * control process: seccomp capabilities
  */
 #include "attack.h"
 

@@ -7,7 +7,7 @@
  * layers: seccomp kills
  * evidence: proof
  * control docker: seccomp
- * control process: impossible not as root of the machine
+ * control process: seccomp
  */
 #include "attack.h"
 

@@ -7,7 +7,7 @@
  * layers: seccomp
  * evidence: proof
  * control docker: seccomp capabilities user
- * control process: impossible not as root of the machine
+ * control process: seccomp
  */
 #include "attack.h"
 

@@ -7,7 +7,7 @@
  * layers: seccomp
  * evidence: proof
  * control docker: seccomp
- * control process: none
+ * control process: seccomp
  * may-lack: userfaultfd
  */
 #include "attack.h"

@@ -6,6 +6,6 @@
 # layers: ipc namespace
 # evidence: token
 # control docker: ipc
-# control process: none
+# control process: shared-file
 cat "$SHARED" /dev/shm/*
 echo "$TRIED"

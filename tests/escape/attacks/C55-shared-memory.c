@@ -7,7 +7,7 @@
  * layers: ipc namespace
  * evidence: token
  * control docker: ipc
- * control process: none
+ * control process: ipc
  */
 #include "attack.h"
 

@@ -6,7 +6,7 @@
 # layers: ipc namespace
 # evidence: token
 # control docker: ipc
-# control process: none
+# control process: ipc
 print "$ENV{TRIED}\n";
 my $memory = shmget($ENV{SHM_KEY}, 0, 0);
 exit 0 unless defined $memory;

@@ -7,7 +7,7 @@
  * layers: seccomp
  * evidence: proof
  * control docker: seccomp
- * control process: none
+ * control process: seccomp
  * may-lack: lsm_get_self_attr
  */
 #include "attack.h"

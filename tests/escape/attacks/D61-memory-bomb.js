@@ -6,7 +6,7 @@
 // layers: memory limit
 // evidence: memory
 // control docker: memory
-// control process: impossible nothing measures the runs of process mode yet
+// control process: memory
 console.log(process.env.TRIED);
 const blocks = [];
 for (let i = 0; i < 240; i++) blocks.push(Buffer.alloc(1 << 20, 1));

@@ -7,7 +7,7 @@
  * layers: memory limit
  * evidence: memory
  * control docker: memory
- * control process: impossible nothing measures the runs of process mode yet
+ * control process: memory
  */
 #include "attack.h"
 

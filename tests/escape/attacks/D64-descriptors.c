@@ -7,7 +7,7 @@
  * layers: descriptor limit
  * evidence: proof
  * control docker: nofile
- * control process: impossible a root's own limit is the machine's
+ * control process: rlimit-nofile
  */
 #include "attack.h"
 

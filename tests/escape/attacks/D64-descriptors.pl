@@ -6,7 +6,7 @@
 # layers: descriptor limit
 # evidence: proof
 # control docker: nofile
-# control process: impossible a root's own limit is the machine's
+# control process: rlimit-nofile
 print "$ENV{TRIED}\n";
 my @files;
 for (1 .. 200) {

@@ -6,7 +6,7 @@
 # layers: core limit
 # evidence: proof
 # control docker: impossible a hard limit of the engine's own cannot be raised on every machine
-# control process: impossible a hard limit cannot be raised on every machine
+# control process: rlimit-core
 ulimit -c unlimited 2>/dev/null
 ulimit -c 1000 2>/dev/null && echo "$PROOF"
 sh -c "kill -ABRT \$\$"

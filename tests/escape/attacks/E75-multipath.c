@@ -7,7 +7,7 @@
  * layers: network namespace, seccomp
  * evidence: tcp
  * control docker: network seccomp
- * control process: none
+ * control process: network seccomp landlock
  * may-lack: multipath TCP
  */
 #include "attack.h"

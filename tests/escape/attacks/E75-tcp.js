@@ -6,7 +6,7 @@
 // layers: network namespace, seccomp
 // evidence: tcp
 // control docker: network seccomp
-// control process: none
+// control process: network seccomp landlock
 console.log(process.env.TRIED);
 const socket = require("net").connect(Number(process.env.TCP_PORT), "127.0.0.1", () => socket.end());
 socket.on("error", () => {});

@@ -6,7 +6,7 @@
 # layers: network namespace, seccomp
 # evidence: tcp
 # control docker: network seccomp
-# control process: none
+# control process: network seccomp landlock
 use Socket;
 print "$ENV{TRIED}\n";
 socket(my $socket, PF_INET, SOCK_STREAM, 0) or exit 0;

@@ -6,7 +6,7 @@
 # layers: network namespace, seccomp
 # evidence: udp
 # control docker: network seccomp
-# control process: none
+# control process: network seccomp landlock
 import os
 import socket
 

@@ -6,7 +6,7 @@
 # layers: network namespace, seccomp
 # evidence: tcp
 # control docker: network seccomp
-# control process: none
+# control process: network seccomp landlock
 # may-lack: IPv6
 use Socket qw(:DEFAULT inet_pton pack_sockaddr_in6);
 print "$ENV{TRIED}\n";

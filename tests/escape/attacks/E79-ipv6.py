@@ -6,7 +6,7 @@
 # layers: network namespace, seccomp
 # evidence: tcp
 # control docker: network seccomp
-# control process: none
+# control process: network seccomp landlock
 # may-lack: IPv6
 import os
 import socket

@@ -6,6 +6,6 @@
 # layers: network namespace, seccomp
 # evidence: tcp
 # control docker: network seccomp
-# control process: none
+# control process: network seccomp landlock
 echo x >"/dev/tcp/127.0.0.1/$TCP_PORT"
 echo "$TRIED"

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the taking away of single layers from the backend of process mode, for the escape suite
+ * alone. Linked with the product's own objects and -Wl,--wrap (meson.build), it changes what they
+ * ask for; none of their code differs. What is taken away is said by the file "knock-out" beside
+ * the executable, a kind and a name a line (process_knockouts.py has what there is).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../../plugin/backends/process/cgroup.h"
+#include "../../plugin/backends/process/launch.h"
+#include "../../plugin/backends/process/mount_fd.h"
+#include "../../plugin/backends/process/sandbox.h"
+#include "../../plugin/cleanup.h"
+
+#define KNOCK_OUTS_LIMIT 32
+#define STEPS_LIMIT      32
+#define LEAKED_FD        9
+#define VIEW_BYTES \
+    (UINT64_C(1) << 20) /* as in view.c: every other memory file system is the scratch */
+
+static struct {
+    char kind[32];
+    char name[PATH_MAX];
+} knock_outs[KNOCK_OUTS_LIMIT];
+static size_t knock_out_count;
+
+/* The name of the kind's i-th knock-out, or NULL. */
+static const char *nth(const char *kind, size_t wanted)
+{
+    for (size_t i = 0; i < knock_out_count; i++)
+        if (strcmp(knock_outs[i].kind, kind) == 0 && wanted-- == 0)
+            return knock_outs[i].name;
+    return NULL;
+}
+
+static bool is_out(const char *kind, const char *name)
+{
+    const char *known;
+    for (size_t i = 0; (known = nth(kind, i)); i++)
+        if (strcmp(known, name) == 0)
+            return true;
+    return false;
+}
+
+/* Without these two namespaces the steps would change the machine itself if a refusal failed: the
+ * product's has to stand alone against them. */
+static bool is_dangerous(void)
+{
+    return knock_out_count > 1 && (is_out("namespace", "user") || is_out("namespace", "mount"));
+}
+
+/* Before main() closes what it does not know and /proc is gone. */
+__attribute__((constructor)) static void read_knock_outs(void)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof("knock-out"));
+    if (length <= 0)
+        _exit(1);
+    path[length] = '\0';
+    (void)strcpy(strrchr(path, '/') + 1, "knock-out");
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return;
+    char line[PATH_MAX + 64];
+    while (fgets(line, sizeof(line), file)) {
+        if (knock_out_count == KNOCK_OUTS_LIMIT ||
+            sscanf(line, "%31s %4095[^\n]", knock_outs[knock_out_count].kind,
+                   knock_outs[knock_out_count].name) != 2)
+            _exit(1);
+        knock_out_count++;
+    }
+    (void)fclose(file);
+    if (is_dangerous())
+        _exit(1);
+}
+
+/* --- The steps --- */
+
+static int succeed(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return 0;
+}
+
+/* A path of the machine as it is, writable, in the view. */
+static int bind_paths(struct sandbox *sandbox)
+{
+    const char *path;
+    for (size_t i = 0; (path = nth("bind", i)); i++) {
+        struct stat status;
+        CLEANUP_CLOSE int source = mount_fd_clone(AT_FDCWD, path);
+        if (source < 0 || fstat(source, &status) < 0 ||
+            (S_ISDIR(status.st_mode) ? make_directories(sandbox->view, path + 1)
+                                     : make_empty_file(sandbox->view, path + 1)) < 0 ||
+            mount_fd_attach(source, sandbox->view, path + 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int show_proc_of_host(struct sandbox *sandbox)
+{
+    if (make_directories(sandbox->view, "proc") < 0)
+        return -1;
+    CLEANUP_CLOSE int proc = mount_fd_clone(AT_FDCWD, "/proc");
+    return proc < 0 ? -1 : mount_fd_attach(proc, sandbox->view, "proc");
+}
+
+/* What was open before the change of root. */
+static int leak_directory(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    CLEANUP_CLOSE int directory = open(nth("leak", 0), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return directory < 0 || dup2(directory, LEAKED_FD) < 0 ? -1 : 0;
+}
+
+static int become_readable(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    return prctl(PR_SET_DUMPABLE, 1);
+}
+
+/* All that the user namespace gives, over the execve. */
+static int keep_capabilities(struct sandbox *sandbox)
+{
+    (void)sandbox;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (syscall(SYS_capget, &header, data) < 0)
+        return -1;
+    for (unsigned int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+        data[i].inheritable = data[i].permitted;
+    if (syscall(SYS_capset, &header, data) < 0)
+        return -1;
+    for (unsigned int i = 0; i < 32 * _LINUX_CAPABILITY_U32S_3; i++)
+        if (data[i / 32].permitted & CAP_TO_MASK(i) &&
+            prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
+            return -1;
+    return 0;
+}
+
+static const struct {
+    const char *kind;
+    const char *step;
+    int (*apply)(struct sandbox *sandbox);
+    bool before; /* it, not instead of it */
+} changes[] = {
+    {"leak", "enter_identity", leak_directory, true},
+    {"bind", "make_view_read_only", bind_paths, true},
+    {"proc", "mount_proc", show_proc_of_host, false},
+    {"readable", "become_unreadable", become_readable, false},
+    {"capabilities", "drop_capabilities", keep_capabilities, false},
+};
+
+static struct step changed(const struct step *step)
+{
+    struct step result = *step;
+    if (is_out("step", step->name))
+        result.apply = succeed;
+    for (size_t i = 0; i < COUNT_OF(changes); i++)
+        if (!changes[i].before && nth(changes[i].kind, 0) && !strcmp(changes[i].step, step->name))
+            result.apply = changes[i].apply;
+    return result;
+}
+
+int __real_sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
+int __wrap_sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
+int __wrap_sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count)
+{
+    struct step list[STEPS_LIMIT];
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < COUNT_OF(changes); j++)
+            if (changes[j].before && nth(changes[j].kind, 0) &&
+                !strcmp(changes[j].step, steps[i].name))
+                list[length++] =
+                    (struct step){LAYER_COUNT, STEP_PART, "knock-out", changes[j].apply};
+        list[length++] = changed(&steps[i]);
+        if (length + COUNT_OF(changes) >= STEPS_LIMIT)
+            abort();
+    }
+    return __real_sandbox_apply(sandbox, list, length);
+}
+
+/* --- Namespaces, and whose the run is --- */
+
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    static const struct {
+        const char *name;
+        long flag;
+    } namespaces[] = {{"user", CLONE_NEWUSER},   {"pid", CLONE_NEWPID}, {"mount", CLONE_NEWNS},
+                      {"network", CLONE_NEWNET}, {"ipc", CLONE_NEWIPC}, {"uts", CLONE_NEWUTS}};
+    for (size_t i = 0; number == SYS_clone && i < COUNT_OF(namespaces); i++)
+        if (is_out("namespace", namespaces[i].name))
+            a &= ~namespaces[i].flag;
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
+int __real_launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
+                          struct launched *ret, struct launch_failure *reterr);
+int __wrap_launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
+                          struct launched *ret, struct launch_failure *reterr);
+int __wrap_launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
+                          struct launched *ret, struct launch_failure *reterr)
+{
+    struct launch changed_launch = *launch;
+    if (nth("user", 0))
+        changed_launch.outer_uid = changed_launch.outer_gid =
+            (uint32_t)strtoul(nth("user", 0), NULL, 10);
+    return __real_launch_sandbox(&changed_launch, isolation, ret, reterr);
+}
+
+/* --- Limits --- */
+
+int __real_setrlimit64(int resource, const struct rlimit *limit);
+int __wrap_setrlimit64(int resource, const struct rlimit *limit);
+int __wrap_setrlimit64(int resource, const struct rlimit *limit)
+{
+    static const char *const names[RLIM_NLIMITS] = {
+        [RLIMIT_CORE] = "core",
+        [RLIMIT_MEMLOCK] = "memlock",
+        [RLIMIT_SIGPENDING] = "sigpending",
+        [RLIMIT_MSGQUEUE] = "msgqueue",
+        [RLIMIT_RTPRIO] = "rtprio",
+        [RLIMIT_NICE] = "nice",
+        [RLIMIT_NOFILE] = "nofile",
+        [RLIMIT_FSIZE] = "fsize",
+        [RLIMIT_CPU] = "cpu",
+        [RLIMIT_NPROC] = "nproc",
+        [RLIMIT_DATA] = "data",
+    };
+    if (names[resource] && is_out("rlimit", names[resource]))
+        return 0;
+    return __real_setrlimit64(resource, limit);
+}
+
+void __real_cgroup_create(const struct cgroup_base *base, const char *name,
+                          const struct run_limits *limits, struct cgroup *ret);
+void __wrap_cgroup_create(const struct cgroup_base *base, const char *name,
+                          const struct run_limits *limits, struct cgroup *ret);
+void __wrap_cgroup_create(const struct cgroup_base *base, const char *name,
+                          const struct run_limits *limits, struct cgroup *ret)
+{
+    struct run_limits kept = *limits;
+    if (is_out("cgroup", "memory"))
+        kept.memory_bytes = 0;
+    if (is_out("cgroup", "pids"))
+        kept.processes = 0;
+    __real_cgroup_create(base, name, &kept, ret);
+}
+
+int __real_mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode);
+int __wrap_mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode);
+int __wrap_mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode)
+{
+    if (bytes != VIEW_BYTES && is_out("scratch", "size"))
+        bytes = 0;
+    if (bytes != VIEW_BYTES && is_out("scratch", "inodes"))
+        inodes = 0;
+    return __real_mount_fd_tmpfs(bytes, inodes, mode);
+}
+
+int __real_mount_fd_restrict(int mount, uint64_t flags);
+int __wrap_mount_fd_restrict(int mount, uint64_t flags);
+int __wrap_mount_fd_restrict(int mount, uint64_t flags)
+{
+    static const struct {
+        const char *name;
+        uint64_t flag;
+    } known[] = {{"read-only", MOUNT_ATTR_RDONLY},
+                 {"nosuid", MOUNT_ATTR_NOSUID},
+                 {"nodev", MOUNT_ATTR_NODEV},
+                 {"noexec", MOUNT_ATTR_NOEXEC}};
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (is_out("mount", known[i].name))
+            flags &= ~known[i].flag;
+    return __real_mount_fd_restrict(mount, flags);
+}
+
+/* --- System calls --- */
+
+/* The named group is let through: of the list, its calls are allowed; of the guard, it is gone. */
+static void let_through(json_t *list, const char *key, json_t *allowed)
+{
+    json_t *groups = json_object_get(list, key);
+    for (size_t i = json_array_size(groups); i-- > 0;) {
+        json_t *group = json_array_get(groups, i);
+        if (!is_out("seccomp", json_string_value(json_object_get(group, "name"))))
+            continue;
+        if (strcmp(key, "guard") != 0) {
+            (void)json_object_del(group, "error");
+            (void)json_array_append(allowed, group);
+        }
+        (void)json_array_remove(groups, i);
+    }
+}
+
+json_t *__real_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error);
+json_t *__wrap_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error);
+json_t *__wrap_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error)
+{
+    static const char *const keys[] = {"refuse", "kill", "guard"};
+    json_t *list = __real_json_loadb(buffer, length, flags, error);
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        let_through(list, keys[i], json_object_get(list, "allow"));
+    return list;
+}
+
+scmp_filter_ctx __real_seccomp_init(uint32_t action);
+scmp_filter_ctx __wrap_seccomp_init(uint32_t action);
+scmp_filter_ctx __wrap_seccomp_init(uint32_t action)
+{
+    return __real_seccomp_init(is_out("seccomp", "default") ? SCMP_ACT_ALLOW : action);
+}
+
+/* libseccomp takes no rule that says what the default says. */
+int __real_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call,
+                                  unsigned int count, const struct scmp_arg_cmp *tests);
+int __wrap_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call,
+                                  unsigned int count, const struct scmp_arg_cmp *tests);
+int __wrap_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call,
+                                  unsigned int count, const struct scmp_arg_cmp *tests)
+{
+    if (action == SCMP_ACT_ALLOW && is_out("seccomp", "default"))
+        return 0;
+    return __real_seccomp_rule_add_array(context, action, call, count, tests);
+}
+
+int __real_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,
+                            uint32_t value);
+int __wrap_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,
+                            uint32_t value);
+int __wrap_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,
+                            uint32_t value)
+{
+    if (attribute == SCMP_FLTATR_ACT_BADARCH && is_out("seccomp", "interfaces"))
+        value = SCMP_ACT_ALLOW;
+    return __real_seccomp_attr_set(context, attribute, value);
+}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layers of process mode that a control takes away: each name is some lines of the file that knock_out.c reads. What is let in
+is the test's own: its directory, its sockets, its shared memory, the process that it started itself.
+
+Below them the mutants: every step of both lists, every namespace, group of system calls, limit and mount flag, taken away in turn."""
+import dataclasses
+import json
+import pathlib
+
+from canaries import SANDBOX_USER
+
+POLICY = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "process.json"
+
+STEPS = ("enter_identity check_own_pid_namespace become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
+         "mount_scratch show_read_only_paths show_workspace write_identity_files make_devices mount_proc make_view_read_only "
+         "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home "
+         "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls").split()
+NAMESPACES = "user pid mount network ipc uts".split()
+RLIMITS = "core memlock sigpending msgqueue rtprio nice nofile fsize cpu nproc data".split()
+
+
+def knockouts(canaries):
+    home = canaries.directory.parent / "home"
+    names = {
+        "bind": [f"bind {canaries.directory}"],
+        "gateway-home": [f"bind {home}"],
+        "shared-file": [f"bind {canaries.shared}"],
+        "sysfs": ["bind /sys"],
+        "host-proc": ["proc host"],
+        "leaked-descriptor": [f"leak {canaries.directory}", "step close_other_descriptors"],
+        "user": [f"user {SANDBOX_USER}"],
+        "root-user": ["user 0"],
+        "terminal": ["bind /dev"],
+        "processes": ["namespace pid", "step check_own_pid_namespace"],
+        "network": ["namespace network"],
+        "ipc": ["namespace ipc"],
+        "readable-init": ["readable init"],
+        "capabilities": ["capabilities all"],
+        "landlock": ["step restrict_by_landlock"],
+        "seccomp": ["step restrict_system_calls"],
+        "default": ["seccomp default"],
+        "interfaces": ["seccomp interfaces"],
+        "memory": ["cgroup memory"],
+        "pids": ["cgroup pids", "rlimit nproc"],
+        "group-pids": ["cgroup pids"],
+        "scratch-size": ["scratch size"],
+        "scratch-inodes": ["scratch inodes"],
+        "read-only-mounts": ["mount read-only"],
+    }
+    names.update({f"rlimit-{name}": [f"rlimit {name}"] for name in RLIMITS})
+    names.update({f"no-{name}-namespace": [f"namespace {name}"] for name in NAMESPACES})
+    names.update({name: [f"step {name}"] for name in STEPS})
+    return names
+
+
+@dataclasses.dataclass
+class Mutant:
+    name: str
+    lines: list           # for knock_out.c
+    attacks: list         # each is about this layer; the first that gets through catches it
+    reason: str = ""      # where nothing does: why nothing is lost
+    beside: tuple = ()    # names of knockouts() for what else has to be absent, so that ...
+    shown: str = ""       # ... this attack gets through
+
+
+def step_mutants():
+    attacks = {"set_host_name": "C60-node-name.sh", "enter_cgroup_namespace": "A11-cgroup-path.sh",
+               "limit_resources": "D64-descriptors.c", "restrict_system_calls": "C36-trace-child.c"}
+    reasons = {
+        "check_own_pid_namespace": ("a check; the namespace is there", ("processes", "user", "landlock"), "B26-kill-by-number.sh"),
+        "become_unreadable": ("the change of ids has made it so already", ("readable-init", "landlock"), "C39-init.sh"),
+        "disable_nested_namespaces": ("seccomp refuses new namespaces", ("seccomp",), "A5-clone-user.c"),
+        "make_mounts_private": ("the mounts of a new user namespace are slaves of the machine's: nothing goes out (mount_namespaces(7))",),
+        "show_workspace": ("shows something; a run without it sees less",),
+        "write_identity_files": ("names, no boundary",),
+        "mount_proc": ("shows something; a run without it sees less",),
+        "make_view_read_only": ("Landlock gives no rights there", ("landlock",), "A2-write-view.sh"),
+        "drop_capabilities": ("execve of an ordinary user loses them", ("capabilities", "seccomp", "landlock"), "A14-mount-tmpfs.c"),
+        "start_session": ("pipes only, and the supervisor has a session of its own: no terminal is to be had",),
+        "close_other_descriptors": ("all that is open is close-on-exec", ("leaked-descriptor", "landlock"), "A3-inherited-descriptor.sh"),
+        "enter_home": ("where a program starts is no boundary",),
+        "restrict_by_landlock": ("the second check behind the mounts", ("make_view_read_only",), "A2-write-view.sh"),
+    }
+    for name in STEPS:
+        yield Mutant(f"step {name}", [f"step {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
+
+
+def namespace_mutants():
+    attacks = {"network": "C42-abstract-socket.pl", "ipc": "C55-shared-memory.c"}
+    for name in NAMESPACES:
+        more = ("Landlock and seccomp refuse every socket but the run's own", ("landlock",), "C42-abstract-socket.pl") if name == "network" else ()
+        yield Mutant(f"namespace {name}", [f"namespace {name}"], [attacks[name]] if name in attacks else [], *more)
+
+
+def seccomp_mutants():
+    listed = json.loads(POLICY.read_text())
+    attacks = {"namespaces and mounts": "C53-unshare-high-bits.c", "other processes": "C36-trace-child.c",
+               "large kernel surfaces": "C50-add-key.c", "the machine": "C50-host-name.c", "attacks": "C50-kexec.c",
+               "new namespaces": "B32-clone-parent.c", "terminal input": "C41-terminal-input.c",
+               "socket families without network": "C44-netlink.c", "default": "C58-new-call.c", "interfaces": "C51-i386-call.c"}
+    reasons = {
+        "namespaces and mounts": ("no capabilities, and no namespace may be made that has them", ("disable_nested_namespaces",),
+                                  "C53-unshare-high-bits.c"),
+        "the machine": ("no capabilities", ("capabilities",), "C50-host-name.c"),
+        "terminal input": ("there is no terminal in the view", ("terminal", "landlock"), "C41-terminal-input.c"),
+        "socket families with network": ("only for runs with network, which this suite has none of",),
+    }
+    names = [group["name"] for key in ("refuse", "kill", "guard") for group in listed[key]] + ["default", "interfaces"]
+    for name in names:
+        yield Mutant(f"seccomp {name}", [f"seccomp {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
+
+
+def limit_mutants():
+    attacks = {"core": "D73-core-file.sh", "memlock": "D59-lock-memory.c", "sigpending": "C56-pending-signals.c",
+               "msgqueue": "C55-message-queue.c", "rtprio": "B31-real-time.c", "nice": "B31-more-priority.c",
+               "nofile": "D64-descriptors.c", "fsize": "A15-large-file.sh", "cpu": "B24-deaf-spinner.c", "nproc": "B20-fork-bomb.c"}
+    reasons = {"rtprio": ("a machine gives none unless it is told to",), "nice": ("a machine gives none unless it is told to",),
+               "nproc": ("the control group refuses first", ("group-pids",), "B20-fork-bomb.c"),
+               "msgqueue": ("Landlock gives no rights on the kernel's own file systems", ("landlock",), "C55-message-queue.c"),
+               "data": ("only where no control group counts memory",)}
+    for name in RLIMITS:
+        yield Mutant(f"rlimit {name}", [f"rlimit {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
+    yield Mutant("cgroup memory", ["cgroup memory"], ["D61-memory-bomb.c"])
+    yield Mutant("cgroup pids", ["cgroup pids"], ["B20-fork-bomb.c"])
+    yield Mutant("scratch size", ["scratch size"], ["A15-fill-scratch.sh"])
+    yield Mutant("scratch inodes", ["scratch inodes"], ["A16-many-files.sh"])
+
+
+def mount_mutants():
+    yield Mutant("mounts read-only", ["mount read-only"], ["A2-write-shown.sh"])
+    yield Mutant("mounts nosuid", ["mount nosuid"], [], "no new privileges, and ids that the namespace does not have")
+    yield Mutant("mounts nodev", ["mount nodev"], [], "no node can be made in a user namespace")
+    yield Mutant("mounts noexec", ["mount noexec"], [], "devices, which are no programs")
+    yield Mutant("first process dumpable", ["readable init"], ["C39-init.sh"], "Landlock keeps a program from processes without its rules", ("landlock",),
+                 "C39-init.sh")
+
+
+def mutants():
+    return [*step_mutants(), *namespace_mutants(), *seccomp_mutants(), *limit_mutants(), *mount_mutants()]

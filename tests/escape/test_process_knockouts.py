@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each layer of process mode is taken away in turn (process_knockouts.py, knock_out.c). It is caught when no run is made any more,
+when a run does not do what it shall, or when an attack that is about the layer gets through. Where nothing catches it the table says
+what stands behind it, and an attack shows that it counts where that is absent too.
+
+  test_process_knockouts.py [--report FILE]    appends the table to FILE. ESCAPE_LONG=1 (or CODE_EXECUTE_TEST_LONG=1) makes every attack
+                                               of process mode meet what nothing catches by itself
+"""
+import os
+import pathlib
+import secrets
+import shutil
+import sys
+
+os.environ["ESCAPE_BACKEND"] = "process"
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+from catalogue import FOLDER, attacks, load
+from process_knockouts import mutants
+from report import append_table
+from test_attacks import Suite, start
+
+LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
+# What gets through a mutant of its own, or is about time alone.
+OFTEN_MISSED = {"time", "cputime", "left", "json", "result", "secret"}
+TRIES = 3
+HEAD = """
+## Knock-outs of process mode
+
+Made by `tests/escape/test_process_knockouts.py --report`: each layer taken away from the backend in turn, the product's objects linked
+around `knock_out.c`. *Refused*: no run is made. *Attack*: it gets through then, and does not otherwise.
+
+| layer taken away | caught by |
+|---|---|
+"""
+
+
+class Refused(Exception):
+    pass
+
+
+class Knockouts:
+    def __init__(self, suite):
+        self.suite, self.harness, self.backend = suite, suite.harness, suite.backend
+        self.table = {}
+        self.suite.make_ready(load(FOLDER / "A2-write-view.sh"))
+        self.missing = self.plain_run()["isolation"]["missing"]  # what this machine does not have anyway
+
+    def plain_run(self, word=""):
+        return self.harness.gateway.ask({"request": {"language": "sh", "code": f"echo {word}"}})["result"]
+
+    def check_run(self):
+        """A run that does what it shall, or the exception that says what it does instead."""
+        word = secrets.token_hex(8)
+        self.harness.gateway.use(self.harness.policy())
+        result = self.plain_run(word)
+        if error := result["error"]:
+            raise Refused(f"refused: {error['message']}")
+        if missing := set(result["isolation"]["missing"]) - set(self.missing):
+            raise Refused(f"told: the result says that {', '.join(sorted(missing))} is missing")
+        if result["stdout"] != word + "\n":
+            raise Refused(f"no run: {result['status']} {result['exit_code']} {(result['stdout'] + result['stderr']).strip()[:80]}")
+
+    def gets_through(self, name, lines):
+        """Whether the attack does where these lines and what is given for it are absent."""
+        attack = load(FOLDER / name)
+        more = [line for word in attack.words("given process") for line in self.backend.known[word]]
+        for _ in range(TRIES if attack.evidence & {"tasks", "memory", "cputime"} else 1):
+            try:
+                self.harness.take_away(self.backend.take_away_lines(lines + more))
+                self.suite.make_ready(attack)
+                outcome = self.harness.run(attack)
+            finally:
+                self.harness.restore()
+            if outcome.evidence & {"file", "death"}:
+                self.harness.canaries.plant()
+            if outcome.evidence & attack.evidence:
+                return True
+        return False
+
+    def catch(self, mutant):
+        try:
+            self.harness.take_away(self.backend.take_away_lines(mutant.lines))
+            self.check_run()
+        except Refused as refused:
+            return str(refused)
+        finally:
+            self.harness.restore()
+        every = [attack.name for attack in attacks("process") if not attack.evidence & OFTEN_MISSED]
+        for name in mutant.attacks + (every if LONG and mutant.reason else []):
+            if self.gets_through(name, mutant.lines):
+                return f"attack: {name}"
+        return None
+
+    def knock_out(self, mutant):
+        caught = self.catch(mutant)
+        if not caught and not mutant.reason:
+            for name in mutant.attacks:
+                attack = load(FOLDER / name)
+                if "may-lack" in attack.fields and not self.harness.bare(attack, os.geteuid()).evidence & attack.evidence:
+                    self.table[mutant.name] = f"not on this machine: {attack.fields['may-lack']}"
+                    raise tap.Skip(f"nothing of it shows without a sandbox either: {attack.fields['may-lack']}")
+            self.table[mutant.name] = "NOTHING"
+        tap.true(caught or mutant.reason, "nothing catches it, and there is no reason")
+        if not caught:
+            caught = f"nothing: {mutant.reason}"
+            if mutant.shown:
+                also = [line for word in mutant.beside for line in self.backend.known[word]]
+                tap.true(self.gets_through(mutant.shown, mutant.lines + also),
+                         f"{mutant.shown} does not get through without {mutant.beside} either")
+                caught += f"; without {', '.join(mutant.beside)} too, {mutant.shown} gets through"
+        self.table[mutant.name] = caught
+
+    def unchanged(self):
+        """The test's backend with nothing taken away is as good as the product's."""
+        try:
+            self.harness.take_away(self.backend.take_away_lines(["nothing nothing"]))
+            self.check_run()
+        finally:
+            self.harness.restore()
+        for name in ("C36-trace-child.c", "D64-descriptors.c", "A2-write-view.sh", "C39-init.sh"):
+            tap.true(not self.gets_through(name, ["nothing nothing"]), f"{name} gets through the backend that lacks nothing")
+
+    def cases(self):
+        cases = {"test_nothing": self.unchanged}
+        for mutant in mutants():
+            cases[f"test_{mutant.name}".replace(" ", "-")] = lambda mutant=mutant: self.knock_out(mutant)
+        return cases
+
+    def summary(self):
+        texts = list(self.table.values())
+        return (f"{len(texts)} layers taken away: {sum(text.startswith(('refused', 'no run')) for text in texts)} make no run, "
+                f"{sum(text.startswith('told') for text in texts)} are told by the result, "
+                f"{sum(text.startswith('attack') for text in texts)} let an attack through, {sum(text.startswith('nothing') for text in texts)} "
+                f"have another layer behind them or lose nothing, {sum('too, ' in text for text in texts)} of these shown by an attack "
+                f"without it, {sum(text.startswith('not on') for text in texts)} not to be shown here")
+
+
+def main():
+    harness = start()
+    try:
+        knockouts = Knockouts(Suite(harness))
+        tap.run(knockouts.cases())
+    finally:
+        harness.close()
+        shutil.rmtree(harness.scratch)
+        for row in knockouts.table.items():
+            print("# " + " | ".join(row))
+        print("# " + knockouts.summary(), flush=True)
+        if "--report" in sys.argv:
+            append_table(sys.argv[sys.argv.index("--report") + 1], HEAD, knockouts.table.items(), knockouts.summary())
+
+
+if __name__ == "__main__":
+    main()

@@ -144,9 +144,9 @@ static int sealed_memfd(const char *text)
     return fd;
 }
 
-/* Takes input. */
-static struct running begin(const struct backend *backend,
-                            const struct run_description *description, int input)
+/* Takes input. false: the backend takes no run, as one that ends does not. */
+static bool try_begin(const struct backend *backend, const struct run_description *description,
+                      int input, struct running *ret)
 {
     int events[2];
     int output[2];
@@ -160,11 +160,31 @@ static struct running begin(const struct backend *backend,
         [RUN_FD_STDERR] = errors[1],
     };
     char kind = CONTROL_RUN;
-    if (channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) < 0)
-        give_up("send run");
+    bool sent = channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) == 0;
     for (int i = 0; i < RUN_FD_COUNT; i++)
         close_fd(fds[i]);
-    return (struct running){.events = events[0], .output = output[0], .errors = errors[0]};
+    *ret = (struct running){.events = events[0], .output = output[0], .errors = errors[0]};
+    if (sent)
+        return true;
+    close_fd(events[0]);
+    close_fd(output[0]);
+    close_fd(errors[0]);
+    return false;
+}
+
+static struct running begin(const struct backend *backend,
+                            const struct run_description *description, int input)
+{
+    struct running running;
+    if (!try_begin(backend, description, input, &running))
+        give_up("send run");
+    return running;
+}
+
+bool run_try_begin(const struct backend *backend, const struct run_description *description,
+                   struct running *ret)
+{
+    return try_begin(backend, description, open("/dev/null", O_RDONLY | O_CLOEXEC), ret);
 }
 
 struct running run_begin(const struct backend *backend, const struct run_description *description)

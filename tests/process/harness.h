@@ -45,6 +45,9 @@ struct run_description describe(char **argv);
 #define WORDS(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
 
 struct running run_begin(const struct backend *backend, const struct run_description *description);
+/* false: the backend takes no run, as one that ends does not. */
+bool run_try_begin(const struct backend *backend, const struct run_description *description,
+                   struct running *ret);
 /* The same with a standard input, sealed as the plugin seals it. */
 struct running run_begin_with_input(const struct backend *backend,
                                     const struct run_description *description, const char *input);

@@ -64,12 +64,13 @@ class Knockouts:
     def gets_through(self, name, lines):
         """Whether the attack does where these lines and what is given for it are absent."""
         attack = load(FOLDER / name)
+        timeout = next((int(word[8:]) for word in attack.words("control process") if word.startswith("timeout=")), None)
         more = [line for word in attack.words("given process") for line in self.backend.known[word]]
         for _ in range(TRIES if attack.evidence & {"tasks", "memory", "cputime"} else 1):
             try:
                 self.harness.take_away(self.backend.take_away_lines(lines + more))
                 self.suite.make_ready(attack)
-                outcome = self.harness.run(attack)
+                outcome = self.harness.run(attack, timeout)
             finally:
                 self.harness.restore()
             if outcome.evidence & {"file", "death"}:

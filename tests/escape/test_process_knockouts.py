@@ -130,11 +130,13 @@ class Knockouts:
 
     def summary(self):
         texts = list(self.table.values())
-        return (f"{len(texts)} layers taken away: {sum(text.startswith(('refused', 'no run')) for text in texts)} make no run, "
-                f"{sum(text.startswith('told') for text in texts)} are told by the result, "
-                f"{sum(text.startswith('attack') for text in texts)} let an attack through, {sum(text.startswith('nothing') for text in texts)} "
-                f"have another layer behind them or lose nothing, {sum('too, ' in text for text in texts)} of these shown by an attack "
-                f"without it, {sum(text.startswith('not on') for text in texts)} not to be shown here")
+
+        def count(*beginnings):
+            return sum(text.startswith(beginnings) for text in texts)
+
+        return (f"{len(texts)} layers taken away: {count('refused', 'no run')} make no run, {count('told')} are told by the result, "
+                f"{count('attack')} let an attack through, {count('nothing')} have another layer behind them or lose nothing, "
+                f"{sum('too, ' in text for text in texts)} of these shown by an attack without it, {count('not on')} not to be shown here")
 
 
 def main():

@@ -25,8 +25,8 @@ LANGUAGES = {".py": "python", ".sh": "sh", ".bash": "bash", ".pl": "perl", ".js"
 PREFERRED = (".c", ".py", ".sh", ".bash", ".pl", ".js")
 SHOWN = {**LANGUAGES, ".c": "C"}
 FIELD = re.compile(r"^\W*([a-z-]+(?: [a-z]+)?): (.*?)(?: \*/)?$")
-KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker", "given process",
-         "may-lack", "timeout", "arguments", "stdin"}
+KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker",
+         "given process", "may-lack", "timeout", "arguments", "stdin"}
 PROGRAM = "attack.bin"
 
 

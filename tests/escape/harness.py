@@ -193,7 +193,9 @@ class Harness:
         return {name: secrets.token_hex(12) for name in ("TRIED", "PROOF", "FORGED", "SECRET")}
 
     def environment(self, words):
-        return {**self.canaries.environment(), **self.backend.environment(), "GATEWAY": str(self.own_gateway.process.pid), "GATEWAY_HOME": str(self.own_gateway.home),
+        gateway = self.own_gateway
+        return {**self.canaries.environment(), **self.backend.environment(),
+                "GATEWAY": str(gateway.process.pid), "GATEWAY_HOME": str(gateway.home),
                 **{name: words[name] for name in ("TRIED", "PROOF", "FORGED")}}
 
     def run(self, attack, timeout=None, plain_secret=False, by_naive_host=False):

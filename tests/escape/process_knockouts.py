@@ -87,9 +87,9 @@ def step_mutants():
 
 def namespace_mutants():
     attacks = {"network": "C42-abstract-socket.pl", "ipc": "C55-shared-memory.c"}
+    reasons = {"network": ("Landlock and seccomp refuse every socket but the run's own", ("landlock",), "C42-abstract-socket.pl")}
     for name in NAMESPACES:
-        more = ("Landlock and seccomp refuse every socket but the run's own", ("landlock",), "C42-abstract-socket.pl") if name == "network" else ()
-        yield Mutant(f"namespace {name}", [f"namespace {name}"], [attacks[name]] if name in attacks else [], *more)
+        yield Mutant(f"namespace {name}", [f"namespace {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
 
 
 def seccomp_mutants():
@@ -131,8 +131,8 @@ def mount_mutants():
     yield Mutant("mounts nosuid", ["mount nosuid"], [], "no new privileges, and ids that the namespace does not have")
     yield Mutant("mounts nodev", ["mount nodev"], [], "no node can be made in a user namespace")
     yield Mutant("mounts noexec", ["mount noexec"], [], "devices, which are no programs")
-    yield Mutant("first process dumpable", ["readable init"], ["C39-init.sh"], "Landlock keeps a program from processes without its rules", ("landlock",),
-                 "C39-init.sh")
+    yield Mutant("first process dumpable", ["readable init"], ["C39-init.sh"], "Landlock keeps a program from processes without its rules",
+                 ("landlock",), "C39-init.sh")
 
 
 def mutants():

@@ -30,7 +30,8 @@ def append_text(path, text):
 
 
 def append_table(path, head, rows, summary):
-    append_text(path, head + "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows) + f"\n{summary}.\n")
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows]
+    append_text(path, head + "".join(lines) + f"\n{summary}.\n")
 
 
 class Report:

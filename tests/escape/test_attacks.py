@@ -3,7 +3,9 @@
 the same payload where the layers that stop it are absent. An attack passes when the canaries show nothing, the run ended as
 its header says, and the machine is as before; a control passes when they show what the header says.
 
-  test_attacks.py [--report FILE]    appends the table to FILE.    TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them
+  test_attacks.py [--report FILE]    appends the table to FILE
+  TEST_CASES="test_A1-read-file.sh ..." in the environment runs some of them. In process mode an attack that is written in several
+  languages has its control in the first of them; ESCAPE_LONG=1 (or CODE_EXECUTE_TEST_LONG=1) in all.
 """
 import os
 import pathlib
@@ -29,6 +31,8 @@ BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
 IDLE_CONNECTIONS = 4
 CONTROL_TRIES = 3  # what is measured in time can be missed once
+TIME_TRIES = 3     # and a busy machine can show time alone
+LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
 
 
 class Suite:
@@ -72,7 +76,10 @@ class Suite:
         given = attack.words(f"given {BACKEND}")
         try:
             self.take_away(attack, given)
-            outcome = self.harness.run(attack)
+            for _ in range(TIME_TRIES):
+                outcome = self.harness.run(attack)
+                if outcome.evidence != {"time"}:
+                    break
         finally:
             self.harness.restore()
         if "ModuleNotFoundError" in outcome.output:
@@ -124,12 +131,16 @@ class Suite:
         raise AssertionError(f"the control shows nothing of {sorted(attack.evidence)}: {outcome.tell()}")
 
     def cases(self, found):
-        cases = {}
+        cases, seen = {}, set()
         for attack in found:
+            others = seen if BACKEND == "process" and not LONG else ()
             for part, function in (("attack", self.attack), ("control", self.control)):
+                if part == "control" and attack.entry in others:
+                    continue
                 name = f"test_{attack.name}" + (" control" if part == "control" else "")
                 cases[name.replace(" ", "-")] = lambda attack=attack, part=part, function=function: \
                     self.report.note(attack, part, lambda: function(attack))
+            seen.add(attack.entry)
         return cases
 
 

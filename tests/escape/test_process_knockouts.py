@@ -64,12 +64,13 @@ class Knockouts:
     def gets_through(self, name, lines):
         """Whether the attack does where these lines and what is given for it are absent."""
         attack = load(FOLDER / name)
+        timeout = next((int(word[8:]) for word in attack.words("control process") if word.startswith("timeout=")), None)
         more = [line for word in attack.words("given process") for line in self.backend.known[word]]
         for _ in range(TRIES if attack.evidence & {"tasks", "memory", "cputime"} else 1):
             try:
                 self.harness.take_away(self.backend.take_away_lines(lines + more))
                 self.suite.make_ready(attack)
-                outcome = self.harness.run(attack)
+                outcome = self.harness.run(attack, timeout)
             finally:
                 self.harness.restore()
             if outcome.evidence & {"file", "death"}:
@@ -129,11 +130,13 @@ class Knockouts:
 
     def summary(self):
         texts = list(self.table.values())
-        return (f"{len(texts)} layers taken away: {sum(text.startswith(('refused', 'no run')) for text in texts)} make no run, "
-                f"{sum(text.startswith('told') for text in texts)} are told by the result, "
-                f"{sum(text.startswith('attack') for text in texts)} let an attack through, {sum(text.startswith('nothing') for text in texts)} "
-                f"have another layer behind them or lose nothing, {sum('too, ' in text for text in texts)} of these shown by an attack "
-                f"without it, {sum(text.startswith('not on') for text in texts)} not to be shown here")
+
+        def count(*beginnings):
+            return sum(text.startswith(beginnings) for text in texts)
+
+        return (f"{len(texts)} layers taken away: {count('refused', 'no run')} make no run, {count('told')} are told by the result, "
+                f"{count('attack')} let an attack through, {count('nothing')} have another layer behind them or lose nothing, "
+                f"{sum('too, ' in text for text in texts)} of these shown by an attack without it, {count('not on')} not to be shown here")
 
 
 def main():

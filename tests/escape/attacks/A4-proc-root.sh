@@ -6,6 +6,6 @@
 # layers: pid namespace, no capabilities
 # evidence: token
 # control docker: processes capabilities user seccomp
-# control process: impossible a layer of process mode cannot be taken away yet
+# control process: impossible the user namespace stands before it, and none is made without that one
 cat "/proc/1/root$CANARY_DIR/for-root" "/proc/$GATEWAY/root$CANARY_DIR/for-root"
 echo "$TRIED"

@@ -6,8 +6,7 @@
 # layers: processor time limit
 # evidence: cputime
 # control docker: cpu
-# control process: rlimit-cpu
-# control process: impossible nothing measures the runs of process mode yet
+# control process: rlimit-cpu timeout=20000
 $| = 1;
 $SIG{$_} = "IGNORE" for qw(XCPU TERM INT HUP ALRM);
 print "$ENV{TRIED}\n";

@@ -6,8 +6,8 @@
  * expect: completed exit
  * layers: no capabilities
  * evidence: proof
- * control docker: impossible the kernel gives a control group no real time unless its machine is
- * set up for it control process: none
+ * control docker: impossible a control group has no real time unless its machine lets it
+ * control process: none
  */
 #include "attack.h"
 

@@ -130,9 +130,17 @@ class Canaries:
                 found.add(kind.split("6")[0].split("-")[0])
         if self.look() != self.before:
             found.add("file")
-        if self.sentinel.poll() is not None or (self.container and not self.container.alive()):
+        if self.is_hit() or (self.container and not self.container.alive()):
             found.add("death")
         return found
+
+    def is_hit(self):
+        """Killed, though on a busy machine it may not have come to die of it yet."""
+        with contextlib.suppress(OSError):
+            lines = pathlib.Path(f"/proc/{self.sentinel.pid}/status").read_text().splitlines()
+            if any(line.startswith(("SigPnd", "ShdPnd")) and int(line.split()[1], 16) for line in lines):
+                return True
+        return self.sentinel.poll() is not None
 
     def clear(self):
         for listener in self.listeners.values():

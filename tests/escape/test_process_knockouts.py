@@ -23,7 +23,7 @@ from test_attacks import Suite, start
 LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
 # What gets through a mutant of its own, or is about time alone.
 OFTEN_MISSED = {"time", "cputime", "left", "json", "result", "secret"}
-TRIES = 3
+TRIES = 2  # a busy machine can hide what is measured in time
 HEAD = """
 ## Knock-outs of process mode
 
@@ -66,7 +66,7 @@ class Knockouts:
         attack = load(FOLDER / name)
         timeout = next((int(word[8:]) for word in attack.words("control process") if word.startswith("timeout=")), None)
         more = [line for word in attack.words("given process") for line in self.backend.known[word]]
-        for _ in range(TRIES if attack.evidence & {"tasks", "memory", "cputime"} else 1):
+        for _ in range(TRIES):
             try:
                 self.harness.take_away(self.backend.take_away_lines(lines + more))
                 self.suite.make_ready(attack)

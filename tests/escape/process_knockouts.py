@@ -76,7 +76,7 @@ def step_mutants():
         "mount_proc": ("shows something; a run without it sees less",),
         "make_view_read_only": ("Landlock gives no rights there", ("landlock",), "A2-write-view.sh"),
         "drop_capabilities": ("execve of an ordinary user loses them", ("capabilities", "seccomp", "landlock"), "A14-mount-tmpfs.c"),
-        "start_session": ("pipes only, and the supervisor has a session of its own: no terminal is to be had",),
+        "start_session": ("no terminal is to be had, and the supervisor, in whose group it stays, is another user's",),
         "close_other_descriptors": ("all that is open is close-on-exec", ("leaked-descriptor", "landlock"), "A3-inherited-descriptor.sh"),
         "enter_home": ("where a program starts is no boundary",),
         "restrict_by_landlock": ("the second check behind the mounts", ("make_view_read_only",), "A2-write-view.sh"),

@@ -8,6 +8,7 @@ what stands behind it, and an attack shows that it counts where that is absent t
 """
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import sys
@@ -16,10 +17,11 @@ os.environ["ESCAPE_BACKEND"] = "process"
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from catalogue import FOLDER, attacks, load
-from process_knockouts import mutants
+from process_knockouts import NAMESPACES, RLIMITS, STEPS, mutants
 from report import append_table
 from test_attacks import Suite, start
 
+SOURCES = pathlib.Path(__file__).parents[2] / "plugin" / "backends" / "process"
 LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
 # What gets through a mutant of its own, or is about time alone.
 OFTEN_MISSED = {"time", "cputime", "left", "json", "result", "secret"}
@@ -112,6 +114,16 @@ class Knockouts:
                 caught += f"; without {', '.join(mutant.beside)} too, {mutant.shown} gets through"
         self.table[mutant.name] = caught
 
+    @staticmethod
+    def complete():
+        """What is knocked out is what the product has, name by name."""
+        text = {path.name: path.read_text() for path in SOURCES.glob("*.c")}
+        steps = re.findall(r'STEP_[A-Z]+, "(\w+)"', text["sandbox_init.c"] + text["payload.c"])
+        tap.equal(sorted(steps), sorted(STEPS), "steps")
+        tap.equal(len(set(re.findall(r"{CLONE_NEW\w+", text["launch.c"]))), len(NAMESPACES), "namespaces")
+        limits = re.findall(r"\(RLIMIT_(\w+),", text["resource_limits.c"])
+        tap.equal(sorted(name.lower() for name in limits), sorted(RLIMITS), "limits")
+
     def unchanged(self):
         """The test's backend with nothing taken away is as good as the product's."""
         try:
@@ -123,7 +135,7 @@ class Knockouts:
             tap.true(not self.gets_through(name, ["nothing nothing"]), f"{name} gets through the backend that lacks nothing")
 
     def cases(self):
-        cases = {"test_nothing": self.unchanged}
+        cases = {"test_lists": self.complete, "test_nothing": self.unchanged}
         for mutant in mutants():
             cases[f"test_{mutant.name}".replace(" ", "-")] = lambda mutant=mutant: self.knock_out(mutant)
         return cases

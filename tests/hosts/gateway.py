@@ -9,7 +9,7 @@ import sys
 from provider import Host, Provider
 
 SUBTREE = sys.argv[1]
-FILES = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cgroup.procs")
+FILES = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "pids.peak", "cgroup.procs")
 TIME = {"wall_ms": {"default": 60000, "max": 60000}}  # for a machine ten times slower
 MEMORY = {"memory_bytes": {"default": 64 << 20, "max": 64 << 20}}
 PROCESSES = {"processes": {"default": 10, "max": 10}}

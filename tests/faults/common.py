@@ -49,7 +49,10 @@ class Traces:
                 sorted(pid for pid in pids if alive(pid)))
 
     def expect_none(self, living=()):
-        tap.eventually(lambda: self.left(living) == ([], [], 0, []), "nothing is left", 10)
+        try:
+            tap.eventually(lambda: self.left(living) == ([], [], 0, []), "nothing is left", 10)
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}: {self.left(living)}") from failure
 
 
 def alive(pid):

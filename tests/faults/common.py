@@ -49,7 +49,10 @@ class Traces:
                 sorted(pid for pid in pids if alive(pid)))
 
     def expect_none(self, living=()):
-        tap.eventually(lambda: self.left(living) == ([], [], 0, []), "nothing is left", 10)
+        try:
+            tap.eventually(lambda: self.left(living) == ([], [], 0, []), "nothing is left", 10)
+        except AssertionError as failure:
+            raise AssertionError(f"{failure}: {self.left(living)}") from failure
 
 
 def alive(pid):
@@ -72,7 +75,8 @@ def supervisors_of(host):
     for pid, parent in modes.processes().items():
         if parent == 1 or not alive(parent):
             try:
-                if any(f"\nPid:\t{host}\n" in pathlib.Path(f"/proc/{pid}/fdinfo/{fd}").read_text() for fd in os.listdir(f"/proc/{pid}/fdinfo")):
+                folder = f"/proc/{pid}/fdinfo"
+                if any(f"\nPid:\t{host}\n" in pathlib.Path(folder, fd).read_text() for fd in os.listdir(folder)):
                     found.append(pid)
             except OSError:
                 continue

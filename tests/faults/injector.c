@@ -124,6 +124,8 @@ void injector_begin(const struct fault *fault, pid_t supervisor, const char *run
     (void)snprintf(now.run_id, sizeof(now.run_id), "%s", run_id);
     for (size_t i = 0; i < TRACEES_LIMIT && supervisor; i++)
         tracees[i].role = tracees[i].pid == supervisor ? ROLE_SUPERVISOR : ROLE_OTHER;
+    if (fault->role == ROLE_SUPERVISOR && fault->index)
+        (void)trace(PTRACE_INTERRUPT, supervisor, 0, 0);
 }
 
 bool injector_hit(long *ret_call)
@@ -317,6 +319,12 @@ static void handle_call(struct tracee *tracee)
     }
 }
 
+/* Only calls that may be the one are stopped at: a stop costs two changes of process. */
+static bool stops_at_calls(const struct tracee *tracee)
+{
+    return tracee->error || (now.fault.index && !now.hit && tracee->role == now.fault.role);
+}
+
 static void handle_stop(struct tracee *tracee, int status)
 {
     int signal = WSTOPSIG(status);
@@ -331,7 +339,8 @@ static void handle_stop(struct tracee *tracee, int status)
     if (signal == (SIGTRAP | 0x80))
         handle_call(tracee);
     bool ours = event || signal == (SIGTRAP | 0x80);
-    (void)trace(PTRACE_SYSCALL, tracee->pid, 0, ours ? 0 : (uintptr_t)signal);
+    (void)trace(stops_at_calls(tracee) ? PTRACE_SYSCALL : PTRACE_CONT, tracee->pid, 0,
+                ours ? 0 : (uintptr_t)signal);
 }
 
 bool injector_serve(void)

@@ -42,6 +42,9 @@ struct cgroup_counts {
 /* Finds and makes the base, and removes bases whose supervisor is dead: they are not locked
  * (flock(2)). Always usable: version 0 where there is nothing. */
 void cgroup_base_find(struct cgroup_base *ret);
+/* Tries again what could not be removed: what a supervisor that was killed ran may take a while to
+ * be gone. */
+void cgroup_base_sweep(struct cgroup_base *base);
 /* Removes the base; every group in it must be gone. */
 void cgroup_base_remove(struct cgroup_base *base);
 

@@ -221,6 +221,25 @@ void cgroup_base_find(struct cgroup_base *ret)
         ret->version = 1;
 }
 
+static void sweep_beside(struct cgroup_base *base, const char *own)
+{
+    char parent[PATH_MAX];
+    const char *slash = strrchr(own, '/');
+    if (!slash)
+        return;
+    memcpy(parent, own, (size_t)(slash - own));
+    parent[slash - own] = '\0';
+    sweep_dead_bases(base, parent);
+}
+
+void cgroup_base_sweep(struct cgroup_base *base)
+{
+    base->unswept = 0;
+    sweep_beside(base, base->memory);
+    if (base->version == 1)
+        sweep_beside(base, base->pids);
+}
+
 void cgroup_base_remove(struct cgroup_base *base)
 {
     if (base->memory[0])

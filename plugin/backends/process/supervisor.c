@@ -14,7 +14,9 @@
 
 #define RUNS_LIMIT      1024
 #define EVENTS_AT_ONCE  64
-#define SWEEP_PAUSE_US  10000                   /* between attempts on a busy cgroup */
+#define SWEEP_PAUSE_US  10000  /* between attempts on a busy cgroup */
+#define DEAD_PAUSE_US   100000 /* between attempts on those of the dead */
+#define DEAD_SWEEPS     100
 #define SHUTDOWN_US     (UINT64_C(5) * 1000000) /* for the kernel to tear everything down */
 #define TAG_SOURCE_BITS 2
 #define TAG_CONTROL     UINT64_MAX
@@ -27,6 +29,8 @@ struct supervisor {
     struct run *runs[RUNS_LIMIT]; /* by slot */
     struct cgroup *busy;          /* groups the kernel has not let go of yet */
     size_t busy_count;
+    unsigned int sweeps; /* of dead supervisors' groups that are still to be tried */
+    uint64_t next_sweep_us;
 };
 
 static int watch(const struct supervisor *supervisor, int fd, uint64_t tag)
@@ -138,11 +142,27 @@ static bool is_run(pid_t pid, void *user)
     return false;
 }
 
+/* The time of the next attempt, 0 for none. */
+static uint64_t sweep_the_dead(struct supervisor *supervisor, uint64_t now)
+{
+    struct cgroup_base *base = &supervisor->environment.cgroups;
+    if (base->unswept == 0 || supervisor->sweeps == 0)
+        return 0;
+    if (now < supervisor->next_sweep_us)
+        return supervisor->next_sweep_us;
+    cgroup_base_sweep(base);
+    supervisor->sweeps--;
+    supervisor->next_sweep_us = now + DEAD_PAUSE_US;
+    return supervisor->next_sweep_us;
+}
+
 /* Ends what is due; the time of the next thing that will be, 0 for none. */
 static uint64_t expire_runs(struct supervisor *supervisor)
 {
     uint64_t now = monotonic_us();
-    uint64_t next = supervisor->busy_count ? now + SWEEP_PAUSE_US : 0;
+    uint64_t next = sweep_the_dead(supervisor, now);
+    if (supervisor->busy_count && (next == 0 || now + SWEEP_PAUSE_US < next))
+        next = now + SWEEP_PAUSE_US;
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         if (!supervisor->runs[i])
             continue;
@@ -230,6 +250,7 @@ int supervisor_serve(int control, int host_pidfd)
     (void)seccomp_filters_make(&environment->filters);
     cgroup_base_find(&environment->cgroups);
     outer_ids_find(&environment->outer_ids);
+    supervisor.sweeps = DEAD_SWEEPS;
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
     if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
         while (serve_once(&supervisor, 0))

@@ -19,15 +19,13 @@ static bool read_decision(const struct json_place *place, const json_t *value,
     static const char *const names[] = {
         [APPROVAL_ALLOW] = "allow", [APPROVAL_ASK] = "ask", [APPROVAL_DENY] = "deny"};
     const char *name;
+    size_t choice;
     if (!json_read_string(place, value, 1, 16, &name))
         return false;
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(names[i], name) == 0) {
-            *ret = (enum approval_decision)i;
-            return true;
-        }
-    }
-    return json_place_refuse(place, "must be allow, ask or deny");
+    if (!policy_choose(name, names, COUNT_OF(names), &choice))
+        return json_place_refuse(place, "must be allow, ask or deny");
+    *ret = (enum approval_decision)choice;
+    return true;
 }
 
 /* true, false or absent (-1: any). */

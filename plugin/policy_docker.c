@@ -58,15 +58,13 @@ static bool read_pull(const struct json_place *place, const json_t *value, enum 
     static const char *const names[] = {
         [RUN_PULL_NEVER] = "never", [RUN_PULL_MISSING] = "missing", [RUN_PULL_ALWAYS] = "always"};
     const char *name;
+    size_t choice;
     if (!json_read_string(place, value, 1, 16, &name))
         return false;
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (strcmp(names[i], name) == 0) {
-            *ret = (enum run_pull)i;
-            return true;
-        }
-    }
-    return json_place_refuse(place, "must be never, missing or always");
+    if (!policy_choose(name, names, COUNT_OF(names), &choice))
+        return json_place_refuse(place, "must be never, missing or always");
+    *ret = (enum run_pull)choice;
+    return true;
 }
 
 static bool check_image(const struct json_place *place, const char *image)

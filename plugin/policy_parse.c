@@ -54,6 +54,17 @@ bool policy_check_view_path(const struct json_place *place, const char *path)
     return true;
 }
 
+bool policy_choose(const char *name, const char *const *names, size_t count, size_t *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool policy_is_plain_name(const char *name, const char *others)
 {
     static const char alphanumeric[] =

@@ -32,6 +32,8 @@ bool policy_read_strings(const struct json_place *place, json_t *value, size_t m
 policy_string_check policy_check_path;
 /* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
 policy_string_check policy_check_view_path;
+/* The index of the name in names; false, and the refusal is the caller's to word. */
+bool policy_choose(const char *name, const char *const *names, size_t count, size_t *ret);
 /* Letters, digits and any of others; not beginning with "." or "-". */
 bool policy_is_plain_name(const char *name, const char *others);
 /* A command of which one argument is "{file}". */

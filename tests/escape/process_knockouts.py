@@ -11,7 +11,8 @@ from canaries import SANDBOX_USER
 
 POLICY = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "process.json"
 
-STEPS = ("enter_identity check_own_pid_namespace become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
+STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_network_namespace check_ipc_namespace check_uts_namespace "
+         "enter_identity become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
          "mount_scratch show_read_only_paths show_workspace write_identity_files make_devices mount_proc make_view_read_only "
          "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home "
          "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls").split()
@@ -31,9 +32,9 @@ def knockouts(canaries):
         "user": [f"user {SANDBOX_USER}"],
         "root-user": ["user 0"],
         "terminal": ["bind /dev"],
-        "processes": ["namespace pid", "step check_own_pid_namespace"],
-        "network": ["namespace network"],
-        "ipc": ["namespace ipc"],
+        "processes": ["namespace pid", "step check_pid_namespace"],
+        "network": ["namespace network", "step check_network_namespace"],
+        "ipc": ["namespace ipc", "step check_ipc_namespace"],
         "readable-init": ["readable init"],
         "capabilities": ["capabilities all"],
         "landlock": ["step restrict_by_landlock"],
@@ -67,7 +68,12 @@ def step_mutants():
     attacks = {"set_host_name": "C60-node-name.sh", "enter_cgroup_namespace": "A11-cgroup-path.sh",
                "limit_resources": "D64-descriptors.c", "restrict_system_calls": "C36-trace-child.c"}
     reasons = {
-        "check_own_pid_namespace": ("a check; the namespace is there", ("processes", "user", "landlock"), "B26-kill-by-number.sh"),
+        "check_user_namespace": ("a check; the namespace is there",),
+        "check_pid_namespace": ("a check; the namespace is there", ("processes", "user", "landlock"), "B26-kill-by-number.sh"),
+        "check_mount_namespace": ("a check; the namespace is there",),
+        "check_network_namespace": ("a check; the namespace is there", ("network", "landlock"), "C42-abstract-socket.pl"),
+        "check_ipc_namespace": ("a check; the namespace is there", ("ipc",), "C55-shared-memory.c"),
+        "check_uts_namespace": ("a check; the namespace is there",),
         "become_unreadable": ("the change of ids has made it so already", ("readable-init", "landlock"), "C39-init.sh"),
         "disable_nested_namespaces": ("seccomp refuses new namespaces", ("seccomp",), "A5-clone-user.c"),
         "make_mounts_private": ("the mounts of a new user namespace are slaves of the machine's: nothing goes out (mount_namespaces(7))",),
@@ -86,10 +92,8 @@ def step_mutants():
 
 
 def namespace_mutants():
-    attacks = {"network": "C42-abstract-socket.pl", "ipc": "C55-shared-memory.c"}
-    reasons = {"network": ("Landlock and seccomp refuse every socket but the run's own", ("landlock",), "C42-abstract-socket.pl")}
     for name in NAMESPACES:
-        yield Mutant(f"namespace {name}", [f"namespace {name}"], [attacks[name]] if name in attacks else [], *reasons.get(name, ()))
+        yield Mutant(f"namespace {name}", [f"namespace {name}"], [])
 
 
 def seccomp_mutants():

@@ -120,7 +120,7 @@ class Knockouts:
         text = {path.name: path.read_text() for path in SOURCES.glob("*.c")}
         steps = re.findall(r'STEP_[A-Z]+, "(\w+)"', text["sandbox_init.c"] + text["payload.c"])
         tap.equal(sorted(steps), sorted(STEPS), "steps")
-        tap.equal(len(set(re.findall(r"{CLONE_NEW\w+", text["launch.c"]))), len(NAMESPACES), "namespaces")
+        tap.equal(len(set(re.findall(r"{CLONE_NEW\w+", text["namespaces.c"]))), len(NAMESPACES), "namespaces")
         limits = re.findall(r"\(RLIMIT_(\w+),", text["resource_limits.c"])
         tap.equal(sorted(name.lower() for name in limits), sorted(RLIMITS), "limits")
 

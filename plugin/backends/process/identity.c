@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns who the sandbox is: user, process, host name, cgroup path. Runs in pid 1 of a sandbox.
+ * Owns who the sandbox is: user, host name, cgroup path. Runs in pid 1 of a sandbox.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +25,6 @@ int enter_identity(struct sandbox *sandbox)
         getegid() == SANDBOX_UID)
         return 0;
     errno = EPERM;
-    return -1;
-}
-
-int check_own_pid_namespace(struct sandbox *sandbox)
-{
-    (void)sandbox;
-    if (getpid() == 1)
-        return 0;
-    errno = EINVAL;
     return -1;
 }
 

@@ -97,11 +97,12 @@ static struct ruleset ruleset_for(int abi, bool network, size_t *ret_size)
     return ruleset;
 }
 
+/* What is not there needs no rule. */
 static int allow(int ruleset, const char *path, uint64_t allowed)
 {
     CLEANUP_CLOSE int parent = open(path, O_PATH | O_CLOEXEC);
     if (parent < 0)
-        return -1;
+        return errno == ENOENT ? 0 : -1;
     struct path_beneath rule = {.allowed = allowed, .parent = parent};
     return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0);
 }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,15 +24,6 @@
 #include "unconfined.h"
 
 #define CHILD_REPORT_FD 3
-
-static const struct {
-    unsigned long flag;
-    enum isolation_layer layer;
-} namespaces[] = {
-    {CLONE_NEWUSER, LAYER_USER_NAMESPACE}, {CLONE_NEWPID, LAYER_PID_NAMESPACE},
-    {CLONE_NEWNS, LAYER_MOUNT_NAMESPACE},  {CLONE_NEWNET, LAYER_NETWORK_NAMESPACE},
-    {CLONE_NEWIPC, LAYER_IPC_NAMESPACE},   {CLONE_NEWUTS, LAYER_UTS_NAMESPACE},
-};
 
 /* Like fork(), with namespaces; no handler of the C library is needed in one thread. */
 static pid_t clone_process(unsigned long flags, int *pidfd)
@@ -55,9 +45,9 @@ static void arrange_descriptors(const int *fds, int report)
 static unsigned long wanted_flags(const struct run_description *description)
 {
     unsigned long flags = 0;
-    for (size_t i = 0; i < COUNT_OF(namespaces); i++)
-        if (namespaces[i].flag != CLONE_NEWNET || !description->network)
-            flags |= namespaces[i].flag;
+    for (int i = 0; i < NAMESPACE_COUNT; i++)
+        if (i != NAMESPACE_NETWORK || !description->network)
+            flags |= namespace_kinds[i].flag;
     return flags;
 }
 
@@ -66,13 +56,13 @@ static unsigned long wanted_flags(const struct run_description *description)
 static enum isolation_layer refused_namespace(unsigned long wanted)
 {
     unsigned long flags = 0;
-    for (size_t i = 0; i < COUNT_OF(namespaces); i++) {
-        flags |= namespaces[i].flag & wanted;
+    for (int i = 0; i < NAMESPACE_COUNT; i++) {
+        flags |= namespace_kinds[i].flag & wanted;
         pid_t pid = clone_process(flags, NULL);
         if (pid == 0)
             _exit(0);
         if (pid < 0)
-            return namespaces[i].layer;
+            return namespace_kinds[i].layer;
         (void)waitpid(pid, NULL, 0);
     }
     return LAYER_USER_NAMESPACE;
@@ -128,15 +118,6 @@ static void give_pipes(const struct launch *launch)
     }
 }
 
-/* The namespaces that only the flags of the clone prove. */
-static void note_namespaces(const struct run_description *description,
-                            struct isolation_report *isolation)
-{
-    isolation->applied |= LAYER_BIT(LAYER_IPC_NAMESPACE);
-    if (!description->network)
-        isolation->applied |= LAYER_BIT(LAYER_NETWORK_NAMESPACE);
-}
-
 static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *isolation)
 {
     isolation->cgroup_has_memory = cgroup->has_memory;
@@ -167,7 +148,7 @@ int launch_sandbox(const struct launch *launch, struct isolation_report *isolati
     int error = errno;
     if (pid == 0) {
         arrange_descriptors(launch->fds, child_report);
-        sandbox_init(launch->description, launch->filters);
+        sandbox_init(launch->description, launch->filters, launch->outside);
     }
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (pid < 0) {
@@ -186,7 +167,6 @@ int launch_sandbox(const struct launch *launch, struct isolation_report *isolati
     }
     cgroup_enter(launch->cgroup, pid);
     isolation->outer_uid = launch->outer_uid;
-    note_namespaces(launch->description, isolation);
     note_cgroup(launch->cgroup, isolation);
     if (channel_send(report, isolation, sizeof(*isolation), NULL, 0) < 0) {
         (void)fail(reterr, LAYER_COUNT, "let init go on");

@@ -11,13 +11,15 @@
 #include "../../protocol/layers.h"
 #include "../../protocol/run_description.h"
 #include "cgroup.h"
+#include "namespaces.h"
 #include "seccomp_filter.h"
 
 struct launch {
     struct run_description *description; /* the child takes what is secret in its copy */
     const struct seccomp_filters *filters;
-    const int *fds;     /* by enum run_fd; the caller's */
-    uint32_t outer_uid; /* of a sandbox */
+    const struct namespaces *outside; /* of the supervisor */
+    const int *fds;                   /* by enum run_fd; the caller's */
+    uint32_t outer_uid;               /* of a sandbox */
     uint32_t outer_gid;
     const char *directory; /* of an unconfined run */
     struct cgroup *cgroup;

@@ -48,13 +48,22 @@ struct run {
     char directory[64];     /* of an unconfined run */
 };
 
-/* What could not be had when the supervisor started is asked for again: a failure need not last. */
-static void complete_environment(struct run_environment *environment)
+/* What could not be had when the supervisor started is asked for again: a failure need not last.
+ * false: the sandbox's namespaces could not be told from the supervisor's. */
+static bool complete_environment(struct run_environment *environment, struct launch_failure *reterr)
 {
     if (environment->filters.list.count == 0)
         (void)seccomp_filters_make(&environment->filters);
     if (!environment->outer_ids.known)
         outer_ids_find(&environment->outer_ids);
+    if (!environment->namespaces_known)
+        environment->namespaces_known = namespaces_read(&environment->namespaces);
+    if (environment->namespaces_known)
+        return true;
+    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
+                                      .error_number = errno,
+                                      .step = "read the supervisor's namespaces"};
+    return false;
 }
 
 /* Each living run is another user of the host where that can be had (attacks on one by another, and
@@ -101,12 +110,13 @@ static int start_sandbox(struct run *run, struct run_environment *environment,
     struct launch launch = {
         .description = description,
         .filters = &environment->filters,
+        .outside = &environment->namespaces,
         .fds = fds,
         .cgroup = &run->cgroup,
     };
     struct launch_failure failure;
-    complete_environment(environment);
-    if (!choose_outer_ids(environment, run->slot, description, &launch, &failure)) {
+    if (!complete_environment(environment, &failure) ||
+        !choose_outer_ids(environment, run->slot, description, &launch, &failure)) {
         fail_launch(run, &failure);
         return -1;
     }

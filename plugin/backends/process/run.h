@@ -12,6 +12,7 @@
 #include "../../protocol/channel.h"
 #include "../run_answer.h"
 #include "cgroup.h"
+#include "namespaces.h"
 #include "outer_ids.h"
 #include "report.h"
 #include "seccomp_filter.h"
@@ -21,6 +22,8 @@ struct run_environment {
     struct seccomp_filters filters;
     struct cgroup_base cgroups;
     struct outer_ids outer_ids;
+    bool namespaces_known; /* false: could not be found out this time */
+    struct namespaces namespaces;
     uint32_t first_outer_uid; /* random offset in the range of a description */
 };
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../../protocol/run_description.h"
+#include "namespaces.h"
 #include "report.h"
 #include "seccomp_filter.h"
 
@@ -20,6 +21,7 @@
 struct sandbox {
     const struct run_description *description;
     const struct seccomp_filters *filters;
+    const struct namespaces *outside; /* the supervisor's */
     struct isolation_report isolation;
     int report;       /* to the supervisor in init, to init in the payload */
     int view;         /* root of the view while it is built */
@@ -34,6 +36,9 @@ enum step_kind {
     STEP_TRIED,    /* completes nothing and may fail */
 };
 
+/* A layer that the run is not to have: neither applied nor missing. */
+#define STEP_NOT_FOR_THIS_RUN 1
+
 /* For steps that belong to no layer: their failure is one of ours. */
 #define NO_LAYER LAYER_COUNT
 
@@ -41,7 +46,7 @@ struct step {
     enum isolation_layer layer;
     enum step_kind kind;
     const char *name;
-    int (*apply)(struct sandbox *sandbox); /* 0, or -1 with errno */
+    int (*apply)(struct sandbox *sandbox); /* 0, STEP_NOT_FOR_THIS_RUN, or -1 with errno */
 };
 
 /* Applies the steps in order. 0, or -1 after the first needed one has failed and was reported. */
@@ -53,14 +58,21 @@ void sandbox_detail(struct sandbox *sandbox, const char *text);
 /* Body of pid 1 of a sandboxed run. Descriptors 0-2 are the run's, 3 is the report socket. Takes
  * the description's environment. */
 _Noreturn void sandbox_init(struct run_description *description,
-                            const struct seccomp_filters *filters);
+                            const struct seccomp_filters *filters,
+                            const struct namespaces *outside);
 
 /* Body of the process that becomes the program. */
 _Noreturn void payload_run(struct sandbox *sandbox);
 
+/* namespaces.c */
+int check_user_namespace(struct sandbox *sandbox);
+int check_pid_namespace(struct sandbox *sandbox);
+int check_mount_namespace(struct sandbox *sandbox);
+int check_network_namespace(struct sandbox *sandbox);
+int check_ipc_namespace(struct sandbox *sandbox);
+int check_uts_namespace(struct sandbox *sandbox);
 /* identity.c */
 int enter_identity(struct sandbox *sandbox);
-int check_own_pid_namespace(struct sandbox *sandbox);
 int disable_nested_namespaces(struct sandbox *sandbox);
 int set_host_name(struct sandbox *sandbox);
 int enter_cgroup_namespace(struct sandbox *sandbox);

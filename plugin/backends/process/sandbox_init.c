@@ -20,8 +20,13 @@
 #define REPORT_FD 3
 
 static const struct step init_steps[] = {
+    {LAYER_USER_NAMESPACE, STEP_PART, "check_user_namespace", check_user_namespace},
+    {LAYER_PID_NAMESPACE, STEP_COMPLETE, "check_pid_namespace", check_pid_namespace},
+    {LAYER_MOUNT_NAMESPACE, STEP_PART, "check_mount_namespace", check_mount_namespace},
+    {LAYER_NETWORK_NAMESPACE, STEP_COMPLETE, "check_network_namespace", check_network_namespace},
+    {LAYER_IPC_NAMESPACE, STEP_COMPLETE, "check_ipc_namespace", check_ipc_namespace},
+    {LAYER_UTS_NAMESPACE, STEP_PART, "check_uts_namespace", check_uts_namespace},
     {LAYER_USER_NAMESPACE, STEP_COMPLETE, "enter_identity", enter_identity},
-    {LAYER_PID_NAMESPACE, STEP_COMPLETE, "check_own_pid_namespace", check_own_pid_namespace},
     {NO_LAYER, STEP_PART, "become_unreadable", become_unreadable},
     {LAYER_USER_NAMESPACE, STEP_TRIED, "disable_nested_namespaces", disable_nested_namespaces},
     {LAYER_UTS_NAMESPACE, STEP_COMPLETE, "set_host_name", set_host_name},
@@ -51,11 +56,12 @@ static bool wait_for_go(struct sandbox *sandbox)
 }
 
 _Noreturn void sandbox_init(struct run_description *description,
-                            const struct seccomp_filters *filters)
+                            const struct seccomp_filters *filters, const struct namespaces *outside)
 {
     struct sandbox sandbox = {
         .description = description,
         .filters = filters,
+        .outside = outside,
         .report = REPORT_FD,
         .view = -1,
         .listener = -1,

@@ -34,7 +34,10 @@ int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t coun
     for (size_t i = 0; i < count; i++) {
         const struct step *step = &steps[i];
         sandbox->detail[0] = '\0';
-        if (step->apply(sandbox) == 0) {
+        int outcome = step->apply(sandbox);
+        if (outcome == STEP_NOT_FOR_THIS_RUN)
+            continue;
+        if (outcome == 0) {
             if (step->kind == STEP_COMPLETE || step->kind == STEP_WANTED)
                 sandbox->isolation.applied |= LAYER_BIT(step->layer);
         } else if (step->kind == STEP_WANTED) {

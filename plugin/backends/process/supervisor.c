@@ -250,6 +250,7 @@ int supervisor_serve(int control, int host_pidfd)
     (void)seccomp_filters_make(&environment->filters);
     cgroup_base_find(&environment->cgroups);
     outer_ids_find(&environment->outer_ids);
+    environment->namespaces_known = namespaces_read(&environment->namespaces);
     supervisor.sweeps = DEAD_SWEEPS;
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
     if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)

@@ -6,112 +6,21 @@ import os
 import pathlib
 import random
 import resource
-import shutil
-import socket
-import ssl
-import subprocess
 import sys
 import tempfile
-import threading
-import time
-import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from certificates import Certificates
-from fake_engine import IMAGE, PULL, FakeEngine, REPORT, frame
-from provider import NOT_RUN, OK, Host, Provider
+from engine_calls import (MEGABYTE, REQUEST, asked, backend_peak, call, directory, lift, measurable, provider, refusal, refused,
+                          slow, socket_path, timed, use_engine, run)
+from fake_engine import FakeEngine, REPORT, frame
+from provider import NOT_RUN, OK, Host
 
-provider = Provider()
-directory = tempfile.TemporaryDirectory(prefix="code-execute-fake-")
-socket_path = os.path.join(directory.name, "docker.sock")
-REQUEST = {"language": "sh", "code": "echo yes", "timeout_ms": 2000}
 STEPS = ("version", "info", "image", "create", "inspect", "attach", "start", "wait")
 # The same steps of the run itself, behind its trial, which has read the container back twice: (step, which time).
 RUN_STEPS = (("image", 2), ("create", 2), ("inspect", 3), ("attach", 2), ("start", 2), ("wait", 2))
 QUICK = ("close", "garbage", "short", "chunks", "headers", "huge", "404", "500", "html")
 CODES = ("backend_failed", "backend_unavailable", "sandbox_unavailable")
-# The plugin's own, run.c: 20 s for a set-up, 10 s from a program's deadline to the container's end. A call is a trial and a run.
-PATIENCE = 2 * (20 + 10)
-MEGABYTE = 1 << 20
-
-
-def use_engine(host=None, more=None, **docker):
-    docker = {"host": host or f"unix://{socket_path}", "images": {"sh": "example:1", "python": None}, **docker}
-    policy = {"modes": {"default": "docker", "allowed": ["docker"]}, "approval": {"default": "allow"}, "docker": docker, **(more or {})}
-    tap.equal(provider.use_policy(policy), OK, "prepare")
-
-
-def timed(request=REQUEST, host=None):
-    begin = time.monotonic()
-    result = provider.invoke(request, host or Host())
-    tap.true(time.monotonic() - begin < PATIENCE, f"answered in time: {time.monotonic() - begin:.1f} s")
-    return result
-
-
-def lift(engine, what="the next call"):
-    """The engine has come to its senses: the backend that saw it otherwise serves the next call."""
-    engine.fault = (None, None)
-    output = timed()[1]
-    tap.equal((output["status"], output["stdout"]), ("completed", "yes\n"), f"{what}: {output['error']}")
-
-
-def call(engine, request=REQUEST, caller=None, **docker):
-    use_engine(**docker)
-    code, output = timed(request, caller)
-    if engine and engine.fault[0]:
-        lift(engine, f"the call after {engine.fault}")
-    provider.reset()
-    tap.equal(engine.containers if engine else {}, {}, "containers left")
-    return code, output
-
-
-def refusal(engine, code, text, **options):
-    status, output = call(engine, **options)
-    refused(status, output, code, text)
-    return output
-
-
-def refused(status, output, code, text):
-    tap.equal((status, output["error"]["code"]), (NOT_RUN, code), output["error"])
-    tap.contains(output["error"]["message"], text)
-    tap.true(len(output["error"]["hint"]) > 10, "a hint")
-
-
-SLOW = {}
-
-
-def slow(case):
-    """A case that waits rather than works: all of them run at once, each in a process of its own."""
-    SLOW[case.__name__] = case
-    return lambda: finish(case.__name__)
-
-
-def finish(name):
-    process = processes.pop(name)
-    output = process.communicate()[0]
-    tap.true(process.returncode == 0, output)
-
-
-def asked(engine, step):
-    return sum(request[0] == step for request in engine.requests)
-
-
-def measurable():
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
-        raise tap.Skip("a sanitizer's own memory would be measured")
-
-
-def backend_peak():
-    """The most memory that the backend of this process had, in bytes: it is the one that watches this process."""
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "comm").read_text().strip() == "code-execute-docker"[:15] and \
-                    any(f"\nPid:\t{os.getpid()}\n" in entry.read_text() for entry in (process / "fdinfo").iterdir()):
-                return int((process / "status").read_text().split("VmHWM:")[1].split()[0]) * 1024
-        except OSError:
-            continue
-    raise AssertionError("no backend runs")
 
 
 def test_right_engine():
@@ -341,152 +250,6 @@ def test_workspace_that_an_engine_makes_writable():
             refusal(engine, "sandbox_unavailable", "Mounts differs", **options)
 
 
-def pull(engine, policy="missing", host=None):
-    use_engine(pull=policy)
-    result = timed(host=host)
-    provider.reset()
-    tap.equal(engine.containers, {}, "containers left")
-    return result
-
-
-def test_missing_image_is_pulled_where_the_policy_says_so():
-    for policy, has_image, pulls in (("never", False, 0), ("never", True, 0), ("missing", True, 0), ("missing", False, 1),
-                                     ("always", True, 1), ("always", False, 1)):
-        with FakeEngine(socket_path, has_image=has_image) as engine:
-            host, what = Host(), f"{policy} {has_image}"
-            status, output = pull(engine, policy, host)
-            tap.equal(asked(engine, "pull"), pulls, what)
-            if policy == "never" and not has_image:
-                refused(status, output, "backend_unavailable", "does not have the image example:1")
-            else:
-                tap.equal(output["status"], "completed", f"{what}: {output['error']}")
-            tap.true(host.output[3].startswith(b"pulling example:1") if pulls else host.output[3] == b"", f"{what}: {host.output[3]}")
-
-
-def test_pull_says_how_far_it_is():
-    with FakeEngine(socket_path, has_image=False, pull=PULL[:3] + [2.5] + PULL[3:]) as engine:
-        host = Host()
-        tap.equal(pull(engine, host=host)[1]["status"], "completed")
-        tap.contains(host.output[3].decode(), "pulling example:1: 0 of 1 layers, 0.5 of 2.0 MB")
-
-
-@slow
-def test_pull_that_lasts_is_waited_for():
-    """Longer than an engine has for any other answer, a line a second."""
-    with FakeEngine(socket_path, has_image=False, pull=[part for _ in range(25) for part in (PULL[2], 1.0)]) as engine:
-        use_engine(pull="missing")
-        output = provider.invoke(REQUEST, Host())[1]
-        provider.reset()
-        tap.equal(output["status"], "completed", output["error"])
-
-
-def test_refused_pulls():
-    no = {"errorDetail": {"message": "x"}, "error": "toomanyrequests: \u00e9\r\n"}
-    for faults, text in (({"pull": PULL[:2] + [no]}, "toomanyrequests"), ({"fault": ("pull", "404")}, "plan"),
-                         ({"fault": ("pull", "500")}, "plan")):
-        with FakeEngine(socket_path, has_image=False, **faults) as engine:
-            refused(*pull(engine), "backend_unavailable", f"pull refused: example:1: {text}")
-            tap.equal(asked(engine, "create"), 0, "created")
-
-
-def test_broken_pulls():
-    for kind in ("close", "garbage", "short", "chunks", "headers"):
-        with FakeEngine(socket_path, ("pull", kind), has_image=False) as engine:
-            use_engine(pull="missing")
-            refused(*timed(), "backend_failed", "docker")
-            lift(engine, kind)
-            provider.reset()
-            tap.equal(engine.containers, {})
-    with FakeEngine(socket_path, ("pull", "html"), has_image=False) as engine:
-        refused(*pull(engine), "backend_unavailable", "does not have the image example:1")
-        tap.equal(asked(engine, "pull"), 1, "not again and again")
-
-
-def test_pull_of_nonsense():
-    nonsense = [b"not json\n", b"\xff\x00\n", b"[]\n", b"{\"id\":1}\n", b"\n\n",
-                b"{\"status\":\"Downloading\",\"id\":\"x\",\"progressDetail\":7}\n"]
-    with FakeEngine(socket_path, has_image=False, pull=nonsense) as engine:
-        tap.equal(pull(engine)[1]["status"], "completed")
-
-
-def test_pull_of_a_million_lines():
-    measurable()
-    line = json.dumps(PULL[2]).encode() + b"\n"
-    with FakeEngine(socket_path, has_image=False, pull=[line * 10000] * 100) as engine:
-        use_engine(pull="missing")
-        begin, output = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, timed()[1]
-        peak = backend_peak()
-        provider.reset()
-        tap.equal(output["status"], "completed", output["error"])
-        tap.true(peak < 64 * MEGABYTE, f"the backend's memory: {peak}")
-        tap.true(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begin < 32 * 1024, "the host's memory")
-
-
-def test_pull_of_one_line_without_an_end():
-    measurable()
-    with FakeEngine(socket_path, has_image=False, pull=[b"{" + b" " * (10 * MEGABYTE)]) as engine:
-        use_engine(pull="missing")
-        status, output = timed()
-        peak = backend_peak()
-        provider.reset()
-        refused(status, output, "backend_failed", "longer than")
-        tap.true(peak < 64 * MEGABYTE, f"the backend's memory: {peak}")
-
-
-def silent_pull(kind):
-    with FakeEngine(socket_path, ("pull", kind), has_image=False) as engine:
-        use_engine(pull="missing")
-        status, output = provider.invoke(REQUEST, Host())
-        refused(status, output, "backend_failed", "says nothing of the pull of example:1")
-        lift(engine, kind)
-        provider.reset()
-
-
-@slow
-def test_pull_that_hangs_ends():
-    silent_pull("hang")
-
-
-@slow
-def test_pull_that_drips_without_a_line_ends():
-    silent_pull("drip")
-
-
-def test_pull_can_be_cancelled():
-    with FakeEngine(socket_path, ("pull", "hang"), has_image=False) as engine:
-        use_engine(pull="missing")
-        host = Host(call_id=5)
-        thread = threading.Thread(target=lambda: (tap.eventually(lambda: asked(engine, "pull"), "a pull", 20), provider.cancel(5)))
-        thread.start()
-        output = timed(host=host)[1]
-        thread.join()
-        tap.equal((output["status"], output["error"]["code"]), ("cancelled", "cancelled"), output)
-        lift(engine)
-        provider.reset()
-
-
-def test_another_image_than_the_digest():
-    pinned = "example@sha256:" + "2" * 64
-    images = {"sh": pinned}
-    with FakeEngine(socket_path, digests=["example@sha256:" + "3" * 64]) as engine:
-        refusal(engine, "backend_unavailable", "digest mismatch", images=images)
-        tap.equal(asked(engine, "create"), 0, "created")
-    for digests in (["example@sha256:" + "3" * 64, pinned], [pinned]):
-        with FakeEngine(socket_path, digests=digests) as engine:
-            tap.equal(call(engine, images=images, require_digest=True)[1]["status"], "completed")
-
-
-def test_image_that_changes_between_trial_and_run():
-    other = "sha256:" + "4" * 64
-    with FakeEngine(socket_path, ids=(IMAGE, other)) as engine:
-        use_engine()
-        refused(*timed(), "backend_unavailable", "example:1 has become another image since the run was prepared")
-        tap.equal(asked(engine, "create"), 1, "the trial's container alone")
-        lift(engine)
-        provider.reset()
-        tap.equal(engine.containers, {})
-
-
 def test_memory_does_not_grow_with_an_answer():
     measurable()
     usual = None
@@ -514,16 +277,6 @@ def test_memory_does_not_grow_with_output():
         tap.equal(engine.containers, {})
 
 
-def test_nobody_there():
-    if os.path.exists(socket_path):
-        os.unlink(socket_path)
-    refusal(None, "backend_unavailable", "docker is not installed or not on PATH. ")
-    with FakeEngine(socket_path):
-        pass
-    refusal(None, "backend_unavailable", "docker is not running")
-    refusal(None, "backend_unavailable", "not reached over ssh", host="ssh://somewhere")
-
-
 def test_image_only_of_the_list():
     with FakeEngine(socket_path) as engine:
         use_engine()
@@ -537,78 +290,4 @@ def test_image_only_of_the_list():
         tap.equal(engine.containers, {})
 
 
-def test_plain_tcp_of_this_machine():
-    with FakeEngine(None) as engine:
-        for host in ("127.0.0.1", "localhost"):
-            tap.equal(call(engine, host=f"tcp://{host}:{engine.port}")[1]["stdout"], "yes\n")
-    refusal(None, "backend_unavailable", "nobody listens", host=f"tcp://127.0.0.1:{engine.port}")
-
-
-def certificates():
-    if not shutil.which("openssl"):
-        raise tap.Skip("no openssl, which makes the certificates")
-    path = pathlib.Path(tempfile.mkdtemp(dir=directory.name))
-    return Certificates(path / "certificates")
-
-
-def server_context(files, version=ssl.TLSVersion.TLSv1_3):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = context.maximum_version = version
-    context.load_cert_chain(files.server / "cert.pem", files.server / "key.pem")
-    context.load_verify_locations(files.server / "ca.pem")
-    context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-def over_tls(engine, files, **docker):
-    return {"host": f"tcp://127.0.0.1:{engine.port}", "certificates": str(files), **docker}
-
-
-def test_tls():
-    files = certificates()
-    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
-        with FakeEngine(None, tls=server_context(files, version)) as engine:
-            tap.equal(call(engine, **over_tls(engine, files.client))[1]["stdout"], "yes\n")
-            refusal(engine, "backend_unavailable", "wants a certificate of this side", **over_tls(engine, files.anonymous))
-            refusal(engine, "backend_unavailable", "refuses the certificate of this side", **over_tls(engine, files.of_other))
-            heard = len(engine.requests)
-            refusal(engine, "backend_unavailable", "is not trusted", **over_tls(engine, files.trusts_other))
-            elsewhere = over_tls(engine, files.client, host=f"tcp://localhost:{engine.port}")
-            refusal(engine, "backend_unavailable", "not for the host", **elsewhere)
-            tap.equal(len(engine.requests), heard, "an engine that is not trusted hears nothing")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        old = server_context(files, ssl.TLSVersion.TLSv1_1)
-    with FakeEngine(None, tls=old) as engine:
-        refusal(engine, "backend_unavailable", "no TLS with", **over_tls(engine, files.client))
-
-
-def test_tls_stream_comes_whole_or_is_refused():
-    files = certificates()
-    context = server_context(files)
-    output = os.urandom(1500000).hex().encode()
-    with FakeEngine(None, tls=context, output=output) as engine:
-        tap.equal(call(engine, **over_tls(engine, files.client))[1]["truncated"]["stdout_bytes"], len(output))
-    with FakeEngine(None, tls=context, cut=True) as engine:
-        refusal(engine, "backend_failed", "stream is broken", **over_tls(engine, files.client))
-
-
-def test_tls_where_none_is_spoken():
-    files = certificates()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        def answer():
-            with server.accept()[0] as connection:
-                connection.recv(4096)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        threading.Thread(target=answer, daemon=True).start()
-        host = f"https://127.0.0.1:{server.getsockname()[1]}"
-        refusal(None, "backend_unavailable", "no TLS with", host=host, certificates=str(files.client))
-
-
-if sys.argv[1:]:
-    SLOW[sys.argv[1]]()
-else:
-    wanted = os.environ.get("TEST_CASES", "").split()
-    processes = {name: subprocess.Popen([sys.executable, __file__, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                 for name in SLOW if not wanted or name in wanted}
-    tap.run(globals())
+run(globals())

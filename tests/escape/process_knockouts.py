@@ -79,6 +79,7 @@ def step_mutants():
         "make_mounts_private": ("the mounts of a new user namespace are slaves of the machine's: nothing goes out (mount_namespaces(7))",),
         "show_workspace": ("shows something; a run without it sees less",),
         "write_identity_files": ("names, no boundary",),
+        "make_devices": ("shows something; a run without it sees less",),
         "mount_proc": ("shows something; a run without it sees less",),
         "make_view_read_only": ("Landlock gives no rights there", ("landlock",), "A2-write-view.sh"),
         "drop_capabilities": ("execve of an ordinary user loses them", ("capabilities", "seccomp", "landlock"), "A14-mount-tmpfs.c"),

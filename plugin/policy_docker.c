@@ -49,7 +49,7 @@ static bool read_directory(const struct json_place *place, const json_t *value, 
     const char *path;
     if (value == NULL)
         return true;
-    return json_read_string(place, value, 1, POLICY_STRING_LIMIT - 1, &path) &&
+    return json_read_string(place, value, 1, POLICY_STRING_LIMIT, &path) &&
            policy_check_path(place, path) && copy_text(place, path, ret);
 }
 

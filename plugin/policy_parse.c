@@ -23,6 +23,8 @@ bool policy_check_path(const struct json_place *place, const char *path)
 {
     if (path[0] != '/')
         return json_place_refuse(place, "must be an absolute path");
+    if (strlen(path) > POLICY_PATH_LIMIT)
+        return json_place_refuse(place, "must be at most %d bytes long", POLICY_PATH_LIMIT);
     for (const char *c = path; *c != '\0'; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7F)
             return json_place_refuse(place, "must not hold control characters");

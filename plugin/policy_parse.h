@@ -13,6 +13,7 @@
 #include "policy.h"
 
 #define POLICY_STRING_LIMIT 4096 /* bytes of a path, an argument, a value */
+#define POLICY_PATH_LIMIT   4095 /* of any path: the kernel's own, without the NUL */
 #define POLICY_LIST_LIMIT   256  /* members of a list */
 
 /* The whole; false with error INVALID_POLICY naming the place. */
@@ -28,7 +29,7 @@ bool policy_parse_docker(const struct json_place *place, json_t *value, struct p
 typedef bool policy_string_check(const struct json_place *place, const char *string);
 bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
                          policy_string_check *check, char ***ret);
-/* Absolute, no empty, "." or ".." part, no control character. */
+/* Absolute, not too long, no empty, "." or ".." part, no control character. */
 policy_string_check policy_check_path;
 /* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
 policy_string_check policy_check_view_path;

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An operator's policy file: what is taken is within its ceilings, decides as a plain second reader
+ * does, has the same hash with a blank behind it, and gives every language a description that a
+ * backend takes; what is refused is told why in printable words.
+ */
+#include "../../plugin/cleanup.h"
+#include "../../plugin/plan.h"
+#include "../../plugin/policy.h"
+#include "../../plugin/request.h"
+#include "../../plugin/string_list.h"
+#include "fuzz.h"
+
+static void check_limit(const struct policy_limit *limit, uint64_t minimum, uint64_t maximum)
+{
+    MUST(limit->default_value >= minimum && limit->default_value <= limit->maximum);
+    MUST(limit->maximum <= maximum);
+}
+
+static void check_limits(const struct policy_limits *limits)
+{
+    static const uint64_t any = UINT64_C(64) << 40;
+    check_limit(&limits->wall_ms, 1, REQUEST_TIMEOUT_LIMIT);
+    check_limit(&limits->sandbox_exec_wall_ms, 1, REQUEST_TIMEOUT_LIMIT);
+    check_limit(&limits->cpu_ms, 1, REQUEST_TIMEOUT_LIMIT);
+    check_limit(&limits->memory_bytes, 16 << 20, any);
+    check_limit(&limits->processes, 1, 4 << 20);
+    check_limit(&limits->open_files, 16, 1 << 20);
+    check_limit(&limits->file_bytes, 4096, any);
+    check_limit(&limits->scratch_bytes, 65536, any);
+    check_limit(&limits->scratch_inodes, 16, 1 << 30);
+    check_limit(&limits->stdout_bytes, 1024, 64 << 20);
+    check_limit(&limits->stderr_bytes, 1024, 64 << 20);
+    check_limit(&limits->output_total_bytes, 4096, any);
+}
+
+/* No two runs at a time have one id, none is the host's, and none is (uid_t)-1. */
+static void check_users(const struct policy *policy)
+{
+    MUST(policy->max_runs >= 1 && policy->max_runs <= 1024);
+    MUST(policy->outer_uid_base >= 65536 && policy->outer_uid_count >= policy->max_runs);
+    MUST(policy->outer_uid_count <= UINT32_MAX - policy->outer_uid_base);
+}
+
+static void check_view(char *const *paths)
+{
+    static const char *const never[] = {"/proc", "/sys", "/dev"};
+    for (; *paths; paths++) {
+        MUST((*paths)[0] == '/' && (*paths)[1] != '\0' && !strstr(*paths, "//"));
+        MUST(!strstr(*paths, "/../") && !strstr(*paths, "/./"));
+        for (size_t i = 0; i < COUNT_OF(never); i++) {
+            size_t length = strlen(never[i]);
+            MUST(strncmp(*paths, never[i], length) != 0 ||
+                 ((*paths)[length] != '\0' && (*paths)[length] != '/'));
+        }
+    }
+}
+
+static bool names(char *const *list, const char *name)
+{
+    return !list || string_list_contains(list, name);
+}
+
+/* Of the rules that apply the strictest; with none, the default. */
+static enum approval_decision decide_plainly(const struct policy *policy, const char *language,
+                                             enum sandbox_mode mode, bool network, bool secrets)
+{
+    static const enum approval_decision strictest_first[] = {APPROVAL_DENY, APPROVAL_ASK,
+                                                             APPROVAL_ALLOW};
+    for (size_t i = 0; i < COUNT_OF(strictest_first); i++)
+        for (size_t j = 0; j < policy->rule_count; j++) {
+            const struct policy_rule *rule = &policy->rules[j];
+            if (rule->decision == strictest_first[i] && names(rule->languages, language) &&
+                names(rule->modes, sandbox_mode_name(mode)) &&
+                (rule->network == -1 || rule->network == (int)network) &&
+                (rule->secrets == -1 || rule->secrets == (int)secrets))
+                return rule->decision;
+        }
+    return policy->approval_default;
+}
+
+static void check_decisions(const struct policy *policy, const char *language,
+                            enum sandbox_mode mode)
+{
+    for (int bits = 0; bits < 4; bits++) {
+        int rule = -2;
+        enum approval_decision decision =
+            policy_decide(policy, language, mode, bits & 1, bits & 2, &rule);
+        MUST(decision == decide_plainly(policy, language, mode, bits & 1, bits & 2));
+        MUST(rule >= -1 && (rule < 0 || (size_t)rule < policy->rule_count));
+        MUST(decision == (rule < 0 ? policy->approval_default : policy->rules[rule].decision));
+    }
+}
+
+static void check_description(const struct policy *policy, const struct policy_language *language,
+                              enum sandbox_mode mode, bool network)
+{
+    const struct policy_image *image = policy_find_image(policy, language->name);
+    const struct trial_subject subject = {
+        .policy = policy,
+        .mode = mode,
+        .language = language,
+        .image = image ? image->name : NULL,
+        .network = network,
+    };
+    struct run_description description;
+    struct run_description decoded;
+    size_t length = 0;
+    MUST(plan_trial(&subject, &description));
+    CLEANUP_FREE unsigned char *bytes = run_description_encode(&description, &length);
+    MUST(bytes && run_description_decode(bytes, length, &decoded));
+    MUST(decoded.isolation ==
+         (mode == SANDBOX_MODE_NONE ? RUN_ISOLATION_NONE : RUN_ISOLATION_SANDBOX));
+    run_description_clear(&decoded);
+    run_description_clear(&description);
+}
+
+static void check_languages(const struct policy *policy)
+{
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const struct policy_language *language = &policy->languages[i];
+        MUST(policy_find_language(policy, language->name) == language);
+        MUST(string_list_contains(language->argv + 1, "{file}"));
+        MUST(language->file[0] != '.' && !strchr(language->file, '/'));
+        check_view(language->read_only);
+        for (int mode = 0; mode < SANDBOX_MODE_COUNT; mode++) {
+            check_decisions(policy, language->name, (enum sandbox_mode)mode);
+            check_description(policy, language, (enum sandbox_mode)mode, false);
+            check_description(policy, language, (enum sandbox_mode)mode, true);
+        }
+    }
+}
+
+static void check(const struct policy *policy)
+{
+    MUST(policy->mode_allowed[policy->default_mode]);
+    MUST(strspn(policy->sha256, "0123456789abcdef") == 64);
+    check_limits(&policy->limits);
+    check_users(policy);
+    check_view(policy->read_only);
+    check_view(policy->workspaces);
+    check_languages(policy);
+    for (size_t i = 0; i < policy->docker.image_count; i++)
+        MUST(policy_offers_image(policy, policy->docker.images[i].name));
+}
+
+static void must_be_told(const struct error *error)
+{
+    MUST(error->code == ERROR_INVALID_POLICY);
+    MUST(strncmp(error->message, "policy fuzz: ", 13) == 0 && error->hint[0]);
+    for (const char *c = error->message; *c; c++)
+        MUST(*c >= ' ' && *c <= '~');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct error error;
+    CLEANUP_FREE uint8_t *exact = fuzz_exact(data, size);
+    CLEANUP_FREE char *longer = malloc(size + 1);
+    MUST(longer != NULL);
+    if (size)
+        memcpy(longer, data, size);
+    longer[size] = ' ';
+    struct policy *policy = policy_load_text("fuzz", (const char *)exact, size, &error);
+    if (!policy)
+        must_be_told(&error);
+    struct policy *again = policy_load_text("fuzz", longer, size + 1, &error);
+    MUST((again != NULL) == (policy != NULL));
+    if (policy && again) {
+        MUST(strcmp(policy->sha256, again->sha256) == 0);
+        check(policy);
+    }
+    policy_unref(policy);
+    policy_unref(again);
+    return 0;
+}

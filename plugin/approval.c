@@ -61,13 +61,12 @@ static int lock_table(void)
 #define HOLD_TABLE_LOCK() \
     CLEANUP(unlock_table) __attribute__((unused)) int table_lock = lock_table()
 
+/* The entry is in the table. */
 static void remove_entry(struct entry *entry)
 {
     struct entry **place = &table;
-    while (*place != NULL && *place != entry)
+    while (*place != entry)
         place = &(*place)->next;
-    if (*place == NULL)
-        return;
     *place = entry->next;
     table_count--;
     free(entry);

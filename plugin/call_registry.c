@@ -53,12 +53,10 @@ void call_unregister(struct registered_call *call)
         return;
     (void)pthread_mutex_lock(&registry_mutex);
     struct registered_call **place = &registry;
-    while (*place != NULL && *place != call)
+    while (*place != call)
         place = &(*place)->next;
-    if (*place != NULL) {
-        *place = call->next;
-        registry_count--;
-    }
+    *place = call->next;
+    registry_count--;
     if (registry_count == 0)
         (void)pthread_cond_broadcast(&registry_emptied);
     (void)pthread_mutex_unlock(&registry_mutex);

@@ -4,7 +4,6 @@
  * gateway on the calling thread.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "policy_parse.h"
@@ -54,8 +53,7 @@ static bool read_reason(const struct json_place *place, const json_t *value, cha
         return true;
     if (!json_read_string(place, value, 1, REASON_LIMIT, &reason))
         return false;
-    *ret = copy_bytes(reason, strlen(reason));
-    return *ret != NULL || json_place_out_of_memory(place);
+    return policy_copy_text(place, reason, ret);
 }
 
 static bool parse_rule(const struct json_place *place, json_t *value, struct policy_rule *rule)
@@ -81,19 +79,15 @@ static bool parse_rule(const struct json_place *place, json_t *value, struct pol
 
 static bool parse_rules(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    size_t i;
-    json_t *item;
-
     if (!json_read_array(place, value, 0, POLICY_LIST_LIMIT))
         return false;
     policy->rules = calloc(json_array_size(value) + 1, sizeof(*policy->rules));
     if (policy->rules == NULL)
         return json_place_out_of_memory(place);
-    json_array_foreach(value, i, item)
-    {
+    for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place rule_place = json_place_item(place, i);
         policy->rule_count++; /* first: a half-read rule is the policy's to free */
-        if (!parse_rule(&rule_place, item, &policy->rules[i]))
+        if (!parse_rule(&rule_place, json_array_get(value, i), &policy->rules[i]))
             return false;
     }
     return true;

@@ -10,12 +10,6 @@
 #include "policy_parse.h"
 #include "string_list.h"
 
-static bool copy_text(const struct json_place *place, const char *text, char **ret)
-{
-    *ret = copy_bytes(text, strlen(text));
-    return *ret != NULL || json_place_out_of_memory(place);
-}
-
 /* Whether it can be used is the backend's to say; here it is only no blank and no control
  * character. */
 static bool read_host(const struct json_place *place, const json_t *value, char **ret)
@@ -29,7 +23,7 @@ static bool read_host(const struct json_place *place, const json_t *value, char 
         if (*c <= ' ' || *c >= 0x7F)
             return json_place_refuse(place, "must be printable ASCII without blanks");
     }
-    return copy_text(place, host, ret);
+    return policy_copy_text(place, host, ret);
 }
 
 static bool read_name(const struct json_place *place, const json_t *value, char **ret)
@@ -41,7 +35,7 @@ static bool read_name(const struct json_place *place, const json_t *value, char 
         return false;
     if (!policy_is_plain_name(name, "._+-"))
         return json_place_refuse(place, "must be letters, digits and any of ._+-");
-    return copy_text(place, name, ret);
+    return policy_copy_text(place, name, ret);
 }
 
 static bool read_directory(const struct json_place *place, const json_t *value, char **ret)
@@ -50,7 +44,7 @@ static bool read_directory(const struct json_place *place, const json_t *value, 
     if (value == NULL)
         return true;
     return json_read_string(place, value, 1, POLICY_STRING_LIMIT, &path) &&
-           policy_check_path(place, path) && copy_text(place, path, ret);
+           policy_check_path(place, path) && policy_copy_text(place, path, ret);
 }
 
 static bool read_pull(const struct json_place *place, const json_t *value, enum run_pull *ret)
@@ -71,24 +65,25 @@ static bool check_image(const struct json_place *place, const char *image)
 {
     if (strlen(image) > RUN_IMAGE_LIMIT)
         return json_place_refuse(place, "must be at most %d bytes", RUN_IMAGE_LIMIT);
-    return policy_is_plain_name(image, "._-/:@") ||
-           json_place_refuse(place, "must be an image's name, with tag or digest");
+    if (policy_is_plain_name(image, "._-/:@"))
+        return true;
+    return json_place_refuse(place, "must be an image's name, with tag or digest");
 }
 
 static bool read_image_name(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *image;
     return json_read_string(place, value, 1, RUN_IMAGE_LIMIT, &image) &&
-           check_image(place, image) && copy_text(place, image, ret);
+           check_image(place, image) && policy_copy_text(place, image, ret);
 }
 
 /* "NAME", or {"image": NAME, "argv": [...]} where its interpreter has another name in it. */
 static bool read_image(const struct json_place *place, json_t *value, struct policy_image *image)
 {
     static const char *const members[] = {"image", "argv", NULL};
-    if (json_is_string(value))
+    if (json_typeof(value) == JSON_STRING)
         return read_image_name(place, value, &image->name);
-    if (!json_is_object(value))
+    if (json_typeof(value) != JSON_OBJECT)
         return json_place_refuse(place, "must be an image's name, or an object with \"image\"");
     struct json_place name = json_place_named(place, "image");
     struct json_place argv = json_place_named(place, "argv");
@@ -107,20 +102,16 @@ static struct policy_image *add_image(struct policy_docker *docker)
 static bool read_images_by_language(const struct json_place *place, json_t *value,
                                     struct policy_docker *docker)
 {
-    const char *language;
-    size_t length;
-    json_t *member;
-
     docker->images = calloc(json_object_size(value) + 1, sizeof(*docker->images));
     if (docker->images == NULL)
         return json_place_out_of_memory(place);
-    json_object_keylen_foreach(value, language, length, member)
-    {
-        struct json_place image_place = json_place_member(place, language, length);
+    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+        const char *language = json_object_iter_key(at);
+        struct json_place image_place = json_place_named(place, language);
         struct policy_image *image = add_image(docker);
         if (!policy_check_language(&image_place, language) ||
-            !copy_text(&image_place, language, &image->language) ||
-            !read_image(&image_place, member, image))
+            !policy_copy_text(&image_place, language, &image->language) ||
+            !read_image(&image_place, json_object_iter_value(at), image))
             return false;
     }
     return true;
@@ -135,7 +126,7 @@ static bool read_image_for_all(const struct json_place *place, const json_t *val
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < policy->language_count; i++) {
         struct policy_image *image = add_image(docker);
-        if (!copy_text(place, policy->languages[i].name, &image->language) ||
+        if (!policy_copy_text(place, policy->languages[i].name, &image->language) ||
             !read_image_name(place, value, &image->name))
             return false;
     }
@@ -147,14 +138,6 @@ static bool read_images(const struct json_place *place, json_t *value, struct po
     if (json_is_string(value))
         return read_image_for_all(place, value, policy);
     return json_read_object(place, value) && read_images_by_language(place, value, &policy->docker);
-}
-
-static bool read_offered(const struct json_place *place, json_t *value, char ***ret)
-{
-    if (value != NULL)
-        return policy_read_strings(place, value, 0, check_image, ret);
-    *ret = string_list_new(0);
-    return *ret != NULL || json_place_out_of_memory(place);
 }
 
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy)
@@ -181,7 +164,8 @@ bool policy_parse_docker(const struct json_place *place, json_t *value, struct p
            read_pull(&pull, json_object_get(value, "pull"), &docker->pull) &&
            read_name(&runtime, json_object_get(value, "runtime"), &docker->runtime) &&
            read_images(&images, json_object_get(value, "images"), policy) &&
-           read_offered(&offered, json_object_get(value, "offered"), &docker->offered);
+           policy_read_optional_strings(&offered, json_object_get(value, "offered"), check_image,
+                                        &docker->offered);
 }
 
 void policy_docker_clear(struct policy_docker *docker)

@@ -3,7 +3,6 @@
  * The policy's languages: how each is run. Pure code; runs in the gateway on the calling thread.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cleanup.h"
 #include "environment.h"
@@ -22,8 +21,7 @@ static bool read_name(const struct json_place *place, const json_t *value, size_
         return false;
     if (!policy_is_plain_name(name, others))
         return json_place_refuse(place, "must be letters, digits and any of %s", others);
-    *ret = copy_bytes(name, strlen(name));
-    return *ret != NULL || json_place_out_of_memory(place);
+    return policy_copy_text(place, name, ret);
 }
 
 bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret)
@@ -40,22 +38,16 @@ static bool read_optional_environment(const struct json_place *place, json_t *va
     if (value != NULL)
         return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT, ret);
     *ret = string_list_new(0);
-    return *ret != NULL || json_place_out_of_memory(place);
-}
-
-static bool read_optional_strings(const struct json_place *place, json_t *value,
-                                  policy_string_check *check, char ***ret)
-{
-    if (value != NULL)
-        return policy_read_strings(place, value, 0, check, ret);
-    *ret = string_list_new(0);
-    return *ret != NULL || json_place_out_of_memory(place);
+    if (*ret != NULL)
+        return true;
+    return json_place_out_of_memory(place);
 }
 
 static bool check_module(const struct json_place *place, const char *name)
 {
-    return policy_is_plain_name(name, "._-/@") ||
-           json_place_refuse(place, "must be letters, digits and any of ._-/@");
+    if (policy_is_plain_name(name, "._-/@"))
+        return true;
+    return json_place_refuse(place, "must be letters, digits and any of ._-/@");
 }
 
 static bool parse_language(const struct json_place *place, const char *name, json_t *value,
@@ -63,11 +55,9 @@ static bool parse_language(const struct json_place *place, const char *name, jso
 {
     static const char *const members[] = {"argv",      "file",    "package", "environment",
                                           "read_only", "modules", NULL};
-    if (!policy_check_language(place, name) || !json_read_known_members(place, value, members))
+    if (!policy_check_language(place, name) || !json_read_known_members(place, value, members) ||
+        !policy_copy_text(place, name, &language->name))
         return false;
-    language->name = copy_bytes(name, strlen(name));
-    if (language->name == NULL)
-        return json_place_out_of_memory(place);
     struct json_place argv = json_place_named(place, "argv");
     struct json_place file = json_place_named(place, "file");
     struct json_place package = json_place_named(place, "package");
@@ -81,28 +71,24 @@ static bool parse_language(const struct json_place *place, const char *name, jso
                      &language->package) &&
            read_optional_environment(&environment, json_object_get(value, "environment"),
                                      &language->environment) &&
-           read_optional_strings(&read_only, json_object_get(value, "read_only"),
-                                 policy_check_view_path, &language->read_only) &&
-           read_optional_strings(&modules, json_object_get(value, "modules"), check_module,
-                                 &language->modules);
+           policy_read_optional_strings(&read_only, json_object_get(value, "read_only"),
+                                        policy_check_view_path, &language->read_only) &&
+           policy_read_optional_strings(&modules, json_object_get(value, "modules"), check_module,
+                                        &language->modules);
 }
 
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    const char *name;
-    size_t length;
-    json_t *member;
-
     if (!json_read_object(place, value))
         return false;
     policy->languages = calloc(json_object_size(value) + 1, sizeof(*policy->languages));
     if (policy->languages == NULL)
         return json_place_out_of_memory(place);
-    json_object_keylen_foreach(value, name, length, member)
-    {
-        struct json_place language_place = json_place_member(place, name, length);
+    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+        const char *name = json_object_iter_key(at);
+        struct json_place language_place = json_place_named(place, name);
         policy->language_count++; /* first: a half-read one is the policy's to free */
-        if (!parse_language(&language_place, name, member,
+        if (!parse_language(&language_place, name, json_object_iter_value(at),
                             &policy->languages[policy->language_count - 1]))
             return false;
     }

@@ -84,52 +84,76 @@ bool policy_is_plain_name(const char *name, const char *others)
 bool policy_check_language(const struct json_place *place, const char *name)
 {
     const struct language *language = language_find(name);
-    return (language != NULL && strcmp(language->name, name) == 0) ||
-           json_place_refuse(place, "unknown language");
+    if (language != NULL && strcmp(language->name, name) == 0)
+        return true;
+    return json_place_refuse(place, "unknown language");
+}
+
+static bool read_mode(const struct json_place *place, const char *name, enum sandbox_mode *ret)
+{
+    if (sandbox_mode_parse(name, ret))
+        return true;
+    return json_place_refuse(place, "must be docker, process or none");
 }
 
 bool policy_check_mode(const struct json_place *place, const char *name)
 {
     enum sandbox_mode mode;
-    return sandbox_mode_parse(name, &mode) ||
-           json_place_refuse(place, "must be docker, process or none");
+    return read_mode(place, name, &mode);
 }
 
 static bool check_capability(const struct json_place *place, const char *name)
 {
-    return capability_known(name) || json_place_refuse(place, "unknown capability");
+    if (capability_known(name))
+        return true;
+    return json_place_refuse(place, "unknown capability");
 }
 
 static bool check_secret(const struct json_place *place, const char *name)
 {
-    return strcmp(name, "*") == 0 || handle_name_valid(name, strlen(name)) ||
-           json_place_refuse(place, "must be a secret's name or \"*\"");
+    if (strcmp(name, "*") == 0 || handle_name_valid(name, strlen(name)))
+        return true;
+    return json_place_refuse(place, "must be a secret's name or \"*\"");
+}
+
+bool policy_copy_text(const struct json_place *place, const char *text, char **ret)
+{
+    *ret = copy_bytes(text, strlen(text));
+    if (*ret != NULL)
+        return true;
+    return json_place_out_of_memory(place);
 }
 
 bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
                          policy_string_check *check, char ***ret)
 {
-    size_t i;
-    json_t *item;
-
     if (!json_read_array(place, value, minimum, POLICY_LIST_LIMIT))
         return false;
     CLEANUP(cleanup_string_list) char **list = string_list_new(json_array_size(value));
     if (list == NULL)
         return json_place_out_of_memory(place);
-    json_array_foreach(value, i, item)
-    {
+    for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item_place = json_place_item(place, i);
         const char *string;
-        if (!json_read_string(&item_place, item, 1, POLICY_STRING_LIMIT, &string) ||
-            (check != NULL && !check(&item_place, string)))
+        if (!json_read_string(&item_place, json_array_get(value, i), 1, POLICY_STRING_LIMIT,
+                              &string) ||
+            (check != NULL && !check(&item_place, string)) ||
+            !policy_copy_text(place, string, &list[i]))
             return false;
-        list[i] = copy_bytes(string, strlen(string));
-        if (list[i] == NULL)
-            return json_place_out_of_memory(place);
     }
     *ret = TAKE_POINTER(list);
     return true;
+}
+
+bool policy_read_optional_strings(const struct json_place *place, json_t *value,
+                                  policy_string_check *check, char ***ret)
+{
+    if (value != NULL)
+        return policy_read_strings(place, value, 0, check, ret);
+    *ret = string_list_new(0);
+    if (*ret != NULL)
+        return true;
+    return json_place_out_of_memory(place);
 }
 
 static bool parse_version(const struct json_place *place, json_t *value, struct policy *policy)
@@ -158,19 +182,16 @@ static bool parse_modes(const struct json_place *place, json_t *value, struct po
     CLEANUP(cleanup_string_list) char **allowed = NULL;
     if (!json_read_string(&default_place, json_object_get(value, "default"), 1, 16,
                           &default_name) ||
-        !policy_check_mode(&default_place, default_name) ||
+        !read_mode(&default_place, default_name, &policy->default_mode) ||
         !policy_read_strings(&allowed_place, json_object_get(value, "allowed"), 1,
                              policy_check_mode, &allowed))
         return false;
-    for (char **name = allowed; *name != NULL; name++) {
-        enum sandbox_mode mode;
-        if (sandbox_mode_parse(*name, &mode))
-            policy->mode_allowed[mode] = true;
-    }
-    if (!sandbox_mode_parse(default_name, &policy->default_mode) ||
-        !policy->mode_allowed[policy->default_mode])
-        return json_place_refuse(&default_place, "is not in \"allowed\"");
-    return true;
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++)
+        policy->mode_allowed[i] =
+            string_list_contains(allowed, sandbox_mode_name((enum sandbox_mode)i));
+    if (policy->mode_allowed[policy->default_mode])
+        return true;
+    return json_place_refuse(&default_place, "is not in \"allowed\"");
 }
 
 static uint64_t layer_bit(const char *name)
@@ -189,7 +210,9 @@ static uint64_t layer_bit(const char *name)
 
 static bool check_layer(const struct json_place *place, const char *name)
 {
-    return layer_bit(name) != 0 || json_place_refuse(place, "unknown layer");
+    if (layer_bit(name) != 0)
+        return true;
+    return json_place_refuse(place, "unknown layer");
 }
 
 static bool parse_require(const struct json_place *place, json_t *value, struct policy *policy)

@@ -25,10 +25,15 @@ bool policy_parse_approval(const struct json_place *place, json_t *value, struct
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
 
+/* A new copy of the text; false when out of memory. */
+bool policy_copy_text(const struct json_place *place, const char *text, char **ret);
 /* Lists of strings. check refuses a member that is none of its kind; *ret is new. */
 typedef bool policy_string_check(const struct json_place *place, const char *string);
 bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
                          policy_string_check *check, char ***ret);
+/* The same; a list that is not there (NULL) is an empty one. */
+bool policy_read_optional_strings(const struct json_place *place, json_t *value,
+                                  policy_string_check *check, char ***ret);
 /* Absolute, not too long, no empty, "." or ".." part, no control character. */
 policy_string_check policy_check_path;
 /* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */

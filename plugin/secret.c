@@ -34,25 +34,28 @@ void secret_value_clear(struct secret_value *value)
     *value = (struct secret_value){0};
 }
 
+/* *value is new, and what the host says its length is may be more than it holds. */
+static bool ask_host(const struct tool_host *host, const char *name, size_t capacity,
+                     struct secret_value *value, struct error *error)
+{
+    secret_value_clear(value);
+    if (!map_value(capacity, value)) {
+        error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"", name);
+        return false;
+    }
+    if (host_read_secret(host, name, value->bytes, capacity, &value->length))
+        return true;
+    error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
+    return false;
+}
+
 bool secret_value_read(const struct tool_host *host, const char *name, struct secret_value *ret,
                        struct error *error)
 {
     CLEANUP(secret_value_clear) struct secret_value value = {0};
-    for (size_t capacity = FIRST_CAPACITY; capacity <= SECRET_VALUE_LIMIT;
-         capacity = SECRET_VALUE_LIMIT) {
-        secret_value_clear(&value);
-        if (!map_value(capacity, &value)) {
-            error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"",
-                            name);
-            return false;
-        }
-        if (!host_read_secret(host, name, value.bytes, capacity, &value.length)) {
-            error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
-            return false;
-        }
-        if (value.length <= capacity || capacity == SECRET_VALUE_LIMIT)
-            break;
-    }
+    if (!ask_host(host, name, FIRST_CAPACITY, &value, error) ||
+        (value.length > FIRST_CAPACITY && !ask_host(host, name, SECRET_VALUE_LIMIT, &value, error)))
+        return false;
     if (value.length > value.capacity) {
         error_set(error, ERROR_INVALID_INPUT, "the secret \"%s\" is longer than %u bytes", name,
                   SECRET_VALUE_LIMIT);

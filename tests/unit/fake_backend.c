@@ -136,6 +136,16 @@ static void send_exit_without_code(const struct run *run)
     (void)send_event(run, &event);
 }
 
+static void find_no_program(const struct run *run)
+{
+    struct run_event event = ended();
+    event.exit_code = -1;
+    event.cause = RUN_CAUSE_INFRASTRUCTURE;
+    event.failure = RUN_FAILURE_RUNTIME_MISSING;
+    (void)snprintf(event.message, sizeof(event.message), "sh");
+    (void)send_event(run, &event);
+}
+
 static void send_bad_cause(const struct run *run)
 {
     struct run_event event = ended();
@@ -198,6 +208,7 @@ static const struct {
     {"sends-descriptors", send_descriptors},
     {"starts-again-and-again", start_again_and_again},
     {"ends-without-start", send_ended},
+    {"finds-no-program", find_no_program},
     {"lies-about-exit-code", send_bad_exit_code},
     {"lies-about-signal", send_bad_signal},
     {"lies-about-cause", send_bad_cause},

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "approval.h"
@@ -355,6 +356,23 @@ START_TEST(the_registry_counts_and_finds)
 }
 END_TEST
 
+START_TEST(no_descriptor_no_call)
+{
+    struct error error;
+    struct registered_call call;
+    struct rlimit before;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool registered = call_register(&call, 5, 3, &error);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert(!registered);
+    ck_assert_int_eq(error.code, ERROR_INTERNAL);
+    ck_assert_uint_eq(call_count(), 0);
+    call_unregister(&call);
+}
+END_TEST
+
 static void *come_and_go(void *user)
 {
     atomic_bool *stop = user;
@@ -409,6 +427,7 @@ int main(void)
     tcase_add_test(cases[0], a_grant_serves_its_principal_only);
     tcase_add_test(cases[0], the_table_has_an_end);
     tcase_add_test(cases[1], the_registry_counts_and_finds);
+    tcase_add_test(cases[1], no_descriptor_no_call);
     tcase_add_test(cases[1], shutdowns_end_all_calls_whoever_comes);
     return run_suite("approval", cases, COUNT_OF(cases));
 }

@@ -3,14 +3,11 @@
  * The gate's order: for each stage that refuses, which callbacks of the host were called, in which
  * order, and none of a later stage. Through the exports, with fake_backend.c beside this program.
  */
-#include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cleanup.h"
-#include "output_schema.h"
+#include "gate_support.h"
 #include "recording_host.h"
 #include "tap_suite.h"
 
@@ -35,7 +32,9 @@ static const struct {
     const char *called;
     const char *record; /* the last one; "": none */
 } stages[] = {
+    {NULL, WITH_SECRET, NULL, "process", NOBODY, "unknown_tool", "", ""},
     {"no_such_tool", WITH_SECRET, NULL, "process", NOBODY, "unknown_tool", "", ""},
+    {"code_execute", NULL, NULL, "process", NOBODY, "invalid_input", "", ""},
     {"code_execute", "{", NULL, "process", NOBODY, "invalid_input", "", ""},
     {"code_execute", WITH_SECRET, "{\"user\":1}", "process", NOBODY, "invalid_input", "", ""},
     {"code_execute", REQUEST(",\"session\":\"s\""), NULL, "process", NOBODY, "not_supported", "W",
@@ -110,45 +109,17 @@ static void let_refuse(struct tool_host *host, enum refusing who)
         host->audit = refuse_audit;
 }
 
-static void configure(const char *sandbox)
-{
-    char path[] = P_tmpdir "/test-gate-XXXXXX";
-    char configuration[256];
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, policy_text, sizeof(policy_text) - 1), sizeof(policy_text) - 1);
-    (void)close(fd);
-    (void)snprintf(configuration, sizeof(configuration),
-                   "{\"policy_file\":\"%s\",\"sandbox\":\"%s\"}", path, sandbox);
-    int32_t code = tool_prepare(configuration, NULL);
-    (void)unlink(path);
-    ck_assert_int_eq(code, TOOL_OK);
-}
-
-static json_t *invoke(const char *tool, const char *input, const struct tool_host *host,
-                      int32_t wanted)
-{
-    char *output = NULL;
-    struct error error;
-    ck_assert_int_eq(tool_invoke(tool, input, host, &output), wanted);
-    json_t *result = json_loads(output, 0, NULL);
-    ck_assert_msg(output_check(result, &error), "%s", error.message);
-    tool_free(output);
-    return result;
-}
-
 START_TEST(stops_at_the_stage_that_refuses)
 {
     struct recording_host recorded;
     struct tool_host host = recording_host(&recorded);
-    configure(stages[_i].sandbox);
+    configure_policy(policy_text, stages[_i].sandbox);
     host.context_json = stages[_i].context;
     let_refuse(&host, stages[_i].refusing);
     bool runs = stages[_i].error == NULL;
     json_auto_t *result =
         invoke(stages[_i].tool, stages[_i].input, &host, runs ? TOOL_OK : TOOL_NOT_RUN);
-    json_t *code = json_object_get(json_object_get(result, "error"), "code");
-    ck_assert_str_eq(runs ? "" : stages[_i].error, runs ? "" : json_string_value(code));
+    ck_assert_str_eq(error_code_of(result), runs ? "" : stages[_i].error);
     ck_assert_str_eq(recorded.called, stages[_i].called);
     ck_assert_str_eq(recorded.last_record, stages[_i].record);
     ck_assert_str_eq(json_string_value(json_object_get(result, "stdout")), runs ? "partial\n" : "");
@@ -171,11 +142,10 @@ START_TEST(refuses_a_secret_that_cannot_be_redacted)
 {
     struct recording_host recorded;
     struct tool_host host = recording_host(&recorded);
-    configure("process");
+    configure_policy(policy_text, "process");
     host.read_secret = give_many_lines;
     json_auto_t *result = invoke("code_execute", WITH_SECRET, &host, TOOL_NOT_RUN);
-    json_t *error = json_object_get(result, "error");
-    ck_assert_str_eq(json_string_value(json_object_get(error, "code")), "invalid_input");
+    ck_assert_str_eq(error_code_of(result), "invalid_input");
     ck_assert_str_eq(recorded.called, "CASW");
     ck_assert_str_eq(recorded.first_record, "refused");
 }

@@ -4,7 +4,9 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cleanup.h"
 #include "host.h"
@@ -178,13 +180,89 @@ START_TEST(has_no_secret_that_is_refused)
 }
 END_TEST
 
+static void deny_second(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
+                        uint32_t *verdict)
+{
+    struct liar *liar = user;
+    read_secret(user, name, buffer, capacity, length, verdict);
+    liar->verdict = TOOL_VERDICT_DENY;
+}
+
+START_TEST(has_no_secret_that_is_refused_when_it_is_long)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW, .length = 5000, .fill = 'x'};
+    struct tool_host host = host_of(&liar);
+    struct secret_value value = {0};
+    struct error error;
+    host.read_secret = deny_second;
+    ck_assert(!secret_value_read(&host, "name", &value, &error));
+    ck_assert_int_eq(liar.calls, 2);
+    ck_assert_int_eq(error.code, ERROR_UNKNOWN_SECRET);
+    ck_assert_ptr_null(value.bytes);
+}
+END_TEST
+
+START_TEST(asks_for_no_secret_without_memory)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW, .length = 8, .fill = 'x'};
+    const struct tool_host host = host_of(&liar);
+    struct secret_value value = {0};
+    struct error error;
+    struct rlimit before;
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
+    bool taken = secret_value_read(&host, "name", &value, &error);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
+    ck_assert(!taken);
+    ck_assert_int_eq(error.code, ERROR_OUT_OF_MEMORY);
+    ck_assert_int_eq(liar.calls, 0);
+}
+END_TEST
+
+struct listener {
+    char heard[64];
+    uint32_t level;
+};
+
+static void hear_output(void *user, uint32_t stream, const void *bytes, size_t length)
+{
+    struct listener *listener = user;
+    listener->level = stream;
+    (void)snprintf(listener->heard, sizeof(listener->heard), "%.*s", (int)length,
+                   (const char *)bytes);
+}
+
+static void hear_log(void *user, uint32_t level, const char *message)
+{
+    hear_output(user, level, message, strlen(message));
+}
+
+START_TEST(tells_what_there_is_to_tell)
+{
+    struct listener listener = {.heard = "nothing"};
+    const struct tool_host host = {.user = &listener, .on_output = hear_output, .log = hear_log};
+    host_output(&host, TOOL_STREAM_STDERR, "x", 0);
+    ck_assert_str_eq(listener.heard, "nothing");
+    host_output(&host, TOOL_STREAM_STDERR, "xyz", 2);
+    ck_assert_str_eq(listener.heard, "xy");
+    ck_assert_uint_eq(listener.level, TOOL_STREAM_STDERR);
+    host_log(&host, TOOL_LOG_ERROR, "run %d", 5);
+    ck_assert_str_eq(listener.heard, "run 5");
+    ck_assert_uint_eq(listener.level, TOOL_LOG_ERROR);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("host"), tcase_create("secret")};
     tcase_add_test(cases[0], copies_whole_members_only);
     tcase_add_test(cases[0], takes_nothing_from_another_major_version);
     tcase_add_test(cases[0], denies_for_every_other_verdict);
+    tcase_add_test(cases[0], tells_what_there_is_to_tell);
     tcase_add_loop_test(cases[1], reads_secrets_of_any_length, 0, COUNT_OF(secrets));
     tcase_add_test(cases[1], has_no_secret_that_is_refused);
+    tcase_add_test(cases[1], has_no_secret_that_is_refused_when_it_is_long);
+    tcase_add_test(cases[1], asks_for_no_secret_without_memory);
     return run_suite("host", cases, COUNT_OF(cases));
 }

@@ -6,14 +6,11 @@
  * single-threaded.
  */
 #include <dirent.h>
-#include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cleanup.h"
-#include "output_schema.h"
+#include "gate_support.h"
 #include "readiness.h"
 #include "recording_host.h"
 #include "tap_suite.h"
@@ -153,21 +150,6 @@ static size_t count_descriptors(void)
     return count;
 }
 
-static void configure(void)
-{
-    char path[] = P_tmpdir "/test-oom-XXXXXX";
-    char configuration[256];
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, policy_text, sizeof(policy_text) - 1), sizeof(policy_text) - 1);
-    (void)close(fd);
-    (void)snprintf(configuration, sizeof(configuration),
-                   "{\"policy_file\":\"%s\",\"sandbox\":\"process\"}", path);
-    int32_t code = tool_prepare(configuration, NULL);
-    (void)unlink(path);
-    ck_assert_int_eq(code, TOOL_OK);
-}
-
 struct attempt {
     struct recording_host host;
     int32_t code;
@@ -213,7 +195,7 @@ static void expect_sound(const struct attempt *attempt, long failing)
 START_TEST(fails_cleanly)
 {
     struct attempt attempt;
-    configure();
+    configure_policy(policy_text, "process");
     json_set_alloc_funcs(__wrap_malloc, __wrap_free);
     attempt_call(-1, &attempt); /* starts the backend; jansson seeds its hash */
     ck_assert_msg(attempt.code == TOOL_OK, "%s", attempt.output);

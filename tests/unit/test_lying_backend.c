@@ -57,6 +57,7 @@ static const struct {
     {"sends-descriptors", "backend_failed", 0, true, true, false, false},
     {"starts-again-and-again", "backend_failed", 0, true, true, false, false},
     {"ends-without-start", "backend_failed", 0, true, false, false, false},
+    {"finds-no-program", "runtime_not_found", 0, true, false, false, false},
     {"lies-about-exit-code", "backend_failed", 0, true, true, false, false},
     {"lies-about-signal", "backend_failed", 0, true, true, false, false},
     {"lies-about-cause", "backend_failed", 0, true, true, false, false},

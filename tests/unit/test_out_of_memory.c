@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "manifest.h"
@@ -73,8 +76,14 @@ static const char request_text[] =
 static const char policy_text[] =
     "{\"approval\":{\"rules\":[{\"decision\":\"deny\",\"languages\":[\"sh\"],\"modes\":[\"none\"],"
     "\"network\":true,\"secrets\":false,\"reason\":\"r\"},{\"decision\":\"ask\"}]},"
-    "\"languages\":{\"lua\":null},\"secrets\":{\"allowed\":[\"a\",\"b\"]},\"require\":[\"cgroup\"]"
-    "}";
+    "\"languages\":{\"lua\":null,"
+    "\"sh\":{\"environment\":null,\"read_only\":null,\"modules\":null}},"
+    "\"secrets\":{\"allowed\":[\"a\",\"b\"]},\"require\":[\"cgroup\"],"
+    "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\","
+    "\"offered\":null,\"images\":{\"sh\":{\"image\":\"i\",\"argv\":[\"sh\",\"{file}\"]}}}}";
+static const char one_image_text[] = "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]}}";
+
+static char policy_path[] = P_tmpdir "/test-oom-XXXXXX";
 
 /* Each does its work once and releases it; false with error when it could not. */
 static bool parse_request(struct error *error)
@@ -93,9 +102,26 @@ static bool says_so(const struct error *error)
     return error->code == ERROR_OUT_OF_MEMORY || strstr(error->message, "not JSON at byte") != NULL;
 }
 
+static bool load_policy_text(const char *text, struct error *error)
+{
+    struct policy *policy = policy_load_text("test", text, strlen(text), error);
+    policy_unref(policy);
+    return policy != NULL;
+}
+
 static bool load_policy(struct error *error)
 {
-    struct policy *policy = policy_load_text("test", policy_text, sizeof(policy_text) - 1, error);
+    return load_policy_text(policy_text, error);
+}
+
+static bool load_policy_of_one_image(struct error *error)
+{
+    return load_policy_text(one_image_text, error);
+}
+
+static bool load_policy_file(struct error *error)
+{
+    struct policy *policy = policy_load_file(policy_path, error);
     policy_unref(policy);
     return policy != NULL;
 }
@@ -110,7 +136,8 @@ static bool build_manifest(struct error *error)
 }
 
 typedef bool work(struct error *error);
-static work *const works[] = {parse_request, load_policy, build_manifest};
+static work *const works[] = {parse_request, load_policy, load_policy_of_one_image,
+                              load_policy_file, build_manifest};
 
 START_TEST(fails_cleanly)
 {
@@ -134,10 +161,25 @@ START_TEST(fails_cleanly)
 }
 END_TEST
 
+static void write_policy(void)
+{
+    int fd = mkstemp(policy_path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, one_image_text, sizeof(one_image_text) - 1),
+                     sizeof(one_image_text) - 1);
+    ck_assert_int_eq(close(fd), 0);
+}
+
+static void remove_policy(void)
+{
+    (void)unlink(policy_path);
+}
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("out_of_memory")};
     tcase_set_timeout(cases[0], 60);
+    tcase_add_checked_fixture(cases[0], write_policy, remove_policy);
     tcase_add_loop_test(cases[0], fails_cleanly, 0, COUNT_OF(works));
     return run_suite("out_of_memory", cases, COUNT_OF(cases));
 }

@@ -25,6 +25,7 @@ static const struct {
     {"{\"description\":1}", "/description: must be a string"},
     {"{\"modes\":null}", "/modes: missing"},
     {"{\"modes\":[]}", "/modes: must be an object"},
+    {"{\"modes\":{\"default\":null}}", "/modes/default: missing"},
     {"{\"modes\":{\"default\":\"none\"}}", "/modes/default: is not in \"allowed\""},
     {"{\"modes\":{\"default\":\"podman\"}}", "/modes/default: must be docker, process or none"},
     {"{\"modes\":{\"default\":\"Process\"}}", "/modes/default: must be docker, process or none"},
@@ -36,6 +37,8 @@ static const struct {
     {"{\"capabilities\":null}", "/capabilities: missing"},
     {"{\"capabilities\":[\"sandbox.exec\",\"sandbox.*\"]}", "/capabilities/1: unknown capability"},
     {"{\"approval\":null}", "/approval: missing"},
+    {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"reason\":\"\"}]}}",
+     "/approval/rules/0/reason: must not be empty"},
     {"{\"approval\":{\"default\":\"yes\"}}", "/approval/default: must be allow, ask or deny"},
     {"{\"approval\":{\"default\":null}}", "/approval/default: missing"},
     {"{\"approval\":{\"timeout_ms\":0}}", "/approval/timeout_ms: must be an integer between 1"},
@@ -58,8 +61,11 @@ static const struct {
      "/approval/rules/0/secrets: must be true or false"},
     {"{\"network\":{\"allowed\":1}}", "/network/allowed: must be true or false"},
     {"{\"network\":true}", "/network: must be an object"},
+    {"{\"secrets\":[]}", "/secrets: must be an object"},
     {"{\"secrets\":{\"allowed\":[\"a b\"]}}", "/secrets/allowed/0: must be a secret's name"},
     {"{\"secrets\":{\"allowed\":[\"a*\"]}}", "/secrets/allowed/0: must be a secret's name"},
+    {"{\"limits\":[]}", "/limits: must be an object"},
+    {"{\"limits\":{\"wall_ms\":{\"max\":null}}}", "/limits/wall_ms/max: missing"},
     {"{\"limits\":{\"wall_ms\":null}}", "/limits/wall_ms: missing"},
     {"{\"limits\":{\"wall_ms\":1}}", "/limits/wall_ms: must be an object"},
     {"{\"limits\":{\"wall\":{\"default\":1,\"max\":1}}}", "/limits/wall: unknown member"},
@@ -72,6 +78,7 @@ static const struct {
     {"{\"limits\":{\"memory_bytes\":{\"default\":\"256m\"}}}",
      "/limits/memory_bytes/default: must be an integer"},
     {"{\"max_runs\":0}", "/max_runs: must be an integer between 1 and 1024"},
+    {"{\"outer_uids\":[]}", "/outer_uids: must be an object"},
     {"{\"outer_uids\":{\"first\":0}}", "/outer_uids/first: must be an integer between 65536"},
     {"{\"outer_uids\":{\"first\":1000}}", "/outer_uids/first: must be an integer between 65536"},
     {"{\"outer_uids\":{\"first\":4294967294,\"count\":64}}", "/outer_uids/count: must be"},
@@ -79,19 +86,30 @@ static const struct {
     {"{\"runtime_path\":[]}", "/runtime_path: must have at least 1 member"},
     {"{\"runtime_path\":[\"bin\"]}", "/runtime_path/0: must be an absolute path"},
     {"{\"runtime_path\":[\"/usr/../bin\"]}", "/runtime_path/0: must not have empty"},
+    {"{\"runtime_path\":[\"/usr/./bin\"]}", "/runtime_path/0: must not have empty"},
+    {"{\"runtime_path\":[\"/a\\u0001\"]}", "/runtime_path/0: must not hold control"},
+    {"{\"runtime_path\":[\"/a\\u007f\"]}", "/runtime_path/0: must not hold control"},
+    {"{\"view\":[]}", "/view: must be an object"},
+    {"{\"view\":{\"read_only\":[\"usr\"]}}", "/view/read_only/0: must be an absolute path"},
     {"{\"view\":{\"read_only\":[\"/usr/\"]}}", "/view/read_only/0: must not have empty"},
     {"{\"view\":{\"read_only\":[\"/\"]}}", "/view/read_only/0: the whole root is no view"},
     {"{\"view\":{\"read_only\":[\"/usr\",\"/proc/1\"]}}",
      "/view/read_only/1: the host's /proc is never shown"},
     {"{\"view\":{\"read_only\":[\"/dev\"]}}", "/view/read_only/0: the host's /dev is never shown"},
+    {"{\"environment\":null}", "/environment: missing"},
     {"{\"environment\":{\"A B\":\"\"}}", "/environment/A B: a variable's name"},
     {"{\"environment\":{\"PATH\":1}}", "/environment/PATH: must be a string"},
+    {"{\"languages\":[]}", "/languages: must be an object"},
+    {"{\"languages\":{\"python\":[]}}", "/languages/python: must be an object"},
+    {"{\"languages\":{\"python\":{\"modules\":[\"a b\"]}}}",
+     "/languages/python/modules/0: must be letters"},
     {"{\"languages\":{\"py\":{}}}", "/languages/py: unknown language"},
     {"{\"languages\":{\"python\":{\"argv\":[]}}}", "/languages/python/argv: must have at least 1"},
     {"{\"languages\":{\"python\":{\"argv\":[\"python3\"]}}}",
      "/languages/python/argv: no argument is \"{file}\""},
     {"{\"languages\":{\"python\":{\"argv\":[\"{file}\"]}}}",
      "/languages/python/argv: no argument is \"{file}\""},
+    {"{\"languages\":{\"python\":{\"file\":\"-x\"}}}", "/languages/python/file: must be letters"},
     {"{\"languages\":{\"python\":{\"file\":\"../x\"}}}", "/languages/python/file: must be letters"},
     {"{\"languages\":{\"python\":{\"file\":null}}}", "/languages/python/file: missing"},
     {"{\"languages\":{\"python\":{\"package\":\"a;b\"}}}",
@@ -100,6 +118,16 @@ static const struct {
      "/languages/python/read_only/0: must be an absolute path"},
     {"{\"languages\":{\"python\":{\"environment\":{\"1\":\"\"}}}}",
      "/languages/python/environment/1: a variable's name"},
+    {"{\"docker\":[]}", "/docker: must be an object"},
+    {"{\"docker\":{\"host\":1}}", "/docker/host: must be a string"},
+    {"{\"docker\":{\"host\":\"unix:///a\\u007f\"}}", "/docker/host: must be printable"},
+    {"{\"docker\":{\"context\":1}}", "/docker/context: must be a string"},
+    {"{\"docker\":{\"certificates\":1}}", "/docker/certificates: must be a string"},
+    {"{\"docker\":{\"pull\":null}}", "/docker/pull: missing"},
+    {"{\"docker\":{\"images\":null}}", "/docker/images: missing"},
+    {"{\"docker\":{\"images\":{\"python\":true}}}", "/docker/images/python: must be an image's"},
+    {"{\"docker\":{\"images\":{\"python\":{\"name\":\"p\"}}}}",
+     "/docker/images/python/name: unknown member"},
     {"{\"docker\":{\"require_digest\":null}}", "/docker/require_digest: missing"},
     {"{\"docker\":{\"images\":{\"cobol\":\"x\"}}}", "/docker/images/cobol: unknown language"},
     {"{\"docker\":{\"host\":\"unix:///a b\"}}", "/docker/host: must be printable"},
@@ -126,6 +154,16 @@ static struct policy *load(const char *patch, struct error *error)
     return policy_load_text("test", patch, strlen(patch), error);
 }
 
+/* At the edge of what is refused. */
+static const char *const accepted[] = {
+    "{\"description\":null}",
+    "{\"runtime_path\":[\"/\",\"/a/.b/...\"]}",
+    "{\"view\":{\"read_only\":[\"/procfs\",\"/usr/dev\"]}}",
+    "{\"secrets\":{\"allowed\":[]}}",
+    "{\"outer_uids\":{\"count\":64}}",
+    "{\"docker\":{\"host\":\"tcp://h:1\",\"context\":\"c\",\"certificates\":\"/c\"}}",
+};
+
 START_TEST(refuses_and_names_the_place)
 {
     struct error error;
@@ -143,6 +181,47 @@ static void cleanup_policy(struct policy **policy)
 {
     policy_unref(*policy);
 }
+
+START_TEST(accepts_what_is_just_right)
+{
+    struct error error;
+    CLEANUP(cleanup_policy) struct policy *policy = load(accepted[_i], &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+}
+END_TEST
+
+START_TEST(an_image_has_a_longest_name)
+{
+    struct error error;
+    for (int length = RUN_IMAGE_LIMIT; length <= RUN_IMAGE_LIMIT + 1; length++) {
+        char patch[RUN_IMAGE_LIMIT + 64];
+        (void)snprintf(patch, sizeof(patch), "{\"docker\":{\"offered\":[\"%0*d\"]}}", length, 1);
+        CLEANUP(cleanup_policy) struct policy *policy = load(patch, &error);
+        ck_assert_int_eq(policy != NULL, length == RUN_IMAGE_LIMIT);
+    }
+    ck_assert_ptr_nonnull(strstr(error.message, "/docker/offered/0: must be at most"));
+}
+END_TEST
+
+START_TEST(what_a_language_leaves_out_is_empty)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = load(
+        "{\"languages\":{\"python\":{\"environment\":null,\"read_only\":null,\"modules\":null}},"
+        "\"docker\":{\"images\":{\"ruby\":null,\"lua\":{\"image\":\"l\"}},\"offered\":null}}",
+        &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    const struct policy_language *python = policy_find_language(policy, "python");
+    ck_assert_ptr_null(python->environment[0]);
+    ck_assert_ptr_null(python->read_only[0]);
+    ck_assert_ptr_null(python->modules[0]);
+    ck_assert_ptr_null(policy->docker.offered[0]);
+    ck_assert_ptr_null(policy_find_image(policy, "ruby"));
+    ck_assert_str_eq(policy_find_image(policy, "lua")->name, "l");
+    ck_assert_ptr_null(policy_find_image(policy, "lua")->argv);
+}
+END_TEST
 
 START_TEST(built_in_is_as_promised)
 {
@@ -363,6 +442,9 @@ int main(void)
     TCase *cases[] = {tcase_create("refusals"), tcase_create("built-in"), tcase_create("rules"),
                       tcase_create("file")};
     tcase_add_loop_test(cases[0], refuses_and_names_the_place, 0, COUNT_OF(refused));
+    tcase_add_loop_test(cases[0], accepts_what_is_just_right, 0, COUNT_OF(accepted));
+    tcase_add_test(cases[0], an_image_has_a_longest_name);
+    tcase_add_test(cases[0], what_a_language_leaves_out_is_empty);
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);
     tcase_add_test(cases[1], built_in_runs_every_language);

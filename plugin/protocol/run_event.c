@@ -108,8 +108,10 @@ static void get_usage(struct wire_reader *reader, struct run_usage *usage)
 size_t run_event_encode(const struct run_event *event,
                         unsigned char message[RUN_EVENT_MESSAGE_LIMIT])
 {
+    /* All the room there may be is there: an event must not be lost for want of memory. */
     struct wire_writer writer = {
-        .bytes = NULL,
+        .bytes = message,
+        .capacity = RUN_EVENT_MESSAGE_LIMIT,
         .limit = RUN_EVENT_MESSAGE_LIMIT,
     };
     wire_put_u32(&writer, PROTOCOL_VERSION);
@@ -127,11 +129,7 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, event->unswept);
     put_text(&writer, event->message, sizeof(event->message));
     put_usage(&writer, &event->usage);
-    size_t length = writer.failed ? 0 : writer.length;
-    if (length)
-        memcpy(message, writer.bytes, length);
-    free(writer.bytes);
-    return length;
+    return writer.failed ? 0 : writer.length;
 }
 
 /* A program that exited has a code; one that did not has none. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Grows as needed up to limit bytes. Start with {.limit = N}; the bytes are the caller's to wipe
- * and free. */
+ * and free. With room of the caller's own for all of the limit it never grows. */
 struct wire_writer {
     unsigned char *bytes;
     size_t length;

@@ -83,12 +83,22 @@ static pid_t parent_of(pid_t pid)
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
+/* The init is the first of a namespace; the maker of the filters is not. */
+static bool is_first_inside(pid_t pid)
+{
+    char status[8192];
+    int inside = 0;
+    (void)read_text(pid, "status", status, sizeof(status));
+    const char *pids = strstr(status, "\nNSpid:");
+    return pids && sscanf(pids, "\nNSpid: %*d %d", &inside) == 1 && inside == 1;
+}
+
 static enum role role_of(pid_t pid)
 {
     if (now.supervisor == 0 || pid == now.supervisor)
         return now.supervisor ? ROLE_SUPERVISOR : ROLE_START;
     pid_t parent = parent_of(pid);
-    if (parent == now.supervisor && now.init == 0) {
+    if (parent == now.supervisor && now.init == 0 && is_first_inside(pid)) {
         now.init = pid;
         return ROLE_INIT;
     }

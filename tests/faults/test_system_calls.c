@@ -4,7 +4,6 @@
  * run, of the init, and of the payload until its execve. After each: an answer, nothing left, the
  * next run works, and no program has run with a layer missing, as it and the kernel tell.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,13 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../plugin/cleanup.h"
 #include "../process/harness.h"
 #include "injector.h"
+#include "inspector.h"
+#include "remains.h"
 
 #define POINTS_LIMIT    4000
 #define ANSWER_SECONDS  8 /* beyond every limit of the run's own */
@@ -214,63 +214,9 @@ static void finish(const struct running *running, struct answer *answer)
     close_fd(running->errors);
 }
 
-static size_t count_mounts(void)
-{
-    FILE *file = fopen("/proc/self/mountinfo", "re");
-    size_t lines = 0;
-    for (int byte; file && (byte = fgetc(file)) != EOF;)
-        lines += byte == '\n';
-    if (file)
-        (void)fclose(file);
-    return lines;
-}
-
-/* Children of the supervisor, zombies too. */
-static bool has_children(void)
-{
-    char path[64];
-    int child;
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)backend.pid,
-                   (int)backend.pid);
-    FILE *file = fopen(path, "re");
-    bool found = file && fscanf(file, "%d", &child) == 1;
-    if (file)
-        (void)fclose(file);
-    return found;
-}
-
-/* Groups of runs: directories of a run's name below the supervisor's own, or, with it gone, any. */
-static int count_groups(bool of_runs)
-{
-    char command[256];
-    int found = -1;
-    (void)snprintf(command, sizeof(command),
-                   "find /sys/fs/cgroup -path '*/code-execute-%d%s' -type d 2>/dev/null | wc -l",
-                   (int)backend.pid, of_runs ? "/*" : "");
-    FILE *lines = popen(command, "re"); /* NOLINT(cert-env33-c): a fixed command of the test */
-    if (!lines || fscanf(lines, "%d", &found) != 1)
-        found = -1;
-    if (lines)
-        (void)pclose(lines);
-    return found;
-}
-
 static bool is_settled(void)
 {
-    return !has_children() && count_groups(true) == 0;
-}
-
-/* What the run was, said from inside. */
-static void expect_inside(const char *output, bool landlock, const char *wrong)
-{
-    char expected[512];
-    (void)snprintf(expected, sizeof(expected),
-                   "descriptors 3\npid 2, parent 1, uid 1000, gid 1000\n"
-                   "no new privileges 1, capabilities 0, core 0\n"
-                   "host sandbox, shadow 0, root's home 0\nunshare -1\nwhiteout %s\n",
-                   landlock ? "Permission denied" : "made");
-    if (strcmp(output, expected) != 0)
-        complain(wrong, output);
+    return !has_children(backend.pid) && count_run_groups(backend.pid) == 0;
 }
 
 static void judge_layers(const struct answer *answer)
@@ -311,8 +257,9 @@ static void judge(const struct answer *answer)
         count.whole++;
         if (!injector_seen()->ran)
             complain("an end is told of a program that did not run", "");
-        expect_inside(answer->output, answer->end.isolation.applied & LAYER_BIT(LAYER_LANDLOCK),
-                      "the program saw");
+        if (!inspector_is_content(answer->output,
+                                  answer->end.isolation.applied & LAYER_BIT(LAYER_LANDLOCK)))
+            complain("the program saw", answer->output);
     } else if (!answer->ended) {
         count.lost++; /* the plugin sees the socket's end, and says that the backend failed */
     } else {
@@ -326,46 +273,10 @@ static void judge(const struct answer *answer)
     }
 }
 
-static char copied[] = "/var/tmp/code-execute-faults-XXXXXX/inside";
-
-static void remove_copy(void)
-{
-    (void)unlink(copied);
-    *strrchr(copied, '/') = '\0';
-    (void)rmdir(copied);
-}
-
-/* Where every user can walk to it: a build may be in a directory of root's own. */
-static char *copy_for_all(const char *program)
-{
-    char block[65536];
-    CLEANUP_CLOSE int source = open(program, O_RDONLY | O_CLOEXEC);
-    char *name = strrchr(copied, '/');
-    *name = '\0';
-    bool made = mkdtemp(copied) != NULL && chmod(copied, 0755) == 0;
-    *name = '/';
-    CLEANUP_CLOSE int copy =
-        made ? open(copied, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755) : -1;
-    ssize_t length;
-    while ((length = read(source, block, sizeof(block))) > 0)
-        made = made && write(copy, block, (size_t)length) == length;
-    if (!made || length < 0 || fchmod(copy, 0755) < 0) {
-        perror("copy the program that looks around");
-        exit(1);
-    }
-    (void)atexit(remove_copy);
-    return copied;
-}
-
 /* One run of the inspector; the backend may be gone afterwards. */
 static void run_once(const struct fault *run_fault, struct answer *answer)
 {
-    static char *path;
-    if (!path)
-        path = copy_for_all(getenv("INSIDE"));
-    struct run_description description = describe(WORDS(path));
-    description.limits.wall_ms = 3000;
-    description.read_only_paths = WORDS("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", path);
+    struct run_description description = inspector_run();
     static const struct fault none;
     struct running running;
     for (int attempt = 0; attempt < 3; attempt++) {
@@ -397,7 +308,7 @@ static void expect_nothing_left(void)
             stop_backend();
             return;
         }
-        complain("something is left", has_children() ? "a process" : "a control group");
+        complain("something is left", has_children(backend.pid) ? "a process" : "a control group");
         stop_backend();
     }
     if (count_mounts() != mounts)

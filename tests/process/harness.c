@@ -53,7 +53,7 @@ bool process_is_alive(pid_t pid)
     return name_end && name_end[1] && name_end[2] != 'Z' && name_end[2] != 'X';
 }
 
-struct backend backend_start(void)
+bool backend_try_start(struct backend *ret)
 {
     const char *program = getenv("CODE_EXECUTE_PROCESS");
     int pair[2];
@@ -76,10 +76,22 @@ struct backend backend_start(void)
     close_fd(pair[1]);
     (void)waitpid(pid, NULL, 0);
     struct backend_hello hello;
+    *ret = (struct backend){.control = -1};
     if (recv(pair[0], &hello, sizeof(hello), 0) != (ssize_t)sizeof(hello) ||
-        hello.protocol_version != PROTOCOL_VERSION)
+        hello.protocol_version != PROTOCOL_VERSION) {
+        close_fd(pair[0]);
+        return false;
+    }
+    *ret = (struct backend){.control = pair[0], .pid = hello.pid};
+    return true;
+}
+
+struct backend backend_start(void)
+{
+    struct backend backend;
+    if (!backend_try_start(&backend))
         give_up("no hello");
-    return (struct backend){.control = pair[0], .pid = hello.pid};
+    return backend;
 }
 
 void backend_stop(struct backend *backend)

@@ -20,6 +20,8 @@ struct backend {
 
 /* Starts the program named by CODE_EXECUTE_PROCESS and takes its hello. */
 struct backend backend_start(void);
+/* false: it has ended before its hello. */
+bool backend_try_start(struct backend *ret);
 /* Closes the control socket and waits until the supervisor is gone. */
 void backend_stop(struct backend *backend);
 

@@ -156,12 +156,21 @@ static void answer_sweep(const struct cgroup_base *base, struct run_event *event
     event->unswept = base->unswept;
 }
 
+static void refuse_description(struct run *run)
+{
+    if (errno == ENOMEM)
+        run_event_fail(&run->event, RUN_FAILURE_INTERNAL, errno, "no memory for the description");
+    else
+        run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
+}
+
 static int start(struct run *run, struct run_environment *environment, const int *fds,
                  struct launched *ret)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    errno = EBADMSG;
     if (!run_read_description(fds[RUN_FD_DESCRIPTION], &description)) {
-        run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
+        refuse_description(run);
         return -1;
     }
     if (description.purpose == RUN_PURPOSE_SWEEP) {

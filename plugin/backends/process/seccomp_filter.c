@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the making of the filters (supervisor, at its start) and their loading (payload, the last
- * step before execve).
+ * Owns the making of the filters (a process of its own, for the supervisor at its start) and their
+ * loading (payload, the last step before execve).
+ *
+ * Without memory libseccomp 2.5 goes on with half of what it was asked for, and says that all went
+ * well, or never ends; jansson 2.14 reads and writes behind a token that it could not keep. So
+ * neither touches the supervisor, and what a process made that met a lack of memory is not used.
  */
 #include "seccomp_filter.h"
 
@@ -14,6 +18,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
@@ -32,6 +38,9 @@ __asm__(".section .rodata\n"
 
 #define CONDITIONS_LIMIT 4 /* arguments in one condition */
 #define NOTIFYING_API    5 /* seccomp_api_get(3): SCMP_ACT_NOTIFY and all that came before it */
+#define MAKING_SECONDS   2 /* of processor time, a hundred times what it takes */
+
+enum { FILTER_LIST, FILTER_GUARD, FILTER_GUARD_NETWORK, FILTER_COUNT };
 
 static void cleanup_json(json_t **json)
 {
@@ -42,6 +51,21 @@ static void cleanup_context(scmp_filter_ctx *context)
 {
     if (*context)
         seccomp_release(*context);
+}
+
+static bool lacked; /* memory, in jansson */
+
+static void *note_malloc(size_t size)
+{
+    void *pointer = malloc(size);
+    lacked |= !pointer;
+    return pointer;
+}
+
+/* What libseccomp says, unless it has met a lack of memory. */
+static int unless_lacking(int result)
+{
+    return result >= 0 && errno == ENOMEM ? -ENOMEM : result;
 }
 
 static int error_named(const char *name)
@@ -106,7 +130,8 @@ static int add_conditional(scmp_filter_ctx context, uint32_t action, int number,
         for (size_t j = 0; j < count; j++)
             if (!read_condition(json_array_get(alternative, j), &tests[j]))
                 return -EINVAL;
-        int result = seccomp_rule_add_array(context, action, number, (unsigned int)count, tests);
+        int result = unless_lacking(
+            seccomp_rule_add_array(context, action, number, (unsigned int)count, tests));
         if (result < 0)
             return result;
     }
@@ -138,8 +163,9 @@ static int add_group(scmp_filter_ctx context, uint32_t action, const json_t *num
         /* Below zero: of another architecture. */
         if (number == __NR_SCMP_ERROR || number < 0)
             continue;
-        int result = when ? add_conditional(context, action, number, when)
-                          : seccomp_rule_add_array(context, action, number, 0, NULL);
+        int result = when
+                         ? add_conditional(context, action, number, when)
+                         : unless_lacking(seccomp_rule_add_array(context, action, number, 0, NULL));
         if (result < 0)
             return result;
     }
@@ -167,15 +193,78 @@ static int add_groups(scmp_filter_ctx context, uint32_t action, const json_t *li
     return 0;
 }
 
-/* seccomp_export_bpf_mem() is newer than what stable distributions have; a memfd does. */
-static int export_program(scmp_filter_ctx context, struct seccomp_program *ret)
+/* A filter for this architecture alone: calls through another one's numbers kill. */
+static scmp_filter_ctx new_context(uint32_t default_action)
 {
-    CLEANUP_CLOSE int fd = memfd_create("seccomp", MFD_CLOEXEC);
-    if (fd < 0)
+    scmp_filter_ctx context = seccomp_init(default_action);
+    if (!context)
+        return NULL;
+    if (seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0)
+        return context;
+    seccomp_release(context);
+    return NULL;
+}
+
+static int write_list(const json_t *list, int fd)
+{
+    CLEANUP(cleanup_context) scmp_filter_ctx context = new_context(SCMP_ACT_ERRNO(ENOSYS));
+    if (!context)
+        return -ENOMEM;
+    int result = add_groups(context, SCMP_ACT_ALLOW, list, "allow", 0);
+    if (result == 0)
+        result = add_groups(context, SCMP_ACT_ERRNO(EPERM), list, "refuse", 0);
+    if (result == 0)
+        result = add_groups(context, SCMP_ACT_NOTIFY, list, "kill", 0);
+    return result < 0 ? result : unless_lacking(seccomp_export_bpf(context, fd));
+}
+
+static int write_guard(const json_t *list, int network, int fd)
+{
+    CLEANUP(cleanup_context) scmp_filter_ctx context = new_context(SCMP_ACT_ALLOW);
+    if (!context)
+        return -ENOMEM;
+    int result = add_groups(context, SCMP_ACT_ERRNO(EPERM), list, "guard", network);
+    return result < 0 ? result : unless_lacking(seccomp_export_bpf(context, fd));
+}
+
+static int write_filters(const int fds[FILTER_COUNT])
+{
+    size_t length = (size_t)(seccomp_list_end - seccomp_list_begin);
+    lacked = false;
+    json_set_alloc_funcs(note_malloc, free);
+    CLEANUP(cleanup_json)
+    json_t *list = json_loadb(seccomp_list_begin, length, JSON_REJECT_DUPLICATES, NULL);
+    if (!list || lacked)
+        return lacked ? -ENOMEM : -EINVAL;
+    errno = 0;
+    /* The library probes the kernel once and remembers a failure for ever; the loading tells. */
+    int result = unless_lacking(seccomp_api_set(NOTIFYING_API));
+    if (result == 0)
+        result = write_list(list, fds[FILTER_LIST]);
+    for (int network = 0; network <= 1 && result == 0; network++)
+        result = write_guard(list, network, fds[FILTER_GUARD + network]);
+    return result;
+}
+
+static int write_filters_apart(const int fds[FILTER_COUNT])
+{
+    static const struct itimerval limit = {.it_value = {.tv_sec = MAKING_SECONDS}};
+    int status;
+    pid_t pid = fork();
+    if (pid < 0)
         return -errno;
-    int result = seccomp_export_bpf(context, fd);
-    if (result < 0)
-        return result;
+    if (pid == 0) {
+        (void)setitimer(ITIMER_VIRTUAL, &limit, NULL);
+        _exit(-write_filters(fds));
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return WIFEXITED(status) ? -WEXITSTATUS(status) : -ENOMEM;
+}
+
+static int read_program(int fd, struct seccomp_program *ret)
+{
     struct stat status;
     if (fstat(fd, &status) < 0)
         return -errno;
@@ -194,59 +283,38 @@ static int export_program(scmp_filter_ctx context, struct seccomp_program *ret)
     return 0;
 }
 
-/* A filter for this architecture alone: calls through another one's numbers kill. */
-static scmp_filter_ctx new_context(uint32_t default_action)
+static int make_programs(const int fds[FILTER_COUNT], struct seccomp_program ret[FILTER_COUNT])
 {
-    scmp_filter_ctx context = seccomp_init(default_action);
-    if (!context)
-        return NULL;
-    if (seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0)
-        return context;
-    seccomp_release(context);
-    return NULL;
-}
-
-static int make_list(const json_t *list, struct seccomp_program *ret)
-{
-    CLEANUP(cleanup_context) scmp_filter_ctx context = new_context(SCMP_ACT_ERRNO(ENOSYS));
-    if (!context)
-        return -ENOMEM;
-    int result = add_groups(context, SCMP_ACT_ALLOW, list, "allow", 0);
-    if (result == 0)
-        result = add_groups(context, SCMP_ACT_ERRNO(EPERM), list, "refuse", 0);
-    if (result == 0)
-        result = add_groups(context, SCMP_ACT_NOTIFY, list, "kill", 0);
-    return result < 0 ? result : export_program(context, ret);
-}
-
-static int make_guard(const json_t *list, int network, struct seccomp_program *ret)
-{
-    CLEANUP(cleanup_context) scmp_filter_ctx context = new_context(SCMP_ACT_ALLOW);
-    if (!context)
-        return -ENOMEM;
-    int result = add_groups(context, SCMP_ACT_ERRNO(EPERM), list, "guard", network);
-    return result < 0 ? result : export_program(context, ret);
+    int result = write_filters_apart(fds);
+    for (int i = 0; i < FILTER_COUNT && result == 0; i++)
+        result = read_program(fds[i], &ret[i]);
+    for (int i = 0; i < FILTER_COUNT && result < 0; i++)
+        free(ret[i].instructions);
+    return result;
 }
 
 int seccomp_filters_make(struct seccomp_filters *ret)
 {
-    size_t length = (size_t)(seccomp_list_end - seccomp_list_begin);
-    CLEANUP(cleanup_json)
-    json_t *list = json_loadb(seccomp_list_begin, length, JSON_REJECT_DUPLICATES, NULL);
-    struct seccomp_filters filters = {.list = {.count = 0}};
-    /* The library probes the kernel once and remembers a failure for ever; the loading tells. */
-    int result = list ? seccomp_api_set(NOTIFYING_API) : -EINVAL;
+    int fds[FILTER_COUNT];
+    struct seccomp_program programs[FILTER_COUNT] = {{.count = 0}};
+    int result = 0;
+    for (int i = 0; i < FILTER_COUNT; i++) {
+        fds[i] = memfd_create("seccomp", MFD_CLOEXEC);
+        if (fds[i] < 0)
+            result = -errno;
+    }
     if (result == 0)
-        result = make_list(list, &filters.list);
-    for (int network = 0; network <= 1 && result == 0; network++)
-        result = make_guard(list, network, &filters.guard[network]);
+        result = make_programs(fds, programs);
+    for (int i = 0; i < FILTER_COUNT; i++)
+        close_fd(fds[i]);
     if (result < 0) {
-        free(filters.list.instructions);
-        free(filters.guard[0].instructions);
         errno = -result;
         return -1;
     }
-    *ret = filters;
+    *ret = (struct seccomp_filters){
+        .list = programs[FILTER_LIST],
+        .guard = {programs[FILTER_GUARD], programs[FILTER_GUARD_NETWORK]},
+    };
     return 0;
 }
 

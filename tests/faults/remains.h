@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run could have left, as the kernel's own tables have it. Any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Children of the supervisor, zombies too. */
+bool has_children(pid_t supervisor);
+/* Control groups of its runs. */
+int count_run_groups(pid_t supervisor);
+/* Mounts of this process's own namespace. */
+size_t count_mounts(void);

@@ -20,10 +20,16 @@ import signal
 import socket
 import subprocess
 
-SANDBOX_USER = 65534
+# As an ordinary user a gateway has no other user to give.
+SANDBOX_USER = 65534 if os.geteuid() == 0 else os.geteuid()
 SHM_RDONLY, IPC_CREAT, IPC_RMID, IPC_EXCL = 0o10000, 0o1000, 0, 0o2000
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
+
+
+def as_user(user):
+    """For a process of that user; only root may choose one."""
+    return {"user": user, "group": user, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 class Canaries:
@@ -61,8 +67,8 @@ class Canaries:
             self.sentinel.stdout.close()
         with open(self.directory / "file") as file:
             self.descriptor = fcntl.fcntl(file, fcntl.F_DUPFD, 100)
-        self.sentinel = subprocess.Popen([self.program], env={"CANARY": self.token}, user=SANDBOX_USER, group=SANDBOX_USER,
-                                         extra_groups=[], cwd=self.directory, stdout=subprocess.PIPE, pass_fds=[self.descriptor])
+        self.sentinel = subprocess.Popen([self.program], env={"CANARY": self.token}, cwd=self.directory, stdout=subprocess.PIPE,
+                                         pass_fds=[self.descriptor], **as_user(SANDBOX_USER))
         os.close(self.descriptor)
         self.address = int(self.sentinel.stdout.readline())
 

@@ -19,8 +19,13 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
-FOLDER = pathlib.Path(__file__).parent / "attacks"
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+
+HERE = pathlib.Path(__file__).parent
+FOLDER = HERE / "attacks"
 LANGUAGES = {".py": "python", ".sh": "sh", ".bash": "bash", ".pl": "perl", ".js": "javascript", ".c": "sh"}
 PREFERRED = (".c", ".py", ".sh", ".bash", ".pl", ".js")
 SHOWN = {**LANGUAGES, ".c": "C"}
@@ -77,7 +82,7 @@ class Attack:
         if "stdin" in self.fields:
             request["stdin"] = self.fields["stdin"]
         if "timeout" in self.fields:
-            request["timeout_ms"] = int(self.fields["timeout"])
+            request["timeout_ms"] = int(self.fields["timeout"]) * tap.SLOW
         return request
 
     def command(self, scratch):
@@ -88,8 +93,8 @@ class Attack:
 
 
 def compiled(source, scratch):
-    """Small and dynamic: image and host have the same C library."""
-    program = pathlib.Path(scratch) / source.stem
+    """Small and dynamic: image and host have the same C library. ESCAPE_PROGRAMS is where they were compiled before."""
+    program = pathlib.Path(os.environ.get("ESCAPE_PROGRAMS") or scratch) / source.stem
     if not program.exists():
         subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-s", "-w", "-pthread", "-o", program, source], check=True)
         program.chmod(0o755)
@@ -123,3 +128,9 @@ def attacks(backend):
     for attack in sorted(found, key=lambda attack: PREFERRED.index(attack.path.suffix)):
         first.setdefault(attack.path.stem, attack)
     return [attack for attack in found if first[attack.path.stem] is attack]
+
+
+if __name__ == "__main__":  # catalogue.py DIRECTORY compiles them all there
+    for source in (*HERE.glob("*.c"), *FOLDER.glob("*.c")):
+        if source.stem != "knock_out":
+            compiled(source, sys.argv[1])

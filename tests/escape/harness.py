@@ -18,12 +18,15 @@ import subprocess
 import sys
 import time
 
-from canaries import SANDBOX_USER
+import tap
+from canaries import SANDBOX_USER, as_user
 from watch import LIMITS
 
 HERE = pathlib.Path(__file__).parent
-TOO_LONG_S = 3.0
-ANSWER_S = 60
+TOO_LONG_S = 3.0 * tap.SLOW
+ANSWER_S = 60 * tap.SLOW
+BARE_S = 30 * tap.SLOW
+LONGEST_MS = 20000 * tap.SLOW
 # A busy machine shows these by itself, and a payload that prints all it finds the proof: only where an attack is about them.
 ONLY_WHERE_DECLARED = {"time", "cputime", "cores", "proof"}
 
@@ -38,7 +41,7 @@ class Gateway:
             [sys.executable, HERE / "gateway.py"], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env={**keep, "PYTHONPATH": str(HERE.parent / "support"), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.environ["PATH"],
                  "HOME": str(home), "TMPDIR": str(home), "CANARY": token})
-        self.policy, self.ready_for = None, {}
+        self.policy, self.ready_for, self.missing = None, {}, []
         self.take()
 
     def take(self):
@@ -68,7 +71,8 @@ class Gateway:
     def ready(self, language):
         """The error of a first run, None where the language runs. The plugin's own trial is over after it."""
         if language not in self.ready_for:
-            self.ready_for[language] = self.ask({"request": {"language": language, "code": "\n"}})["result"]["error"]
+            result = self.ask({"request": {"language": language, "code": "\n"}})["result"]
+            self.ready_for[language], self.missing = result["error"], result["isolation"]["missing"]
         return self.ready_for[language]
 
     def counts(self, backend):
@@ -173,8 +177,9 @@ class Harness:
         return {**given, "approval": {"default": "allow"}, "secrets": {"allowed": ["*"]},
                 "capabilities": ["sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended",
                                  "sandbox.exec.mode.none"],
-                "limits": {**{name: {"default": value, "max": max(value, 20000) if name == "wall_ms" else value}
-                              for name, value in merged.items()}, "sandbox_exec_wall_ms": {"default": 10000, "max": 20000}}}
+                "limits": {**{name: {"default": value, "max": max(value, LONGEST_MS) if name == "wall_ms" else value}
+                              for name, value in merged.items()},
+                           "sandbox_exec_wall_ms": {"default": LIMITS["wall_ms"], "max": LONGEST_MS}}}
 
     def take_away(self, plugin):
         """Runs go to the gateway that has this plugin, until restore()."""
@@ -209,7 +214,7 @@ class Harness:
             else:
                 request["secrets"], secret = {"KEY": "{{secret:key}}"}, {"key": words["SECRET"]}
         if timeout:
-            request["timeout_ms"] = timeout
+            request["timeout_ms"] = timeout * tap.SLOW
         self.backend.watch.forget()
         answer = self.gateway.ask({"request": request, "secrets": secret})
         if by_naive_host:
@@ -225,11 +230,11 @@ class Harness:
         begin = time.monotonic()
         self.backend.watch.forget()
         process = subprocess.Popen(
-            attack.command(self.scratch), env={**self.environment(words), "PATH": "/usr/bin:/bin"}, cwd=folder, user=user,
-            group=user, extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True)
+            attack.command(self.scratch), env={**self.environment(words), "PATH": "/usr/bin:/bin"}, cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, **as_user(user))
         try:
-            stdout, stderr = (text.decode("latin-1") for text in process.communicate(timeout=30))
+            stdout, stderr = (text.decode("latin-1") for text in process.communicate(timeout=BARE_S))
             result = {"status": "completed", "stdout": stdout, "stderr": stderr, "error": None}
             return self.judge(attack, Outcome(result, {"stdout": "", "stderr": ""}, time.monotonic() - begin, words))
         finally:

@@ -14,10 +14,12 @@ import pathlib
 import threading
 import time
 
+import tap
 from engine_proxy import ask
 
-LIMITS = {"wall_ms": 10000, "cpu_ms": 1000, "memory_bytes": 96 << 20, "processes": 32, "open_files": 64, "file_bytes": 16 << 20,
-          "scratch_bytes": 32 << 20, "scratch_inodes": 512, "output_total_bytes": 4 << 20}
+LIMITS = {"wall_ms": 10000 * tap.SLOW, "cpu_ms": 1000 * tap.SLOW, "memory_bytes": 96 << 20, "processes": 32,
+          "open_files": 64, "file_bytes": 16 << 20, "scratch_bytes": 32 << 20, "scratch_inodes": 512, "output_total_bytes": 4 << 20}
+SLACK_S = 1.6 * tap.SLOW
 ZOMBIES = 8  # more than a moment's
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 
@@ -111,7 +113,7 @@ class Watch:
     def evidence(self):
         peak, found = self.peak, set()
         for kind, beyond in (("tasks", peak["tasks"] > LIMITS["processes"] + 4), ("memory", peak["memory"] > 1.3 * LIMITS["memory_bytes"]),
-                             ("cputime", peak["cpu"] > LIMITS["cpu_ms"] / 1000 + 1.6), ("cores", self.rate > 1.3),
+                             ("cputime", peak["cpu"] > LIMITS["cpu_ms"] / 1000 + SLACK_S), ("cores", self.rate > 1.3),
                              ("zombies", peak["zombies"] > ZOMBIES), ("disk", peak["disk"] > 1 << 20),
                              ("rootfs", any(self.is_written(path) for path in self.changes))):
             if beyond:

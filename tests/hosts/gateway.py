@@ -1,31 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one gateway of the virtual machine sees, as one line of JSON for in_vm.py: its own results, what the programs saw from inside,
-and what the kernel's files said of a run's group while it ran.   gateway.py SUBTREE"""
+"""What one gateway of the virtual machine sees, as one line of JSON for in_vm.py: what it is told of layers and what programs see of
+them (observe.py), its own results, and what the kernel's files said of a run's group while it ran.   gateway.py SUBTREE"""
 import glob
 import json
 import os
 import sys
+import threading
 
+import observe
 from provider import Host, Provider
 
 SUBTREE = sys.argv[1]
 FILES = ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "pids.peak", "cgroup.procs")
 TIME = {"wall_ms": {"default": 60000, "max": 60000}}  # for a machine ten times slower
-MEMORY = {"memory_bytes": {"default": 64 << 20, "max": 64 << 20}}
 PROCESSES = {"processes": {"default": 10, "max": 10}}
-INSIDE = "cat /proc/self/cgroup; id -u; find /sys/fs/cgroup -mindepth 1 2>/dev/null | wc -l; sleep 1"
-# Each process is within the limit, all together are not.
-HOG = """
-import os, time
-for _ in range(4):
-    if os.fork() == 0:
-        block = b"x" * (30 << 20)
-        time.sleep(3)
-        os._exit(0)
-for _ in range(4):
-    os.wait()
-print("all")
-"""
+CALL = 1
+# It ends when it has been looked at, and not before: it is cancelled then.
+INSIDE = "cat /proc/self/cgroup; id -u; find /sys/fs/cgroup -mindepth 1 2>/dev/null | wc -l; echo ready; exec sleep 600"
 BOMB = """
 import os, signal
 children = 0
@@ -40,15 +31,16 @@ except OSError as error:
 """
 
 provider = Provider()
-groups = []
 
 
-def look(stream, data, length):
-    """While the run waits: the files of its group, as the kernel has them."""
+def groups():
+    """The files of every run's group, as the kernel has them."""
+    found = []
     for group in glob.glob(f"{SUBTREE}/code-execute-*/*/"):
         texts = {name: open(group + name).read().split() for name in FILES if os.path.exists(group + name)}
         texts["names"] = sorted(open(f"/proc/{pid}/comm").read().strip() for pid in texts["cgroup.procs"])
-        groups.append(texts)
+        found.append(texts)
+    return found
 
 
 def run(code, limits=None, language="sh", require=(), **callbacks):
@@ -56,12 +48,39 @@ def run(code, limits=None, language="sh", require=(), **callbacks):
     return provider.invoke({"language": language, "code": code}, Host(**callbacks))[1]
 
 
+def run_and_look():
+    """The result of a run, and its groups at a moment at which it waits."""
+    ready, host, results = threading.Event(), Host(), []
+
+    def on_output(stream, data, length):
+        host.on_output(stream, data, length)
+        if b"ready\n" in host.output[1]:
+            ready.set()
+
+    def invoke():
+        results.append(run(INSIDE, call_id=CALL, on_output=on_output))
+        ready.set()  # also where it never came so far
+
+    thread = threading.Thread(target=invoke)
+    thread.start()
+    ready.wait()
+    try:
+        found = groups()
+    finally:
+        provider.cancel(CALL)
+        thread.join()
+    return results[0], found
+
+
+layers = observe.look(provider)
+inside, found = run_and_look()
 seen = {
-    "inside": run(INSIDE, on_output=look),
-    "hog": run(HOG, MEMORY, "python"),
+    "layers": layers,
+    "inside": inside,
+    "groups": found,
+    "hog": layers["hog"],
     "bomb": run(BOMB, PROCESSES, "python"),
     "required": run("echo ran", require=["cgroup"]),
-    "groups": groups,
     "own": open("/proc/self/cgroup").read().strip(),
 }
 provider.reset()

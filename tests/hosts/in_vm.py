@@ -6,49 +6,13 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
+import observe
 import tap
+from vm import CGROUPS, HERE, open_the_way, start, subtree
 
-HERE = pathlib.Path(__file__).parent
-CGROUPS = pathlib.Path("/sys/fs/cgroup")
-LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
 RELEASE = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
-USER = 1000
-PROGRAMS = ("programs", "attacks", "limits", "lifetime", "refusal", "container")
-MODES = ("modes/test_results.py", "modes/test_languages.py", "modes/test_output.py", "modes/test_workspace.py",
-         "modes/test_lifetime.py", "process/test_process_mode.py")
-FOR_ROOT = "modes/test_lifetime.py"  # an ordinary user cannot see which program a backend is (it is not dumpable)
-
-
-def open_the_way():
-    """A checkout may be in a directory of root's own: here, and in the machine's own overlay only, the user can walk to it."""
-    for place in HERE.parents:
-        os.chmod(place, place.stat().st_mode | 0o055)
-
-
-@functools.cache
-def subtree(name):
-    """A subtree with a leaf for the gateway: "root" has systemd's mark, "user" is the user's, "nobody" is nobody's."""
-    directory = CGROUPS / name
-    leaf = directory / "leaf"
-    leaf.mkdir(parents=True)
-    if name == "root":
-        os.setxattr(directory, "trusted.delegate", b"1")
-    if name == "user":
-        given = [directory, leaf, *(place / f"cgroup.{file}" for place in (directory, leaf) for file in ("procs", "threads", "subtree_control"))]
-        for path in given:
-            os.chown(path, USER, USER)
-    return directory
-
-
-def start(identity, command, group=None, **environment):
-    """The command as root or as the ordinary user, in the leaf of its subtree or of another's."""
-    leaf = subtree(group or identity) / "leaf" / "cgroup.procs"
-    become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"] if identity == "user" else []
-    return subprocess.run(["sh", "-c", f'echo $$ > {leaf} && exec "$@"', "sh", *become, *command], capture_output=True, text=True,
-                          env={**os.environ, **environment})
 
 
 @functools.cache
@@ -83,8 +47,9 @@ def a_group_of_its_own(identity):
     tap.equal(seen["own"], f"0::/{identity}/leaf", "the gateway is where it was")
     details, isolation = seen["inside"]["isolation"]["details"], seen["inside"]["isolation"]
     tap.equal(isolation["missing"], [])
+    tap.equal(ended(seen["inside"]), ("cancelled", "cancelled"))
     tap.equal((details["cgroup_version"], details["cgroup_memory"], details["cgroup_pids"]), (2, True, True), details)
-    tap.equal(seen["inside"]["stdout"], "0::/\n1000\n0\n", "from inside: no path of the host's, no control group to write")
+    tap.equal(seen["inside"]["stdout"], "0::/\n1000\n0\nready\n", "from inside: no path of the host's, no control group to write")
     tap.true(seen["groups"], "the run's group was there while it ran")
     group = seen["groups"][0]
     tap.equal((group["memory.max"], group["memory.oom.group"], group["pids.max"]), (["268435456"], ["1"], ["65"]), group)
@@ -107,6 +72,12 @@ def limits_hold(identity):
 def nothing_stays(identity):
     gateway(identity)
     tap.equal([entry.name for entry in subtree(identity).iterdir() if entry.is_dir()], ["leaf"])
+
+
+def test_layers_are_seen_from_inside():
+    for identity in ("root", "user"):
+        observe.check(gateway(identity)["layers"], [])
+        observe.check(gateway(identity, "nobody")["layers"], ["cgroup"])
 
 
 def test_root_gets_a_group():
@@ -140,7 +111,7 @@ def without_delegation(identity):
     """Where nothing was delegated not even root takes it: it is another manager's tree."""
     seen = gateway(identity, "nobody")
     tap.equal((seen["inside"]["isolation"]["missing"], seen["groups"]), (["cgroup"], []))
-    tap.equal((seen["hog"]["stdout"], seen["bomb"]["cause"]), ("all\n", "exit"), "what the same programs do without a group")
+    tap.equal((seen["hog"]["stdout"], seen["bomb"]["cause"]), ("4\n", "exit"), "what the same programs do without a group")
     tap.equal((seen["required"]["stdout"], seen["required"]["error"]["code"]), ("", "sandbox_unavailable"))
     tap.contains(seen["required"]["error"]["hint"], "Delegate=yes")
     status, report = doctor(identity, "nobody")
@@ -192,33 +163,6 @@ def test_user_namespaces_forbidden_to_ordinary_users():
         tap.equal(json.loads(start("root", [sys.executable, "-c", RUN]).stdout)["stdout"], "ran\n")
     finally:
         setting("kernel/unprivileged_userns_clone", "1")
-
-
-def all_pass(identity, command):
-    done = start(identity, command, HARNESS_SLOW="4", CODE_EXECUTE_TEST_LONG="0")
-    lines = (done.stdout + done.stderr).splitlines()
-    passed = sum(line.startswith("ok ") and "# SKIP" not in line for line in lines)
-    print(f"# {identity}: {pathlib.Path(command[-1]).name}: {passed} passed, {sum('# SKIP' in line for line in lines)} skipped")
-    for line in lines:
-        if not line.startswith("ok "):
-            print(f"# {line}")
-    return done.returncode == 0 and passed > 0
-
-
-def all_of(commands):
-    """The commands as (identity, command)."""
-    if not LONG:
-        raise tap.Skip("takes most of an hour: CODE_EXECUTE_TEST_LONG=1")
-    tap.equal([f"{identity}: {command[-1]}" for identity, command in commands if not all_pass(identity, command)], [], "failed")
-
-
-def test_the_backend_by_itself():
-    all_of([(identity, [f"{os.environ['PROCESS_TESTS']}/process_test_{name}"]) for identity in ("root", "user") for name in PROGRAMS])
-
-
-def test_the_cases_of_every_mode():
-    all_of([(identity, [sys.executable, str(HERE.parent / name)]) for identity in ("root", "user") for name in MODES
-            if identity == "root" or name != FOR_ROOT])
 
 
 open_the_way()

@@ -59,9 +59,9 @@ static const char *remedy_text(enum isolation_layer layer, int error_number)
                "around the gateway must "
                "allow it; see also sysctl user.max_*_namespaces";
     case LAYER_CGROUP:
-        return "run the gateway in a delegated cgroup (systemd: Delegate=yes; or systemd-run "
-               "--user --scope -p "
-               "Delegate=yes), or take \"cgroup\" out of the policy's \"require\"";
+        return "run the gateway in a leaf of a delegated cgroup (systemd: Delegate=yes and "
+               "DelegateSubgroup=gateway in its unit, see docs/operations.md), or take \"cgroup\" "
+               "out of the policy's \"require\"";
     case LAYER_PROC:
         return "inside a container, /proc is masked: start it with --security-opt "
                "systempaths=unconfined (Docker) or "

@@ -55,14 +55,15 @@ static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
 {
     const struct isolation_report *report = &trial->isolation;
     const char *state = layer_state(trial, layer);
-    char detail[160];
+    char detail[360];
     (void)snprintf(detail, sizeof(detail), "%s", isolation_layer_meaning(layer));
     if (layer == LAYER_LANDLOCK && report->landlock_abi > 0)
         (void)snprintf(detail, sizeof(detail), "ABI %u", report->landlock_abi);
     if (layer == LAYER_CGROUP && report->cgroup_version > 0)
-        (void)snprintf(detail, sizeof(detail), "version %u:%s%s", report->cgroup_version,
+        (void)snprintf(detail, sizeof(detail), "version %u:%s%s%s%s", report->cgroup_version,
                        report->cgroup_has_memory != 0 ? " memory" : "",
-                       report->cgroup_has_pids != 0 ? " pids" : "");
+                       report->cgroup_has_pids != 0 ? " pids" : "",
+                       trial->groups[0] != '\0' ? ", below " : "", trial->groups);
     json_t *json = json_pack("{s:s, s:s, s:s}", "name", isolation_layer_name(layer), "state", state,
                              "detail", detail);
     if (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0) {

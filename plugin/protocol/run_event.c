@@ -127,6 +127,7 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, (uint32_t)event->error_number);
     wire_put_u32(&writer, event->swept);
     wire_put_u32(&writer, event->unswept);
+    put_text(&writer, event->groups, sizeof(event->groups));
     put_text(&writer, event->message, sizeof(event->message));
     put_usage(&writer, &event->usage);
     return writer.failed ? 0 : writer.length;
@@ -179,6 +180,7 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
     event.error_number = (int32_t)wire_get_u32(&reader);
     event.swept = wire_get_u32(&reader);
     event.unswept = wire_get_u32(&reader);
+    get_text(&reader, event.groups, sizeof(event.groups));
     get_text(&reader, event.message, sizeof(event.message));
     get_usage(&reader, &event.usage);
     if (reader.failed || reader.offset != length || !in_range(&event))

@@ -11,7 +11,7 @@
 
 #include "layers.h"
 
-#define PROTOCOL_VERSION        3
+#define PROTOCOL_VERSION        4
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -125,6 +125,7 @@ struct run_event {
     int32_t error_number;
     uint32_t swept;   /* RUN_PURPOSE_SWEEP: how many strays were removed ... */
     uint32_t unswept; /* ... and how many could not be */
+    char groups[256]; /* of a trial: below which directory runs get their control groups */
     char
         message[256]; /* what failed, for people; the name of a system call for FORBIDDEN_SYSCALL */
     struct run_usage usage;

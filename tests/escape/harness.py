@@ -24,6 +24,8 @@ from watch import LIMITS
 
 HERE = pathlib.Path(__file__).parent
 TOO_LONG_S = 3.0 * tap.SLOW
+LONG_S = 4.0 * tap.SLOW  # how long an attack goes on that is about time
+STEPS = 40               # in so many parts, where it does something in between
 ANSWER_S = 60 * tap.SLOW
 BARE_S = 30 * tap.SLOW
 LONGEST_MS = 20000 * tap.SLOW
@@ -200,7 +202,7 @@ class Harness:
     def environment(self, words):
         gateway = self.own_gateway
         return {**self.canaries.environment(), **self.backend.environment(),
-                "GATEWAY": str(gateway.process.pid), "GATEWAY_HOME": str(gateway.home),
+                "GATEWAY": str(gateway.process.pid), "GATEWAY_HOME": str(gateway.home), "LONG": str(LONG_S), "STEP": str(LONG_S / STEPS),
                 **{name: words[name] for name in ("TRIED", "PROOF", "FORGED")}}
 
     def run(self, attack, timeout=None, plain_secret=False, by_naive_host=False):

@@ -57,6 +57,14 @@ def a_group_of_its_own(identity):
     tap.true(len(group["cgroup.procs"]) >= 2, f"the whole tree is in it: {group}")
 
 
+def test_doctor_tells_where_the_groups_are():
+    """A limit on the gateway's own group does not cover its runs: they are beside it."""
+    for identity in ("root", "user"):
+        status, report = doctor(identity)
+        tap.equal(status, 0, report)
+        tap.contains(report, f"  applied  cgroup: version 2: memory pids, below {CGROUPS / identity}\n")
+
+
 def limits_hold(identity):
     seen = gateway(identity)
     tap.equal(ended(seen["hog"]), ("killed", "memory_limit"), seen["hog"])
@@ -126,6 +134,15 @@ def test_root_without_delegation():
 
 def test_an_ordinary_user_without_delegation():
     without_delegation("user")
+
+
+def test_root_in_the_delegated_group_itself():
+    """Beside its processes there are no groups with limits, and the group above was not given."""
+    os.setxattr(subtree("alone") / "leaf", "trusted.delegate", b"1")
+    status, report = doctor("root", "alone")
+    tap.equal(status, 0, report)
+    tap.contains(report, "missing  cgroup")
+    tap.contains(report, "DelegateSubgroup=")
 
 
 RUN = ("import json; from provider import Host, Provider\n"

@@ -4,6 +4,7 @@ forbidden. What is told of layers is what programs see of them."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -40,6 +41,8 @@ def test_whoever_runs_the_tests():
     for state in ("applied", "missing"):
         for layer in seen["result"]["isolation"][state]:
             has_layer(doctor.stdout, state, layer)
+    if "cgroup" in seen["result"]["isolation"]["applied"]:
+        tap.true(re.search(r"cgroup: version [12]: memory pids, below /sys/fs/cgroup", doctor.stdout), doctor.stdout)
 
 
 def test_an_ordinary_user_without_control_groups():

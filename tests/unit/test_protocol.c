@@ -233,6 +233,7 @@ START_TEST(event_survives)
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     struct run_event event = sample_event();
     memset(event.message, 'm', sizeof(event.message) - 1);
+    memset(event.groups, 'g', sizeof(event.groups) - 1);
     size_t length = run_event_encode(&event, message);
     ck_assert_uint_gt(length, 0);
     struct run_event decoded;
@@ -240,6 +241,7 @@ START_TEST(event_survives)
     ck_assert_int_eq(decoded.exit_code, -1);
     ck_assert_int_eq(decoded.signal, 11);
     ck_assert_str_eq(decoded.message, event.message);
+    ck_assert_str_eq(decoded.groups, event.groups);
     ck_assert_uint_eq(decoded.usage.process_refusals, UINT64_MAX);
     ck_assert_uint_eq(decoded.usage.user_us, RUN_USAGE_UNKNOWN);
     ck_assert_uint_eq(decoded.swept, 3);

@@ -104,6 +104,15 @@ static void fail_launch(struct run *run, const struct launch_failure *failure)
     run->event.failed_layer = of_layer ? failure->layer : 0;
 }
 
+/* The directory that the supervisor's own is in. */
+static void tell_groups(const struct cgroup_base *base, struct run_event *event)
+{
+    const char *own = base->memory[0] ? base->memory : base->pids;
+    const char *end = strrchr(own, '/');
+    if (end)
+        (void)snprintf(event->groups, sizeof(event->groups), "%.*s", (int)(end - own), own);
+}
+
 static int start_sandbox(struct run *run, struct run_environment *environment,
                          struct run_description *description, const int *fds, struct launched *ret)
 {
@@ -120,6 +129,8 @@ static int start_sandbox(struct run *run, struct run_environment *environment,
         fail_launch(run, &failure);
         return -1;
     }
+    if (description->purpose == RUN_PURPOSE_TRIAL)
+        tell_groups(&environment->cgroups, &run->event);
     cgroup_create(&environment->cgroups, description->run_id, &description->limits, &run->cgroup);
     if (launch_sandbox(&launch, &run->event.isolation, ret, &failure) == 0)
         return 0;

@@ -8,6 +8,7 @@
  * evidence: proof
  * control docker: seccomp capabilities user
  * control process: none
+ * may-lack: handles of the files of its root, which an overlay does not give
  */
 #include "attack.h"
 

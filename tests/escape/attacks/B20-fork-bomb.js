@@ -2,7 +2,7 @@
 // attack: B20
 // title: more processes than there may be (100)
 // backends: docker, process
-// expect: completed exit | completed process_limit
+// expect: completed exit | completed process_limit | killed cpu_limit
 // layers: process limit
 // evidence: tasks
 // control docker: pids

@@ -14,5 +14,5 @@ print(os.environ["TRIED"], flush=True)
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        time.sleep(5)
+        time.sleep(float(os.environ["LONG"]))
     os._exit(0)

@@ -8,4 +8,4 @@
 # control docker: bare
 # control process: bare
 echo "$TRIED"
-(setsid sleep 5 &)
+(setsid sleep "$LONG" &)

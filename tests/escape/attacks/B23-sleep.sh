@@ -9,4 +9,4 @@
 # control process: timeout=9000
 # timeout: 500
 echo "$TRIED"
-sleep 4
+sleep "$LONG"

@@ -8,4 +8,4 @@
 # control docker: bare
 # control process: bare
 echo "$TRIED"
-setsid sleep 5 </dev/null >/dev/null 2>&1 &
+setsid sleep "$LONG" </dev/null >/dev/null 2>&1 &

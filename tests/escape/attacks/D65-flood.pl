@@ -11,5 +11,5 @@ $| = 1;
 print "$ENV{TRIED}\n";
 for (1 .. 40) {
     print "x" x 600000;
-    select(undef, undef, undef, 0.1);
+    select(undef, undef, undef, $ENV{STEP});
 }

@@ -11,6 +11,6 @@ echo "$TRIED"
 i=0
 while [ $i -lt 40 ]; do
     head -c 600000 /dev/zero
-    sleep 0.1
+    sleep "$STEP"
     i=$((i + 1))
 done

@@ -12,6 +12,6 @@ echo "$TRIED"
 i=0
 while [ $i -lt 40 ]; do
     printf x
-    sleep 0.1
+    sleep "$STEP"
     i=$((i + 1))
 done

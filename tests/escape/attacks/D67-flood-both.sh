@@ -12,6 +12,6 @@ i=0
 while [ $i -lt 40 ]; do
     head -c 300000 /dev/zero
     head -c 300000 /dev/zero >&2
-    sleep 0.1
+    sleep "$STEP"
     i=$((i + 1))
 done

@@ -10,4 +10,4 @@
 # timeout: 600
 echo "$TRIED"
 exec >&- 2>&-
-sleep 4
+sleep "$LONG"

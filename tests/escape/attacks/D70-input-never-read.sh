@@ -10,4 +10,4 @@
 # timeout: 600
 # stdin: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
 echo "$TRIED"
-sleep 4
+sleep "$LONG"

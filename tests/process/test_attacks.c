@@ -78,6 +78,8 @@ static void attempt_bare(const struct attack *attack)
     if (pid == 0) {
         (void)dup2(output[1], STDOUT_FILENO);
         (void)dup2(canary.file, 9);
+        /* The python that a run finds, whatever is first in this program's PATH. */
+        (void)setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
         (void)execvpe("python3", WORDS("python3", "-c", code), canary_environment());
         _exit(127);
     }

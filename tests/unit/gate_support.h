@@ -15,8 +15,8 @@
 #include "output_schema.h"
 #include "tool_provider.h"
 
-/* Has the policy in force, with that sandbox mode. */
-static inline void configure_policy(const char *policy, const char *sandbox)
+/* tool_prepare() with the policy in a file, and further members of the configuration. */
+static inline int32_t prepare_policy(const char *policy, const char *members, char **ret_status)
 {
     char path[] = P_tmpdir "/test-gate-XXXXXX";
     char configuration[256];
@@ -25,11 +25,19 @@ static inline void configure_policy(const char *policy, const char *sandbox)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, policy, length), (ssize_t)length);
     (void)close(fd);
-    (void)snprintf(configuration, sizeof(configuration),
-                   "{\"policy_file\":\"%s\",\"sandbox\":\"%s\"}", path, sandbox);
-    int32_t code = tool_prepare(configuration, NULL);
+    (void)snprintf(configuration, sizeof(configuration), "{\"policy_file\":\"%s\",%s}", path,
+                   members);
+    int32_t code = tool_prepare(configuration, ret_status);
     (void)unlink(path);
-    ck_assert_int_eq(code, TOOL_OK);
+    return code;
+}
+
+/* Has the policy in force, with that sandbox mode. */
+static inline void configure_policy(const char *policy, const char *sandbox)
+{
+    char members[64];
+    (void)snprintf(members, sizeof(members), "\"sandbox\":\"%s\"", sandbox);
+    ck_assert_int_eq(prepare_policy(policy, members, NULL), TOOL_OK);
 }
 
 /* The result, which fits the output schema; a new reference. */

@@ -373,6 +373,19 @@ START_TEST(no_descriptor_no_call)
 }
 END_TEST
 
+START_TEST(nobody_comes_in_during_a_shutdown)
+{
+    struct error error;
+    struct registered_call call;
+    call_cancel_all_and_wait();
+    ck_assert(!call_register(&call, 5, 3, &error));
+    ck_assert_int_eq(error.code, ERROR_CANCELLED);
+    call_admit_again();
+    ck_assert(call_register(&call, 5, 3, &error));
+    call_unregister(&call);
+}
+END_TEST
+
 static void *come_and_go(void *user)
 {
     atomic_bool *stop = user;
@@ -428,6 +441,7 @@ int main(void)
     tcase_add_test(cases[0], the_table_has_an_end);
     tcase_add_test(cases[1], the_registry_counts_and_finds);
     tcase_add_test(cases[1], no_descriptor_no_call);
+    tcase_add_test(cases[1], nobody_comes_in_during_a_shutdown);
     tcase_add_test(cases[1], shutdowns_end_all_calls_whoever_comes);
     return run_suite("approval", cases, COUNT_OF(cases));
 }

@@ -15,6 +15,7 @@
 #include "tap_suite.h"
 
 #define HASH       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_HASH "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 #define TIMEOUT_MS 1000
 #define ALLOW_ONCE "{\"decision\":\"allow_once\"}"
 
@@ -63,7 +64,9 @@ struct asker {
     bool forgets;
     bool asks_again; /* an identical call of another thread, as it were */
     bool cancelled;
-    bool speechless; /* the request cannot be made */
+    bool speechless;     /* the request cannot be made */
+    uint64_t timeout_ms; /* 0: TIMEOUT_MS */
+    const char *hash;    /* NULL: HASH */
     unsigned asked;
     uint64_t token;
     int32_t reply;
@@ -120,6 +123,10 @@ static void ask(struct asker *asker)
     const struct tool_host host = {.user = asker, .request_approval = request_approval};
     struct approval_question asked = question;
     asked.user = asker;
+    if (asker->timeout_ms > 0)
+        asked.timeout_ms = asker->timeout_ms;
+    if (asker->hash != NULL)
+        asked.request_sha256 = asker->hash;
     asker->allowed = approval_obtain(&host, &asked, &asker->outcome, &asker->error);
 }
 
@@ -213,6 +220,17 @@ START_TEST(a_cancelled_call_does_not_wait)
 }
 END_TEST
 
+START_TEST(nobody_waits_beyond_the_time)
+{
+    struct asker asker = {.verdict = TOOL_VERDICT_LATER, .timeout_ms = 20};
+    ask(&asker);
+    ck_assert(!asker.allowed);
+    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_TIMEOUT);
+    ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_UNKNOWN);
+    expect_unused_table();
+}
+END_TEST
+
 START_TEST(an_identical_call_asks_for_itself_while_one_is_asking)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_ALLOW, .asks_again = true};
@@ -271,6 +289,23 @@ START_TEST(an_answer_to_another_token_is_none)
     uint64_t token = leave_pending();
     ck_assert_int_eq(approval_reply(token + 1, ALLOW_ONCE), TOOL_UNKNOWN);
     ck_assert_int_eq(approval_reply(token, ALLOW_ONCE), TOOL_ACCEPTED);
+}
+END_TEST
+
+START_TEST(grants_of_two_requests_are_used_in_any_order)
+{
+    struct asker other = {.verdict = TOOL_VERDICT_PENDING, .hash = OTHER_HASH};
+    struct asker one = {.verdict = TOOL_VERDICT_DENY};
+    uint64_t token = leave_pending();
+    ask(&other);
+    ck_assert_int_eq(approval_reply(token, ALLOW_ONCE), TOOL_ACCEPTED);
+    ck_assert_int_eq(approval_reply(other.token, ALLOW_ONCE), TOOL_ACCEPTED);
+    ask(&one);
+    ask(&other);
+    ck_assert(one.allowed && other.allowed);
+    ck_assert_uint_eq(one.asked, 0);
+    ck_assert_uint_eq(other.asked, 1);
+    expect_unused_table();
 }
 END_TEST
 
@@ -341,12 +376,14 @@ int main(void)
     tcase_add_test(cases[0], no_token_is_zero);
     tcase_add_test(cases[0], a_request_that_cannot_be_made_is_denied_unasked);
     tcase_add_test(cases[0], a_cancelled_call_does_not_wait);
+    tcase_add_test(cases[0], nobody_waits_beyond_the_time);
     tcase_add_test(cases[0], an_identical_call_asks_for_itself_while_one_is_asking);
     tcase_add_test(cases[0], what_is_forgotten_during_the_callback_is_denied);
     tcase_add_test(cases[1], an_answer_inside_the_callback_counts);
     tcase_add_test(cases[1], a_session_granted_inside_the_callback_stays);
     tcase_add_test(cases[1], a_pending_request_is_not_asked_about_twice);
     tcase_add_test(cases[1], an_answer_to_another_token_is_none);
+    tcase_add_test(cases[1], grants_of_two_requests_are_used_in_any_order);
     tcase_add_test(cases[1], a_pending_request_expires);
     tcase_add_test(cases[1], a_grant_expires_unused);
     tcase_add_loop_test(cases[1], only_a_decision_that_can_be_read_allows, 0, COUNT_OF(answers));

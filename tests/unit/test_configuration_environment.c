@@ -232,6 +232,24 @@ START_TEST(a_refusal_in_between_refuses_the_first_call)
 }
 END_TEST
 
+static struct configuration of_another;
+
+static void be_first(void)
+{
+    take_current(&of_another);
+}
+
+START_TEST(two_first_calls_have_one_configuration)
+{
+    CLEANUP(configuration_clear) struct configuration current = {0};
+    while_loading = be_first;
+    take_current(&current);
+    ck_assert_ptr_nonnull(of_another.policy);
+    ck_assert_ptr_eq(current.policy, of_another.policy);
+    configuration_clear(&of_another);
+}
+END_TEST
+
 /* A shutdown comes when the first call has put its configuration in force: it has it still. */
 START_TEST(a_shutdown_in_between_leaves_the_first_call_its_own)
 {
@@ -263,6 +281,7 @@ int main(void)
     tcase_add_test(cases[1], a_relative_directory_is_refused);
     tcase_add_test(cases[1], a_mode_that_the_policy_lacks_is_refused);
     tcase_add_test(cases[2], a_refusal_in_between_refuses_the_first_call);
+    tcase_add_test(cases[2], two_first_calls_have_one_configuration);
     tcase_add_test(cases[2], a_shutdown_in_between_leaves_the_first_call_its_own);
     return run_suite("configuration_environment", cases, COUNT_OF(cases));
 }

@@ -14,7 +14,7 @@ from modes import Provider
 from provider import ALLOW, OK, Host
 
 RUNS = 20000 if common.LONG else 400
-WARM_UP = 2000 if common.LONG else 160
+WARM_UP = 2000 if common.LONG else 480
 THREADS = 16
 GROWTH = 1 << 20
 REQUESTS = ({"language": "sh", "code": "echo out; echo err >&2"}, {"language": "sh", "code": "exit 3"},

@@ -223,6 +223,8 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     while (result == 0 && !ended)
         result = poll_once(&loop, &ended, error);
     drain_rest(&loop);
+    /* An order to end can overtake the word of the start; who has printed has run. */
+    loop.outcome.started |= ended && loop.ordered_to_end && loop.produced > 0;
     loop.outcome.duration_ms = monotonic_ms() - begin;
     *ret = loop.outcome;
     return result == 0;

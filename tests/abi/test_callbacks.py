@@ -267,7 +267,8 @@ def test_callbacks_run_on_the_calling_thread_only():
     host = Host(on_output=note, log=note)
     provider.invoke(ECHO, host)
     tap.equal(threads, {threading.get_native_id()})
-    tap.equal(len(os.listdir("/proc/self/task")), 1 + sum(t.is_alive() for t in threading.enumerate()) - 1,
+    sanitizers = int("libtsan" in os.environ.get("LD_PRELOAD", ""))  # has a thread of its own
+    tap.equal(len(os.listdir("/proc/self/task")) - sanitizers, sum(t.is_alive() for t in threading.enumerate()),
               "the provider starts no thread")
 
 

@@ -97,6 +97,17 @@ static void send_descriptors(const struct run *run)
     (void)channel_send(run->fds[RUN_FD_EVENTS], "x", 1, run->fds, RUN_FD_COUNT);
 }
 
+/* As an init does that is killed between the program's first words and its own. */
+static void end_before_start(const struct run *run)
+{
+    char order;
+    struct run_event event = ended();
+    event.cause = RUN_CAUSE_CANCELLED;
+    event.exit_code = -1;
+    (void)recv(run->fds[RUN_FD_EVENTS], &order, sizeof(order), 0);
+    (void)send_event(run, &event);
+}
+
 /* Each would begin the run's time again. */
 static void start_again_and_again(const struct run *run)
 {
@@ -209,6 +220,7 @@ static const struct {
     {"starts-again-and-again", start_again_and_again},
     {"ends-without-start", send_ended},
     {"finds-no-program", find_no_program},
+    {"ends-before-its-start", end_before_start},
     {"lies-about-exit-code", send_bad_exit_code},
     {"lies-about-signal", send_bad_signal},
     {"lies-about-cause", send_bad_cause},

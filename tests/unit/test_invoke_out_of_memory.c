@@ -213,6 +213,9 @@ START_TEST(fails_cleanly)
         ck_assert_uint_eq(count_descriptors(), descriptors);
     }
     ck_assert_int_eq(attempt.code, TOOL_OK);
+    (void)printf("# a whole call, one allocation%s: %ld points\n",
+                 all_fail_from_there ? " and all after it" : "", failing - 1);
+    (void)fflush(stdout);
     ck_assert_int_gt(failing, 300); /* or the wrapping did not work */
 }
 END_TEST

@@ -58,6 +58,7 @@ static const struct {
     {"starts-again-and-again", "backend_failed", 0, true, true, false, false},
     {"ends-without-start", "backend_failed", 0, true, false, false, false},
     {"finds-no-program", "runtime_not_found", 0, true, false, false, false},
+    {"ends-before-its-start", "cancelled", 0, true, true, true, false},
     {"lies-about-exit-code", "backend_failed", 0, true, true, false, false},
     {"lies-about-signal", "backend_failed", 0, true, true, false, false},
     {"lies-about-cause", "backend_failed", 0, true, true, false, false},
@@ -326,7 +327,8 @@ START_TEST(is_answered_clearly)
         ck_assert(json_is_null(error));
     } else {
         ck_assert_str_eq(text_of(error, "code"), cases[_i].error);
-        ck_assert_str_eq(text_of(finding->result, "status"), "error");
+        const char *status = strcmp(cases[_i].error, "cancelled") == 0 ? "cancelled" : "error";
+        ck_assert_str_eq(text_of(finding->result, "status"), status);
         ck_assert(json_is_null(json_object_get(finding->result, "exit_code")));
     }
     ck_assert_uint_le(finding->took_ms, cases[_i].within_ms + SLACK_MS);

@@ -135,15 +135,20 @@ static bool build_manifest(struct error *error)
     return built;
 }
 
-typedef bool work(struct error *error);
-static work *const works[] = {parse_request, load_policy, load_policy_of_one_image,
-                              load_policy_file, build_manifest};
+static const struct {
+    const char *name;
+    bool (*run)(struct error *error);
+} works[] = {{"a request", parse_request},
+             {"a policy", load_policy},
+             {"a policy of one image", load_policy_of_one_image},
+             {"a policy's file", load_policy_file},
+             {"the manifest", build_manifest}};
 
 START_TEST(fails_cleanly)
 {
     struct error error;
     json_set_alloc_funcs(__wrap_malloc, __wrap_free);
-    bool warm = works[_i](&error); /* jansson seeds its hash once */
+    bool warm = works[_i].run(&error); /* jansson seeds its hash once */
     ck_assert_msg(warm, "%s", error.message);
     long allocations = 0;
     for (bool done = false; !done; allocations++) {
@@ -151,12 +156,14 @@ START_TEST(fails_cleanly)
         live = 0;
         until_failure = allocations;
         counting = true;
-        done = works[_i](&error);
+        done = works[_i].run(&error);
         counting = false;
         ck_assert_msg(live == 0, "%ld blocks leaked when allocation %ld failed", live, allocations);
         ck_assert_msg(done || says_so(&error), "allocation %ld: %s: %s", allocations,
                       error_code_name(error.code), error.message);
     }
+    (void)printf("# %s: %ld points\n", works[_i].name, allocations - 1);
+    (void)fflush(stdout);
     ck_assert_int_gt(allocations, 50); /* or the wrapping did not work */
 }
 END_TEST

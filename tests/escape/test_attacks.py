@@ -31,7 +31,8 @@ BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
 IDLE_CONNECTIONS = 4
 CONTROL_TRIES = 3  # what is measured in time can be missed once
-TIME_TRIES = 3     # and a busy machine can show time alone
+TIME_TRIES = 3     # and a busy machine can show nothing but time
+OF_TIME = {"time", "cputime"}
 LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
 
 
@@ -80,7 +81,7 @@ class Suite:
             self.take_away(attack, given)
             for _ in range(TIME_TRIES):
                 outcome = self.harness.run(attack)
-                if outcome.evidence != {"time"}:
+                if not outcome.evidence or outcome.evidence - OF_TIME:
                     break
         finally:
             self.harness.restore()

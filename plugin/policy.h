@@ -69,6 +69,12 @@ struct policy_language {
     char **modules;     /* what is there beyond the standard library, for who misses one */
 };
 
+/* Sandboxes that are kept ready for calls to come; each is used once. */
+struct policy_pool {
+    uint32_t ready; /* of each kind that is asked for; 0: none */
+    uint64_t idle_ms;
+};
+
 struct policy_image {
     char *language;
     char *name;  /* as the engine knows it */
@@ -107,7 +113,8 @@ struct policy {
     char **secrets;    /* names a request may ask for; "*" is any */
     char **workspaces; /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
-    uint64_t max_runs; /* at the same time */
+    uint64_t max_runs;                            /* at the same time */
+    struct policy_pool pools[SANDBOX_MODE_COUNT]; /* mode none has no sandbox */
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;
     char **runtime_path;

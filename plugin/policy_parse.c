@@ -327,6 +327,7 @@ static const struct {
     {"secrets", parse_secrets},
     {"limits", policy_parse_limits},
     {"max_runs", parse_max_runs},
+    {"pools", policy_parse_pools},
     {"outer_uids", parse_outer_uids},
     {"runtime_path", parse_runtime_path},
     {"view", parse_view},

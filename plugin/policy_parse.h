@@ -21,6 +21,7 @@ bool policy_parse(const struct json_place *root, json_t *merged, struct policy *
 
 /* Sections, each in a file of its subject. */
 bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);

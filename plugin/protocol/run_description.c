@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../cleanup.h"
 #include "run_event.h"
 #include "wire.h"
 
@@ -95,6 +96,8 @@ unsigned char *run_description_encode(const struct run_description *description,
     }
     put_text(&writer, description->workspace);
     put_docker(&writer, &description->docker);
+    wire_put_u32(&writer, description->pool_size);
+    wire_put_u64(&writer, description->pool_idle_ms);
     if (writer.failed) {
         if (writer.bytes)
             explicit_bzero(writer.bytes, writer.length);
@@ -175,6 +178,8 @@ static bool is_acceptable(const struct run_description *description)
 {
     return description->isolation <= RUN_ISOLATION_SANDBOX &&
            description->purpose < RUN_PURPOSE_COUNT && description->network <= 1 &&
+           description->pool_size <= RUN_POOL_LIMIT &&
+           description->pool_idle_ms <= RUN_POOL_IDLE_LIMIT &&
            is_absolute_or_empty(description->workspace) &&
            docker_is_acceptable(&description->docker) && description->argv[0] &&
            description->argv[0][0] && list_is_absolute(description->runtime_path) &&
@@ -205,6 +210,8 @@ bool run_description_decode(const unsigned char *message, size_t length,
     get_files(&reader, &description);
     description.workspace = wire_get_string(&reader, FILE_PATH_LIMIT);
     get_docker(&reader, &description.docker);
+    description.pool_size = wire_get_u32(&reader);
+    description.pool_idle_ms = wire_get_u64(&reader);
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {
         run_description_clear(&description);
         return false;
@@ -224,12 +231,10 @@ static void clear_docker(struct run_docker *docker)
     free(docker->image_id);
 }
 
-void run_description_clear(struct run_description *description)
+void run_description_clear_program(struct run_description *description)
 {
-    strings_wipe_free(description->argv);
-    strings_wipe_free(description->environment);
-    strings_wipe_free(description->runtime_path);
-    strings_wipe_free(description->read_only_paths);
+    strings_wipe_free(TAKE_POINTER(description->argv));
+    strings_wipe_free(TAKE_POINTER(description->environment));
     for (size_t i = 0; i < description->file_count; i++) {
         struct run_file *file = &description->files[i];
         if (file->content)
@@ -237,7 +242,15 @@ void run_description_clear(struct run_description *description)
         free(file->content);
         free(file->path);
     }
-    free(description->files);
+    free(TAKE_POINTER(description->files));
+    description->file_count = 0;
+}
+
+void run_description_clear(struct run_description *description)
+{
+    run_description_clear_program(description);
+    strings_wipe_free(description->runtime_path);
+    strings_wipe_free(description->read_only_paths);
     free(description->workspace);
     clear_docker(&description->docker);
     explicit_bzero(description, sizeof(*description));

@@ -16,6 +16,8 @@
 #define RUN_STRINGS_LIMIT     4096                 /* members of one list */
 #define RUN_HOST_LIMIT        255                  /* bytes of an engine's address */
 #define RUN_IMAGE_LIMIT       255                  /* bytes of an image's name */
+#define RUN_POOL_LIMIT        256                  /* sandboxes ready at one time */
+#define RUN_POOL_IDLE_LIMIT   (UINT64_C(86400000)) /* milliseconds */
 #define RUN_NAME_LIMIT        127                  /* of a context, a runtime, an image's id */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 
@@ -92,6 +94,8 @@ struct run_description {
     size_t file_count;
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
     struct run_docker docker;
+    uint32_t pool_size;    /* how many like this one are to be kept ready from now on */
+    uint64_t pool_idle_ms; /* for how long after the last one that asked for it */
 };
 
 /* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the
@@ -105,5 +109,7 @@ unsigned char *run_description_encode(const struct run_description *description,
 bool run_description_decode(const unsigned char *message, size_t length,
                             struct run_description *ret);
 
+/* Wipes and releases what only the program is to have: environment, arguments, files. */
+void run_description_clear_program(struct run_description *description);
 /* Wipes and releases what the description owns. */
 void run_description_clear(struct run_description *description);

@@ -81,15 +81,22 @@ class Gateway:
         """Descriptors and threads of the gateway and of its backend, and what lies in its home."""
         found = {"home": sorted(str(path) for path in self.home.rglob("*"))}
         here = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent
+        programs = {}
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             with contextlib.suppress(OSError):
-                program = pathlib.Path(os.readlink(f"/proc/{pid}/exe"))
-                if pid == self.process.pid or (program.name == backend and here in program.parents):
+                programs[pid] = pathlib.Path(os.readlink(f"/proc/{pid}/exe"))
+        ours = {pid for pid, program in programs.items() if program.name == backend and here in program.parents}
+        ready = ready_sandboxes(ours)
+        for pid in programs:
+            with contextlib.suppress(OSError):
+                if pid == self.process.pid or pid in ours - {member for pair in ready for member in pair}:
                     role = "gateway" if pid == self.process.pid else backend
                     for kind in ("fd", "task"):
                         found[f"{kind} of {role}"] = found.get(f"{kind} of {role}", 0) + len(os.listdir(f"/proc/{pid}/{kind}"))
                 elif pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[:2] == ["Z", str(self.process.pid)]:
                     found["zombies"] = found.get("zombies", 0) + 1
+        if ready:
+            found[f"fd of {backend}"] -= FDS_OF_READY * len(ready)
         return found
 
     def close(self):
@@ -99,6 +106,22 @@ class Gateway:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def children(pid):
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def ready_sandboxes(ours):
+    """Those that are kept ready: an init whose one child is no program yet, as (init, child)."""
+    return [(init, below[0]) for supervisor in ours for init in children(supervisor)
+            if init in ours and len(below := children(init)) == 1 and below[0] in ours]
+
+
+FDS_OF_READY = 2  # that the supervisor has for each
 
 
 class Outcome:
@@ -257,6 +280,14 @@ class Harness:
         files = [entry.path for folder in ("/tmp", "/var/tmp", "/dev/shm") for entry in os.scandir(folder)
                  if self.is_sandboxs(entry)]
         return {**self.gateway.counts(self.backend.backend_process()), **self.backend.leftovers(), "files": files}
+
+    def settled_state(self):
+        """The state when it does not change: no sandbox is being made ready."""
+        states = [self.state()]
+        while len(states) < 2 or (states[-1] != states[-2] and len(states) < 40):
+            time.sleep(0.1)
+            states.append(self.state())
+        return states[-1]
 
     @staticmethod
     def is_sandboxs(entry):

@@ -215,18 +215,18 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     return __real_syscall(number, a, b, c, d, e, f);
 }
 
-int __real_launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
-                          struct launched *ret, struct launch_failure *reterr);
-int __wrap_launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
-                          struct launched *ret, struct launch_failure *reterr);
-int __wrap_launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
-                          struct launched *ret, struct launch_failure *reterr)
+int __real_launch_sandbox(const struct launch *launch, struct launched *ret,
+                          struct launch_failure *reterr);
+int __wrap_launch_sandbox(const struct launch *launch, struct launched *ret,
+                          struct launch_failure *reterr);
+int __wrap_launch_sandbox(const struct launch *launch, struct launched *ret,
+                          struct launch_failure *reterr)
 {
     struct launch changed_launch = *launch;
     if (nth("user", 0))
         changed_launch.outer_uid = changed_launch.outer_gid =
             (uint32_t)strtoul(nth("user", 0), NULL, 10);
-    return __real_launch_sandbox(&changed_launch, isolation, ret, reterr);
+    return __real_launch_sandbox(&changed_launch, ret, reterr);
 }
 
 /* --- Limits --- */
@@ -253,19 +253,16 @@ int __wrap_setrlimit64(int resource, const struct rlimit *limit)
     return __real_setrlimit64(resource, limit);
 }
 
-void __real_cgroup_create(const struct cgroup_base *base, const char *name,
-                          const struct run_limits *limits, struct cgroup *ret);
-void __wrap_cgroup_create(const struct cgroup_base *base, const char *name,
-                          const struct run_limits *limits, struct cgroup *ret);
-void __wrap_cgroup_create(const struct cgroup_base *base, const char *name,
-                          const struct run_limits *limits, struct cgroup *ret)
+void __real_cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
+void __wrap_cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
+void __wrap_cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits)
 {
     struct run_limits kept = *limits;
     if (is_out("cgroup", "memory"))
         kept.memory_bytes = 0;
     if (is_out("cgroup", "pids"))
         kept.processes = 0;
-    __real_cgroup_create(base, name, &kept, ret);
+    __real_cgroup_limit(cgroup, &kept);
 }
 
 int __real_mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode);

@@ -34,7 +34,8 @@ class ProcessBackend:
         (self.shown / "file").touch()
         self.shown.chmod(0o777)
         (self.shown / "file").chmod(0o666)
-        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
+        pool = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
+        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
         plugin = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve()
         built = pathlib.Path(os.environ.get("ESCAPE_KNOCK_OUT", plugin.parents[1] / "tests" / "escape" / "knock-out"))
         self.directory, self.missing = scratch / "knocked-out", not built.exists()

@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <linux/ptrace.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,7 +43,6 @@ static struct {
     pid_t init;
     bool executed; /* what came before the backend's own execve is the test */
     bool payload_known;
-    char run_id[40];
     unsigned int calls; /* of the fault's role */
     bool hit;
     long call;
@@ -126,12 +127,11 @@ void injector_adopt(pid_t pid)
     (void)add(pid);
 }
 
-void injector_begin(const struct fault *fault, pid_t supervisor, const char *run_id)
+void injector_begin(const struct fault *fault, pid_t supervisor)
 {
     memset(&now, 0, sizeof(now));
     now.fault = *fault;
     now.supervisor = supervisor;
-    (void)snprintf(now.run_id, sizeof(now.run_id), "%s", run_id);
     for (size_t i = 0; i < TRACEES_LIMIT && supervisor; i++)
         tracees[i].role = tracees[i].pid == supervisor ? ROLE_SUPERVISOR : ROLE_OTHER;
     if (fault->role == ROLE_SUPERVISOR && fault->index)
@@ -223,6 +223,28 @@ static void judge_root(pid_t pid)
     now.seen.proc = strstr(mounts, " /proc ro,") != NULL;
 }
 
+#define NO_LIMIT (UINT64_C(1) << 60) /* version 1 has a number for it, as large as numbers get */
+
+/* Does that line of /proc/PID/cgroup name a group of the controller in which there is a limit? */
+static bool is_limited(const char *line, const char *controller, const char *version1,
+                       const char *version2)
+{
+    const char *first = strchr(line, ':');
+    const char *path = first ? strchr(first + 1, ':') : NULL;
+    bool is_version2 = strncmp(line, "0::", 3) == 0;
+    char name[PATH_MAX];
+    uint64_t limit = NO_LIMIT;
+    if (!path || (!is_version2 && !strstr(line, controller)))
+        return false;
+    (void)snprintf(name, sizeof(name), "/sys/fs/cgroup/%s%s/%s", is_version2 ? "" : controller,
+                   path + 1, is_version2 ? version2 : version1);
+    FILE *file = fopen(name, "re");
+    bool found = file && fscanf(file, "%" SCNu64, &limit) == 1 && limit < NO_LIMIT;
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
 static void judge_rest(pid_t pid)
 {
     char text[8192];
@@ -248,10 +270,11 @@ static void judge_rest(pid_t pid)
     (void)read_text(pid, "cgroup", text, sizeof(text));
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        if (!strstr(line, now.run_id))
+        const char *supervisors = strstr(line, "/code-execute-");
+        if (!supervisors || !strchr(&supervisors[1], '/'))
             continue;
-        now.seen.memory_group |= strstr(line, "memory") || strncmp(line, "0::", 3) == 0;
-        now.seen.process_group |= strstr(line, "pids") || strncmp(line, "0::", 3) == 0;
+        now.seen.memory_group |= is_limited(line, "memory", "memory.limit_in_bytes", "memory.max");
+        now.seen.process_group |= is_limited(line, "pids", "pids.max", "pids.max");
     }
 }
 

@@ -38,8 +38,8 @@ struct seen {
 
 /* Everything from now on is traced: the next backend, when it is forked. */
 void injector_adopt(pid_t pid);
-/* The first process of the run that comes is the init. run_id names its control group. */
-void injector_begin(const struct fault *fault, pid_t supervisor, const char *run_id);
+/* The first process of the run that comes is the init. */
+void injector_begin(const struct fault *fault, pid_t supervisor);
 /* Handles what has stopped; false where there was nothing to do. */
 bool injector_serve(void);
 /* Of the fault since injector_begin(): hit or not, and the call's number. */

@@ -10,7 +10,7 @@
 
 #include "../../plugin/backends/process/run.h"
 
-#define OF_SUPERVISOR 2 /* entries that are not a run's: the control socket and the host */
+#define OF_SUPERVISOR 4 /* not of a run: control socket, host, pool, those that are leaving */
 #define END_LIMIT_MS  5000
 
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);

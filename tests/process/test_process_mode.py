@@ -26,7 +26,7 @@ def test_docker_asked_and_not_there():
 
 
 def test_unknown_mode():
-    provider.reset()
+    provider.forget()
     provider.prepare(sandbox="dokcer")
     try:
         check("unknown_mode", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, Host()))
@@ -35,7 +35,7 @@ def test_unknown_mode():
 
 
 def test_mode_none_refused_by_policy():
-    provider.reset()
+    provider.forget()
     tap.equal(provider.prepare(sandbox="none")[0], NOT_RUN)
     try:
         check("mode_none_policy", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, Host()))

@@ -14,9 +14,10 @@ MODE = os.environ.get("CODE_EXECUTE_TEST_MODE", "process")
 ON_PODMAN = os.environ.get("CODE_EXECUTE_TEST_PODMAN") == "1"
 RUNTIME = os.environ.get("CODE_EXECUTE_TEST_RUNTIME") or None
 LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
+POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))  # sandboxes that are kept ready
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
-    "process": {},
+    "process": {"pools": {"process": {"ready": POOL}}},
     "docker": {"modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
@@ -59,8 +60,12 @@ class Provider(provider.Provider):
         finally:
             self.reset()
 
-    def reset(self):
+    def forget(self):
+        """As loaded, without the suite's mode."""
         super().reset()
+
+    def reset(self):
+        self.forget()
         self.begin()
 
 

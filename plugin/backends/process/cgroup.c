@@ -52,16 +52,19 @@ static bool limit_processes(const struct cgroup *cgroup, uint64_t processes)
     return processes == 0 || cgroup_file_write_number(cgroup->pids, "pids.max", processes + 1) == 0;
 }
 
-void cgroup_create(const struct cgroup_base *base, const char *name,
-                   const struct run_limits *limits, struct cgroup *ret)
+void cgroup_create(const struct cgroup_base *base, const char *name, struct cgroup *ret)
 {
     *ret = (struct cgroup){.version = base->version};
     if (base->version == 0)
         return;
-    ret->has_memory = make_group(base->memory, name, ret->memory, sizeof(ret->memory)) &&
-                      limit_memory(ret, limits->memory_bytes);
-    ret->has_pids = make_group(base->pids, name, ret->pids, sizeof(ret->pids)) &&
-                    limit_processes(ret, limits->processes);
+    ret->has_memory = make_group(base->memory, name, ret->memory, sizeof(ret->memory));
+    ret->has_pids = make_group(base->pids, name, ret->pids, sizeof(ret->pids));
+}
+
+void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits)
+{
+    cgroup->has_memory = cgroup->has_memory && limit_memory(cgroup, limits->memory_bytes);
+    cgroup->has_pids = cgroup->has_pids && limit_processes(cgroup, limits->processes);
 }
 
 void cgroup_enter(struct cgroup *cgroup, pid_t pid)

@@ -48,11 +48,12 @@ void cgroup_base_sweep(struct cgroup_base *base);
 /* Removes the base; every group in it must be gone. */
 void cgroup_base_remove(struct cgroup_base *base);
 
-/* Makes the group of a run with its limits. What could not be had is false in *ret. */
-void cgroup_create(const struct cgroup_base *base, const char *name,
-                   const struct run_limits *limits, struct cgroup *ret);
+/* Makes a group. What could not be had is false in *ret, here and below. */
+void cgroup_create(const struct cgroup_base *base, const char *name, struct cgroup *ret);
 /* Puts the process into the group; where that fails the controller becomes false. */
 void cgroup_enter(struct cgroup *cgroup, pid_t pid);
+/* Sets the limits of the run that the group is for. */
+void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
 int cgroup_remove(struct cgroup *cgroup);

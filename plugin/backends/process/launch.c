@@ -8,11 +8,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,21 +29,27 @@ static pid_t clone_process(unsigned long flags, int *pidfd)
                           0);
 }
 
-/* Child: 0-2 become the run's, 3 the report, everything else of the supervisor is closed. */
-static void arrange_descriptors(const int *fds, int report)
+/* Child: 3 becomes the report, and what else the supervisor has above is closed. */
+static void arrange_report(int report)
 {
-    if (dup2(fds[RUN_FD_STDIN], STDIN_FILENO) < 0 || dup2(fds[RUN_FD_STDOUT], STDOUT_FILENO) < 0 ||
-        dup2(fds[RUN_FD_STDERR], STDERR_FILENO) < 0 || dup2(report, CHILD_REPORT_FD) < 0 ||
-        fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
+    if (dup2(report, CHILD_REPORT_FD) < 0 || fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
         close_range(CHILD_REPORT_FD + 1, ~0U, 0) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
 }
 
-static unsigned long wanted_flags(const struct run_description *description)
+/* Child: 0-2 become the run's. */
+static void arrange_streams(const int *fds, int report)
+{
+    if (dup2(fds[RUN_FD_STDIN], STDIN_FILENO) < 0 || dup2(fds[RUN_FD_STDOUT], STDOUT_FILENO) < 0 ||
+        dup2(fds[RUN_FD_STDERR], STDERR_FILENO) < 0)
+        main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+}
+
+static unsigned long wanted_flags(const struct sandbox_shape *shape)
 {
     unsigned long flags = 0;
     for (int i = 0; i < NAMESPACE_COUNT; i++)
-        if (i != NAMESPACE_NETWORK || !description->network)
+        if (i != NAMESPACE_NETWORK || !shape->network)
             flags |= namespace_kinds[i].flag;
     return flags;
 }
@@ -105,41 +108,14 @@ static void kill_and_reap(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
-/* Where the program is another user, reopening /dev/stdout needs the pipe to be its own. */
-static void give_pipes(const struct launch *launch)
-{
-    if (launch->outer_uid == geteuid())
-        return;
-    for (int i = RUN_FD_STDOUT; i <= RUN_FD_STDERR; i++) {
-        struct stat status;
-        if (fstat(launch->fds[i], &status) == 0 && S_ISFIFO(status.st_mode) &&
-            fchown(launch->fds[i], launch->outer_uid, launch->outer_gid) < 0)
-            return; /* writing works without; only the reopening fails */
-    }
-}
-
-static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *isolation)
-{
-    isolation->cgroup_has_memory = cgroup->has_memory;
-    isolation->cgroup_has_pids = cgroup->has_pids;
-    if (cgroup->has_memory || cgroup->has_pids)
-        isolation->cgroup_version = cgroup->version;
-    if (cgroup->has_memory && cgroup->has_pids)
-        isolation->applied |= LAYER_BIT(LAYER_CGROUP);
-    else
-        isolation->missing |= LAYER_BIT(LAYER_CGROUP);
-}
-
-int launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
-                   struct launched *ret, struct launch_failure *reterr)
+int launch_sandbox(const struct launch *launch, struct launched *ret, struct launch_failure *reterr)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail(reterr, LAYER_COUNT, "socketpair");
     CLEANUP_CLOSE int report = pair[0];
     CLEANUP_CLOSE int child_report = pair[1];
-    give_pipes(launch);
-    unsigned long flags = wanted_flags(launch->description);
+    unsigned long flags = wanted_flags(launch->shape);
     int pidfd = -1;
     /* The id maps of a process that is not dumpable are root's; a copy is as its original was. */
     if (geteuid() != 0)
@@ -147,8 +123,8 @@ int launch_sandbox(const struct launch *launch, struct isolation_report *isolati
     pid_t pid = clone_process(flags, &pidfd);
     int error = errno;
     if (pid == 0) {
-        arrange_descriptors(launch->fds, child_report);
-        sandbox_init(launch->description, launch->filters, launch->outside);
+        arrange_report(child_report);
+        sandbox_init(launch->shape, launch->filters, launch->outside);
     }
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (pid < 0) {
@@ -166,9 +142,8 @@ int launch_sandbox(const struct launch *launch, struct isolation_report *isolati
         return -1;
     }
     cgroup_enter(launch->cgroup, pid);
-    isolation->outer_uid = launch->outer_uid;
-    note_cgroup(launch->cgroup, isolation);
-    if (channel_send(report, isolation, sizeof(*isolation), NULL, 0) < 0) {
+    const char go = SANDBOX_GO;
+    if (channel_send(report, &go, sizeof(go), NULL, 0) < 0) {
         (void)fail(reterr, LAYER_COUNT, "let init go on");
         kill_and_reap(pid);
         return -1;
@@ -177,7 +152,8 @@ int launch_sandbox(const struct launch *launch, struct isolation_report *isolati
     return 0;
 }
 
-int launch_unconfined(const struct launch *launch, struct launched *ret,
+int launch_unconfined(struct run_description *description, const char *directory,
+                      const int fds[RUN_FD_COUNT], struct launched *ret,
                       struct launch_failure *reterr)
 {
     int pair[2];
@@ -190,8 +166,9 @@ int launch_unconfined(const struct launch *launch, struct launched *ret,
     if (pid < 0)
         return fail(reterr, LAYER_COUNT, "clone");
     if (pid == 0) {
-        arrange_descriptors(launch->fds, child_report);
-        unconfined_keep(launch->description, launch->directory);
+        arrange_streams(fds, child_report);
+        arrange_report(child_report);
+        unconfined_keep(description, directory);
     }
     *ret = (struct launched){.pid = pid, .pidfd = pidfd, .report = TAKE_FD(report)};
     return 0;

@@ -12,16 +12,15 @@
 #include "../../protocol/run_description.h"
 #include "cgroup.h"
 #include "namespaces.h"
+#include "sandbox_shape.h"
 #include "seccomp_filter.h"
 
 struct launch {
-    struct run_description *description; /* the child takes what is secret in its copy */
+    const struct sandbox_shape *shape;
     const struct seccomp_filters *filters;
     const struct namespaces *outside; /* of the supervisor */
-    const int *fds;                   /* by enum run_fd; the caller's */
-    uint32_t outer_uid;               /* of a sandbox */
+    uint32_t outer_uid;
     uint32_t outer_gid;
-    const char *directory; /* of an unconfined run */
     struct cgroup *cgroup;
 };
 
@@ -38,12 +37,14 @@ struct launch_failure {
     const char *step; /* static */
 };
 
-/* Starts the sandbox's init and lets it go on: maps written, cgroup entered. *isolation gets what
- * the supervisor itself has applied. 0 and *ret filled (the caller reaps pid and closes both), or
- * -1 with *reterr filled and nothing left behind. Never waits for the new process. */
-int launch_sandbox(const struct launch *launch, struct isolation_report *isolation,
-                   struct launched *ret, struct launch_failure *reterr);
+/* Starts a sandbox's init and lets it go on: maps written, cgroup entered. It then waits for its
+ * run. 0 and *ret filled (the caller reaps pid and closes both), or -1 with *reterr filled and
+ * nothing left behind. Never waits for the new process. */
+int launch_sandbox(const struct launch *launch, struct launched *ret,
+                   struct launch_failure *reterr);
 
-/* The same for a keeper, without any layer. */
-int launch_unconfined(const struct launch *launch, struct launched *ret,
+/* The same for a keeper, without any layer. The child takes what is secret in its copy of the
+ * description; the descriptors stay the caller's. */
+int launch_unconfined(struct run_description *description, const char *directory,
+                      const int fds[RUN_FD_COUNT], struct launched *ret,
                       struct launch_failure *reterr);

@@ -65,17 +65,18 @@ int main_program_fork(struct main_program *program)
  * end of file alone is a death during set-up, which the end will explain. false: it has failed. */
 static bool watch_start(struct main_program *program, int supervisor)
 {
+    const struct report started = {.kind = REPORT_STARTED};
     struct report report;
-    struct report ready = {.kind = 0};
+    bool ready = false;
     while (report_receive_with(program->start_report, &report, &program->listener) ==
            REPORT_WHOLE) {
         if (report.kind != REPORT_READY) {
             (void)report_send(supervisor, &report);
             return false;
         }
-        ready = report;
+        ready = true;
     }
-    return ready.kind != REPORT_READY || report_send(supervisor, &ready);
+    return !ready || report_send(supervisor, &started);
 }
 
 static uint64_t microseconds(struct timeval time)

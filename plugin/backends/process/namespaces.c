@@ -77,7 +77,7 @@ int check_mount_namespace(struct sandbox *sandbox)
 
 int check_network_namespace(struct sandbox *sandbox)
 {
-    if (sandbox->description->network)
+    if (sandbox->shape->network)
         return STEP_NOT_FOR_THIS_RUN;
     return check_own(sandbox, NAMESPACE_NETWORK);
 }

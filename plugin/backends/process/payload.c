@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the last stretch before untrusted code: the list of what a process puts on itself, and its
- * execve. Runs in pid 2 of a sandbox, single-threaded.
+ * Owns the last stretch before untrusted code: the lists of what a process puts on itself, before
+ * and after it has its run, and its execve. Runs in pid 2 of a sandbox, single-threaded.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,13 +15,9 @@
 #include "program.h"
 #include "sandbox.h"
 
-/* Every descriptor but stdin, stdout, stderr and the report, which the execve closes. */
 static int close_other_descriptors(struct sandbox *sandbox)
 {
-    unsigned int kept = (unsigned int)sandbox->report;
-    if (kept > 3 && close_range(3, kept - 1, 0) < 0)
-        return -1;
-    return close_range(kept + 1, ~0U, 0);
+    return program_close_other_descriptors(sandbox->report, sandbox->supervisor);
 }
 
 static int start_session(struct sandbox *sandbox)
@@ -37,14 +33,19 @@ static int enter_home(struct sandbox *sandbox)
     return chdir(SANDBOX_HOME);
 }
 
-static const struct step payload_steps[] = {
+/* What needs no run, so that a sandbox can be ready before there is one. */
+static const struct step ready_steps[] = {
     {NO_LAYER, STEP_PART, "start_session", start_session},
     {NO_LAYER, STEP_PART, "close_other_descriptors", close_other_descriptors},
     {NO_LAYER, STEP_PART, "enter_home", enter_home},
-    {LAYER_RESOURCE_LIMITS, STEP_COMPLETE, "limit_resources", limit_resources},
     {LAYER_NO_NEW_PRIVILEGES, STEP_COMPLETE, "forbid_new_privileges", forbid_new_privileges},
     {LAYER_LANDLOCK, STEP_WANTED, "restrict_by_landlock", restrict_by_landlock},
     {LAYER_SECCOMP, STEP_COMPLETE, "restrict_system_calls", restrict_system_calls},
+};
+
+static const struct step run_steps[] = {
+    {NO_LAYER, STEP_PART, "write_files", write_files},
+    {LAYER_RESOURCE_LIMITS, STEP_COMPLETE, "limit_resources", limit_resources},
 };
 
 /* The layers this run may not do without. */
@@ -72,14 +73,18 @@ static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lac
 
 _Noreturn void payload_run(struct sandbox *sandbox)
 {
-    const struct run_description *description = sandbox->description;
+    struct run_description description;
     struct program program;
-    if (program_find(&program, description, SANDBOX_HOME) < 0)
-        program_report_missing(sandbox->report, description);
-    if (sandbox_apply(sandbox, payload_steps, COUNT_OF(payload_steps)) < 0)
+    if (sandbox_apply(sandbox, ready_steps, COUNT_OF(ready_steps)) < 0)
         _exit(1);
-    uint64_t lacking = required_layers(description) & ~sandbox->isolation.applied;
+    take_run(sandbox, &description);
+    if (program_find(&program, &description, SANDBOX_HOME) < 0)
+        program_report_missing(sandbox->report, &description);
+    if (sandbox_apply(sandbox, run_steps, COUNT_OF(run_steps)) < 0)
+        _exit(1);
+    uint64_t lacking = required_layers(&description) & ~sandbox->isolation.applied;
     if (lacking)
         refuse_without(sandbox, lacking);
-    program_execute(&program, description, sandbox->report, &sandbox->isolation, sandbox->listener);
+    program_execute(&program, &description, sandbox->report, sandbox->supervisor,
+                    &sandbox->isolation, sandbox->listener);
 }

@@ -86,13 +86,26 @@ _Noreturn void program_report_missing(int report, const struct run_description *
     main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
 }
 
+int program_close_other_descriptors(int report_socket, int supervisor)
+{
+    unsigned int first = (unsigned int)(report_socket < supervisor ? report_socket : supervisor);
+    unsigned int second = (unsigned int)(report_socket < supervisor ? supervisor : report_socket);
+    if (first > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, first - 1, 0) < 0)
+        return -1;
+    if (second > first + 1 && close_range(first + 1, second - 1, 0) < 0)
+        return -1;
+    return close_range(second + 1, ~0U, 0);
+}
+
 _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,
-                               const struct isolation_report *isolation, int listener)
+                               int supervisor, const struct isolation_report *isolation,
+                               int listener)
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
-    /* Nobody would keep its time, nor answer its forbidden calls. */
-    if (!report_send_with(report_socket, &report, listener))
+    /* Nobody would keep its time, nor answer its forbidden calls. The supervisor hears of it before
+     * anybody can hear of the program, however soon the run is ended. */
+    if (!report_send_with(report_socket, &report, listener) || !report_send(supervisor, &report))
         main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "tell that it starts");
     if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);

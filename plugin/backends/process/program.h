@@ -26,8 +26,13 @@ int program_find(struct program *program, const struct run_description *descript
 /* Reports that program_find() has failed, and exits. */
 _Noreturn void program_report_missing(int report, const struct run_description *description);
 
+/* Closes every descriptor but stdin, stdout, stderr and two that the execve closes. 0, or -1 with
+ * errno. */
+int program_close_other_descriptors(int report_socket, int supervisor);
+
 /* Reports readiness, then executes (or, on trial, exits with 0). Makes no other system call than
  * send, execve and exit, all of which the filter allows. */
 _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,
-                               const struct isolation_report *isolation, int listener);
+                               int supervisor, const struct isolation_report *isolation,
+                               int listener);

@@ -20,6 +20,20 @@ static bool may_pass(int error, int *attempts)
     return error == EINTR || (error != EAGAIN && error != EPIPE && --*attempts > 0);
 }
 
+static uint64_t microseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+struct tree_usage tree_usage_of(const struct rusage *usage)
+{
+    return (struct tree_usage){
+        .user_us = microseconds(usage->ru_utime),
+        .system_us = microseconds(usage->ru_stime),
+        .peak_memory_bytes = (uint64_t)usage->ru_maxrss * 1024,
+    };
+}
+
 bool report_send(int socket, const struct report *report)
 {
     return report_send_with(socket, report, -1);

@@ -2,20 +2,32 @@
 /*
  * What the processes of one run tell each other on the way up: the payload to its init (or keeper)
  * until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET pair; both
- * ends are the same program, so the struct travels as it is. On the way down there is one message
- * only: the isolation_report with which the supervisor lets a new init go on.
+ * ends are the same program, so the struct travels as it is. On the way down there are two: one
+ * byte SANDBOX_GO that lets a new init go on, and for its payload the run: the isolation_report of
+ * the supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "../../protocol/run_event.h"
 
+#define SANDBOX_GO 'g'
+
 enum report_kind {
-    REPORT_READY = 1, /* payload: every layer is on, execve is next; init: and it succeeded */
+    REPORT_READY = 1, /* payload, also to the supervisor: every layer is on, execve is next */
+    REPORT_STARTED,   /* init: and it has succeeded */
     REPORT_FAILED,    /* the run did not start */
     REPORT_ENDED,     /* init: the main program has ended */
+};
+
+/* Of every process of a sandbox but its init. */
+struct tree_usage {
+    uint64_t user_us;
+    uint64_t system_us;
+    uint64_t peak_memory_bytes; /* of the largest process */
 };
 
 struct report {
@@ -28,7 +40,12 @@ struct report {
     int32_t wait_status;   /* of the main program, with REPORT_ENDED; see waitpid(2) */
     uint32_t scratch_full; /* then */
     uint64_t cpu_us;       /* of the main program and the children it waited for */
+    uint32_t tree_is_gone; /* then, from an init: nothing of the run is left but the init itself */
+    struct tree_usage usage; /* where the tree is gone */
 };
+
+/* wait4(2), getrusage(2) */
+struct tree_usage tree_usage_of(const struct rusage *usage);
 
 /* Sends without SIGPIPE; false where it did not arrive: a peer that has gone wants no report. Its
  * buffer holds all that is ever sent. */

@@ -20,8 +20,9 @@
 
 #include "../../cleanup.h"
 #include "cause.h"
-#include "launch.h"
+#include "first_process.h"
 #include "orphans.h"
+#include "report.h"
 #include "run_files.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
@@ -32,69 +33,23 @@
 #define UNWATCHED_PAUSE_US 5000
 
 struct run {
-    int fds[RUN_SOURCE_COUNT];
-    pid_t pid; /* of the init or keeper; 0 once it is reaped */
+    int socket; /* -1 once the plugin has closed its end */
+    struct first_process *process;
     uint32_t slot;
     bool unconfined;
+    bool ready; /* the program may have begun */
     bool started;
     bool unwatched; /* its end is looked for again and again */
     bool orphaned;  /* its keeper was killed: what it kept is to be */
+    bool tree_is_gone;
+    struct tree_usage tree; /* then */
     uint64_t started_us;
     uint64_t deadline_us;
     struct run_limits limits;
-    struct cgroup cgroup;
     struct run_evidence evidence;
     struct run_event event; /* ENDED, as it builds up */
     char directory[64];     /* of an unconfined run */
 };
-
-/* What could not be had when the supervisor started is asked for again: a failure need not last.
- * false: the sandbox's namespaces could not be told from the supervisor's. */
-static bool complete_environment(struct run_environment *environment, struct launch_failure *reterr)
-{
-    if (environment->filters.list.count == 0)
-        (void)seccomp_filters_make(&environment->filters);
-    if (!environment->outer_ids.known)
-        outer_ids_find(&environment->outer_ids);
-    if (!environment->namespaces_known)
-        environment->namespaces_known = namespaces_read(&environment->namespaces);
-    if (environment->namespaces_known)
-        return true;
-    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
-                                      .error_number = errno,
-                                      .step = "read the supervisor's namespaces"};
-    return false;
-}
-
-/* Each living run is another user of the host where that can be had (attacks on one by another, and
- * the limits the kernel counts by user, stay apart), else the supervisor's own. false: there is
- * none for it, or nobody knows whether there is. */
-static bool choose_outer_ids(const struct run_environment *environment, uint32_t slot,
-                             const struct run_description *description, struct launch *ret,
-                             struct launch_failure *reterr)
-{
-    uint32_t base = description->outer_uid_base;
-    uint32_t count = description->outer_uid_count;
-    ret->outer_uid = geteuid();
-    ret->outer_gid = getegid();
-    if (ret->outer_uid != 0)
-        return true;
-    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
-                                      .error_number = EUSERS,
-                                      .step = "no user id left in the range of the description"};
-    if (base == 0 || slot >= count || count > UINT32_MAX - 1 - base)
-        return false;
-    if (!environment->outer_ids.known) {
-        reterr->error_number = EAGAIN;
-        reterr->step = "read which user ids the supervisor may give";
-        return false;
-    }
-    if (!outer_ids_have(&environment->outer_ids, base, count))
-        return true;
-    ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + slot) % count);
-    ret->outer_gid = ret->outer_uid;
-    return true;
-}
 
 static void fail_launch(struct run *run, const struct launch_failure *failure)
 {
@@ -113,33 +68,33 @@ static void tell_groups(const struct cgroup_base *base, struct run_event *event)
         (void)snprintf(event->groups, sizeof(event->groups), "%.*s", (int)(end - own), own);
 }
 
-static int start_sandbox(struct run *run, struct run_environment *environment,
-                         struct run_description *description, const int *fds, struct launched *ret)
+/* One that is ready where there is one, else a new one; what was ready may have come to an end
+ * just now. */
+static int start_sandbox(struct run *run, struct run_environment *environment, struct pool *pool,
+                         struct run_description *description, const int *fds)
 {
-    struct launch launch = {
-        .description = description,
-        .filters = &environment->filters,
-        .outside = &environment->namespaces,
-        .fds = fds,
-        .cgroup = &run->cgroup,
-    };
+    const struct sandbox_shape shape = sandbox_shape_of(description);
     struct launch_failure failure;
-    if (!complete_environment(environment, &failure) ||
-        !choose_outer_ids(environment, run->slot, description, &launch, &failure)) {
+    /* The init reads its own; what is copied here would be copied into every sandbox. */
+    run_description_clear_program(description);
+    run->process = pool_take(pool, &shape);
+    if (!run->process)
+        run->process = first_process_of_sandbox(environment, &shape, &failure);
+    if (!run->process) {
         fail_launch(run, &failure);
         return -1;
     }
     if (description->purpose == RUN_PURPOSE_TRIAL)
         tell_groups(&environment->cgroups, &run->event);
-    cgroup_create(&environment->cgroups, description->run_id, &description->limits, &run->cgroup);
-    if (launch_sandbox(&launch, &run->event.isolation, ret, &failure) == 0)
+    if (first_process_give_run(run->process, &description->limits, fds, &run->event.isolation) == 0)
         return 0;
+    failure = (struct launch_failure){
+        .layer = LAYER_COUNT, .error_number = errno, .step = "hand the run over"};
     fail_launch(run, &failure);
     return -1;
 }
 
-static int start_unconfined(struct run *run, struct run_description *description, const int *fds,
-                            struct launched *ret)
+static int start_unconfined(struct run *run, struct run_description *description, const int *fds)
 {
     struct launch_failure failure = {.layer = LAYER_COUNT, .step = "make the working directory"};
     run->unconfined = true;
@@ -151,8 +106,8 @@ static int start_unconfined(struct run *run, struct run_description *description
         fail_launch(run, &failure);
         return -1;
     }
-    struct launch launch = {.description = description, .fds = fds, .directory = run->directory};
-    if (launch_unconfined(&launch, ret, &failure) == 0)
+    run->process = first_process_of_unconfined(description, run->directory, fds, &failure);
+    if (run->process)
         return 0;
     fail_launch(run, &failure);
     return -1;
@@ -175,8 +130,8 @@ static void refuse_description(struct run *run)
         run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
 }
 
-static int start(struct run *run, struct run_environment *environment, const int *fds,
-                 struct launched *ret)
+static int start(struct run *run, struct run_environment *environment, struct pool *pool,
+                 const int *fds)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     errno = EBADMSG;
@@ -190,9 +145,12 @@ static int start(struct run *run, struct run_environment *environment, const int
     }
     run->limits = description.limits;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
-    if (description.isolation == RUN_ISOLATION_SANDBOX)
-        return start_sandbox(run, environment, &description, fds, ret);
-    return start_unconfined(run, &description, fds, ret);
+    if (description.isolation != RUN_ISOLATION_SANDBOX)
+        return start_unconfined(run, &description, fds);
+    if (start_sandbox(run, environment, pool, &description, fds) < 0)
+        return -1;
+    pool_demand(pool, &description, run->started_us);
+    return 0;
 }
 
 /* The keeper removes the directory; where it could not, somebody else must, as a tree of the run's
@@ -208,10 +166,11 @@ static void remove_leftovers(struct run *run)
     _exit(0);
 }
 
-struct run *run_start(struct run_environment *environment, uint32_t slot,
-                      const int fds[RUN_FD_COUNT])
+struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
+                      const int fds[RUN_FD_COUNT], struct first_process **ret_failed)
 {
     struct run *run = calloc(1, sizeof(*run));
+    *ret_failed = NULL;
     if (!run) {
         run_refuse(fds, ENOMEM, "no memory for the run");
         return NULL;
@@ -221,19 +180,15 @@ struct run *run_start(struct run_environment *environment, uint32_t slot,
     run->event.exit_code = -1;
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + START_LIMIT_US;
-    struct launched launched;
-    if (start(run, environment, fds, &launched) < 0) {
+    if (start(run, environment, pool, fds) < 0) {
         remove_leftovers(run);
-        (void)cgroup_remove(&run->cgroup);
         run_event_send(fds[RUN_FD_EVENTS], &run->event);
         run_fds_close(fds);
+        *ret_failed = run->process;
         free(run);
         return NULL;
     }
-    run->pid = launched.pid;
-    run->fds[RUN_SOURCE_SOCKET] = fds[RUN_FD_EVENTS];
-    run->fds[RUN_SOURCE_REPORT] = launched.report;
-    run->fds[RUN_SOURCE_PIDFD] = launched.pidfd;
+    run->socket = fds[RUN_FD_EVENTS];
     for (int i = 0; i < RUN_FD_COUNT; i++)
         if (i != RUN_FD_EVENTS)
             close_fd(fds[i]);
@@ -242,7 +197,12 @@ struct run *run_start(struct run_environment *environment, uint32_t slot,
 
 int run_source_fd(const struct run *run, enum run_source source)
 {
-    return run->fds[source];
+    const int fds[RUN_SOURCE_COUNT] = {
+        [RUN_SOURCE_SOCKET] = run->socket,
+        [RUN_SOURCE_REPORT] = run->process->report,
+        [RUN_SOURCE_PIDFD] = run->process->pidfd,
+    };
+    return fds[source];
 }
 
 uint32_t run_slot(const struct run *run)
@@ -252,20 +212,15 @@ uint32_t run_slot(const struct run *run)
 
 pid_t run_pid(const struct run *run)
 {
-    return run->pid;
-}
-
-static void signal_first_process(const struct run *run, int signal)
-{
-    (void)syscall(SYS_pidfd_send_signal, run->fds[RUN_SOURCE_PIDFD], signal, NULL, 0);
+    return run->process->pid;
 }
 
 /* The end of its report socket tells it to kill what it keeps. */
 static void dismiss_keeper(struct run *run)
 {
-    if (run->fds[RUN_SOURCE_REPORT] >= 0)
-        (void)shutdown(run->fds[RUN_SOURCE_REPORT], SHUT_RDWR);
-    signal_first_process(run, SIGCONT);
+    if (run->process->report >= 0)
+        (void)shutdown(run->process->report, SHUT_RDWR);
+    first_process_signal(run->process, SIGCONT);
     run->deadline_us = monotonic_us() + KEEPER_LIMIT_US;
 }
 
@@ -280,13 +235,13 @@ static void kill_run(struct run *run, enum run_cause cause)
     if (run->unconfined)
         dismiss_keeper(run);
     else
-        signal_first_process(run, SIGKILL);
+        first_process_signal(run->process, SIGKILL);
 }
 
 static void handle_order(struct run *run)
 {
     char order;
-    ssize_t length = recv(run->fds[RUN_SOURCE_SOCKET], &order, sizeof(order), MSG_DONTWAIT);
+    ssize_t length = recv(run->socket, &order, sizeof(order), MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
@@ -295,7 +250,7 @@ static void handle_order(struct run *run)
     }
     kill_run(run, RUN_CAUSE_CANCELLED);
     if (length <= 0)
-        close_fd(TAKE_FD(run->fds[RUN_SOURCE_SOCKET]));
+        close_fd(TAKE_FD(run->socket));
 }
 
 /* 0, never, for no limit and for one beyond the clock. */
@@ -309,23 +264,26 @@ static uint64_t wall_deadline(const struct run *run)
     return deadline;
 }
 
-static void handle_ready(struct run *run, const struct report *report)
+static void tell_start(struct run *run)
 {
     run->started = true;
     run->started_us = monotonic_us();
     if (!run->evidence.killed)
         run->deadline_us = wall_deadline(run);
-    run->event.isolation = report->isolation;
     struct run_event event = {
-        .type = RUN_EVENT_STARTED, .isolation = report->isolation, .exit_code = -1};
-    run_event_send(run->fds[RUN_SOURCE_SOCKET], &event);
+        .type = RUN_EVENT_STARTED, .isolation = run->event.isolation, .exit_code = -1};
+    run_event_send(run->socket, &event);
 }
 
 static void handle_report(struct run *run, const struct report *report)
 {
     switch ((enum report_kind)report->kind) {
     case REPORT_READY:
-        handle_ready(run, report);
+        run->ready = true;
+        run->event.isolation = report->isolation;
+        break;
+    case REPORT_STARTED:
+        tell_start(run);
         break;
     case REPORT_FAILED:
         if (report->isolation.applied)
@@ -344,6 +302,8 @@ static void handle_report(struct run *run, const struct report *report)
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         if (!run->unwatched) /* whose end is looked for at a deadline that must stay */
             run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
+        run->tree_is_gone = report->tree_is_gone != 0;
+        run->tree = report->usage;
         break;
     }
 }
@@ -354,32 +314,32 @@ static void drain_reports(struct run *run)
 {
     struct report report;
     enum report_state state;
-    if (run->fds[RUN_SOURCE_REPORT] < 0)
+    if (run->process->report < 0)
         return;
-    while ((state = report_receive(run->fds[RUN_SOURCE_REPORT], true, &report)) == REPORT_WHOLE)
+    while ((state = report_receive(run->process->report, true, &report)) == REPORT_WHOLE)
         handle_report(run, &report);
     if (state == REPORT_END)
-        close_fd(TAKE_FD(run->fds[RUN_SOURCE_REPORT]));
+        close_fd(TAKE_FD(run->process->report));
 }
 
-static void read_usage(struct run *run, const struct rusage *usage)
+static void read_usage(struct run *run, const struct tree_usage *tree)
 {
     struct cgroup_counts counts;
-    cgroup_read(&run->cgroup, &counts);
+    cgroup_read(&run->process->cgroup, &counts);
     struct run_usage *ret = &run->event.usage;
     if (ret->wall_us == 0)
         ret->wall_us = monotonic_us() - run->started_us;
-    ret->user_us = (uint64_t)usage->ru_utime.tv_sec * 1000000 + (uint64_t)usage->ru_utime.tv_usec;
-    ret->system_us = (uint64_t)usage->ru_stime.tv_sec * 1000000 + (uint64_t)usage->ru_stime.tv_usec;
+    ret->user_us = tree->user_us;
+    ret->system_us = tree->system_us;
     ret->peak_memory_bytes =
-        counts.peak_memory_bytes ? counts.peak_memory_bytes : (uint64_t)usage->ru_maxrss * 1024;
+        counts.peak_memory_bytes ? counts.peak_memory_bytes : tree->peak_memory_bytes;
     ret->processes = counts.peak_processes ? counts.peak_processes : RUN_USAGE_UNKNOWN;
     ret->memory_kills = counts.memory_kills;
     ret->process_refusals = counts.process_refusals;
     run->evidence.memory_kills = counts.memory_kills;
     run->evidence.process_refusals = counts.process_refusals;
-    if (!run->cgroup.has_memory && !run->unconfined) {
-        run->evidence.process_memory_bytes = (uint64_t)usage->ru_maxrss * 1024;
+    if (!run->process->cgroup.has_memory && !run->unconfined) {
+        run->evidence.process_memory_bytes = tree->peak_memory_bytes;
         run->evidence.process_memory_limit = run->limits.memory_bytes;
     }
 }
@@ -398,7 +358,10 @@ static void conclude(struct run *run)
 static void finish(struct run *run)
 {
     conclude(run);
-    run_event_send(run->fds[RUN_SOURCE_SOCKET], &run->event);
+    /* Ended by an order before its init could say so, it has perhaps done something. */
+    if (run->ready && !run->started && run->event.failure == RUN_FAILURE_NONE)
+        tell_start(run);
+    run_event_send(run->socket, &run->event);
 }
 
 /* The init has ended, and with it, as the kernel says (pid_namespaces(7)), everything in the
@@ -407,20 +370,29 @@ static bool handle_end(struct run *run)
 {
     int status;
     struct rusage usage;
-    pid_t pid = wait4(run->pid, &status, WNOHANG, &usage);
+    pid_t pid = wait4(run->process->pid, &status, WNOHANG, &usage);
     if (pid == 0 || (pid < 0 && errno == EINTR))
         return false;
     if (pid < 0)
         usage = (struct rusage){.ru_maxrss = 0};
-    run->pid = 0;
+    run->process->pid = 0;
     drain_reports(run);
-    read_usage(run, &usage);
+    const struct tree_usage tree = tree_usage_of(&usage);
+    read_usage(run, &tree);
     if (run->unconfined && (pid < 0 || status != 0)) {
         run->orphaned = true;
         run->deadline_us = monotonic_us();
-        close_fd(TAKE_FD(run->fds[RUN_SOURCE_PIDFD]));
+        close_fd(TAKE_FD(run->process->pidfd));
         return false;
     }
+    finish(run);
+    return true;
+}
+
+/* The init, and what the kernel keeps of the namespaces, is nothing a caller need wait for. */
+static bool answer_at_once(struct run *run)
+{
+    read_usage(run, &run->tree);
     finish(run);
     return true;
 }
@@ -433,7 +405,7 @@ bool run_handle(struct run *run, enum run_source source)
         return false;
     case RUN_SOURCE_REPORT:
         drain_reports(run);
-        return false;
+        return run->tree_is_gone && answer_at_once(run);
     case RUN_SOURCE_PIDFD:
         return handle_end(run);
     case RUN_SOURCE_COUNT:
@@ -455,7 +427,7 @@ static bool expire_unwatched(struct run *run)
         return false;
     run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
     if (run->deadline_us > run->started_us + KEEPER_LIMIT_US)
-        signal_first_process(run, SIGKILL);
+        first_process_signal(run->process, SIGKILL);
     return false;
 }
 
@@ -472,7 +444,7 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         return expire_unwatched(run);
     if (run->evidence.killed || run->evidence.program_ended) {
         run->deadline_us = 0;
-        signal_first_process(run, SIGKILL);
+        first_process_signal(run->process, SIGKILL);
         return false;
     }
     if (!run->started)
@@ -491,15 +463,15 @@ void run_fail_watch(struct run *run, int error_number)
 
 void run_abandon(struct run *run)
 {
-    close_fd(TAKE_FD(run->fds[RUN_SOURCE_SOCKET]));
+    close_fd(TAKE_FD(run->socket));
     kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
-void run_free(struct run *run, struct cgroup *ret_cgroup)
+struct first_process *run_free(struct run *run)
 {
+    struct first_process *process = run->process;
     remove_leftovers(run);
-    for (int i = 0; i < RUN_SOURCE_COUNT; i++)
-        close_fd(run->fds[i]);
-    *ret_cgroup = run->cgroup;
+    close_fd(run->socket);
     free(run);
+    return process;
 }

@@ -11,21 +11,8 @@
 
 #include "../../protocol/channel.h"
 #include "../run_answer.h"
-#include "cgroup.h"
-#include "namespaces.h"
-#include "outer_ids.h"
-#include "report.h"
-#include "seccomp_filter.h"
-
-/* What all runs of a supervisor share. */
-struct run_environment {
-    struct seccomp_filters filters;
-    struct cgroup_base cgroups;
-    struct outer_ids outer_ids;
-    bool namespaces_known; /* false: could not be found out this time */
-    struct namespaces namespaces;
-    uint32_t first_outer_uid; /* random offset in the range of a description */
-};
+#include "first_process.h"
+#include "pool.h"
 
 struct run;
 
@@ -38,9 +25,10 @@ enum run_source {
 };
 
 /* Starts the run that the descriptors describe, which it takes. NULL where the run is over already
- * (ENDED was sent) or there is no memory for it. slot is unique among the living runs. */
-struct run *run_start(struct run_environment *environment, uint32_t slot,
-                      const int fds[RUN_FD_COUNT]);
+ * (ENDED was sent) or there is no memory for it; then *ret_failed is a first process that is of no
+ * use and the caller's, or NULL. slot is unique among the living runs. */
+struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
+                      const int fds[RUN_FD_COUNT], struct first_process **ret_failed);
 /* -1 once it is of no more use. */
 int run_source_fd(const struct run *run, enum run_source source);
 uint32_t run_slot(const struct run *run);
@@ -60,6 +48,5 @@ void run_fail_watch(struct run *run, int error_number);
 /* Kills the run without an answer. */
 void run_abandon(struct run *run);
 
-/* Releases the run. Its cgroup goes to *ret_cgroup for the caller to remove, as it may still be
- * busy. */
-void run_free(struct run *run, struct cgroup *ret_cgroup);
+/* Releases the run; its first process is the caller's. */
+struct first_process *run_free(struct run *run);

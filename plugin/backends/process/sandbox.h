@@ -13,17 +13,20 @@
 #include "../../protocol/run_description.h"
 #include "namespaces.h"
 #include "report.h"
+#include "sandbox_shape.h"
 #include "seccomp_filter.h"
 
 #define SANDBOX_UID  1000 /* the user and group inside, whoever it is outside */
 #define SANDBOX_HOME "/home/sandbox"
 
 struct sandbox {
-    const struct run_description *description;
+    const struct sandbox_shape *shape;
+    const struct run_description *description; /* NULL until it has its run */
     const struct seccomp_filters *filters;
     const struct namespaces *outside; /* the supervisor's */
     struct isolation_report isolation;
     int report;       /* to the supervisor in init, to init in the payload */
+    int supervisor;   /* of the payload: from it, and to it as well */
     int view;         /* root of the view while it is built */
     int listener;     /* of the payload's filter, for init; -1 until it is loaded */
     char detail[192]; /* what a failing step was at: a path */
@@ -55,15 +58,18 @@ int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t coun
 /* Keeps what a step is at, for its error message. */
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
-/* Body of pid 1 of a sandboxed run. Descriptors 0-2 are the run's, 3 is the report socket. Takes
- * the description's environment. */
-_Noreturn void sandbox_init(struct run_description *description,
+/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. */
+_Noreturn void sandbox_init(const struct sandbox_shape *shape,
                             const struct seccomp_filters *filters,
                             const struct namespaces *outside);
 
-/* Body of the process that becomes the program. */
+/* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
+ * over sandbox->supervisor, and starts it. */
 _Noreturn void payload_run(struct sandbox *sandbox);
 
+/* take_run.c: waits for the run, whose description *ret becomes; what fails is reported and ends
+ * the process. */
+void take_run(struct sandbox *sandbox, struct run_description *ret);
 /* namespaces.c */
 int check_user_namespace(struct sandbox *sandbox);
 int check_pid_namespace(struct sandbox *sandbox);

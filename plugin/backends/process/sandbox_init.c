@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns pid 1 of a sandbox: the list of what is put around a run, and its wait for the main program.
- * Runs after the clone, without exec, in namespaces of its own; single-threaded. Everything it
- * holds that came from the supervisor is its own run's.
+ * Runs after the clone, without exec, in namespaces of its own;
+ * single-threaded. It serves one run, which it
+ * knows nothing of.
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
-#include "../../protocol/wire.h"
+#include "../../protocol/channel.h"
 #include "main_program.h"
 #include "sandbox.h"
 
@@ -40,52 +40,74 @@ static const struct step init_steps[] = {
     {LAYER_PROC, STEP_WANTED, "mount_proc", mount_proc},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "make_view_read_only", make_view_read_only},
     {LAYER_READ_ONLY_ROOT, STEP_COMPLETE, "pivot_into_view", pivot_into_view},
-    {NO_LAYER, STEP_PART, "write_files", write_files},
     {LAYER_CGROUP_NAMESPACE, STEP_COMPLETE, "enter_cgroup_namespace", enter_cgroup_namespace},
     {LAYER_CAPABILITIES, STEP_COMPLETE, "drop_capabilities", drop_capabilities},
 };
 
 /* Waits until the supervisor has written the id maps and the cgroup. */
-static bool wait_for_go(struct sandbox *sandbox)
+static bool wait_for_go(void)
 {
+    char go = 0;
+    size_t count;
     ssize_t received;
     do
-        received = recv(REPORT_FD, &sandbox->isolation, sizeof(sandbox->isolation), 0);
+        received = channel_receive(REPORT_FD, &go, sizeof(go), NULL, 0, &count);
     while (received < 0 && errno == EINTR);
-    return received == (ssize_t)sizeof(sandbox->isolation);
+    return received == sizeof(go) && go == SANDBOX_GO;
 }
 
-_Noreturn void sandbox_init(struct run_description *description,
+/* Kills what the main program has left behind; whoever loses its parent is a child of this process.
+ * The supervisor can answer then, however long the kernel takes over the namespaces. */
+static void end_tree(struct report *ended)
+{
+    struct rusage usage;
+    if (getpid() != 1) /* "all processes" would be others' */
+        return;
+    (void)kill(-1, SIGKILL);
+    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+        ;
+    if (errno != ECHILD || getrusage(RUSAGE_CHILDREN, &usage) < 0)
+        return;
+    ended->tree_is_gone = true;
+    ended->usage = tree_usage_of(&usage);
+}
+
+static _Noreturn void see_to_its_end(struct sandbox *sandbox)
+{
+    struct main_program program;
+    if (main_program_fork(&program) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
+    if (program.pid == 0) {
+        sandbox->report = program.start_report;
+        sandbox->supervisor = REPORT_FD;
+        payload_run(sandbox);
+    }
+    struct report ended;
+    if (main_program_watch(&program, REPORT_FD, &ended)) {
+        ended.scratch_full = scratch_is_full();
+        end_tree(&ended);
+        (void)report_send(REPORT_FD, &ended);
+    }
+    /* What there still is of the namespaces ends with this process. */
+    _exit(0);
+}
+
+_Noreturn void sandbox_init(const struct sandbox_shape *shape,
                             const struct seccomp_filters *filters, const struct namespaces *outside)
 {
     struct sandbox sandbox = {
-        .description = description,
+        .shape = shape,
         .filters = filters,
         .outside = outside,
         .report = REPORT_FD,
         .view = -1,
         .listener = -1,
     };
-    if (!wait_for_go(&sandbox))
+    if (!wait_for_go())
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "hear from the supervisor");
     if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
         _exit(1);
     /* Only now: a change of credentials clears it. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-
-    struct main_program program;
-    if (main_program_fork(&program) < 0)
-        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
-    if (program.pid == 0) {
-        sandbox.report = program.start_report;
-        payload_run(&sandbox);
-    }
-    strings_wipe_free(description->environment);
-    /* The rest of the pid namespace, and with it every mount, ends with this process. */
-    struct report ended;
-    if (main_program_watch(&program, REPORT_FD, &ended)) {
-        ended.scratch_full = scratch_is_full();
-        (void)report_send(REPORT_FD, &ended);
-    }
-    _exit(0);
+    see_to_its_end(&sandbox);
 }

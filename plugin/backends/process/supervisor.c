@@ -3,10 +3,8 @@
 #include "supervisor.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
@@ -14,21 +12,23 @@
 
 #define RUNS_LIMIT      1024
 #define EVENTS_AT_ONCE  64
-#define SWEEP_PAUSE_US  10000  /* between attempts on a busy cgroup */
 #define DEAD_PAUSE_US   100000 /* between attempts on those of the dead */
 #define DEAD_SWEEPS     100
 #define SHUTDOWN_US     (UINT64_C(5) * 1000000) /* for the kernel to tear everything down */
 #define TAG_SOURCE_BITS 2
 #define TAG_CONTROL     UINT64_MAX
 #define TAG_HOST        (UINT64_MAX - 1)
+#define TAG_POOL        (UINT64_MAX - 2)
+#define TAG_LEAVING     (UINT64_MAX - 3)
 
 struct supervisor {
     int epoll;
     int control; /* -1 once it has ended */
     struct run_environment environment;
     struct run *runs[RUNS_LIMIT]; /* by slot */
-    struct cgroup *busy;          /* groups the kernel has not let go of yet */
-    size_t busy_count;
+    size_t run_count;
+    struct pool pool;
+    struct leaving leaving;
     unsigned int sweeps; /* of dead supervisors' groups that are still to be tried */
     uint64_t next_sweep_us;
 };
@@ -39,31 +39,18 @@ static int watch(const struct supervisor *supervisor, int fd, uint64_t tag)
     return epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void remove_or_keep_cgroup(struct supervisor *supervisor, struct cgroup *cgroup)
+static void unwatch(const struct supervisor *supervisor, int fd)
 {
-    if (cgroup_remove(cgroup) == 0)
-        return;
-    struct cgroup *busy = reallocarray(supervisor->busy, supervisor->busy_count + 1, sizeof(*busy));
-    if (!busy)
-        return;
-    busy[supervisor->busy_count++] = *cgroup;
-    supervisor->busy = busy;
-}
-
-static void sweep_busy_cgroups(struct supervisor *supervisor)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < supervisor->busy_count; i++)
-        if (cgroup_remove(&supervisor->busy[i]) < 0)
-            supervisor->busy[kept++] = supervisor->busy[i];
-    supervisor->busy_count = kept;
+    if (fd >= 0)
+        (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static void forget_run(struct supervisor *supervisor, uint32_t slot)
 {
-    struct cgroup cgroup;
-    run_free(TAKE_POINTER(supervisor->runs[slot]), &cgroup);
-    remove_or_keep_cgroup(supervisor, &cgroup);
+    struct first_process *process = run_free(TAKE_POINTER(supervisor->runs[slot]));
+    supervisor->run_count--;
+    unwatch(supervisor, process->pidfd);
+    leaving_add(&supervisor->leaving, &supervisor->environment, process);
 }
 
 static int watch_run(const struct supervisor *supervisor, const struct run *run)
@@ -91,10 +78,16 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         run_refuse(fds, EAGAIN, "too many runs at once");
         return;
     }
-    struct run *run = run_start(&supervisor->environment, slot, fds);
+    struct first_process *failed;
+    struct run *run = run_start(&supervisor->environment, &supervisor->pool, slot, fds, &failed);
+    if (failed) {
+        first_process_signal(failed, SIGKILL);
+        leaving_add(&supervisor->leaving, &supervisor->environment, failed);
+    }
     if (!run)
         return;
     supervisor->runs[slot] = run;
+    supervisor->run_count++;
     /* Without its events the run could not be ended in order. */
     if (watch_run(supervisor, run) < 0)
         run_fail_watch(run, errno);
@@ -139,7 +132,7 @@ static bool is_run(pid_t pid, void *user)
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i] && run_pid(supervisor->runs[i]) == pid)
             return true;
-    return false;
+    return pool_has(&supervisor->pool, pid) || leaving_has(&supervisor->leaving, pid);
 }
 
 /* The time of the next attempt, 0 for none. */
@@ -156,13 +149,20 @@ static uint64_t sweep_the_dead(struct supervisor *supervisor, uint64_t now)
     return supervisor->next_sweep_us;
 }
 
+/* The earlier of two times, where 0 is never. */
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
 /* Ends what is due; the time of the next thing that will be, 0 for none. */
-static uint64_t expire_runs(struct supervisor *supervisor)
+static uint64_t expire(struct supervisor *supervisor)
 {
     uint64_t now = monotonic_us();
     uint64_t next = sweep_the_dead(supervisor, now);
-    if (supervisor->busy_count && (next == 0 || now + SWEEP_PAUSE_US < next))
-        next = now + SWEEP_PAUSE_US;
+    next = earlier(
+        next, pool_expire(&supervisor->pool, &supervisor->leaving, &supervisor->environment, now));
+    next = earlier(next, leaving_next(&supervisor->leaving, now));
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         if (!supervisor->runs[i])
             continue;
@@ -171,9 +171,7 @@ static uint64_t expire_runs(struct supervisor *supervisor)
             forget_run(supervisor, (uint32_t)i);
             continue;
         }
-        deadline = run_deadline(supervisor->runs[i]);
-        if (deadline && (next == 0 || deadline < next))
-            next = deadline;
+        next = earlier(next, run_deadline(supervisor->runs[i]));
     }
     return next;
 }
@@ -187,36 +185,53 @@ static int milliseconds_until(uint64_t when)
     return wait > 3600000 ? 3600000 : (int)wait;
 }
 
-/* One round of the loop. false: the host has ended. */
+/* false: the host has ended, or the plugin has closed its end. */
+static bool handle_event(struct supervisor *supervisor, uint64_t tag)
+{
+    switch (tag) {
+    case TAG_HOST:
+        return false;
+    case TAG_CONTROL:
+        return handle_control(supervisor);
+    case TAG_POOL:
+        pool_handle(&supervisor->pool, &supervisor->leaving, &supervisor->environment,
+                    monotonic_us());
+        return true;
+    case TAG_LEAVING:
+        return true; /* each round looks for them */
+    default:
+        handle_run(supervisor, tag);
+        return true;
+    }
+}
+
+/* Where there is nothing else to do. */
+static void fill_pool(struct supervisor *supervisor)
+{
+    pool_fill(&supervisor->pool, &supervisor->environment, supervisor->run_count > 0,
+              monotonic_us());
+}
+
+/* One round of the loop. latest: when it is to return at the latest, 0: never. false: this is the
+ * end. */
 static bool serve_once(struct supervisor *supervisor, uint64_t latest)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    uint64_t next = expire_runs(supervisor);
-    if (latest && (next == 0 || latest < next))
-        next = latest;
-    int count = epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE, milliseconds_until(next));
+    uint64_t next = earlier(expire(supervisor), latest);
+    bool fill =
+        latest == 0 && pool_is_short(&supervisor->pool, supervisor->run_count > 0, monotonic_us());
+    int count =
+        epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE, fill ? 0 : milliseconds_until(next));
     if (count < 0 && errno != EINTR)
         return false;
+    if (count == 0 && fill)
+        fill_pool(supervisor);
     bool alive = true;
-    for (int i = 0; i < count; i++) {
-        if (events[i].data.u64 == TAG_HOST)
-            alive = false;
-        else if (events[i].data.u64 == TAG_CONTROL)
-            alive = handle_control(supervisor) && alive;
-        else
-            handle_run(supervisor, events[i].data.u64);
-    }
-    if (supervisor->busy_count)
-        sweep_busy_cgroups(supervisor);
+    for (int i = 0; i < count; i++)
+        alive = handle_event(supervisor, events[i].data.u64) && alive;
+    if (supervisor->leaving.first)
+        leaving_handle(&supervisor->leaving, &supervisor->environment);
     return alive;
-}
-
-static bool has_runs(const struct supervisor *supervisor)
-{
-    for (size_t i = 0; i < RUNS_LIMIT; i++)
-        if (supervisor->runs[i])
-            return true;
-    return supervisor->busy_count > 0;
 }
 
 static void shut_down(struct supervisor *supervisor, int host_pidfd)
@@ -226,8 +241,9 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
+    pool_empty(&supervisor->pool, &supervisor->leaving, &supervisor->environment);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
-    while (has_runs(supervisor) && monotonic_us() < latest)
+    while ((supervisor->run_count || supervisor->leaving.first) && monotonic_us() < latest)
         (void)serve_once(supervisor, latest);
     cgroup_base_remove(&supervisor->environment.cgroups);
 }
@@ -240,23 +256,18 @@ int supervisor_serve(int control, int host_pidfd)
         return -1;
     supervisor.epoll = epoll;
     supervisor.control = control;
-    struct run_environment *environment = &supervisor.environment;
-    if (watch(&supervisor, control, TAG_CONTROL) < 0 ||
+    if (!pool_open(&supervisor.pool) || !leaving_open(&supervisor.leaving) ||
+        watch(&supervisor, control, TAG_CONTROL) < 0 ||
         watch(&supervisor, host_pidfd, TAG_HOST) < 0 ||
-        getrandom(&environment->first_outer_uid, sizeof(environment->first_outer_uid), 0) < 0)
+        watch(&supervisor, supervisor.pool.epoll, TAG_POOL) < 0 ||
+        watch(&supervisor, supervisor.leaving.epoll, TAG_LEAVING) < 0 ||
+        !run_environment_open(&supervisor.environment))
         return -1;
-    /* Without filters every sandboxed run is refused by that layer, and without knowledge of the
-     * ids by the user namespace; each run asks for them again. Unconfined ones still run. */
-    (void)seccomp_filters_make(&environment->filters);
-    cgroup_base_find(&environment->cgroups);
-    outer_ids_find(&environment->outer_ids);
-    environment->namespaces_known = namespaces_read(&environment->namespaces);
     supervisor.sweeps = DEAD_SWEEPS;
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
     if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
         while (serve_once(&supervisor, 0))
             ;
     shut_down(&supervisor, host_pidfd);
-    free(supervisor.busy);
     return 0;
 }

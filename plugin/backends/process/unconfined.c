@@ -43,14 +43,13 @@ static _Noreturn void become_program(const struct run_description *description,
     struct program program;
     if (program_find(&program, description, directory) < 0)
         program_report_missing(report, description);
-    unsigned int kept = (unsigned int)report;
-    if ((kept > 3 && close_range(3, kept - 1, 0) < 0) || close_range(kept + 1, ~0U, 0) < 0 ||
+    if (program_close_other_descriptors(report, REPORT_FD) < 0 ||
         setrlimit(RLIMIT_CORE, &no_core) < 0 || descriptor_limit_restore() < 0 || setsid() < 0 ||
         chdir(directory) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
     (void)umask(022);
     const struct isolation_report nothing = {.applied = 0};
-    program_execute(&program, description, report, &nothing, -1);
+    program_execute(&program, description, report, REPORT_FD, &nothing, -1);
 }
 
 static bool spare_none(pid_t pid, void *user)

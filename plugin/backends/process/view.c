@@ -102,7 +102,7 @@ static int show_path(int view, const char *path)
 
 int show_read_only_paths(struct sandbox *sandbox)
 {
-    for (char **path = sandbox->description->read_only_paths; *path; path++) {
+    for (char **path = sandbox->shape->read_only_paths; *path; path++) {
         sandbox_detail(sandbox, *path);
         if (!path_may_be_shown(*path)) {
             errno = EINVAL;
@@ -117,7 +117,7 @@ int show_read_only_paths(struct sandbox *sandbox)
 /* Below the view's own directory: where it is on the host is not the program's to know. */
 int show_workspace(struct sandbox *sandbox)
 {
-    const char *workspace = sandbox->description->workspace;
+    const char *workspace = sandbox->shape->workspace;
     if (workspace[0] == '\0')
         return 0;
     sandbox_detail(sandbox, workspace);

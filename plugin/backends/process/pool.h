@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sandboxes that were made ready ahead of need, a shelf for each shape that runs ask for. Each is
+ * used once. Runs in the supervisor, single-threaded; a shelf is filled when there is nothing else
+ * to do.
+ */
+#pragma once
+
+#include "first_process.h"
+#include "leaving.h"
+
+#define POOL_SHELVES 8
+
+struct shelf {
+    struct sandbox_shape shape;  /* workspace NULL: the shelf is free */
+    struct first_process *first; /* the oldest */
+    uint32_t count;
+    struct run_limits limits; /* of the last run, and of the next one most likely */
+    uint32_t size;            /* wanted */
+    uint64_t idle_us;         /* unused for so long it is emptied */
+    uint64_t used_us;         /* when it was last asked for */
+    uint64_t not_before_us;   /* what was made went wrong: the next attempt */
+};
+
+struct pool {
+    int epoll; /* readable when a ready one has stirred, which none may */
+    struct shelf shelves[POOL_SHELVES];
+};
+
+/* false with errno. */
+bool pool_open(struct pool *ret);
+
+/* A sandbox of that shape, the caller's; NULL where none is ready. */
+struct first_process *pool_take(struct pool *pool, const struct sandbox_shape *shape);
+/* A run of that shape is made: as many as it says are kept ready from now on. */
+void pool_demand(struct pool *pool, const struct run_description *description, uint64_t now);
+
+/* Is there something to make? busy: runs are under way, for which half of a shelf will do. */
+bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
+/* Makes one. */
+void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now);
+
+/* Throws away those that stirred. */
+void pool_handle(struct pool *pool, struct leaving *leaving, struct run_environment *environment,
+                 uint64_t now);
+/* Empties what is idle; when to look again, 0: never. */
+uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
+                     struct run_environment *environment, uint64_t now);
+void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environment *environment);
+bool pool_has(const struct pool *pool, pid_t pid);

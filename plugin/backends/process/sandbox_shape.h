@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of a run is built into its sandbox: all that has to be known before the sandbox is made.
+ * The rest of a description comes to a sandbox that is ready. Pure, no system call, any process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../protocol/run_description.h"
+
+/* As the members of the same names in struct run_description. */
+struct sandbox_shape {
+    uint32_t outer_uid_base;
+    uint32_t outer_uid_count;
+    uint32_t network;
+    uint64_t scratch_bytes;
+    uint64_t scratch_inodes;
+    char **read_only_paths;
+    char *workspace;
+};
+
+/* That of a description, which keeps what it points to. */
+struct sandbox_shape sandbox_shape_of(const struct run_description *description);
+
+bool sandbox_shape_equal(const struct sandbox_shape *one, const struct sandbox_shape *other);
+
+/* true: *ret owns copies (sandbox_shape_clear()); false: no memory. */
+bool sandbox_shape_copy(const struct sandbox_shape *shape, struct sandbox_shape *ret);
+void sandbox_shape_clear(struct sandbox_shape *shape);

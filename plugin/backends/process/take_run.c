@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the taking over of a run by the process that becomes its program; the other side is
+ * first_process_give_run(). Runs in pid 2 of a sandbox, single-threaded, behind every layer that
+ * needs no run.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "../../protocol/channel.h"
+#include "../run_input.h"
+#include "main_program.h"
+#include "sandbox.h"
+
+/* The descriptors of a run from its description on, in the order of enum run_fd. */
+struct handed_over {
+    struct isolation_report isolation; /* what the supervisor has applied */
+    int fds[RUN_FD_COUNT - RUN_FD_DESCRIPTION];
+};
+
+/* Waits for as long as it takes. false with errno, 0 where the supervisor wants nothing of this
+ * sandbox any more. */
+static bool receive(int supervisor, struct handed_over *ret)
+{
+    size_t count;
+    ssize_t received;
+    do
+        received = channel_receive(supervisor, &ret->isolation, sizeof(ret->isolation), ret->fds,
+                                   COUNT_OF(ret->fds), &count);
+    while (received < 0 && errno == EINTR);
+    if (received >= 0)
+        errno = received == 0 ? 0 : EBADMSG;
+    return received == (ssize_t)sizeof(ret->isolation) && count == COUNT_OF(ret->fds);
+}
+
+/* 0-2 become the run's, and nothing of what was handed over stays open beside them. */
+static bool take_streams(const struct handed_over *given)
+{
+    for (int i = 1; i < (int)COUNT_OF(given->fds); i++)
+        if (dup2(given->fds[i], i - 1) < 0)
+            return false;
+    for (size_t i = 0; i < COUNT_OF(given->fds); i++)
+        close_fd(given->fds[i]);
+    return true;
+}
+
+void take_run(struct sandbox *sandbox, struct run_description *ret)
+{
+    struct handed_over given;
+    if (!receive(sandbox->supervisor, &given)) {
+        if (errno == 0)
+            _exit(0);
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "hear of the run");
+    }
+    errno = EBADMSG;
+    if (!run_read_description(given.fds[0], ret))
+        main_program_fail(sandbox->report,
+                          errno == ENOMEM ? RUN_FAILURE_INTERNAL : RUN_FAILURE_DESCRIPTION, errno,
+                          "read the description");
+    if (!take_streams(&given))
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+    given.isolation.applied |= sandbox->isolation.applied;
+    given.isolation.missing |= sandbox->isolation.missing;
+    given.isolation.landlock_abi = sandbox->isolation.landlock_abi;
+    given.isolation.seccomp_instructions = sandbox->isolation.seccomp_instructions;
+    sandbox->isolation = given.isolation;
+    sandbox->description = ret;
+}

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sandboxes that are kept ready: as many as the policy says, each for one run, nothing of one in the next, and none that outlives
+its use."""
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+
+SUPPORT = pathlib.Path(__file__).parents[1] / "support"
+FAULTS = pathlib.Path(__file__).parents[1] / "faults"
+sys.path[:0] = [str(SUPPORT), str(FAULTS)]
+import common
+import tap
+from modes import Provider, gateway
+from provider import OK, Host
+
+READY = 3
+provider = Provider()
+NAMESPACES = ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup")
+LOOK = ("import os\nprint(sorted(os.listdir('/tmp')), sorted(os.listdir('.')), sorted(os.listdir('/dev/shm')), sorted(p for p in os.listdir('/proc') if p.isdigit()))\n"
+        "open('/tmp/trace', 'w').write('x'); open('/dev/shm/trace', 'w').write('x'); open('trace', 'w').write('x')\n")
+
+
+def use(ready=READY, idle_ms=60000, **more):
+    provider.reset()
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "idle_ms": idle_ms}}, **more}), OK)
+
+
+def run(code="echo hi", language="sh", host=None, **more):
+    status, result = provider.invoke({"language": language, "code": code, **more}, host or Host())
+    tap.equal((status, result["error"]), (OK, None), result)
+    return result
+
+
+def supervisor():
+    [pid] = common.supervisors_of(os.getpid())
+    return pid
+
+
+def begin_time(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+
+
+def waiting():
+    """Inits whose one child is no program yet, and which are not about to end; the oldest first."""
+    def look():
+        return {pid for pid in common.children(supervisor()) if len(children := common.children(pid)) == 1 and common.alive(children[0])}
+    before = look()
+    time.sleep(0.1)
+    return sorted(before & look(), key=lambda pid: (begin_time(pid), pid))
+
+
+def await_ready(count=READY):
+    tap.eventually(lambda: len(waiting()) == count, f"{count} ready", 10)
+    return waiting()
+
+
+def test_as_many_as_the_policy_says():
+    use()
+    run()
+    first = await_ready()
+    run()
+    second = await_ready()
+    tap.equal(len(set(first) & set(second)), READY - 1, "one was used and one was made")
+    use(ready=0)
+    run()
+    tap.eventually(lambda: waiting() == [], "none where the policy wants none", 10)
+
+
+def test_the_oldest_serves_the_run():
+    use()
+    run("pass", "python")  # whose trial is a run of its own
+    ready = await_ready()
+    inside = [os.stat(f"/proc/{pid}/ns/mnt").st_ino for pid in ready]
+    seen = [int(run("import os; print(os.stat('/proc/self/ns/mnt').st_ino)", "python")["stdout"]) for _ in ready]
+    tap.equal(seen, inside, "in their order")
+    tap.eventually(lambda: not set(ready) & set(common.children(supervisor())), "each ends with its run", 10)
+
+
+def test_nothing_of_one_run_is_in_the_next():
+    use()
+    run()
+    await_ready()
+    seen = {run(LOOK, "python")["stdout"] for _ in range(2 * READY)}
+    tap.equal(seen, {"[] ['main.py'] [] ['2']\n"}, "empty scratch, no other process")
+
+
+def test_those_that_are_ready_share_nothing():
+    use()
+    run()
+    ready = await_ready()
+    found = [os.stat(f"/proc/{pid}/ns/{name}").st_ino for pid in [*ready, supervisor()] for name in NAMESPACES]
+    tap.equal(len(set(found)), len(found), "no namespace is another's")
+    if os.geteuid() == 0:
+        users = {pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0] for pid in ready}
+        tap.equal(len(users), READY, "users of the host")
+    groups = {pathlib.Path(f"/proc/{pid}/cgroup").read_text() for pid in ready}
+    tap.true(len(groups) == READY or "code-execute" not in groups.pop(), "control groups")
+
+
+def test_what_comes_with_the_run_is_the_run_s():
+    use(secrets={"allowed": ["KEY"]})
+    run()
+    for number in range(READY + 1):
+        host = Host(("sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files"), secrets={"KEY": f"key-{number}-of-this-run".encode()})
+        result = run("import os, resource\nprint(input(), len(os.environ['KEY']), os.environ['MORE'], open('data').read(),\n"
+                     "      resource.getrlimit(resource.RLIMIT_CPU))", "python", host, stdin=f"in {number}\n", env={"MORE": str(number)},
+                     files=[{"path": "data", "content": f"file {number}"}], secrets={"KEY": "{{secret:KEY}}"}, timeout_ms=5000)
+        tap.equal(result["stdout"], f"in {number} {len('key-0-of-this-run')} {number} file {number} (10, 11)\n")
+
+
+def test_limits_are_the_run_s():
+    use(limits={"memory_bytes": {"default": 64 << 20}})
+    run()
+    await_ready()
+    result = provider.invoke({"language": "python", "code": "x = bytearray(200 << 20)"}, Host())[1]
+    tap.true(result["cause"] == "memory_limit" or "MemoryError" in result["stderr"], result)
+    result = provider.invoke({"language": "sh", "code": "sleep 20", "timeout_ms": 200}, Host())[1]
+    tap.equal(result["cause"], "wall_timeout")
+
+
+def test_another_shape_has_its_own():
+    use()
+    run()
+    first = await_ready()
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": READY}}, "limits": {"scratch_bytes": {"default": 1 << 20}}}), OK)
+    tap.contains(run("df -k /tmp | tail -n 1")["stdout"], " 1024 ")
+    tap.eventually(lambda: len(waiting()) == 2 * READY and set(first) <= set(waiting()), "both are kept ready", 10)
+
+
+def test_one_that_was_killed_is_replaced():
+    use()
+    run()
+    ready = await_ready()
+    for pid in ready:
+        os.kill(pid, signal.SIGKILL)
+    tap.eventually(lambda: len(waiting()) == READY and not set(ready) & set(waiting()), "new ones", 10)
+    tap.equal(run()["stdout"], "hi\n")
+
+
+def test_none_is_kept_that_nobody_asks_for():
+    use(idle_ms=300)
+    run()
+    tap.eventually(lambda: len(waiting()) > 0, "some are ready", 10)
+    tap.eventually(lambda: waiting() == [], "none is left", 10)
+    tap.equal(run()["stdout"], "hi\n")
+
+
+def test_many_at_once_are_served_ready_or_not():
+    use()
+    run()
+    results = []
+    threads = [threading.Thread(target=lambda n=n: results.append(provider.invoke({"language": "sh", "code": f"echo {n}"}, Host())[1]["stdout"]))
+               for n in range(24)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tap.equal(sorted(results, key=int), [f"{n}\n" for n in range(24)])
+    await_ready()
+
+
+def test_they_end_with_the_gateway():
+    host = gateway(f"p = Provider(); p.use_policy({{'pools': {{'process': {{'ready': {READY}}}}}}}); "
+                   "p.invoke({'language': 'sh', 'code': 'true'}, Host()); print('ready', flush=True); sys.stdin.read()", stdin=-1)
+    tap.equal(host.stdout.readline(), "ready\n")
+    traces = common.Traces()
+    [backend] = common.supervisors_of(host.pid)
+    traces.see(backend)
+    tap.eventually(lambda: len(common.children(backend)) >= READY, "they are ready", 10)
+    inits = common.children(backend)
+    host.kill()
+    host.wait()
+    tap.eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inits), "none is left", 10)
+    traces.expect_none()
+
+
+def test_unloading_takes_them_away():
+    use()
+    run()
+    inits, traces = await_ready(), common.Traces()
+    traces.see(supervisor())
+    provider.reset()
+    tap.eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inits), "none is left", 10)
+    traces.expect_none()
+
+
+tap.run(globals())

@@ -25,7 +25,7 @@
 
 #define ANSWER_SECONDS 8
 #define SETTLE_SECONDS 4
-#define SOME_POINTS    50  /* of a role that has more, in the short form */
+#define SOME_POINTS    50 /* of a role that has more, in the short form */
 
 static struct scarce_memory *memory;
 static struct backend backend = {.control = -1};

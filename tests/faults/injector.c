@@ -265,7 +265,7 @@ static void judge_rest(pid_t pid)
         count += entry->d_name[0] != '.';
     if (directory)
         (void)closedir(directory);
-    if (count != 3)
+    if (count > 3) /* none: it is being killed */
         miss("no more descriptors than three");
     (void)read_text(pid, "cgroup", text, sizeof(text));
     char *rest = NULL;

@@ -68,14 +68,13 @@ static void tell_groups(const struct cgroup_base *base, struct run_event *event)
         (void)snprintf(event->groups, sizeof(event->groups), "%.*s", (int)(end - own), own);
 }
 
-/* One that is ready where there is one, else a new one; what was ready may have come to an end
- * just now. */
+/* One that is ready where there is one, else a new one. */
 static int start_sandbox(struct run *run, struct run_environment *environment, struct pool *pool,
                          struct run_description *description, const int *fds)
 {
     const struct sandbox_shape shape = sandbox_shape_of(description);
     struct launch_failure failure;
-    /* The init reads its own; what is copied here would be copied into every sandbox. */
+    /* The payload reads its own; what is copied here would be copied into every sandbox. */
     run_description_clear_program(description);
     run->process = pool_take(pool, &shape);
     if (!run->process)
@@ -86,7 +85,10 @@ static int start_sandbox(struct run *run, struct run_environment *environment, s
     }
     if (description->purpose == RUN_PURPOSE_TRIAL)
         tell_groups(&environment->cgroups, &run->event);
-    if (first_process_give_run(run->process, &description->limits, fds, &run->event.isolation) == 0)
+    /* A sandbox that has failed already says why in its report, which is read as any other's. */
+    if (first_process_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
+            0 ||
+        errno == EPIPE || errno == ECONNRESET)
         return 0;
     failure = (struct launch_failure){
         .layer = LAYER_COUNT, .error_number = errno, .step = "hand the run over"};

@@ -12,6 +12,7 @@
 #include "language.h"
 #include "policy.h"
 #include "policy_file.h"
+#include "policy_parse.h"
 #include "protocol/layers.h"
 #include "tap_suite.h"
 
@@ -208,6 +209,20 @@ START_TEST(an_image_has_a_longest_name)
         ck_assert_int_eq(policy != NULL, length == RUN_IMAGE_LIMIT);
     }
     ck_assert_ptr_nonnull(strstr(error.message, "/docker/offered/0: must be at most"));
+}
+END_TEST
+
+START_TEST(a_path_has_a_longest_form)
+{
+    struct error error;
+    for (int length = POLICY_PATH_LIMIT; length <= POLICY_PATH_LIMIT + 1; length++) {
+        char patch[POLICY_PATH_LIMIT + 64];
+        (void)snprintf(patch, sizeof(patch), "{\"workspace\":{\"below\":[\"/%0*d\"]}}", length - 1,
+                       1);
+        CLEANUP(cleanup_policy) struct policy *policy = load(patch, &error);
+        ck_assert_int_eq(policy != NULL, length == POLICY_PATH_LIMIT);
+    }
+    ck_assert_ptr_nonnull(strstr(error.message, "/workspace/below/0: must be at most 4095 bytes"));
 }
 END_TEST
 
@@ -452,6 +467,7 @@ int main(void)
     tcase_add_loop_test(cases[0], refuses_and_names_the_place, 0, COUNT_OF(refused));
     tcase_add_loop_test(cases[0], accepts_what_is_just_right, 0, COUNT_OF(accepted));
     tcase_add_test(cases[0], an_image_has_a_longest_name);
+    tcase_add_test(cases[0], a_path_has_a_longest_form);
     tcase_add_test(cases[0], what_a_language_leaves_out_is_empty);
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);

@@ -10,8 +10,8 @@
 
 #include "../../plugin/backends/process/run.h"
 
-#define OF_SUPERVISOR 4 /* not of a run: control socket, host, pool, those that are leaving */
-#define END_LIMIT_MS  5000
+#define OF_SUPERVISOR 4   /* not of a run: control socket, host, pool, those that are leaving */
+#define END_LIMIT_MS  300 /* for a program to end; its init stays until it is dismissed */
 
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);

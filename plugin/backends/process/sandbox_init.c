@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +73,15 @@ static void end_tree(struct report *ended)
     ended->usage = tree_usage_of(&usage);
 }
 
+/* Until the supervisor has answered and closes its end: what the kernel does when this process ends
+ * would keep a processor from it for a millisecond. */
+static void await_dismissal(void)
+{
+    char nothing;
+    while (recv(REPORT_FD, &nothing, sizeof(nothing), 0) < 0 && errno == EINTR)
+        ;
+}
+
 static _Noreturn void see_to_its_end(struct sandbox *sandbox)
 {
     struct main_program program;
@@ -87,6 +97,8 @@ static _Noreturn void see_to_its_end(struct sandbox *sandbox)
         ended.scratch_full = scratch_is_full();
         end_tree(&ended);
         (void)report_send(REPORT_FD, &ended);
+        if (ended.tree_is_gone)
+            await_dismissal();
     }
     /* What there still is of the namespaces ends with this process. */
     _exit(0);

@@ -31,7 +31,8 @@ struct first_process *first_process_of_sandbox(struct run_environment *environme
 void first_process_limit(struct first_process *process, const struct run_limits *limits);
 
 /* Gives a sandbox its run. *ret is what the supervisor itself has applied. 0, or -1 with errno:
- * then the sandbox is of no use. The descriptors stay the caller's. */
+ * then the sandbox is of no use; EPIPE and ECONNRESET where it has ended, and its report may say
+ * why. The descriptors stay the caller's. */
 int first_process_give_run(struct first_process *process, const struct run_limits *limits,
                            const int fds[RUN_FD_COUNT], struct isolation_report *ret);
 

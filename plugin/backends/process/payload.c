@@ -3,11 +3,7 @@
  * Owns the last stretch before untrusted code: the lists of what a process puts on itself, before
  * and after it has its run, and its execve. Runs in pid 2 of a sandbox, single-threaded.
  */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #include "pool.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 
 #include "../../cleanup.h"

@@ -59,6 +59,15 @@ struct policy_rule {
     char *reason;     /* NULL or words for the result */
 };
 
+/* The interpreter of a language that is kept running for runs to come: see run_preparation. */
+struct policy_preparation {
+    enum run_interpreter interpreter;
+    bool fork;
+    char **modules;
+    uint64_t renew_runs;
+    uint64_t renew_ms;
+};
+
 struct policy_language {
     char *name;         /* of language.h */
     char **argv;        /* "{file}" stands for the program file */
@@ -67,6 +76,7 @@ struct policy_language {
     char **environment; /* NULL-terminated "NAME=value" */
     char **read_only;   /* further paths of the view */
     char **modules;     /* what is there beyond the standard library, for who misses one */
+    struct policy_preparation preparation;
 };
 
 /* Sandboxes that are kept ready for calls to come; each is used once. */

@@ -76,13 +76,31 @@ def gateway(script, *, before=(), **options):
     return subprocess.Popen([*before, sys.executable, "-c", names + script], stdout=subprocess.PIPE, text=True, **options)
 
 
+def is_interpreter(pid):
+    """Was the process started, or copied from one that was, to wait for a run of this build?"""
+    files = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "interpreter"
+    try:
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return f"PYTHONPATH={files}".encode() in variables or b"CODE_EXECUTE_INTERPRETER=wait" in variables
+
+
+def interpreter_waits(pid):
+    """Is it still without its run, which would come over a socket?"""
+    try:
+        return is_interpreter(pid) and any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
 def processes():
-    """Every process on the machine that runs this build's backend: {pid: parent}."""
+    """Every process on the machine that runs this build's backend, or an interpreter that it keeps: {pid: parent}."""
     program = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / f"code-execute-{MODE}")
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(entry / "exe") == program:
+            if os.readlink(entry / "exe") == program or is_interpreter(entry.name):
                 found[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:
             continue

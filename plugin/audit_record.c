@@ -95,6 +95,7 @@ void audit_record_end(const struct call *call, const struct error *error)
     add(&record, "exit_code",
         error == NULL && ended->exit_code >= 0 ? json_integer(ended->exit_code) : json_null());
     add(&record, "duration_ms", json_integer((json_int_t)call->outcome.duration_ms));
+    add(&record, "queued_ms", json_integer((json_int_t)call->admission.waited_ms));
     add(&record, "stdout_bytes", json_integer((json_int_t)call->run.output.capture.total));
     add(&record, "stderr_bytes", json_integer((json_int_t)call->run.errors.capture.total));
     add(&record, "isolation", result_isolation(call));

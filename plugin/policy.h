@@ -117,6 +117,7 @@ struct policy {
     char **capabilities;      /* the ones a call may have; NULL-terminated */
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
+    uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
     struct policy_rule *rules;
     size_t rule_count;
     bool network_allowed;
@@ -124,6 +125,7 @@ struct policy {
     char **workspaces; /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     uint64_t max_runs;                            /* at the same time */
+    uint64_t max_queued;                          /* calls that wait for their turn */
     struct policy_pool pools[SANDBOX_MODE_COUNT]; /* mode none has no sandbox */
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;

@@ -46,7 +46,7 @@ int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_
     char *text = result_text(call, ran ? NULL : &error);
     call_clear(call);
     free(call);
-    status_count_call(began);
+    status_count_call(began, ran ? NULL : &error);
     if (text == NULL)
         return TOOL_FAILED;
     *output_json = text;

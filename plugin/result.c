@@ -197,9 +197,11 @@ static json_t *error_json(const struct error *error)
 {
     if (error == NULL)
         return json_null();
-    return json_pack("{s:s, s:s, s:s, s:b}", "code", error_code_name(error->code), "message",
+    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "code", error_code_name(error->code), "message",
                      error->message, "hint", error->hint, "retryable",
-                     (int)error_code_retryable(error->code));
+                     (int)error_code_retryable(error->code), "retry_after_ms",
+                     error->retry_after_ms > 0 ? json_integer((json_int_t)error->retry_after_ms)
+                                               : json_null());
 }
 
 static json_t *stream_json(struct call *call, const struct run_stream *stream, const char *name)
@@ -311,7 +313,7 @@ char *result_text(struct call *call, const struct error *error)
     if (error == NULL)
         note_missing_module(call, errors);
     json_auto_t *result = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:o, s:o, s:o, s:o, "
+        "{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:I, s:o, s:o, s:o, s:o, "
         "s:o, s:o, s:[], s:[], s:o, "
         "s:O, s:o}",
         "status", status, "stdout", output, "stderr", errors, "exit_code",
@@ -322,9 +324,9 @@ char *result_text(struct call *call, const struct error *error)
         (int)output_capture_truncated(&call->run.errors.capture), "stdout_bytes",
         (json_int_t)call->run.output.capture.total, "stderr_bytes",
         (json_int_t)call->run.errors.capture.total, "duration_ms",
-        (json_int_t)call->outcome.duration_ms, "mode",
-        settled ? json_string(sandbox_mode_name(call->configuration.mode)) : json_null(), "run_id",
-        json_string(call->run_id), "cause",
+        (json_int_t)call->outcome.duration_ms, "queued_ms", (json_int_t)call->admission.waited_ms,
+        "mode", settled ? json_string(sandbox_mode_name(call->configuration.mode)) : json_null(),
+        "run_id", json_string(call->run_id), "cause",
         error == NULL || call->executed ? json_string(result_cause(call, error)) : json_null(),
         "usage", usage_json(call), "limits", call_limits(call), "isolation", result_isolation(call),
         "files", "results", "approval", approval_json(call), "notes", call->notes, "error",

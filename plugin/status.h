@@ -14,5 +14,5 @@
  * refused, or NULL. sweep: what dead gateways left behind is removed first, and counted. */
 char *status_text(const struct error *refusal, bool sweep);
 
-/* For the counters: one call has ended. */
-void status_count_call(bool ran);
+/* For the counters: one call has ended; error is NULL where it had none. */
+void status_count_call(bool ran, const struct error *error);

@@ -1,417 +1,447 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Owns the chain of requests that makes, attests, starts and removes one container:
- *   version, info (once an engine) -> network, if any -> image (run_image.c) -> create -> read back
- *   -> attach -> start -> wait -> read the end -> remove
- * A failure or a kill at any place leads to remove. Runs in the docker backend.
- */
-#include <errno.h>
+/* Owns the chain of requests of one container: see container.h. Runs in the docker backend. */
+#include "container.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/random.h>
 
 #include "../../cleanup.h"
+#include "../run_answer.h"
 #include "container_attest.h"
-#include "container_config.h"
+#include "engine_answer.h"
+#include "pool.h"
 #include "run_private.h"
 
-#define REMOVE_TIME_MS  10000
-#define REMOVE_PAUSE_US 100000 /* between attempts: the engine may be at it already */
-#define REMOVE_ATTEMPTS 50
-#define REFUSAL_BEGIN   70 /* bytes of an engine's message */
-#define REFUSAL_END     100
-#define STREAM_REST_US  2000000 /* from the removal to the end of the stream */
+#define REMOVE_TIME_MS   10000
+#define REMOVE_PAUSE_US  100000 /* between attempts: the engine may be at it already */
+#define REMOVE_ATTEMPTS  50
+#define RETRIED_ATTEMPTS 10      /* of which a run waits for so many */
+#define STUCK_PAUSE_US   1000000 /* between those that nobody waits for */
+#define STREAM_REST_US   2000000 /* from the removal to the end of the stream */
 
-void run_ask(struct run *run, struct engine_call **slot, const char *method, const char *path,
-             const char *body, uint64_t timeout_ms, engine_done *done)
+/* Not a run's id: trials share one, and it says nothing of a run. */
+static bool choose_name(struct container *container)
+{
+    unsigned char bytes[16];
+    char *name = container->name;
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    (void)snprintf(name, sizeof(container->name), CONTAINER_NAME_PREFIX);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(name + strlen(CONTAINER_NAME_PREFIX) + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+static void fail(struct container *container, enum run_failure failure,
+                 const struct engine_fault *fault)
+{
+    if (container->shelf)
+        pool_lose(container);
+    if (container->run)
+        run_container_failed(container->run, failure, fault);
+    else
+        container_remove(container);
+}
+
+void container_fail(struct container *container, const char *message)
+{
+    struct engine_fault fault;
+    engine_fault_set(&fault, ENGINE_PROBLEM_NONE, "%s", message);
+    fail(container, RUN_FAILURE_INTERNAL, &fault);
+}
+
+void container_fail_engine(struct container *container, const struct engine_fault *fault)
+{
+    container->engine->known = false; /* whatever it was, look again */
+    fail(container, RUN_FAILURE_ENGINE, fault);
+}
+
+static struct engine_call *start_call(struct container *container, const char *method,
+                                      const char *path, const char *body, uint64_t timeout_ms,
+                                      engine_done *done)
 {
     const struct engine_request request = {
-        .address = &run->engine->address,
+        .address = &container->address,
         .method = method,
         .path = path,
         .body = body,
         .timeout_ms = timeout_ms,
         .done = done,
-        .user = run,
+        .user = container,
     };
-    *slot = engine_call_start(run->environment->client, &request);
+    return engine_call_start(container->environment->client, &request);
+}
+
+/* slot has the request until done is called. */
+static void ask(struct container *container, struct engine_call **slot, const char *method,
+                const char *path, const char *body, uint64_t timeout_ms, engine_done *done)
+{
+    *slot = start_call(container, method, path, body, timeout_ms, done);
     if (!*slot)
-        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "ask docker");
+        container_fail(container, "ask docker");
 }
 
-/* An answer that says no, in the engine's words. */
-static void refused(struct run *run, const char *what, const struct engine_answer *answer)
+/* The answer's JSON object (new) where the status is the expected one; else NULL, and the container
+ * has failed. */
+static json_t *take_answer(struct container *container, const struct engine_answer *answer,
+                           long expected, const char *what)
 {
     struct engine_fault fault;
-    json_auto_t *json = json_loadb(answer->body, answer->length, 0, NULL);
-    const char *message = json_string_value(json_object_get(json, "message"));
-    size_t length = message ? strlen(message) : 0;
-    bool cut = length > REFUSAL_BEGIN + REFUSAL_END;
-    /* Podman's answer to what its API does not have. */
-    const char *name = run->engine->facts.name[0] ? run->engine->facts.name : "docker";
-    bool unfit = strcmp(name, "podman") == 0 && run->created && run->id[0] == '\0';
-    /* An engine wraps its reason into where it was met: it stands at the end. */
-    engine_fault_set(&fault, unfit ? ENGINE_PROBLEM_UNFIT : ENGINE_PROBLEM_REFUSED,
-                     "%s refused to %s (%ld): %.*s%s%s", name, what, answer->status,
-                     cut ? REFUSAL_BEGIN : (int)length, message ? message : "", cut ? " ... " : "",
-                     cut ? message + length - REFUSAL_END : "");
-    for (char *c = fault.message; *c; c++)
-        if (*c < ' ' || *c > '~')
-            *c = ' ';
-    run_fail_engine(run, &fault);
-}
-
-json_t *run_take_answer(struct run *run, const struct engine_answer *answer, long expected,
-                        const char *what)
-{
-    struct engine_fault fault;
-    if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
-        run_fail_engine(run, &answer->fault);
-        return NULL;
-    }
-    if (answer->status != expected) {
-        refused(run, what, answer);
-        return NULL;
-    }
-    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
-    if (json_is_object(json))
-        return json;
-    json_decref(json);
-    engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker's answer is no JSON object: %s", what);
-    run_fail_engine(run, &fault);
-    return NULL;
-}
-
-static void attested(struct run *run)
-{
-    if (!run_stream_open(run))
-        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "attach to the container");
+    json_t *json = engine_answer_take(answer, expected, container->engine->facts.name,
+                                      container->id[0] == '\0', what, &fault);
+    if (!json)
+        container_fail_engine(container, &fault);
+    return json;
 }
 
 static void read_back(void *user, const struct engine_answer *answer)
 {
-    struct run *run = user;
-    run->call = NULL;
-    json_auto_t *made = run_take_answer(run, answer, 200, "describe the container");
+    struct container *container = user;
+    container->call = NULL;
+    json_auto_t *made = take_answer(container, answer, 200, "describe the container");
     struct engine_fault fault;
     char field[100];
     if (!made)
         return;
-    if (container_attest(run->config, made, field, sizeof(field))) {
-        attested(run);
-        return;
+    if (!container_attest(container->config, made, field, sizeof(field))) {
+        engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
+                         "the container that docker made is not the one asked for: %s differs",
+                         field);
+        container_fail_engine(container, &fault);
+    } else if (!container_stream_open(container)) {
+        container_fail(container, "attach to the container");
     }
-    engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
-                     "the container that docker made is not the one asked for: %s differs", field);
-    run_fail_engine(run, &fault);
 }
 
 /* A warning says that something of the request has no effect. */
-static bool has_warning(struct run *run, const json_t *made)
+static bool has_warning(struct container *container, const json_t *made)
 {
     const char *warning = json_string_value(json_array_get(json_object_get(made, "Warnings"), 0));
     struct engine_fault fault;
     if (!warning)
         return false;
     engine_fault_set(&fault, ENGINE_PROBLEM_NO_LIMITS, "docker warns: %.150s", warning);
-    run_fail_engine(run, &fault);
+    container_fail_engine(container, &fault);
     return true;
 }
 
 static void created(void *user, const struct engine_answer *answer)
 {
-    struct run *run = user;
-    char path[RUN_PATH_LIMIT];
-    run->call = NULL;
-    run->creating = false;
-    if (run->removing) {
-        run_remove(run);
+    struct container *container = user;
+    char path[CONTAINER_PATH_LIMIT];
+    container->call = NULL;
+    container->creating = false;
+    if (container->removing) {
+        container_remove(container);
         return;
     }
-    json_auto_t *made = run_take_answer(run, answer, 201, "create the container");
+    json_auto_t *made = take_answer(container, answer, 201, "create the container");
     const char *id = json_string_value(json_object_get(made, "Id"));
-    if (!made || has_warning(run, made))
+    if (!made || has_warning(container, made))
         return;
     if (!engine_id_is_good(id)) {
         struct engine_fault fault;
         engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker tells no id of the container");
-        run_fail_engine(run, &fault);
+        container_fail_engine(container, &fault);
         return;
     }
-    memcpy(run->id, id, sizeof(run->id));
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", run->engine->facts.api,
-                   run->id);
-    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
+    memcpy(container->id, id, sizeof(container->id));
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", container->api, container->id);
+    ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
 }
 
-void run_create_container(struct run *run, const char *image_id)
+static bool create(struct container *container)
 {
-    char path[RUN_PATH_LIMIT];
-    const struct docker_environment *environment = run->environment;
-    run->config = container_config_for_run(&run->description, image_id, &environment->owner,
-                                           environment->seccomp, (int64_t)time(NULL));
-    CLEANUP_FREE char *body = run->config ? json_dumps(run->config, JSON_COMPACT) : NULL;
-    if (!body) {
-        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "make the container's configuration");
-        return;
+    char path[CONTAINER_PATH_LIMIT];
+    CLEANUP_FREE char *body = json_dumps(container->config, JSON_COMPACT);
+    if (!body || !choose_name(container))
+        return false;
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/create?name=%s", container->api,
+                   container->name);
+    container->call = start_call(container, "POST", path, body, ENGINE_TIME_MS, created);
+    container->created = container->creating = container->call != NULL;
+    return container->created;
+}
+
+/* Whoever goes through the list meets it. */
+static void add_last(struct docker_environment *environment, struct container *container)
+{
+    struct container **place = &environment->containers;
+    while (*place)
+        place = &(*place)->next;
+    *place = container;
+}
+
+struct container *container_make(struct docker_environment *environment, struct engine *engine,
+                                 json_t *config, struct run *run, struct shelf *shelf)
+{
+    struct container *container = calloc(1, sizeof(*container));
+    if (!container) {
+        json_decref(config);
+        return NULL;
     }
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/create?name=%s", run->engine->facts.api,
-                   run->name);
-    run->created = run->creating = true;
-    run_ask(run, &run->call, "POST", path, body, ENGINE_TIME_MS, created);
-    if (!run->call)
-        run->creating = false;
-}
-
-static void network_known(void *user, const struct engine_answer *answer)
-{
-    struct run *run = user;
-    struct engine_fault fault;
-    run->call = NULL;
-    if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 404) {
-        engine_fault_set(&fault, ENGINE_PROBLEM_NO_NETWORK, "docker has no network \"bridge\"");
-        run_fail_engine(run, &fault);
-        return;
+    container->environment = environment;
+    container->engine = engine;
+    container->address = engine->address;
+    container->api = engine->facts.api;
+    container->run = run;
+    container->shelf = shelf;
+    container->warm = shelf != NULL;
+    container->config = config;
+    container->made_us = monotonic_us();
+    container->deadline_us = shelf ? container->made_us + CONTAINER_START_LIMIT_US : 0;
+    if (!create(container)) {
+        container_free(container);
+        return NULL;
     }
-    json_auto_t *network = run_take_answer(run, answer, 200, "describe its bridge");
-    if (network)
-        run_ask_for_image(run);
-}
-
-static void swept(void *user, const struct sweep_result *result)
-{
-    struct run *run = user;
-    run->sweep = NULL;
-    if (result->fault.problem != ENGINE_PROBLEM_NONE) {
-        run_fail_engine(run, &result->fault);
-        return;
-    }
-    run->event.cause = RUN_CAUSE_EXIT;
-    run->event.exit_code = 0;
-    run->event.swept = result->removed;
-    run->event.unswept = result->left;
-    run_remove(run);
-}
-
-static bool workspace_is_in_reach(struct run *run)
-{
-    struct engine_fault fault;
-    if (run->description.workspace[0] == '\0' || run->engine->address.socket_path[0] != '\0')
-        return true;
-    engine_fault_set(&fault, ENGINE_PROBLEM_WORKSPACE,
-                     "the engine is on another machine, which does not have the workspace");
-    run_fail_engine(run, &fault);
-    return false;
-}
-
-static void fill_report(const struct run *run, struct engine_report *report)
-{
-    const struct engine_facts *facts = &run->engine->facts;
-    const char *runtime = run->description.docker.runtime;
-    (void)snprintf(report->name, sizeof(report->name), "%s", facts->name);
-    (void)snprintf(report->version, sizeof(report->version), "%s", facts->version);
-    (void)snprintf(report->api, sizeof(report->api), "1.%u", facts->api);
-    (void)snprintf(report->runtime, sizeof(report->runtime), "%.63s",
-                   runtime[0] ? runtime : facts->runtime);
-    engine_facts_runtime_version(facts, runtime, report->runtime_version,
-                                 sizeof(report->runtime_version));
-    report->rootless = facts->rootless;
-    report->user_namespace = facts->user_namespace;
-}
-
-/* The engine is known: now this run's own questions. */
-static void begin_with_engine(struct run *run)
-{
-    char path[RUN_PATH_LIMIT];
-    struct engine_fault fault;
-    fill_report(run, &run->event.engine);
-    if (run->description.purpose == RUN_PURPOSE_SWEEP) {
-        run->sweep = sweep_start(run->environment, run->engine, swept, run);
-        if (!run->sweep)
-            run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "begin the sweep");
-        return;
-    }
-    if (!run->engine->swept)
-        (void)sweep_start(run->environment, run->engine, NULL, NULL);
-    if (!engine_facts_have_runtime(&run->engine->facts, run->description.docker.runtime, &fault)) {
-        run_fail_engine(run, &fault);
-        return;
-    }
-    if (!workspace_is_in_reach(run))
-        return;
-    if (!run->description.network) {
-        run_ask_for_image(run);
-        return;
-    }
-    (void)snprintf(path, sizeof(path), "/v1.%u/networks/bridge", run->engine->facts.api);
-    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, network_known);
-}
-
-static void info_known(void *user, const struct engine_answer *answer)
-{
-    struct run *run = user;
-    struct engine_fault fault;
-    run->call = NULL;
-    json_auto_t *info = run_take_answer(run, answer, 200, "describe itself");
-    if (!info)
-        return;
-    if (!engine_facts_of_info(info, &run->engine->facts, &fault)) {
-        run_fail_engine(run, &fault);
-        return;
-    }
-    run->engine->known = true;
-    begin_with_engine(run);
-}
-
-static void version_known(void *user, const struct engine_answer *answer)
-{
-    struct run *run = user;
-    struct engine_fault fault;
-    char path[RUN_PATH_LIMIT];
-    run->call = NULL;
-    json_auto_t *version = run_take_answer(run, answer, 200, "tell its version");
-    if (!version)
-        return;
-    if (!engine_facts_of_version(version, &run->engine->facts, &fault)) {
-        run_fail_engine(run, &fault);
-        return;
-    }
-    (void)snprintf(path, sizeof(path), "/v1.%u/info", run->engine->facts.api);
-    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, info_known);
-}
-
-void run_begin_steps(struct run *run)
-{
-    if (run->engine->known)
-        begin_with_engine(run);
-    else
-        run_ask(run, &run->call, "GET", "/version", NULL, ENGINE_TIME_MS, version_known);
+    add_last(environment, container);
+    return container;
 }
 
 static void ended(void *user, const struct engine_answer *answer)
 {
-    struct run *run = user;
-    run->wait = NULL;
-    json_auto_t *end = run_take_answer(run, answer, 200, "wait for the container");
+    struct container *container = user;
+    container->wait = NULL;
+    json_auto_t *end = take_answer(container, answer, 200, "wait for the container");
     const json_t *status = json_object_get(end, "StatusCode");
     if (!end)
         return;
     if (!json_is_integer(status)) {
-        refused(run, "tell how the container ended", answer);
+        struct engine_fault fault;
+        engine_answer_refusal(answer, container->engine->facts.name, false,
+                              "tell how the container ended", &fault);
+        container_fail_engine(container, &fault);
         return;
     }
-    run->end.status = json_integer_value(status);
-    run->waited = true;
-    run_check_end(run);
+    container->end.status = json_integer_value(status);
+    container->waited = true;
+    container_check_end(container);
 }
 
 static void started(void *user, const struct engine_answer *answer)
 {
-    struct run *run = user;
-    char path[RUN_PATH_LIMIT];
-    run->call = NULL;
+    struct container *container = user;
+    char path[CONTAINER_PATH_LIMIT];
+    struct engine_fault fault;
+    container->call = NULL;
     if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
-        run_fail_engine(run, &answer->fault);
+        container_fail_engine(container, &answer->fault);
         return;
     }
     /* 304: it runs already, as libcurl asks again where a connection broke before the answer. */
     if (answer->status != 204 && answer->status != 304) {
-        refused(run, "start the container", answer);
+        engine_answer_refusal(answer, container->engine->facts.name, false, "start the container",
+                              &fault);
+        container_fail_engine(container, &fault);
         return;
     }
+    container->running = true;
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/wait?condition=not-running",
-                   run->engine->facts.api, run->id);
-    run_ask(run, &run->wait, "POST", path, NULL, 0, ended);
+                   container->api, container->id);
+    ask(container, &container->wait, "POST", path, NULL, 0, ended);
 }
 
-void run_start_container(struct run *run)
+void container_start(struct container *container)
 {
-    char path[RUN_PATH_LIMIT];
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/start", run->engine->facts.api,
-                   run->id);
-    run_ask(run, &run->call, "POST", path, NULL, ENGINE_TIME_MS, started);
+    char path[CONTAINER_PATH_LIMIT];
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/start", container->api, container->id);
+    ask(container, &container->call, "POST", path, NULL, ENGINE_TIME_MS, started);
 }
 
 /* The last look: an engine that cannot tell any more takes nothing from the result but the reason.
  */
 static void end_known(void *user, const struct engine_answer *answer)
 {
-    struct run *run = user;
-    run->call = NULL;
-    json_auto_t *container = json_loadb(answer->body, answer->length, 0, NULL);
-    const json_t *state = json_object_get(container, "State");
+    struct container *container = user;
+    container->call = NULL;
+    json_auto_t *made = json_loadb(answer->body, answer->length, 0, NULL);
+    const json_t *state = json_object_get(made, "State");
     if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 200)
-        run->end.memory_killed = json_is_true(json_object_get(state, "OOMKilled"));
-    run_remove(run);
+        container->end.memory_killed = json_is_true(json_object_get(state, "OOMKilled"));
+    container->looked = true;
+    container_check_end(container);
 }
 
-void run_inspect_end(struct run *run)
+static void look_at_end(struct container *container)
 {
-    char path[RUN_PATH_LIMIT];
-    if (run->call)
+    char path[CONTAINER_PATH_LIMIT];
+    if (container->call)
         return;
-    run->deadline_us = 0;
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", run->engine->facts.api,
-                   run->id);
-    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", container->api, container->id);
+    ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
 }
 
-static void gone(struct run *run)
+static void check_end_of_program(struct container *container)
 {
-    run->removed = true;
-    run->deadline_us = monotonic_us() + STREAM_REST_US;
-    if (!run->stream.taken_over)
-        run_stream_close(run);
-    run_check_end(run);
+    const struct container_stream *stream = &container->stream;
+    bool marked = stream->marks[0].found && stream->marks[1].found;
+    if (!marked && (!container->waited || !stream->over))
+        return;
+    if (marked)
+        container->end = (struct container_end){0};
+    /* Of an end without a failure there is nothing to ask. */
+    if (container->end.status == 0 || container->looked)
+        run_container_ended(container->run);
+    else
+        look_at_end(container);
+}
+
+static void check_readiness(struct container *container)
+{
+    if (container->running && container->stream.bootstrap.facts == BOOTSTRAP_FACTS_ALL)
+        pool_put(container);
+}
+
+/* One that was made ahead of need is given up at the first sign. */
+static bool has_ended_unused(const struct container *container)
+{
+    bool over = container->stream.over;
+    return container->warm ? container->waited || over : container->waited && over;
+}
+
+void container_check_end(struct container *container)
+{
+    if (container->removed) {
+        if (container->run && container->stream.over)
+            run_container_gone(container->run, NULL);
+        return;
+    }
+    if (container->removing)
+        return;
+    if (container->run && run_has_started(container->run)) {
+        check_end_of_program(container);
+    } else if (has_ended_unused(container)) {
+        char message[sizeof(((struct engine_fault *)0)->message)];
+        (void)snprintf(message, sizeof(message), "the container's set-up ended with %d: %.150s",
+                       (int)container->end.status, container->stream.errors.detail);
+        container_fail(container, message);
+    } else if (container->shelf && !container->ready) {
+        check_readiness(container);
+    }
+}
+
+static void gone(struct container *container)
+{
+    container->removed = true;
+    container->deadline_us = monotonic_us() + STREAM_REST_US;
+    if (!container->stream.taken_over)
+        container_stream_close(container);
+    container_check_end(container);
+}
+
+/* Whoever waits is told; it goes on all the same, as long as there is a backend. */
+static void give_up(struct container *container)
+{
+    struct engine_fault fault;
+    struct run *run = TAKE_POINTER(container->run);
+    engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker does not remove the container %s",
+                     container->name);
+    container_stream_close(container);
+    container->removed = container->environment->closing;
+    container->deadline_us = monotonic_us() + STUCK_PAUSE_US;
+    if (run)
+        run_container_gone(run, &fault);
 }
 
 static void removed(void *user, const struct engine_answer *answer)
 {
-    struct run *run = user;
-    run->call = NULL;
+    struct container *container = user;
+    container->call = NULL;
     bool answered = answer->fault.problem == ENGINE_PROBLEM_NONE;
-    if (answered && (answer->status == 204 || answer->status == 200 || answer->status == 404)) {
-        gone(run);
-    } else if (++run->attempts < REMOVE_ATTEMPTS) {
-        run->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
-    } else {
-        struct engine_fault fault;
-        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker does not remove the container %s",
-                         run->name);
-        run->killed = false;
-        run->removed = true;
-        run_fail_engine(run, &fault);
-        gone(run);
-    }
+    if (answered && (answer->status == 204 || answer->status == 200 || answer->status == 404))
+        gone(container);
+    else if (++container->attempts < REMOVE_ATTEMPTS)
+        container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
+    else
+        give_up(container);
 }
 
 /* By its name, which is known even where the answer to create never came. */
-void run_remove(struct run *run)
+void container_remove(struct container *container)
 {
-    char path[RUN_PATH_LIMIT];
-    bool first = !run->removing;
-    run->removing = true;
-    if (run->removed || run->creating || (!first && run->call))
+    char path[CONTAINER_PATH_LIMIT];
+    bool first = !container->removing;
+    container->removing = true;
+    if (container->removed || container->creating || (!first && container->call))
         return;
-    engine_call_cancel(TAKE_POINTER(run->call));
-    engine_call_cancel(TAKE_POINTER(run->wait));
-    run->deadline_us = 0;
-    if (!run->created) {
-        gone(run);
-        return;
+    engine_call_cancel(TAKE_POINTER(container->call));
+    engine_call_cancel(TAKE_POINTER(container->wait));
+    container->deadline_us = 0;
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s?force=1&v=1", container->api,
+                   container->name);
+    container->call = start_call(container, "DELETE", path, NULL, REMOVE_TIME_MS, removed);
+    if (!container->call)
+        container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
+}
+
+void container_leave(struct container *container)
+{
+    container->run = NULL;
+    if (container->shelf)
+        pool_lose(container);
+    container_stream_close(container);
+    container_remove(container);
+}
+
+struct container *container_stuck(const struct docker_environment *environment,
+                                  const struct engine *engine)
+{
+    for (struct container *container = environment->containers; container;
+         container = container->next)
+        if (container->engine == engine && !container->run && !container->removed &&
+            container->attempts >= REMOVE_ATTEMPTS)
+            return container;
+    return NULL;
+}
+
+void container_retry(struct container *container, struct run *run)
+{
+    container->run = run;
+    container->attempts = REMOVE_ATTEMPTS - RETRIED_ATTEMPTS;
+    container_remove(container);
+}
+
+size_t container_count_leaving(const struct docker_environment *environment)
+{
+    size_t count = 0;
+    for (const struct container *container = environment->containers; container;
+         container = container->next)
+        count += container->removing && !container->run;
+    return count;
+}
+
+void container_handle(struct container *container)
+{
+    container_stream_handle(container);
+    container_check_end(container);
+}
+
+void container_expire(struct container *container)
+{
+    container->deadline_us = 0;
+    if (container->removed) {
+        /* An engine that lets go of a container but not of its stream. */
+        container_stream_close(container);
+        container_check_end(container);
+    } else if (container->removing) {
+        container_remove(container);
+    } else {
+        container_fail(container, "it has waited for too long");
     }
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s?force=1&v=1", run->engine->facts.api,
-                   run->name);
-    const struct engine_request request = {
-        .address = &run->engine->address,
-        .method = "DELETE",
-        .path = path,
-        .timeout_ms = REMOVE_TIME_MS,
-        .done = removed,
-        .user = run,
-    };
-    run->call = engine_call_start(run->environment->client, &request);
-    if (!run->call)
-        run->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
+}
+
+bool container_is_over(const struct container *container)
+{
+    return container->removed && !container->run;
+}
+
+void container_free(struct container *container)
+{
+    container_stream_close(container);
+    engine_call_cancel(container->call);
+    engine_call_cancel(container->wait);
+    json_decref(container->config);
+    free(container);
 }

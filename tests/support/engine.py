@@ -68,6 +68,11 @@ def containers():
     return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
 
 
+def none_left(seconds=20):
+    """Containers are removed behind the answer, and in their own time."""
+    tap.eventually(lambda: containers() == [], "no container is left", seconds)
+
+
 def running(command):
     """Does a container's process have that command line? One that has gone since the list has none."""
     return any(command.encode() in ask(f"/containers/{identity}/top") for identity in containers())

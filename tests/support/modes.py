@@ -18,7 +18,7 @@ POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))  # sandboxes that are 
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
     "process": {"pools": {"process": {"ready": POOL}}},
-    "docker": {"modes": {"default": "docker", "allowed": ["docker"]},
+    "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.

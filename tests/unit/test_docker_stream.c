@@ -212,7 +212,7 @@ START_TEST(the_message_is_what_a_shell_reads)
     };
     size_t length = 0;
     CLEANUP_FREE unsigned char *message =
-        bootstrap_message(&description, (const unsigned char *)"in\0put", 6, &length);
+        bootstrap_message(&description, "mark", (const unsigned char *)"in\0put", 6, &length);
     ck_assert_ptr_nonnull(message);
     /* Ends with the contents, in order, and nothing between them. */
     ck_assert_mem_eq(message + length - 9, "x\0yin\0put", 9);
@@ -223,9 +223,9 @@ START_TEST(the_message_is_what_a_shell_reads)
     ck_assert_ptr_nonnull(memmem(text, announced, "input 6\n", 8));
     ck_assert_ptr_nonnull(memmem(text, announced, "export 'HOME=/home/sandbox'\n", 28));
     description.environment = LIST("A-B=1");
-    ck_assert_ptr_null(bootstrap_message(&description, NULL, 0, &length));
+    ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
     description.environment = LIST("$(id)=1");
-    ck_assert_ptr_null(bootstrap_message(&description, NULL, 0, &length));
+    ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
 }
 END_TEST
 

@@ -14,7 +14,7 @@
  * Every tool of the image runs before the variables are set, which may change where tools are
  * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
  * neither takes what the next one is to read. The text that is evaluated calls put, input, set and
- * export.
+ * export. What the shell itself says of a program that a signal ended is not the program's output.
  */
 const char bootstrap_script[] =
     "set -f\n"
@@ -47,7 +47,11 @@ const char bootstrap_script[] =
     "printf '+\\n'; printf '+\\n' >&2\n"
     "[ -z \"$ce_trial\" ] || exit 0\n"
     "unset ce_text ce_key ce_value ce_length ce_trial\n"
-    "exec \"$@\"\n";
+    "exec 4>&2 2>/dev/null\n"
+    "(exec 2>&4 4>&-; exec \"$@\")\n"
+    "ce_status=$?\n"
+    "[ \"$ce_status\" = 0 ] && printf %s \"$ce_end\" && printf %s \"$ce_end\" >&4\n"
+    "exit \"$ce_status\"\n";
 
 static void put_text(struct wire_writer *writer, const char *text)
 {
@@ -115,7 +119,7 @@ static void put_environment(struct wire_writer *writer, char *const *environment
 }
 
 static void put_setup(struct wire_writer *writer, const struct run_description *description,
-                      size_t input_length)
+                      const char *end_mark, size_t input_length)
 {
     for (size_t i = 0; i < description->file_count; i++) {
         put_text(writer, "put ");
@@ -134,6 +138,9 @@ static void put_setup(struct wire_writer *writer, const struct run_description *
     put_text(writer, "\n");
     put_environment(writer, description->environment);
     put_text(writer, description->purpose == RUN_PURPOSE_TRIAL ? "ce_trial=1\n" : "ce_trial=\n");
+    put_text(writer, "ce_end=");
+    put_quoted(writer, end_mark);
+    put_text(writer, "\n");
 }
 
 static void wipe_writer(struct wire_writer *writer)
@@ -143,13 +150,13 @@ static void wipe_writer(struct wire_writer *writer)
     free(writer->bytes);
 }
 
-unsigned char *bootstrap_message(const struct run_description *description,
+unsigned char *bootstrap_message(const struct run_description *description, const char *end_mark,
                                  const unsigned char *input, size_t input_length,
                                  size_t *ret_length)
 {
     CLEANUP(wipe_writer) struct wire_writer setup = {.limit = RUN_DESCRIPTION_LIMIT};
     size_t given = input ? input_length : 0;
-    put_setup(&setup, description, given);
+    put_setup(&setup, description, end_mark, given);
     if (setup.failed)
         return NULL;
     char head[32];

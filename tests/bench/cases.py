@@ -61,10 +61,10 @@ def at_once():
     for name, program, policies in (("process-sh-warm", SH, WARM), ("process-sh-cold", SH, COLD),
                                     ("process-python-warm", PYTHON, WARM), ("process-python-cold", PYTHON, COLD)):
         for callers, each in ((1, 8), (8, 4), (64, 1)):
-            yield Case(f"{name}-{callers}-callers", program, policies, seconds=6, callers=callers, each=each)
+            yield Case(f"{name}-{callers}-at-once", program, policies, seconds=6, callers=callers, each=each)
     for name, policies in (("docker-python-warm", DOCKER_WARM), ("docker-python-cold", DOCKER_COLD)):
         for callers in (1, 8, 64):
-            yield Case(f"{name}-{callers}-callers", PYTHON, policies, seconds=30, callers=callers)
+            yield Case(f"{name}-{callers}-at-once", PYTHON, policies, seconds=30, callers=callers)
 
 
 CASES = [

@@ -74,7 +74,7 @@ static json_t *new_record(const struct call *call, const char *event)
 static bool store(const struct call *call, json_t *record)
 {
     json_auto_t *owned = record;
-    CLEANUP_FREE char *text = json_text(owned, JSON_COMPACT | JSON_SORT_KEYS);
+    CLEANUP_FREE char *text = json_text(owned, JSON_ORDER_SORTED);
     return text != NULL && host_audit(&call->host, text);
 }
 

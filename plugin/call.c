@@ -158,5 +158,5 @@ char *call_approval_request(const struct call *call, const char *approval_id)
         "allow_session", "deny");
     if (request == NULL || more == NULL || json_object_update(request, more) != 0)
         return NULL;
-    return json_text(request, JSON_COMPACT | JSON_SORT_KEYS);
+    return json_text(request, JSON_ORDER_SORTED);
 }

@@ -75,13 +75,13 @@ static json_t *annotations(void)
 
 static json_t *tool(void)
 {
-    return json_pack("{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:f}",
+    return json_pack("{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:i}",
                      "name", "code_execute", "aliases", "sandbox.exec", "title",
                      "Run code in a sandbox", "description", tool_description, "input_schema",
                      input_schema(), "output_schema", output_schema(), "capabilities",
                      capabilities(), "approval", "default", "ask", "member", "reason", "secrets",
                      "handle", SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member",
-                     "secrets", "annotations", annotations(), "cost", 1.0);
+                     "secrets", "annotations", annotations(), "cost", 1);
 }
 
 static json_t *errors(void)
@@ -143,7 +143,7 @@ static json_t *manifest(void)
 static char *manifest_build(void)
 {
     json_auto_t *value = manifest();
-    return json_text(value, JSON_COMPACT);
+    return json_text(value, JSON_ORDER_MADE);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -331,5 +331,5 @@ char *result_text(struct call *call, const struct error *error)
         "usage", usage_json(call), "limits", call_limits(call), "isolation", result_isolation(call),
         "files", "results", "approval", approval_json(call), "notes", call->notes, "error",
         error_json(shown));
-    return json_text(result, JSON_COMPACT);
+    return json_text(result, JSON_ORDER_MADE);
 }

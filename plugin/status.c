@@ -234,5 +234,5 @@ char *status_text(const struct error *refusal, bool sweep)
         refusal = &error;
     (void)json_object_set_new(status, "error", refusal != NULL ? error_json(refusal) : json_null());
     (void)json_object_set_new(status, "ready", json_boolean(usable));
-    return json_text(status, JSON_COMPACT);
+    return json_text(status, JSON_ORDER_MADE);
 }

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scripts/bench measures: each case with its program, its policy and the commands it is measured beside."""
+import dataclasses
+import os
+import shutil
+import subprocess
+
+from gateway import OURS, Absent
+
+# The policies, as merge patches on the built-in one. Of several the first that the provider takes.
+WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
+WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"preload": ["numpy"]}}}]
+WARM_MANY = [{"pools": {"process": {"ready": 8, "idle_ms": 60000}}}]
+COLD = [{"pools": {"process": {"ready": 0}}}]
+DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}
+DOCKER_WARM = [{**DOCKER, "pools": {"docker": {"ready": 4, "idle_ms": 60000}}}]
+DOCKER_COLD = [{**DOCKER, "pools": {"docker": {"ready": 0}}}, DOCKER]
+
+# The view, namespaces, environment and dropped rights of process mode; seccomp, Landlock, cgroup and rlimits only ours has.
+BWRAP = ["/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL",
+         "--hostname", "sandbox", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib",
+         "/lib", "--symlink", "usr/lib64", "/lib64", "--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache",
+         "--ro-bind", "/etc/alternatives", "/etc/alternatives", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+         "--tmpfs", "/home/sandbox", "--chdir", "/home/sandbox", "--setenv", "PATH", "/usr/bin:/bin"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    language: str
+    code: str
+    prints: str
+    command: tuple  # the same bare; the code is its last argument
+    module: str = ""  # of python, that it needs
+
+
+SH = Program("sh", "echo hi", "hi\n", ("/bin/sh", "-c", "echo hi"))
+PYTHON = Program("python", "print(2**64)", f"{2**64}\n", ("/usr/bin/python3", "-c", "print(2**64)"))
+NUMPY_CODE = "import numpy; print(int(numpy.arange(10).sum()))"
+NUMPY = Program("python", NUMPY_CODE, "45\n", ("/usr/bin/python3", "-c", NUMPY_CODE), "numpy")
+JAVASCRIPT = Program("javascript", "console.log(1)", "1\n", ("/usr/bin/node", "-e", "console.log(1)"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    program: Program
+    policies: list
+    seconds: float = 20  # no round begins after them
+    quick_seconds: float = 0  # 0: not in the quick form
+    callers: int = 1
+    each: int = 1  # runs of each caller in a turn
+    pause_ms: int = 10  # before each turn of anybody
+
+    @property
+    def is_docker(self):
+        return self.name.startswith("docker-")
+
+
+def at_once():
+    """One, eight and sixty-four callers, of threads of one gateway."""
+    for name, program, policies in (("process-sh-warm", SH, WARM), ("process-sh-cold", SH, COLD),
+                                    ("process-python-warm", PYTHON, WARM), ("process-python-cold", PYTHON, COLD)):
+        for callers, each in ((1, 8), (8, 4), (64, 1)):
+            yield Case(f"{name}-{callers}-at-once", program, policies, seconds=6, callers=callers, each=each)
+    for name, policies in (("docker-python-warm", DOCKER_WARM), ("docker-python-cold", DOCKER_COLD)):
+        for callers in (1, 8, 64):
+            yield Case(f"{name}-{callers}-at-once", PYTHON, policies, seconds=30, callers=callers)
+
+
+CASES = [
+    Case("process-sh-warm", SH, WARM, quick_seconds=1.5),
+    Case("process-sh-cold", SH, COLD, quick_seconds=1.5),
+    Case("process-python-warm", PYTHON, WARM, quick_seconds=2.5),
+    Case("process-python-cold", PYTHON, COLD),
+    Case("process-numpy-warm", NUMPY, WARM_NUMPY, quick_seconds=2),
+    Case("process-numpy-cold", NUMPY, COLD),
+    Case("process-javascript-warm", JAVASCRIPT, WARM, quick_seconds=2.5),
+    Case("process-javascript-cold", JAVASCRIPT, COLD),
+    Case("process-python-throughput", PYTHON, WARM_MANY, quick_seconds=3.5, callers=8, each=4),
+    # The pause lets the engine make ready what was used, so that its work for us is in nobody's figures.
+    Case("docker-python-warm", PYTHON, DOCKER_WARM, seconds=60, quick_seconds=3, pause_ms=500),
+    Case("docker-python-cold", PYTHON, DOCKER_COLD, seconds=60, quick_seconds=3),
+    *at_once(),
+]
+
+
+def process_contestants(case):
+    """The contestants of a case of process mode, and why those that are missing are."""
+    command = list(case.program.command)
+    if not os.access(command[0], os.X_OK):
+        raise Absent(f"{command[0]} is not installed")
+    if case.program.module and subprocess.run([command[0], "-c", f"import {case.program.module}"],
+                                              stderr=subprocess.DEVNULL).returncode:
+        raise Absent(f"{command[0]} has no module {case.program.module}")
+    contestants = [{"name": OURS, "request": {"language": case.program.language, "code": case.program.code}},
+                   {"name": "bare", "argv": command}]
+    if not shutil.which("bwrap", path="/usr/bin"):
+        return contestants, {"bwrap": "bwrap is not installed"}
+    return contestants + [{"name": "bwrap", "argv": BWRAP + command}], {}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What process mode costs while nothing runs, for much output, and after many runs, looked at from outside of the gateway."""
+import os
+import pathlib
+import time
+
+import cases
+from gateway import OURS, Absent, Gateway
+
+MIB = 1 << 20
+FLOOD = 1 << 30
+FLOOD_LIMIT = {"default": 8 * FLOOD, "max": 8 * FLOOD}
+FLOOD_POLICY = {"limits": {"output_total_bytes": FLOOD_LIMIT, "wall_ms": {"default": 200000, "max": 300000},
+                           "cpu_ms": {"default": 200000, "max": 300000}}}
+SETTLE = 1.5  # seconds until what a run has used is ready again
+IDLE = 5
+
+
+def read(pid, name):
+    return pathlib.Path(f"/proc/{pid}/{name}").read_text()
+
+
+def field_kib(text, name):
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(name + ":")) * 1024
+
+
+def private_bytes(pid):
+    """The memory that is this process's alone."""
+    rollup = read(pid, "smaps_rollup")
+    return field_kib(rollup, "Private_Clean") + field_kib(rollup, "Private_Dirty")
+
+
+def processor_ns(pid):
+    return int(read(pid, "schedstat").split()[0])
+
+
+def parents():
+    """Every process of the machine with its parent."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    return found
+
+
+def is_backend(pid, watched):
+    """Whether it is a backend that holds a pidfd of that gateway."""
+    try:
+        return read(pid, "comm").startswith("code-execute-pr") and any(
+            f"\nPid:\t{watched}\n" in read(pid, f"fdinfo/{fd}") for fd in os.listdir(f"/proc/{pid}/fdinfo"))
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return False
+
+
+def find_backend(gateway):
+    """The supervisor of a gateway and its sandboxes: of each the processes."""
+    tree = parents()
+    candidates = [pid for pid in tree if is_backend(pid, gateway.pid)]
+    if len(candidates) != 1:
+        raise Absent(f"the backend's process is not to be found ({len(candidates)} of its kind)")
+    supervisor, sandboxes, outside = candidates[0], {}, []
+    for pid in tree:
+        parent = pid
+        while parent in tree and parent != supervisor:
+            parent = tree[parent]
+        if parent != supervisor:
+            continue
+        namespace = os.readlink(f"/proc/{pid}/ns/pid")
+        if namespace == os.readlink(f"/proc/{supervisor}/ns/pid"):
+            outside.append(pid)
+        else:
+            sandboxes.setdefault(namespace, []).append(pid)
+    return outside, list(sandboxes.values())
+
+
+def run_some(gateway, program, count, callers=1):
+    told = gateway.contest([{"name": OURS, "request": {"language": program.language, "code": program.code}}], expect=program.prints,
+                           rounds=1, callers=callers, each=max(1, count // callers), warm_up=0, budget_ms=0)
+    if told["reason"]:
+        raise Absent(told["reason"])
+    return told
+
+
+def idle():
+    """Memory and processor time of a backend whose python sandboxes are ready, while nobody calls."""
+    with Gateway() as gateway:
+        gateway.use_policy(*cases.WARM)
+        run_some(gateway, cases.PYTHON, 8)
+        time.sleep(SETTLE)
+        outside, sandboxes = find_backend(gateway)
+        everyone = [gateway.pid, *outside, *(pid for group in sandboxes for pid in group)]
+        before = {pid: processor_ns(pid) for pid in everyone}
+        time.sleep(IDLE)
+        spent = {pid: processor_ns(pid) - before[pid] for pid in everyone}
+        each = [sum(private_bytes(pid) for pid in group) for group in sandboxes]
+        return {"sandboxes": len(each), "sandbox_private_bytes": max(each, default=0),
+                "sandbox_processes": max(map(len, sandboxes), default=0),
+                "backend_private_bytes": sum(private_bytes(pid) for pid in outside), "backend_processes": len(outside),
+                "together_pss_bytes": sum(field_kib(read(pid, "smaps_rollup"), "Pss") for pid in everyone if pid != gateway.pid),
+                "gateway_private_bytes": private_bytes(gateway.pid), "idle_seconds": IDLE,
+                "processor_ms": sum(spent.values()) / 1e6}
+
+
+def peak(gateway):
+    return field_kib(read(gateway.pid, "status"), "VmHWM")
+
+
+def output(rounds):
+    """A GiB through the whole product, beside a command that is read by the same gateway."""
+    shell = ["/bin/sh", "-c", f"head -c {FLOOD} /dev/zero"]
+    flood = {"name": OURS, "request": {"language": "sh", "code": shell[2], "timeout_ms": 200000}}
+    with Gateway() as gateway:
+        gateway.use_policy({**FLOOD_POLICY, **cases.WARM[0]})
+        run_some(gateway, cases.Program("sh", f"head -c {3 * MIB} /dev/zero | tr '\\0' x | tail -c 3", "xxx", ()), 3)
+        pathlib.Path(f"/proc/{gateway.pid}/clear_refs").write_text("5")  # the peak begins anew
+        before = peak(gateway)
+        told = gateway.contest([flood], expect_bytes=FLOOD, rounds=1, warm_up=0)
+        grown = peak(gateway) - before
+        both = gateway.contest([flood, {"name": "bare", "argv": shell}], expect_bytes=FLOOD, rounds=rounds, warm_up=0, pause_ms=10,
+                               budget_ms=30000)
+    for reason in (told["reason"], both["reason"]):
+        if reason:
+            raise Absent(reason)
+    rates = {name: FLOOD / MIB / (sorted(times)[len(times) // 2] / 1000) for name, times in both["runs_ms"].items()}
+    return {"bytes": FLOOD, "runs": len(both["runs_ms"][OURS]), "mib_per_second": rates[OURS], "bare_mib_per_second": rates["bare"],
+            "ratio": rates[OURS] / rates["bare"], "gateway_growth_bytes": grown}
+
+
+def held(gateway):
+    outside, sandboxes = find_backend(gateway)
+
+    def of(pids):
+        return {"private_bytes": sum(map(private_bytes, pids)),
+                "descriptors": sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids),
+                "threads": sum(len(os.listdir(f"/proc/{pid}/task")) for pid in pids)}
+    return {"gateway": of([gateway.pid]), "backend": of(outside), "sandboxes": {"count": len(sandboxes)}}
+
+
+def many(runs):
+    """What is held more after many warm runs than after a tenth of them."""
+    with Gateway() as gateway:
+        gateway.use_policy(*cases.WARM)
+        run_some(gateway, cases.SH, max(50, runs // 10), callers=4)
+        time.sleep(SETTLE)
+        before = held(gateway)
+        run_some(gateway, cases.SH, runs, callers=4)
+        time.sleep(SETTLE)
+        after = held(gateway)
+    return {"runs": runs, "growth": {name: {what: after[name][what] - value for what, value in values.items()}
+                                     for name, values in before.items()}}
+
+
+def lines(told):
+    """The figures of bench.json's "idle", "output" and "many" in words."""
+    if "idle" in told:
+        idle_told = told["idle"]
+        yield (f"idle: a ready python sandbox has {idle_told['sandbox_private_bytes'] / MIB:.2f} MiB of its own "
+               f"({idle_told['sandbox_processes']} processes), the backend {idle_told['backend_private_bytes'] / MIB:.2f} MiB, "
+               f"all together with what they share {idle_told['together_pss_bytes'] / MIB:.2f} MiB; in "
+               f"{idle_told['idle_seconds']} s gateway, backend and {idle_told['sandboxes']} sandboxes took "
+               f"{idle_told['processor_ms']:.2f} ms of processor time")
+    if "output" in told:
+        flood = told["output"]
+        yield (f"output: {flood['bytes'] // MIB} MiB at {flood['mib_per_second']:.0f} MiB/s (bare {flood['bare_mib_per_second']:.0f}, "
+               f"ours / bare {flood['ratio']:.2f}); the gateway's peak grew by {flood['gateway_growth_bytes'] // 1024} KiB")
+    if "many" in told:
+        grown = told["many"]["growth"]
+        yield (f"after {told['many']['runs']} more warm runs: gateway {grown['gateway']['private_bytes'] // 1024:+} KiB, "
+               f"{grown['gateway']['descriptors']:+} descriptors, {grown['gateway']['threads']:+} threads; backend "
+               f"{grown['backend']['private_bytes'] // 1024:+} KiB, {grown['backend']['descriptors']:+} descriptors; "
+               f"sandboxes {grown['sandboxes']['count']:+}")

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A gateway's side of the ABI, with as little of its own around a call as there can be. Runs in the
+ * bench's gateway, calls on a caller's thread, the rest on the main thread.
+ */
+#include "provider.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool_provider.h"
+
+static struct {
+    void *library;
+    tool_invoke_fn invoke;
+    tool_free_fn free_text;
+    tool_prepare_fn prepare;
+    tool_shutdown_fn shutdown;
+} provider;
+
+/* What the callbacks of one call see. */
+struct caller {
+    unsigned int records; /* audit records that were stored */
+    unsigned int questions;
+    uint64_t output_bytes;
+};
+
+static void grant_capability(void *user, const char *capability, uint32_t *verdict)
+{
+    (void)user;
+    (void)capability;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static void approve(void *user, uint64_t token, const char *request_json, uint32_t *verdict)
+{
+    struct caller *caller = user;
+    (void)token;
+    (void)request_json;
+    caller->questions++;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static void store_record(void *user, const char *record_json, uint32_t *verdict)
+{
+    struct caller *caller = user;
+    (void)record_json;
+    caller->records++;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static void count_output(void *user, uint32_t stream, const void *bytes, size_t length)
+{
+    struct caller *caller = user;
+    (void)bytes;
+    if (stream == TOOL_STREAM_STDOUT)
+        caller->output_bytes += length;
+}
+
+static void *symbol(const char *name)
+{
+    void *found = dlsym(provider.library, name);
+    if (found != NULL)
+        return found;
+    (void)fprintf(stderr, "bench: %s\n", dlerror());
+    exit(1);
+}
+
+void provider_load(const char *path)
+{
+    provider.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (provider.library == NULL) {
+        (void)fprintf(stderr, "bench: %s\n", dlerror());
+        exit(1);
+    }
+    provider.invoke = (tool_invoke_fn)symbol("tool_invoke");
+    provider.free_text = (tool_free_fn)symbol("tool_free");
+    provider.prepare = (tool_prepare_fn)symbol("tool_prepare");
+    provider.shutdown = (tool_shutdown_fn)symbol("tool_shutdown");
+}
+
+json_t *provider_prepare(const json_t *configuration)
+{
+    char *text = json_dumps(configuration, 0);
+    char *status = NULL;
+    /* The status costs a probe of every layer, so it is asked for only where there is an error. */
+    bool taken = text != NULL && provider.prepare(text, NULL) == TOOL_OK;
+    if (!taken && text != NULL)
+        (void)provider.prepare(text, &status);
+    free(text);
+    if (taken)
+        return NULL;
+    json_t *json = status != NULL ? json_loads(status, 0, NULL) : NULL;
+    provider.free_text(status);
+    json_t *error = json_incref(json_object_get(json, "error"));
+    json_decref(json);
+    return error != NULL ? error : json_pack("{s:s}", "message", "refused without a reason");
+}
+
+/* A run counts only when it was isolated, approved and audited. */
+static bool is_whole(const json_t *result, const struct caller *caller)
+{
+    const json_t *isolation = json_object_get(result, "isolation");
+    return json_integer_value(json_object_get(result, "exit_code")) == 0 &&
+           json_is_integer(json_object_get(result, "exit_code")) &&
+           json_array_size(json_object_get(isolation, "applied")) > 0 && caller->records == 2 &&
+           caller->questions == 1;
+}
+
+static void read_result(const char *text, const struct caller *caller, struct attempt *ret)
+{
+    json_t *result = text != NULL ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    const char *output = json_string_value(json_object_get(result, "stdout"));
+    ret->good = output != NULL && is_whole(result, caller);
+    if (ret->good) {
+        size_t length = json_string_length(json_object_get(result, "stdout"));
+        ret->kept = length < sizeof(ret->output) ? length : sizeof(ret->output);
+        memcpy(ret->output, output, ret->kept);
+        ret->total = caller->output_bytes;
+    } else {
+        char *error = json_dumps(json_object_get(result, "error"), JSON_ENCODE_ANY);
+        (void)snprintf(ret->reason, sizeof(ret->reason), "%s: %s",
+                       error != NULL ? error : "no result", text != NULL ? text : "");
+        free(error);
+    }
+    json_decref(result);
+}
+
+void provider_call(const char *input_json, struct attempt *ret)
+{
+    struct caller caller = {0};
+    const struct tool_host host = {
+        .struct_size = sizeof(host),
+        .abi_version = TOOL_ABI_VERSION,
+        .user = &caller,
+        .check_capability = grant_capability,
+        .request_approval = approve,
+        .audit = store_record,
+        .on_output = count_output,
+    };
+    char *text = NULL;
+    ret->kept = 0;
+    ret->total = 0;
+    double begin = clock_ms();
+    (void)provider.invoke("code_execute", input_json, &host, &text);
+    ret->ms = clock_ms() - begin;
+    read_result(text, &caller, ret);
+    provider.free_text(text);
+}
+
+void provider_shutdown(void)
+{
+    provider.shutdown();
+}

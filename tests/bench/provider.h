@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The contestant that is the provider, and the host it is called by: one that allows everything. */
+#pragma once
+
+#include <jansson.h>
+
+#include "attempt.h"
+
+/* Loads the shared object for as long as the process lives. On failure prints why and exits. */
+void provider_load(const char *path);
+
+/* NULL: the configuration (borrowed) is in force; else the provider's error object, to be released
+ * by the caller. */
+json_t *provider_prepare(const json_t *configuration);
+
+/* One call of code_execute through the whole ABI: the host grants the capability, approves, stores
+ * both audit records, and counts the output that comes. The time taken is that of tool_invoke()
+ * alone. Any thread. */
+void provider_call(const char *input_json, struct attempt *ret);
+
+void provider_shutdown(void);

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench --quick: bench.json has what is promised of it, and what is measured is what it says."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent)]
+
+import cases
+import tap
+from gateway import OURS, ROOT, Absent, Gateway
+
+PROMISED = {"process-sh-warm", "process-sh-cold", "process-python-warm", "process-numpy-warm", "process-javascript-warm",
+            "process-python-throughput"}
+HI = {"name": OURS, "request": {"language": "sh", "code": "echo hi"}}
+
+
+def test_every_promised_case_is_there_or_has_a_reason():
+    with tempfile.TemporaryDirectory() as directory:
+        file = pathlib.Path(directory) / "bench.json"
+        done = subprocess.run([ROOT / "scripts" / "bench", "--quick", "--no-build", "--runs", "3", "--only", "process",
+                               "--json", file], stdout=subprocess.PIPE, text=True, check=True)
+        told = json.loads(file.read_text())
+    reasons = {entry["name"]: entry["reason"] for entry in told["absent"]}
+    names = [case["name"] for case in told["cases"]]
+    tap.equal(sorted([*names, *reasons]), sorted(PROMISED), "the cases")
+    tap.true(all(reasons.values()), "a reason each")
+    for case in told["cases"]:
+        tap.contains(done.stdout, f"| {case['name']} | {OURS} |", "the table")
+        tap.true(0 < case["p50_ms"] <= case["p95_ms"] <= case["p99_ms"], f"percentiles of {case['name']}")
+        tap.true(case["runs"] >= 1, f"runs of {case['name']}")
+        tap.equal(set(case["ratios"]) | set(case["absent"]), {"bare", "bwrap"}, f"what {case['name']} is paired with")
+        tap.true(all(ratio > 0 for ratio in case["ratios"].values()), f"ratios of {case['name']}")
+        tap.equal(set(case["failures"].values()), {0}, f"failures of {case['name']}")
+
+
+def contest(contestants, **order):
+    with Gateway() as gateway:
+        gateway.use_policy(*cases.COLD)
+        return gateway.contest(contestants, **{"rounds": 2, "budget_ms": 60000, "warm_up": 1, **order})
+
+
+def test_each_caller_has_its_runs():
+    told = contest([HI, {"name": "bare", "argv": ["/bin/sh", "-c", "echo hi"]}], expect="hi\n", callers=3, each=2)
+    tap.equal({name: len(times) for name, times in told["runs_ms"].items()}, {OURS: 12, "bare": 12})
+    tap.equal({name: len(times) for name, times in told["turns_ms"].items()}, {OURS: 2, "bare": 2})
+    tap.equal(told["reason"], None)
+
+
+def test_who_prints_something_else_fails():
+    told = contest([HI, {"name": "other", "argv": ["/bin/echo", "ho"]},
+                    {"name": "ill", "argv": ["/bin/sh", "-c", "echo hi; exit 3"]},
+                    {"name": "none", "argv": ["/nonexistent"]}], expect="hi\n")
+    tap.equal(told["failures"], {OURS: 0, "other": 3, "ill": 3, "none": 3})
+    told = contest([HI], expect="ho\n", attempts=2)
+    tap.equal((told["failures"], told["runs_ms"]), ({OURS: 6}, {OURS: []}))
+    tap.contains(told["reason"], "it printed 3 bytes: hi")
+
+
+def test_a_policy_that_is_refused_is_a_reason():
+    with Gateway() as gateway:
+        gateway.use_policy({"no such member": 1}, *cases.COLD)
+        try:
+            gateway.use_policy({"no such member": 1})
+        except Absent as reason:
+            tap.contains(str(reason), "unknown member")
+        else:
+            tap.true(False, "it was taken")
+
+
+tap.run(globals())

@@ -20,11 +20,14 @@
 
 static atomic_uint_fast64_t calls_run;
 static atomic_uint_fast64_t calls_not_run;
+static atomic_uint_fast64_t sandboxes[SANDBOX_ORIGIN_COUNT];
 static atomic_uint_fast64_t calls_too_many;
 
-void status_count_call(bool ran, const struct error *error)
+void status_count_call(const struct run_event *ended, const struct error *error)
 {
-    (void)atomic_fetch_add(ran ? &calls_run : &calls_not_run, 1);
+    (void)atomic_fetch_add(ended != NULL ? &calls_run : &calls_not_run, 1);
+    if (ended != NULL)
+        (void)atomic_fetch_add(&sandboxes[ended->origin], 1);
     if (error != NULL && error->code == ERROR_TOO_MANY_REQUESTS)
         (void)atomic_fetch_add(&calls_too_many, 1);
 }
@@ -209,13 +212,16 @@ static void add_sweep(json_t *status, const struct policy *policy)
 static json_t *counters_json(void)
 {
     const struct admission_counts admission = admission_count();
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
                      (json_int_t)call_count(), "calls_running", (json_int_t)admission.running,
                      "calls_queued", (json_int_t)admission.queued, "calls_waiting_for_approval",
                      (json_int_t)approval_waiting_count(), "calls_run",
                      (json_int_t)atomic_load(&calls_run), "calls_not_run",
                      (json_int_t)atomic_load(&calls_not_run), "calls_too_many",
-                     (json_int_t)atomic_load(&calls_too_many));
+                     (json_int_t)atomic_load(&calls_too_many), "sandboxes_new",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_NEW]), "sandboxes_copied",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_COPIED]), "sandboxes_ready",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]));
 }
 
 char *status_text(const struct error *refusal, bool sweep)

@@ -111,10 +111,19 @@ struct engine_report {
     uint32_t user_namespace;
 };
 
+/* What a run found when it came. */
+enum sandbox_origin {
+    SANDBOX_NEW,    /* nothing: its sandbox was made then, and its interpreter started */
+    SANDBOX_COPIED, /* an interpreter, of which its sandbox is a copy */
+    SANDBOX_READY,  /* its sandbox */
+    SANDBOX_ORIGIN_COUNT
+};
+
 struct run_event {
     uint32_t type; /* enum run_event_type */
     struct isolation_report isolation;
     struct engine_report engine;
+    uint32_t origin; /* enum sandbox_origin */
     /* The rest is for ENDED. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */

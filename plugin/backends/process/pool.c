@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "../../protocol/run_event.h"
 #include "interpreter_files.h"
 
 #define RETRY_US       (UINT64_C(1) * 1000000)
@@ -65,14 +66,21 @@ static bool can_be_copied(const struct shelf *shelf)
 }
 
 struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                  const struct sandbox_shape *shape, struct launch_failure *reterr)
+                                  const struct sandbox_shape *shape, uint32_t *ret_origin,
+                                  struct launch_failure *reterr)
 {
     const struct sandbox_shape without = sandbox_shape_without_interpreter(shape);
     struct shelf *shelf = find_shelf(pool, shape);
     struct first_process *process = shelf ? take_ready(pool, shelf) : NULL;
-    if (!process && shelf && can_be_copied(shelf))
+    *ret_origin = SANDBOX_READY;
+    if (!process && shelf && can_be_copied(shelf)) {
+        *ret_origin = SANDBOX_COPIED;
         process = first_process_of_sandbox(environment, shape, shelf->parent, reterr);
-    return process ? process : first_process_of_sandbox(environment, &without, NULL, reterr);
+    }
+    if (process)
+        return process;
+    *ret_origin = SANDBOX_NEW;
+    return first_process_of_sandbox(environment, &without, NULL, reterr);
 }
 
 static void discard(const struct pool *pool, struct first_process *process, struct leaving *leaving,

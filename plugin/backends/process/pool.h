@@ -37,9 +37,11 @@ struct pool {
 bool pool_open(struct pool *ret);
 
 /* A sandbox of that shape, the caller's: a ready one, else the copy of an interpreter, else a new
- * one whose interpreter is started with the program. NULL: *reterr says why. */
+ * one whose interpreter is started with the program; *ret_origin (enum sandbox_origin) tells which.
+ * NULL: *reterr says why. */
 struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                  const struct sandbox_shape *shape, struct launch_failure *reterr);
+                                  const struct sandbox_shape *shape, uint32_t *ret_origin,
+                                  struct launch_failure *reterr);
 /* A run of that shape is made: as many as it says are kept ready from now on. */
 void pool_demand(struct pool *pool, const struct run_environment *environment,
                  const struct sandbox_shape *shape, const struct run_description *description,

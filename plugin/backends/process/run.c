@@ -79,7 +79,7 @@ static int start_sandbox(struct run *run, struct run_environment *environment, s
     }
     /* The payload reads its own; what is copied here would be copied into every sandbox. */
     run_description_clear_program(description);
-    run->process = pool_obtain(pool, environment, &shape, &failure);
+    run->process = pool_obtain(pool, environment, &shape, &run->event.origin, &failure);
     if (!run->process) {
         fail_launch(run, &failure);
         return -1;
@@ -273,7 +273,11 @@ static void tell_start(struct run *run)
     if (!run->evidence.killed)
         run->deadline_us = wall_deadline(run);
     struct run_event event = {
-        .type = RUN_EVENT_STARTED, .isolation = run->event.isolation, .exit_code = -1};
+        .type = RUN_EVENT_STARTED,
+        .isolation = run->event.isolation,
+        .origin = run->event.origin,
+        .exit_code = -1,
+    };
     run_event_send(run->socket, &event);
 }
 

@@ -44,6 +44,8 @@ class ProcessBackend:
             shutil.copy(built, self.directory / PROGRAM)
         self.plugin = self.directory / plugin.name
         shutil.copy(plugin, self.plugin)
+        if pool:  # with the layers as they are: nothing is knocked out of what the copies of an interpreter put on themselves
+            shutil.copytree(plugin.parent / "interpreter", self.directory / "interpreter", ignore=shutil.ignore_patterns("*.p"))
         self.watch = ProcessWatch([plugin.parent / PROGRAM, self.directory / PROGRAM])
 
     def prepare(self, canaries):

@@ -21,6 +21,8 @@ POLICIES = {
     "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
+# Languages whose interpreter is kept, and their programs' files.
+INTERPRETED = {"python": "main.py", "javascript": "main.js"}
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
 ENDS_WITH_BACKEND = MODE == "process"
 
@@ -43,6 +45,7 @@ class Provider(provider.Provider):
 
     def __init__(self):
         super().__init__()
+        self.warmed = {}  # language: did an interpreter wait, under the policy in force?
         self.begin()
 
     def begin(self):
@@ -50,7 +53,24 @@ class Provider(provider.Provider):
             self.use_policy({})
 
     def use_policy(self, policy, sandbox=None):
+        self.warmed = {}
         return super().use_policy(merged(POLICIES[MODE], policy), sandbox)
+
+    def invoke(self, request, host=None, tool="code_execute"):
+        """Where sandboxes are kept ready, one with a waiting interpreter is there before the call."""
+        if POOL and MODE == "process" and isinstance(request, dict) and request.get("language") in INTERPRETED:
+            self.await_interpreter(request["language"])
+        return super().invoke(request, host, tool)
+
+    def await_interpreter(self, language):
+        """A short while; not where the policy in force keeps none, or wants an answer first."""
+        def waits():
+            return any(interpreter_waits(pid) and INTERPRETED[language] in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+                       for pid in descendants(os.getpid()))
+        if self.warmed.get(language) is False or waits():
+            return
+        super().invoke({"language": language, "code": ""}, provider.Host())
+        self.warmed[language] = tap.within(waits, 3)
 
     def with_policy(self, policy, case, sandbox=None):
         """The case with that policy in force."""
@@ -92,6 +112,28 @@ def interpreter_waits(pid):
         return is_interpreter(pid) and any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
+
+
+def descendants(host):
+    """Everything below the backends of that gateway, which are no children of it: they hold a pidfd of it."""
+    parents, found = {}, set()
+    for pid in processes():
+        folder = f"/proc/{pid}/fdinfo"
+        try:
+            if any(f"\nPid:\t{host}\n" in pathlib.Path(folder, fd).read_text() for fd in os.listdir(folder)):
+                found.add(pid)
+        except OSError:
+            continue
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    grown = True
+    while grown:
+        grown = {pid for pid, parent in parents.items() if parent in found and pid not in found}
+        found |= grown
+    return found
 
 
 def processes():

@@ -3,18 +3,17 @@
 // its command line is otherwise the program's. What is changed for it is put back before the program begins.
 'use strict';
 
-const addon = `${__dirname}/code_execute_node.node`;
-const holder = { exports: {} };
-process.dlopen(holder, addon);
-const [programArguments, variables] = holder.exports;
-
-for (const name of Object.keys(process.env)) delete process.env[name];
-for (const variable of variables) {
-  const end = variable.indexOf('=');
-  process.env[variable.slice(0, end)] = variable.slice(end + 1);
+// A thread of the program loads this as well, and has nothing to wait for.
+if (require('worker_threads').isMainThread) {
+  const holder = { exports: {} };
+  process.dlopen(holder, `${__dirname}/code_execute_node.node`);
+  const [programArguments, variables] = holder.exports;
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  for (const variable of variables) {
+    const end = variable.indexOf('=');
+    process.env[variable.slice(0, end)] = variable.slice(end + 1);
+  }
+  process.argv.push(...programArguments);
 }
-process.argv.push(...programArguments);
-
-const own = process.execArgv.indexOf('--require');
-process.execArgv.splice(own, 2);
+process.execArgv.splice(process.execArgv.indexOf('--require'), 2);
 delete require.cache[__filename];

@@ -35,11 +35,6 @@ def _wait(module_names):
             module.__cached__, module.__doc__ = spec.cached, None
             spec.loader.exec_module(module)
 
-    def collect_for_good():
-        import gc
-        gc.collect()
-        gc.freeze()
-
     def seed_anew():
         """The module random does so itself; numpy's legacy generator would go on as the original's."""
         numpy_random = sys.modules.get("numpy.random")
@@ -55,6 +50,7 @@ def _wait(module_names):
         sys.orig_argv[:] = [program if argument == sys.argv[0] else argument for argument in sys.orig_argv]
         sys.argv[0] = program
         sys.argv += arguments
+        sys.modules.pop("code_execute_python")
         sys.orig_argv += arguments
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
         if site.USER_BASE is not None:
@@ -69,10 +65,6 @@ def _wait(module_names):
         for name in module_names:
             import_quietly(name)
         if what == "copy":
-            known = "gc" in sys.modules
-            collect_for_good()
-            if not known:
-                del sys.modules["gc"]
             extension.serve_copies()
             seed_anew()
             extension.own_pages()

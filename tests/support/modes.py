@@ -69,7 +69,7 @@ class Provider(provider.Provider):
                        for pid in descendants(os.getpid()))
         if self.warmed.get(language) is False or waits():
             return
-        super().invoke({"language": language, "code": ""}, provider.Host())
+        super().invoke({"language": language, "code": "0"}, provider.Host())
         self.warmed[language] = tap.within(waits, 3)
 
     def with_policy(self, policy, case, sandbox=None):

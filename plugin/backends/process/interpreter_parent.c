@@ -129,6 +129,11 @@ struct interpreter_parent *interpreter_parent_start(const struct sandbox_shape *
     return TAKE_POINTER(parent);
 }
 
+uint64_t interpreter_parent_deadline(const struct interpreter_parent *parent)
+{
+    return parent->state == PARENT_STARTING ? parent->started_us + START_LIMIT_US : 0;
+}
+
 void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
 {
     char word;
@@ -136,7 +141,7 @@ void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
         return;
     ssize_t length = recv(parent->socket, &word, sizeof(word), MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
-        if (parent->state == PARENT_STARTING && now - parent->started_us > START_LIMIT_US)
+        if (parent->state == PARENT_STARTING && now >= parent->started_us + START_LIMIT_US)
             parent->state = PARENT_GONE;
         return;
     }

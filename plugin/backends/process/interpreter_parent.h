@@ -33,6 +33,9 @@ struct interpreter_parent *interpreter_parent_start(const struct sandbox_shape *
                                                     const struct seccomp_filters *filters,
                                                     const struct namespaces *outside, uint64_t now);
 
+/* When it must have said something at the latest; 0: it has. */
+uint64_t interpreter_parent_deadline(const struct interpreter_parent *parent);
+
 /* Takes notice of what it has said or that it has ended. */
 void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now);
 

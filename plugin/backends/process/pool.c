@@ -209,6 +209,28 @@ static void note_failure(struct shelf *shelf, uint64_t now)
         shelf->without_interpreter = true;
 }
 
+/* What has become of the shelf's interpreter. */
+static void look_at_parent(const struct pool *pool, struct shelf *shelf, uint64_t now)
+{
+    if (shelf->successor) {
+        interpreter_parent_look(shelf->successor, now);
+        if (shelf->successor->state != PARENT_STARTING) {
+            end_parent(pool, shelf->parent);
+            shelf->parent = TAKE_POINTER(shelf->successor);
+        }
+    }
+    if (!shelf->parent)
+        return;
+    interpreter_parent_look(shelf->parent, now);
+    if (shelf->parent->state == PARENT_IMPOSSIBLE)
+        shelf->without_copying = true;
+    else if (shelf->parent->state == PARENT_GONE)
+        note_failure(shelf, now);
+    else
+        return;
+    end_parent(pool, TAKE_POINTER(shelf->parent));
+}
+
 static void start_parent(const struct pool *pool, struct shelf *shelf,
                          const struct run_environment *environment, uint64_t now)
 {
@@ -261,6 +283,7 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
     struct first_process *process = make_sandbox(shelf, environment);
     if (!process) {
         note_failure(shelf, now);
+        look_at_parent(pool, shelf, now);
         return;
     }
     first_process_limit(process, &shelf->limits);
@@ -285,37 +308,33 @@ static void throw_away_what_stirs(const struct pool *pool, struct shelf *shelf,
     }
 }
 
-static void look_at_parents(const struct pool *pool, struct shelf *shelf, uint64_t now)
-{
-    if (shelf->successor) {
-        interpreter_parent_look(shelf->successor, now);
-        if (shelf->successor->state != PARENT_STARTING) {
-            end_parent(pool, shelf->parent);
-            shelf->parent = TAKE_POINTER(shelf->successor);
-        }
-    }
-    if (!shelf->parent)
-        return;
-    interpreter_parent_look(shelf->parent, now);
-    if (shelf->parent->state == PARENT_IMPOSSIBLE)
-        shelf->without_copying = true;
-    else if (shelf->parent->state == PARENT_GONE)
-        note_failure(shelf, now);
-    else
-        return;
-    end_parent(pool, TAKE_POINTER(shelf->parent));
-}
-
 void pool_handle(struct pool *pool, struct leaving *leaving, struct run_environment *environment,
                  uint64_t now)
 {
     for (size_t i = 0; i < POOL_SHELVES; i++) {
         throw_away_what_stirs(pool, &pool->shelves[i], leaving, environment, now);
-        look_at_parents(pool, &pool->shelves[i], now);
+        look_at_parent(pool, &pool->shelves[i], now);
     }
 }
 
-/* Also what a failure has put off is looked at again. */
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return other != 0 && other < one ? other : one;
+}
+
+/* When a shelf must be looked at again at the latest. */
+static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
+{
+    uint64_t next = shelf->used_us + shelf->idle_us;
+    if (shelf->not_before_us > now) /* what a failure has put off */
+        next = earlier(next, shelf->not_before_us);
+    if (shelf->parent)
+        next = earlier(next, interpreter_parent_deadline(shelf->parent));
+    if (shelf->successor)
+        next = earlier(next, interpreter_parent_deadline(shelf->successor));
+    return next;
+}
+
 uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
                      struct run_environment *environment, uint64_t now)
 {
@@ -324,15 +343,14 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
         struct shelf *shelf = &pool->shelves[i];
         if (!is_used(shelf))
             continue;
-        uint64_t until = shelf->used_us + shelf->idle_us;
-        if (until <= now) {
+        if (shelf->used_us + shelf->idle_us <= now) {
             empty_shelf(pool, shelf, leaving, environment);
             continue;
         }
-        if (shelf->not_before_us > now && shelf->not_before_us < until)
-            until = shelf->not_before_us;
-        if (next == 0 || until < next)
-            next = until;
+        if (next_of_shelf(shelf, now) <= now)
+            look_at_parent(pool, shelf, now);
+        uint64_t until = next_of_shelf(shelf, now);
+        next = next == 0 ? until : earlier(next, until);
     }
     return next;
 }

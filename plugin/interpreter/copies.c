@@ -88,10 +88,10 @@ static void answer(pid_t pid, int error, int pidfd)
 static void check_executable(const struct sandbox *sandbox)
 {
     struct stat status;
-    if (stat(executable.path, &status) == 0 && status.st_dev == executable.status.st_dev &&
-        status.st_ino == executable.status.st_ino)
-        return;
-    main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, ENOENT, executable.path);
+    if (stat(executable.path, &status) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, executable.path);
+    if (status.st_dev != executable.status.st_dev || status.st_ino != executable.status.st_ino)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, EXDEV, executable.path);
 }
 
 void copies_serve(void (*before)(void), void (*after)(void), struct sandbox *ret)

@@ -34,8 +34,9 @@ class ProcessBackend:
         (self.shown / "file").touch()
         self.shown.chmod(0o777)
         (self.shown / "file").chmod(0o666)
+        self.kept = ("sh", "python", "javascript") if "CODE_EXECUTE_TEST_POOL" in os.environ else ()
         pool = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
-        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
+        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool, "idle_ms": 3600000}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
         plugin = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve()
         built = pathlib.Path(os.environ.get("ESCAPE_KNOCK_OUT", plugin.parents[1] / "tests" / "escape" / "knock-out"))
         self.directory, self.missing = scratch / "knocked-out", not built.exists()
@@ -44,8 +45,6 @@ class ProcessBackend:
             shutil.copy(built, self.directory / PROGRAM)
         self.plugin = self.directory / plugin.name
         shutil.copy(plugin, self.plugin)
-        if pool:  # with the layers as they are: nothing is knocked out of what the copies of an interpreter put on themselves
-            shutil.copytree(plugin.parent / "interpreter", self.directory / "interpreter", ignore=shutil.ignore_patterns("*.p"))
         self.watch = ProcessWatch([plugin.parent / PROGRAM, self.directory / PROGRAM])
 
     def prepare(self, canaries):

@@ -48,13 +48,13 @@ class FakeEngine:
     """has_image: before a pull; ids: the image's, one a question, the last for all that follow; pull: the lines of its report;
     statuses: of the programs' ends, likewise; marked: a program that ends well says so by its mark and stays until it is removed, else
     the engine alone tells; lost: what becomes of the n-th container when it gets its message, {n: "dropped" or "silent"};
-    honest: so many containers are described as they are, before the lie begins;
+    hasty: it tells of a program's end before it sends its output; honest: so many containers are described as they are, before the lie begins;
     pieces: sizes of the writes, over and over, instead of whole answers; flood: output without an end
     from the n-th container on."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT + "+\n", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
-                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0):
+                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -64,7 +64,7 @@ class FakeEngine:
         self.facts = frame(2, b"early\n") + frame(1, facts.encode())
         self.told = frame(2, b"+\nerr\n") + frame(1, report.removeprefix(facts).encode()) + frame(1, output)
         self.stream, self.statuses, self.marked = stream, list(statuses), marked
-        self.lost, self.honest = lost or {}, honest
+        self.lost, self.honest, self.hasty = lost or {}, honest, hasty
         self.lives = collections.defaultdict(Life)
         self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
         self.stopped = threading.Event()
@@ -259,6 +259,9 @@ class FakeEngine:
             while self.lost[number] == "silent" and not self.lives[f"{number:064x}"].ended.wait(0.05) and not self.stopped.is_set():
                 pass
             return
+        if self.hasty:
+            self.lives[f"{number:064x}"].ended.set()
+            self.stopped.wait(0.3)
         self.send(connection, self.told)
         mark = re.search(rb"ce_end='(.*)'", text)[1]
         if self.marked and mark:

@@ -167,6 +167,14 @@ def test_one_that_is_lost_with_its_message_is_made_up_for():
         end(engine)
 
 
+def test_end_that_is_told_before_the_output_is_an_end():
+    with FakeEngine(socket_path, hasty=True) as engine:
+        begin(engine)
+        completes()
+        tap.equal(served_by(engine), [TRIAL, COLD, READY], "each message once")
+        end(engine)
+
+
 @slow
 def test_one_that_does_not_answer_is_made_up_for():
     with FakeEngine(socket_path, lost={READY: "silent"}) as engine:

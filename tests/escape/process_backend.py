@@ -47,6 +47,16 @@ class ProcessBackend:
         shutil.copy(plugin, self.plugin)
         self.watch = ProcessWatch([plugin.parent / PROGRAM, self.directory / PROGRAM])
 
+    def keep_ready(self, wanted):
+        """The knocked-out program is one of its own, with a pool of its own."""
+
+    def settling(self):
+        """A run is gone when it is answered."""
+        return lambda: None
+
+    def await_ready(self):
+        """Its supervisor is quick to make one."""
+
     def prepare(self, canaries):
         self.known = knockouts(canaries)
         return []

@@ -202,6 +202,7 @@ START_TEST(the_message_is_what_a_shell_reads)
 {
     struct run_file files[] = {
         {.path = TEXT("a b/it's"), .content = (unsigned char *)TEXT("x\0y"), .length = 3},
+        {.path = TEXT("text"), .content = (unsigned char *)TEXT("it's\n$(id)\n"), .length = 11},
         {.path = TEXT("empty"), .content = (unsigned char *)TEXT(""), .length = 0},
     };
     struct run_description description = {
@@ -220,6 +221,7 @@ START_TEST(the_message_is_what_a_shell_reads)
     const unsigned char *text = (const unsigned char *)strchr((const char *)message, '\n') + 1;
     ck_assert_ptr_eq(text + announced, message + length - 9);
     ck_assert_ptr_nonnull(memmem(text, announced, "put 'a b/it'\\''s' 3\n", 20));
+    ck_assert_ptr_nonnull(memmem(text, announced, "ce_text 'text' 'it'\\''s\n$(id)\n'\n", 31));
     ck_assert_ptr_nonnull(memmem(text, announced, "input 6\n", 8));
     ck_assert_ptr_nonnull(memmem(text, announced, "export 'HOME=/home/sandbox'\n", 28));
     description.environment = LIST("A-B=1");

@@ -294,11 +294,14 @@ static void check_readiness(struct container *container)
         pool_put(container);
 }
 
-/* One that was made ahead of need is given up at the first sign. */
+/* One that was made ahead of need is given up at the first sign; but with a run, what its stream
+ * has brought by then is looked at first, which may be all of a program. */
 static bool has_ended_unused(const struct container *container)
 {
     bool over = container->stream.over;
-    return container->warm ? container->waited || over : container->waited && over;
+    if (!container->warm)
+        return container->waited && over;
+    return over || (container->waited && !container->run);
 }
 
 void container_check_end(struct container *container)

@@ -24,8 +24,7 @@ void call_init(struct call *call, const struct tool_host *host)
     /* Unique names for runs, not a secret: without entropy the call still gets one, of zeroes. */
     unsigned char bytes[RUN_ID_LENGTH / 2] = {0};
     (void)!getrandom(bytes, sizeof(bytes), 0);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(call->run_id + 2 * i, 3, "%02x", bytes[i]);
+    hex_text(bytes, sizeof(bytes), call->run_id);
 }
 
 static void context_clear(struct call_context *context)
@@ -133,16 +132,17 @@ json_t *call_canonical_request(const struct call *call)
     json_t *stdin_value = request->stdin_text != NULL
                               ? json_stringn(request->stdin_text, request->stdin_length)
                               : json_null();
+    /* In canonical order, which spares the writer the sorting. */
     return json_pack(
-        "{s:s, s:s, s:s%, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:s}", "tool",
-        "code_execute", "language", request->language->name, "code", request->code,
-        request->code_length, "args", strings_json(request->args), "stdin", stdin_value,
-        "environment", environment_json(request->environment), "secrets", secrets_json(request),
-        "files", files_json(request), "mode", sandbox_mode_name(call->configuration.mode), "image",
+        "{s:o, s:s%, s:o, s:o, s:o, s:o, s:s, s:o, s:s, s:b, s:s, s:o, s:o, s:s, s:o}", "args",
+        strings_json(request->args), "code", request->code, request->code_length, "environment",
+        environment_json(request->environment), "files", files_json(request), "image",
         string_or_null(call->description.docker.image), "image_id",
-        string_or_null(call->description.docker.image_id), "workspace",
-        string_or_null(call->context.workspace), "network", (int)request->network, "limits",
-        call_limits(call), "policy_sha256", call->configuration.policy->sha256);
+        string_or_null(call->description.docker.image_id), "language", request->language->name,
+        "limits", call_limits(call), "mode", sandbox_mode_name(call->configuration.mode), "network",
+        (int)request->network, "policy_sha256", call->configuration.policy->sha256, "secrets",
+        secrets_json(request), "stdin", stdin_value, "tool", "code_execute", "workspace",
+        string_or_null(call->context.workspace));
 }
 
 char *call_approval_request(const struct call *call, const char *approval_id)

@@ -17,7 +17,8 @@
 
 #include "cleanup.h"
 
-#define DEPTH_LIMIT 128
+#define DEPTH_LIMIT    128
+#define FIRST_CAPACITY 2048 /* most audit records fit */
 
 struct text {
     char *bytes;
@@ -37,7 +38,7 @@ static bool write_value(struct text *text, const json_t *value, size_t depth);
 static bool append(struct text *text, const char *bytes, size_t length)
 {
     if (text->capacity - text->length < length) {
-        size_t capacity = text->capacity == 0 ? 256 : text->capacity;
+        size_t capacity = text->capacity == 0 ? FIRST_CAPACITY : text->capacity;
         while (capacity - text->length < length) {
             if (capacity > SIZE_MAX / 2)
                 return false;
@@ -107,8 +108,15 @@ static bool write_string(struct text *text, const char *bytes, size_t length)
 static bool write_integer(struct text *text, json_int_t value)
 {
     char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%" JSON_INTEGER_FORMAT, value);
-    return length > 0 && append(text, digits, (size_t)length);
+    size_t at = sizeof(digits);
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        digits[--at] = '-';
+    return append(text, digits + at, sizeof(digits) - at);
 }
 
 static bool write_array(struct text *text, const json_t *array, size_t depth)
@@ -193,13 +201,25 @@ static bool write_as_made(struct text *text, json_t *object, size_t depth)
     return true;
 }
 
+static bool is_sorted(json_t *object)
+{
+    struct member before = {"", 0, NULL};
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at), NULL};
+        if (compare_members(&before, &member) > 0)
+            return false;
+        before = member;
+    }
+    return true;
+}
+
 static bool write_object(struct text *text, const json_t *object, size_t depth)
 {
     /* jansson's iterators want a mutable object and do not change it. */
     json_t *mutable = (json_t *)(uintptr_t)object;
+    bool as_made = text->order == JSON_ORDER_MADE || is_sorted(mutable);
     return append(text, "{", 1) &&
-           (text->order == JSON_ORDER_SORTED ? write_sorted(text, mutable, depth)
-                                             : write_as_made(text, mutable, depth)) &&
+           (as_made ? write_as_made(text, mutable, depth) : write_sorted(text, mutable, depth)) &&
            append(text, "}", 1);
 }
 

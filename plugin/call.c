@@ -60,7 +60,7 @@ void call_note(struct call *call, const char *format, ...)
     (void)json_array_append_new(call->notes, json_string(note));
 }
 
-/* The three below are NULL when out of memory: what is approved is never a part of what runs. */
+/* Both are NULL when out of memory: what is approved is never a part of what runs. */
 static json_t *environment_json(char *const *environment)
 {
     json_auto_t *object = json_object();
@@ -81,20 +81,6 @@ static json_t *secrets_json(const struct request *request)
                                 json_string(request->secrets[i].name)) != 0)
             return NULL;
     return TAKE_POINTER(object);
-}
-
-json_t *call_limits(const struct call *call)
-{
-    const struct run_limits *limits = &call->description.limits;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms",
-                     (json_int_t)limits->wall_ms, "cpu_ms", (json_int_t)limits->cpu_ms,
-                     "memory_bytes", (json_int_t)limits->memory_bytes, "processes",
-                     (json_int_t)limits->processes, "open_files", (json_int_t)limits->open_files,
-                     "file_bytes", (json_int_t)limits->file_bytes, "scratch_bytes",
-                     (json_int_t)limits->scratch_bytes, "scratch_inodes",
-                     (json_int_t)limits->scratch_inodes, "stdout_bytes",
-                     (json_int_t)call->stdout_limit, "stderr_bytes", (json_int_t)call->stderr_limit,
-                     "output_total_bytes", (json_int_t)call->output_limit);
 }
 
 static void write_arguments(struct json_draft *draft, char *const *arguments)
@@ -121,21 +107,37 @@ static void write_files(struct json_draft *draft, const struct request *request)
     json_draft_close(draft, ']');
 }
 
-static void write_limits(struct json_draft *draft, const struct call *call)
+struct limit {
+    const char *name;
+    uint64_t value;
+};
+
+static int compare_limits(const void *left, const void *right)
 {
-    const struct run_limits *limits = &call->description.limits;
+    return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
+}
+
+void call_write_limits(struct json_draft *draft, const struct call *call)
+{
+    const struct run_limits *of_run = &call->description.limits;
+    struct limit limits[] = {
+        {"wall_ms", of_run->wall_ms},
+        {"cpu_ms", of_run->cpu_ms},
+        {"memory_bytes", of_run->memory_bytes},
+        {"processes", of_run->processes},
+        {"open_files", of_run->open_files},
+        {"file_bytes", of_run->file_bytes},
+        {"scratch_bytes", of_run->scratch_bytes},
+        {"scratch_inodes", of_run->scratch_inodes},
+        {"stdout_bytes", call->stdout_limit},
+        {"stderr_bytes", call->stderr_limit},
+        {"output_total_bytes", call->output_limit},
+    };
+    if (draft->order == JSON_ORDER_SORTED)
+        qsort(limits, COUNT_OF(limits), sizeof(limits[0]), compare_limits);
     json_draft_open(draft, "limits", '{');
-    json_draft_integer(draft, "cpu_ms", (int64_t)limits->cpu_ms);
-    json_draft_integer(draft, "file_bytes", (int64_t)limits->file_bytes);
-    json_draft_integer(draft, "memory_bytes", (int64_t)limits->memory_bytes);
-    json_draft_integer(draft, "open_files", (int64_t)limits->open_files);
-    json_draft_integer(draft, "output_total_bytes", (int64_t)call->output_limit);
-    json_draft_integer(draft, "processes", (int64_t)limits->processes);
-    json_draft_integer(draft, "scratch_bytes", (int64_t)limits->scratch_bytes);
-    json_draft_integer(draft, "scratch_inodes", (int64_t)limits->scratch_inodes);
-    json_draft_integer(draft, "stderr_bytes", (int64_t)call->stderr_limit);
-    json_draft_integer(draft, "stdout_bytes", (int64_t)call->stdout_limit);
-    json_draft_integer(draft, "wall_ms", (int64_t)limits->wall_ms);
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        json_draft_integer(draft, limits[i].name, (int64_t)limits[i].value);
     json_draft_close(draft, '}');
 }
 
@@ -150,7 +152,7 @@ static void write_request(struct json_draft *draft, const struct call *call, con
     json_draft_string(draft, "image", call->description.docker.image);
     json_draft_string(draft, "image_id", call->description.docker.image_id);
     json_draft_string(draft, "language", request->language->name);
-    write_limits(draft, call);
+    call_write_limits(draft, call);
     json_draft_string(draft, "mode", sandbox_mode_name(call->configuration.mode));
     json_draft_boolean(draft, "network", request->network);
     json_draft_string(draft, "policy_sha256", call->configuration.policy->sha256);

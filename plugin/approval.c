@@ -90,8 +90,7 @@ static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1]
             getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
             return false;
     } while (*ret_token == 0);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+    hex_text(bytes, sizeof(bytes), id);
     return true;
 }
 
@@ -112,10 +111,9 @@ static uint64_t count_waiting(const char *principal_sha256)
 }
 
 /* Whoever asks a lot leaves room for who asks later. */
-static bool check_room(const struct approval_question *question, struct error *error)
+static bool check_room(const struct approval_question *question, const char *principal_sha256,
+                       struct error *error)
 {
-    char principal_sha256[SHA256_HEX_LENGTH + 1];
-    hash_principal(question->principal, principal_sha256);
     uint64_t waiting = count_waiting(NULL);
     uint64_t own = count_waiting(principal_sha256);
     if (waiting + own < question->max_waiting)
@@ -128,9 +126,10 @@ static bool check_room(const struct approval_question *question, struct error *e
     return false;
 }
 
-static struct entry *add_entry(const struct approval_question *question, struct error *error)
+static struct entry *add_entry(const struct approval_question *question,
+                               const char *principal_sha256, struct error *error)
 {
-    if (!check_room(question, error))
+    if (!check_room(question, principal_sha256, error))
         return NULL;
     struct entry *entry = table_count < APPROVAL_TABLE_LIMIT ? calloc(1, sizeof(*entry)) : NULL;
     if (entry == NULL) {
@@ -144,7 +143,8 @@ static struct entry *add_entry(const struct approval_question *question, struct 
     }
     (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s",
                    question->request_sha256);
-    hash_principal(question->principal, entry->principal_sha256);
+    (void)snprintf(entry->principal_sha256, sizeof(entry->principal_sha256), "%s",
+                   principal_sha256);
     entry->waited_for = true;
     entry->expires_ms = monotonic_ms() + question->timeout_ms;
     entry->next = table;
@@ -180,11 +180,9 @@ static bool report_pending(const struct entry *entry, struct approval_outcome *o
 }
 
 /* Is there an answer, or a question, for this very request from an earlier call? */
-static bool use_earlier(const struct approval_question *question, struct approval_outcome *outcome,
-                        bool *ret_allowed, struct error *error)
+static bool use_earlier(const struct approval_question *question, const char *principal_sha256,
+                        struct approval_outcome *outcome, bool *ret_allowed, struct error *error)
 {
-    char principal_sha256[SHA256_HEX_LENGTH + 1];
-    hash_principal(question->principal, principal_sha256);
     remove_expired();
     for (struct entry *entry = table; entry != NULL; entry = entry->next) {
         if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
@@ -259,12 +257,14 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
     struct entry *entry = NULL;
     uint64_t token = 0;
     char id[APPROVAL_ID_LENGTH + 1];
+    char principal_sha256[SHA256_HEX_LENGTH + 1];
+    hash_principal(question->principal, principal_sha256);
     {
         HOLD_TABLE_LOCK();
         bool allowed = false;
-        if (use_earlier(question, outcome, &allowed, error))
+        if (use_earlier(question, principal_sha256, outcome, &allowed, error))
             return allowed;
-        entry = add_entry(question, error);
+        entry = add_entry(question, principal_sha256, error);
         if (entry == NULL)
             return false;
         token = entry->token;

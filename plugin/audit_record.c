@@ -2,7 +2,7 @@
 /* Building audit records. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "audit_record.h"
 
-#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,81 +26,95 @@ static void format_time(char text[TIME_LIMIT])
                    now.tv_nsec / 1000000);
 }
 
-static json_t *string_or_null(const char *text)
+static void write_or_null(struct json_draft *record, const char *name, const char *text)
 {
-    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
+    json_draft_string(record, name, text != NULL && text[0] != '\0' ? text : NULL);
 }
 
-static json_t *secret_names(const struct request *request)
+static void write_secrets(struct json_draft *record, const struct request *request)
 {
-    json_auto_t *names = json_array();
+    json_draft_open(record, "secrets", '[');
     for (size_t i = 0; i < request->secret_count; i++)
-        if (json_array_append_new(names, json_string(request->secrets[i].name)) != 0)
-            return NULL;
-    return TAKE_POINTER(names);
+        json_draft_string(record, NULL, request->secrets[i].name);
+    json_draft_close(record, ']');
 }
 
-/* A record without one of its members is none: *record becomes NULL and stays so. */
-static void add(json_t **record, const char *name, json_t *value)
+static void write_approval(struct json_draft *record, const struct approval_outcome *approval)
 {
-    if (json_object_set_new(*record, name, value) == 0)
-        return;
-    json_decref(*record);
-    *record = NULL;
+    json_draft_open(record, "approval", '{');
+    write_or_null(record, "approver", approval->approver);
+    write_or_null(record, "decision", approval->decision);
+    write_or_null(record, "id", approval->id);
+    json_draft_close(record, '}');
 }
 
 /* What all three have in common. */
-static json_t *new_record(const struct call *call, const char *event)
+static struct json_draft begin_record(const struct call *call, const char *event)
 {
+    struct json_draft record = {.order = JSON_ORDER_SORTED};
     char time_text[TIME_LIMIT];
     char code_sha256[SHA256_HEX_LENGTH + 1];
     format_time(time_text);
     sha256_hex(call->request.code, call->request.code_length, code_sha256);
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:s, s:o, s:b, s:{s:o, s:o, "
-        "s:o}}",
-        "event", event, "time", time_text, "run_id", call->run_id, "provider", "code-execute",
-        "tool", call->tool, "principal", string_or_null(call->context.principal), "session",
-        string_or_null(call->context.session), "traceparent",
-        string_or_null(call->context.traceparent), "language", call->request.language->name,
-        "code_sha256", code_sha256, "request_sha256", string_or_null(call->request_sha256),
-        "policy_sha256", call->configuration.policy->sha256, "mode",
-        sandbox_mode_name(call->configuration.mode), "secrets", secret_names(&call->request),
-        "network", (int)call->request.network, "approval", "decision",
-        string_or_null(call->approval.decision), "approver",
-        string_or_null(call->approval.approver), "id", string_or_null(call->approval.id));
+    json_draft_open(&record, NULL, '{');
+    write_approval(&record, &call->approval);
+    json_draft_string(&record, "code_sha256", code_sha256);
+    json_draft_string(&record, "event", event);
+    json_draft_string(&record, "language", call->request.language->name);
+    json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
+    json_draft_boolean(&record, "network", call->request.network);
+    json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);
+    write_or_null(&record, "principal", call->context.principal);
+    json_draft_string(&record, "provider", "code-execute");
+    write_or_null(&record, "request_sha256", call->request_sha256);
+    json_draft_string(&record, "run_id", call->run_id);
+    write_secrets(&record, &call->request);
+    write_or_null(&record, "session", call->context.session);
+    json_draft_string(&record, "time", time_text);
+    json_draft_string(&record, "tool", call->tool);
+    write_or_null(&record, "traceparent", call->context.traceparent);
+    return record;
 }
 
-static bool store(const struct call *call, json_t *record)
+/* A record that lacks anything is none. */
+static bool store(const struct call *call, struct json_draft *record)
 {
-    json_auto_t *owned = record;
-    CLEANUP_FREE char *text = json_text(owned, JSON_ORDER_SORTED);
+    size_t length = 0;
+    json_draft_close(record, '}');
+    CLEANUP_FREE char *text = json_draft_take(record, &length);
     return text != NULL && host_audit(&call->host, text);
 }
 
 bool audit_record_start(const struct call *call)
 {
-    json_t *record = new_record(call, "start");
-    add(&record, "limits", call_limits(call));
-    return store(call, record);
+    struct json_draft record = begin_record(call, "start");
+    call_write_limits(&record, call);
+    return store(call, &record);
+}
+
+static void write_end(struct json_draft *record, const struct call *call, const struct error *error)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    bool has_cause = error == NULL || call->executed;
+    json_draft_string(record, "status", result_status(call, error));
+    json_draft_string(record, "cause", has_cause ? result_cause(call, error) : NULL);
+    if (error == NULL && ended->exit_code >= 0)
+        json_draft_integer(record, "exit_code", ended->exit_code);
+    else
+        json_draft_string(record, "exit_code", NULL);
+    json_draft_integer(record, "duration_ms", (int64_t)call->outcome.duration_ms);
+    json_draft_integer(record, "queued_ms", (int64_t)call->admission.waited_ms);
+    json_draft_integer(record, "stdout_bytes", (int64_t)call->run.output.capture.total);
+    json_draft_integer(record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
+    result_write_isolation(record, call);
+    json_draft_string(record, "error", error != NULL ? error_code_name(error->code) : NULL);
 }
 
 void audit_record_end(const struct call *call, const struct error *error)
 {
-    json_t *record = new_record(call, "end");
-    const struct run_event *ended = &call->outcome.ended;
-    add(&record, "status", json_string(result_status(call, error)));
-    add(&record, "cause",
-        error == NULL || call->executed ? json_string(result_cause(call, error)) : json_null());
-    add(&record, "exit_code",
-        error == NULL && ended->exit_code >= 0 ? json_integer(ended->exit_code) : json_null());
-    add(&record, "duration_ms", json_integer((json_int_t)call->outcome.duration_ms));
-    add(&record, "queued_ms", json_integer((json_int_t)call->admission.waited_ms));
-    add(&record, "stdout_bytes", json_integer((json_int_t)call->run.output.capture.total));
-    add(&record, "stderr_bytes", json_integer((json_int_t)call->run.errors.capture.total));
-    add(&record, "isolation", result_isolation(call));
-    add(&record, "error", error != NULL ? json_string(error_code_name(error->code)) : json_null());
-    if (!store(call, record))
+    struct json_draft record = begin_record(call, "end");
+    write_end(&record, call, error);
+    if (!store(call, &record))
         host_log(&call->host, TOOL_LOG_ERROR,
                  "code-execute: the audit record of the end of run %s was not stored",
                  call->run_id);
@@ -108,8 +122,8 @@ void audit_record_end(const struct call *call, const struct error *error)
 
 void audit_record_refusal(const struct call *call, const struct error *error)
 {
-    json_t *record = new_record(call, "refused");
-    add(&record, "error", json_string(error_code_name(error->code)));
-    add(&record, "message", json_string(error->message));
-    (void)store(call, record); /* nothing runs either way */
+    struct json_draft record = begin_record(call, "refused");
+    json_draft_string(&record, "error", error_code_name(error->code));
+    json_draft_string(&record, "message", error->message);
+    (void)store(call, &record); /* nothing runs either way */
 }

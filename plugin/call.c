@@ -24,8 +24,7 @@ void call_init(struct call *call, const struct tool_host *host)
     /* Unique names for runs, not a secret: without entropy the call still gets one, of zeroes. */
     unsigned char bytes[RUN_ID_LENGTH / 2] = {0};
     (void)!getrandom(bytes, sizeof(bytes), 0);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(call->run_id + 2 * i, 3, "%02x", bytes[i]);
+    hex_text(bytes, sizeof(bytes), call->run_id);
 }
 
 static void context_clear(struct call_context *context)
@@ -61,21 +60,7 @@ void call_note(struct call *call, const char *format, ...)
     (void)json_array_append_new(call->notes, json_string(note));
 }
 
-static json_t *string_or_null(const char *text)
-{
-    return text != NULL ? json_string(text) : json_null();
-}
-
-/* The four below are NULL when out of memory: what is approved is never a part of what runs. */
-static json_t *strings_json(char *const *strings)
-{
-    json_auto_t *array = json_array();
-    for (size_t i = 0; strings != NULL && strings[i] != NULL; i++)
-        if (json_array_append_new(array, json_string(strings[i])) != 0)
-            return NULL;
-    return TAKE_POINTER(array);
-}
-
+/* Both are NULL when out of memory: what is approved is never a part of what runs. */
 static json_t *environment_json(char *const *environment)
 {
     json_auto_t *object = json_object();
@@ -98,65 +83,126 @@ static json_t *secrets_json(const struct request *request)
     return TAKE_POINTER(object);
 }
 
-static json_t *files_json(const struct request *request)
+static void write_arguments(struct json_draft *draft, char *const *arguments)
 {
-    json_auto_t *array = json_array();
+    json_draft_open(draft, "args", '[');
+    for (size_t i = 0; arguments != NULL && arguments[i] != NULL; i++)
+        json_draft_string(draft, NULL, arguments[i]);
+    json_draft_close(draft, ']');
+}
+
+static void write_files(struct json_draft *draft, const struct request *request)
+{
+    json_draft_open(draft, "files", '[');
     for (size_t i = 0; i < request->file_count; i++) {
         const struct run_file *file = &request->files[i];
         char hash[SHA256_HEX_LENGTH + 1];
         sha256_hex(file->content, file->length, hash);
-        json_t *entry = json_pack("{s:s, s:I, s:s}", "path", file->path, "size",
-                                  (json_int_t)file->length, "sha256", hash);
-        if (json_array_append_new(array, entry) != 0)
-            return NULL;
+        json_draft_open(draft, NULL, '{');
+        json_draft_string(draft, "path", file->path);
+        json_draft_string(draft, "sha256", hash);
+        json_draft_integer(draft, "size", (int64_t)file->length);
+        json_draft_close(draft, '}');
     }
-    return TAKE_POINTER(array);
+    json_draft_close(draft, ']');
 }
 
-json_t *call_limits(const struct call *call)
+struct limit {
+    const char *name;
+    uint64_t value;
+};
+
+static int compare_limits(const void *left, const void *right)
 {
-    const struct run_limits *limits = &call->description.limits;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "wall_ms",
-                     (json_int_t)limits->wall_ms, "cpu_ms", (json_int_t)limits->cpu_ms,
-                     "memory_bytes", (json_int_t)limits->memory_bytes, "processes",
-                     (json_int_t)limits->processes, "open_files", (json_int_t)limits->open_files,
-                     "file_bytes", (json_int_t)limits->file_bytes, "scratch_bytes",
-                     (json_int_t)limits->scratch_bytes, "scratch_inodes",
-                     (json_int_t)limits->scratch_inodes, "stdout_bytes",
-                     (json_int_t)call->stdout_limit, "stderr_bytes", (json_int_t)call->stderr_limit,
-                     "output_total_bytes", (json_int_t)call->output_limit);
+    return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
 }
 
-json_t *call_canonical_request(const struct call *call)
+void call_write_limits(struct json_draft *draft, const struct call *call)
+{
+    const struct run_limits *of_run = &call->description.limits;
+    struct limit limits[] = {
+        {"wall_ms", of_run->wall_ms},
+        {"cpu_ms", of_run->cpu_ms},
+        {"memory_bytes", of_run->memory_bytes},
+        {"processes", of_run->processes},
+        {"open_files", of_run->open_files},
+        {"file_bytes", of_run->file_bytes},
+        {"scratch_bytes", of_run->scratch_bytes},
+        {"scratch_inodes", of_run->scratch_inodes},
+        {"stdout_bytes", call->stdout_limit},
+        {"stderr_bytes", call->stderr_limit},
+        {"output_total_bytes", call->output_limit},
+    };
+    if (draft->order == JSON_ORDER_SORTED)
+        qsort(limits, COUNT_OF(limits), sizeof(limits[0]), compare_limits);
+    json_draft_open(draft, "limits", '{');
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        json_draft_integer(draft, limits[i].name, (int64_t)limits[i].value);
+    json_draft_close(draft, '}');
+}
+
+/* The members in canonical order. Made and hashed twice a call, so not by way of a value. */
+static void write_request(struct json_draft *draft, const struct call *call, const char *tool)
 {
     const struct request *request = &call->request;
-    json_t *stdin_value = request->stdin_text != NULL
-                              ? json_stringn(request->stdin_text, request->stdin_length)
-                              : json_null();
-    return json_pack(
-        "{s:s, s:s, s:s%, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:b, s:o, s:s}", "tool",
-        "code_execute", "language", request->language->name, "code", request->code,
-        request->code_length, "args", strings_json(request->args), "stdin", stdin_value,
-        "environment", environment_json(request->environment), "secrets", secrets_json(request),
-        "files", files_json(request), "mode", sandbox_mode_name(call->configuration.mode), "image",
-        string_or_null(call->description.docker.image), "image_id",
-        string_or_null(call->description.docker.image_id), "workspace",
-        string_or_null(call->context.workspace), "network", (int)request->network, "limits",
-        call_limits(call), "policy_sha256", call->configuration.policy->sha256);
+    write_arguments(draft, request->args);
+    json_draft_bytes(draft, "code", request->code, request->code_length);
+    json_draft_value(draft, "environment", environment_json(request->environment));
+    write_files(draft, request);
+    json_draft_string(draft, "image", call->description.docker.image);
+    json_draft_string(draft, "image_id", call->description.docker.image_id);
+    json_draft_string(draft, "language", request->language->name);
+    call_write_limits(draft, call);
+    json_draft_string(draft, "mode", sandbox_mode_name(call->configuration.mode));
+    json_draft_boolean(draft, "network", request->network);
+    json_draft_string(draft, "policy_sha256", call->configuration.policy->sha256);
+    json_draft_value(draft, "secrets", secrets_json(request));
+    if (request->stdin_text != NULL)
+        json_draft_bytes(draft, "stdin", request->stdin_text, request->stdin_length);
+    else
+        json_draft_string(draft, "stdin", NULL);
+    json_draft_string(draft, "tool", tool);
+    json_draft_string(draft, "workspace", call->context.workspace);
+}
+
+char *call_canonical_request(const struct call *call, size_t *ret_length)
+{
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    json_draft_open(&draft, NULL, '{');
+    write_request(&draft, call, "code_execute");
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, ret_length);
+}
+
+bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
+{
+    size_t length = 0;
+    CLEANUP_FREE char *text = call_canonical_request(call, &length);
+    if (text == NULL)
+        return false;
+    sha256_hex(text, length, ret);
+    return true;
 }
 
 char *call_approval_request(const struct call *call, const char *approval_id)
 {
-    const struct policy *policy = call->configuration.policy;
-    json_auto_t *request = call_canonical_request(call);
-    json_auto_t *more = json_pack(
-        "{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:[sss]}", "tool", call->tool, "approval_id",
-        approval_id, "run_id", call->run_id, "request_sha256", call->request_sha256,
-        "expires_in_ms", (json_int_t)policy->approval_timeout_ms, "principal",
-        string_or_null(call->context.principal), "session", string_or_null(call->context.session),
-        "reason", string_or_null(call->request.reason), "allowed_decisions", "allow_once",
-        "allow_session", "deny");
-    if (request == NULL || more == NULL || json_object_update(request, more) != 0)
-        return NULL;
-    return json_text(request, JSON_ORDER_SORTED);
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    size_t length = 0;
+    json_draft_open(&draft, NULL, '{');
+    write_request(&draft, call, call->tool);
+    json_draft_string(&draft, "approval_id", approval_id);
+    json_draft_string(&draft, "run_id", call->run_id);
+    json_draft_string(&draft, "request_sha256", call->request_sha256);
+    json_draft_integer(&draft, "expires_in_ms",
+                       (int64_t)call->configuration.policy->approval_timeout_ms);
+    json_draft_string(&draft, "principal", call->context.principal);
+    json_draft_string(&draft, "session", call->context.session);
+    json_draft_string(&draft, "reason", call->request.reason);
+    json_draft_open(&draft, "allowed_decisions", '[');
+    json_draft_string(&draft, NULL, "allow_once");
+    json_draft_string(&draft, NULL, "allow_session");
+    json_draft_string(&draft, NULL, "deny");
+    json_draft_close(&draft, ']');
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, &length);
 }

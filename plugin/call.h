@@ -17,6 +17,7 @@
 #include "canonical.h"
 #include "configuration.h"
 #include "error.h"
+#include "json_text.h"
 #include "request.h"
 #include "run.h"
 #include "secret.h"
@@ -67,13 +68,14 @@ void call_clear(struct call *call);
 /* Adds a line to the result's notes; when out of memory, the note is lost and nothing else. */
 void call_note(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The canonical value that the approval is bound to: everything that decides what runs. A new
- * reference, NULL when out of memory. */
-json_t *call_canonical_request(const struct call *call);
+/* The canonical text that the approval is bound to: everything that decides what runs. New, with
+ * its length; NULL when out of memory. */
+char *call_canonical_request(const struct call *call, size_t *ret_length);
+/* Its SHA-256, of the call as it is at this moment; false when out of memory. */
+bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1]);
 
-/* The limits in force, as result, audit and approval show them. A new reference, NULL when out of
- * memory. */
-json_t *call_limits(const struct call *call);
+/* The member "limits": those in force, as result, audit and approval show them. */
+void call_write_limits(struct json_draft *draft, const struct call *call);
 
 /* The JSON that the approver sees, new; NULL when out of memory. */
 char *call_approval_request(const struct call *call, const char *approval_id);

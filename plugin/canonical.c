@@ -23,18 +23,24 @@ bool canonical_sha256(const json_t *value, char ret[SHA256_HEX_LENGTH + 1])
     return true;
 }
 
-void sha256_hex(const void *bytes, size_t length, char ret[SHA256_HEX_LENGTH + 1])
+void hex_text(const void *bytes, size_t length, char *ret)
 {
     static const char digits[] = "0123456789abcdef";
+    const unsigned char *byte = bytes;
+    for (size_t i = 0; i < length; i++) {
+        ret[2 * i] = digits[byte[i] >> 4];
+        ret[2 * i + 1] = digits[byte[i] & 0xF];
+    }
+    ret[2 * length] = '\0';
+}
+
+void sha256_hex(const void *bytes, size_t length, char ret[SHA256_HEX_LENGTH + 1])
+{
     uint8_t digest[SHA256_DIGEST_LENGTH];
     SHA256_CTX context;
 
     SHA256_Init(&context);
     SHA256_Update(&context, bytes, length);
     SHA256_Final(digest, &context);
-    for (size_t i = 0; i < SHA256_DIGEST_LENGTH; i++) {
-        ret[2 * i] = digits[digest[i] >> 4];
-        ret[2 * i + 1] = digits[digest[i] & 0xF];
-    }
-    ret[SHA256_HEX_LENGTH] = '\0';
+    hex_text(digest, sizeof(digest), ret);
 }

@@ -15,4 +15,6 @@
 char *canonical_json(const json_t *value);
 /* false when canonical_json() fails. */
 bool canonical_sha256(const json_t *value, char ret[SHA256_HEX_LENGTH + 1]);
+/* ret: two lower-case digits a byte, and a NUL. */
+void hex_text(const void *bytes, size_t length, char *ret);
 void sha256_hex(const void *bytes, size_t length, char ret[SHA256_HEX_LENGTH + 1]);

@@ -72,8 +72,7 @@ static bool refuse_by_policy(const struct policy *policy, int rule, struct error
 
 static bool hash_request(struct call *call, struct error *error)
 {
-    json_auto_t *canonical = call_canonical_request(call);
-    if (canonical != NULL && canonical_sha256(canonical, call->request_sha256))
+    if (call_hash_request(call, call->request_sha256))
         return true;
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the request's hash");
     return false;
@@ -274,9 +273,7 @@ static bool collect_secrets(struct call *call, struct error *error)
 static bool confirm_request(struct call *call, struct error *error)
 {
     char hash[SHA256_HEX_LENGTH + 1];
-    json_auto_t *canonical = call_canonical_request(call);
-    bool same = canonical != NULL && canonical_sha256(canonical, hash) &&
-                strcmp(hash, call->request_sha256) == 0 &&
+    bool same = call_hash_request(call, hash) && strcmp(hash, call->request_sha256) == 0 &&
                 call->description.files[0].length == call->request.code_length &&
                 memcmp(call->description.files[0].content, call->request.code,
                        call->request.code_length) == 0;

@@ -32,15 +32,13 @@ static void append(struct json_place *place, const char *piece)
 /* RFC 6901's escapes, and hexadecimal for what a terminal or log must not get. */
 static void append_name_byte(struct json_place *place, unsigned char byte)
 {
-    char piece[8];
+    char piece[8] = {(char)byte};
     if (byte == '~')
         (void)snprintf(piece, sizeof(piece), "~0");
     else if (byte == '/')
         (void)snprintf(piece, sizeof(piece), "~1");
     else if (byte < 0x20 || byte >= 0x7F)
         (void)snprintf(piece, sizeof(piece), "\\x%02x", (unsigned)byte);
-    else
-        (void)snprintf(piece, sizeof(piece), "%c", (char)byte);
     append(place, piece);
 }
 

@@ -9,22 +9,15 @@
  */
 #include "json_text.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
+#include "utf8.h"
 
-#define DEPTH_LIMIT 128
-
-struct text {
-    char *bytes;
-    size_t length;
-    size_t capacity;
-    enum json_order order;
-};
+#define DEPTH_LIMIT    128
+#define FIRST_CAPACITY 2048 /* most audit records fit */
 
 struct member {
     const char *name;
@@ -32,12 +25,12 @@ struct member {
     const json_t *value;
 };
 
-static bool write_value(struct text *text, const json_t *value, size_t depth);
+static bool write_value(struct json_draft *text, const json_t *value, size_t depth);
 
-static bool append(struct text *text, const char *bytes, size_t length)
+static bool append(struct json_draft *text, const char *bytes, size_t length)
 {
     if (text->capacity - text->length < length) {
-        size_t capacity = text->capacity == 0 ? 256 : text->capacity;
+        size_t capacity = text->capacity == 0 ? FIRST_CAPACITY : text->capacity;
         while (capacity - text->length < length) {
             if (capacity > SIZE_MAX / 2)
                 return false;
@@ -78,7 +71,7 @@ static const char *short_escape(char c)
     }
 }
 
-static bool write_escaped(struct text *text, char c)
+static bool write_escaped(struct json_draft *text, char c)
 {
     const char *escape = short_escape(c);
     if (escape != NULL)
@@ -88,7 +81,7 @@ static bool write_escaped(struct text *text, char c)
     return append(text, unicode, 6);
 }
 
-static bool write_string(struct text *text, const char *bytes, size_t length)
+static bool write_string(struct json_draft *text, const char *bytes, size_t length)
 {
     if (!append(text, "\"", 1))
         return false;
@@ -104,14 +97,21 @@ static bool write_string(struct text *text, const char *bytes, size_t length)
     return append(text, bytes + plain, length - plain) && append(text, "\"", 1);
 }
 
-static bool write_integer(struct text *text, json_int_t value)
+static bool write_integer(struct json_draft *text, json_int_t value)
 {
     char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%" JSON_INTEGER_FORMAT, value);
-    return length > 0 && append(text, digits, (size_t)length);
+    size_t at = sizeof(digits);
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        digits[--at] = '-';
+    return append(text, digits + at, sizeof(digits) - at);
 }
 
-static bool write_array(struct text *text, const json_t *array, size_t depth)
+static bool write_array(struct json_draft *text, const json_t *array, size_t depth)
 {
     size_t i;
     json_t *item;
@@ -161,14 +161,14 @@ static struct member *sorted_members(json_t *object, size_t count)
     return members;
 }
 
-static bool write_member(struct text *text, const struct member *member, bool is_first,
+static bool write_member(struct json_draft *text, const struct member *member, bool first,
                          size_t depth)
 {
-    return (is_first || append(text, ",", 1)) && write_string(text, member->name, member->length) &&
+    return (first || append(text, ",", 1)) && write_string(text, member->name, member->length) &&
            append(text, ":", 1) && write_value(text, member->value, depth + 1);
 }
 
-static bool write_sorted(struct text *text, json_t *object, size_t depth)
+static bool write_sorted(struct json_draft *text, json_t *object, size_t depth)
 {
     size_t count = json_object_size(object);
     CLEANUP_FREE struct member *members = sorted_members(object, count);
@@ -180,30 +180,42 @@ static bool write_sorted(struct text *text, json_t *object, size_t depth)
     return true;
 }
 
-static bool write_as_made(struct text *text, json_t *object, size_t depth)
+static bool write_as_made(struct json_draft *text, json_t *object, size_t depth)
 {
-    bool is_first = true;
+    bool first = true;
     for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
         const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at),
                                       json_object_iter_value(at)};
-        if (!write_member(text, &member, is_first, depth))
+        if (!write_member(text, &member, first, depth))
             return false;
-        is_first = false;
+        first = false;
     }
     return true;
 }
 
-static bool write_object(struct text *text, const json_t *object, size_t depth)
+static bool is_sorted(json_t *object)
+{
+    struct member before = {"", 0, NULL};
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at), NULL};
+        if (compare_members(&before, &member) > 0)
+            return false;
+        before = member;
+    }
+    return true;
+}
+
+static bool write_object(struct json_draft *text, const json_t *object, size_t depth)
 {
     /* jansson's iterators want a mutable object and do not change it. */
     json_t *mutable = (json_t *)(uintptr_t)object;
+    bool as_made = text->order == JSON_ORDER_MADE || is_sorted(mutable);
     return append(text, "{", 1) &&
-           (text->order == JSON_ORDER_SORTED ? write_sorted(text, mutable, depth)
-                                             : write_as_made(text, mutable, depth)) &&
+           (as_made ? write_as_made(text, mutable, depth) : write_sorted(text, mutable, depth)) &&
            append(text, "}", 1);
 }
 
-static bool write_value(struct text *text, const json_t *value, size_t depth)
+static bool write_value(struct json_draft *text, const json_t *value, size_t depth)
 {
     if (value == NULL || depth > DEPTH_LIMIT)
         return false;
@@ -230,9 +242,90 @@ static bool write_value(struct text *text, const json_t *value, size_t depth)
 
 char *json_text(const json_t *value, enum json_order order)
 {
-    struct text text = {.order = order};
+    struct json_draft text = {.order = order};
     if (write_value(&text, value, 1) && append(&text, "", 1))
         return text.bytes;
     free(text.bytes);
     return NULL;
+}
+
+static bool is_utf8(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        const unsigned char *bytes = (const unsigned char *)text + i;
+        size_t sequence = bytes[0] < 0x80 ? 1 : utf8_sequence(bytes, length - i);
+        if (sequence == 0)
+            return false;
+        i += sequence;
+    }
+    return true;
+}
+
+static bool is_first(const struct json_draft *draft)
+{
+    if (draft->length == 0)
+        return true;
+    char last = draft->bytes[draft->length - 1];
+    return last == '{' || last == '[';
+}
+
+/* The comma before all but the first, and the name. */
+static bool begin(struct json_draft *draft, const char *name)
+{
+    return !draft->failed && (is_first(draft) || append(draft, ",", 1)) &&
+           (name == NULL || (write_string(draft, name, strlen(name)) && append(draft, ":", 1)));
+}
+
+void json_draft_open(struct json_draft *draft, const char *name, char bracket)
+{
+    draft->failed = !(begin(draft, name) && append(draft, &bracket, 1));
+}
+
+void json_draft_close(struct json_draft *draft, char bracket)
+{
+    draft->failed = draft->failed || !append(draft, &bracket, 1);
+}
+
+void json_draft_bytes(struct json_draft *draft, const char *name, const char *text, size_t length)
+{
+    draft->failed =
+        !(begin(draft, name) && is_utf8(text, length) && write_string(draft, text, length));
+}
+
+void json_draft_string(struct json_draft *draft, const char *name, const char *text)
+{
+    if (text != NULL)
+        json_draft_bytes(draft, name, text, strlen(text));
+    else
+        draft->failed = !(begin(draft, name) && append(draft, "null", 4));
+}
+
+void json_draft_integer(struct json_draft *draft, const char *name, int64_t value)
+{
+    draft->failed = !(begin(draft, name) && write_integer(draft, value));
+}
+
+void json_draft_boolean(struct json_draft *draft, const char *name, bool value)
+{
+    draft->failed =
+        !(begin(draft, name) && (value ? append(draft, "true", 4) : append(draft, "false", 5)));
+}
+
+void json_draft_value(struct json_draft *draft, const char *name, json_t *value)
+{
+    draft->failed = !(begin(draft, name) && write_value(draft, value, 1));
+    json_decref(value);
+}
+
+char *json_draft_take(struct json_draft *draft, size_t *ret_length)
+{
+    if (draft->failed || !append(draft, "", 1)) {
+        free(draft->bytes);
+        *draft = (struct json_draft){.order = draft->order};
+        return NULL;
+    }
+    *ret_length = draft->length - 1;
+    char *text = draft->bytes;
+    *draft = (struct json_draft){.order = draft->order};
+    return text;
 }

@@ -93,6 +93,30 @@ void output_capture_add(struct output_capture *capture, const void *bytes, size_
     }
 }
 
+int output_capture_places(struct output_capture *capture, struct iovec ret[2])
+{
+    if (!capture->failed && capture->total < capture->limit && !grow(capture, capture->total + 1))
+        capture->failed = true;
+    if (capture->total < capture->capacity) {
+        size_t filled = (size_t)capture->total;
+        ret[0] = (struct iovec){capture->bytes + filled, capture->capacity - filled};
+        return 1;
+    }
+    size_t head = head_size(capture);
+    size_t ring = kept_limit(capture) - head;
+    if (ring == 0)
+        return 0;
+    size_t position = (size_t)((capture->total - head) % ring);
+    ret[0] = (struct iovec){capture->bytes + head + position, ring - position};
+    ret[1] = (struct iovec){capture->bytes + head, position};
+    return position > 0 ? 2 : 1;
+}
+
+void output_capture_put(struct output_capture *capture, size_t length)
+{
+    capture->total += length;
+}
+
 /* The kept bytes in order, with the marker in the middle. */
 static unsigned char *assemble_truncated(const struct output_capture *capture, size_t *ret_length)
 {

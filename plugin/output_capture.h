@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct output_capture {
     unsigned char *bytes;
@@ -22,6 +23,12 @@ struct output_capture {
 
 void output_capture_init(struct output_capture *capture, size_t limit);
 void output_capture_add(struct output_capture *capture, const void *bytes, size_t length);
+/* The same without a copy, for who can read to where it is kept: up to two places, one behind the
+ * other, valid until the next call with this capture. Returns how many there are; 0: only
+ * output_capture_add() will do. */
+int output_capture_places(struct output_capture *capture, struct iovec ret[2]);
+/* That many bytes were put there; at least 1 is at the first place. */
+void output_capture_put(struct output_capture *capture, size_t length);
 bool output_capture_truncated(const struct output_capture *capture);
 void output_capture_clear(struct output_capture *capture);
 

@@ -228,12 +228,12 @@ bool readiness_is_known(const struct trial_subject *subject)
 bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
                      char ret_image_id[IMAGE_ID_SIZE], struct error *error)
 {
-    if (!backend_exists(subject->mode, error))
-        return false;
     struct remembered key = key_of(subject);
     /* Who always asks the registry wants to be asked again. */
     if (subject->pull != RUN_PULL_ALWAYS && recall(&key, ret_image_id))
         return true;
+    if (!backend_exists(subject->mode, error))
+        return false;
     struct run_event ended;
     if (!readiness_trial(subject, watcher, &ended, error))
         return false;

@@ -70,69 +70,73 @@ const char *result_cause(const struct call *call, const struct error *error)
     return run_cause_name((enum run_cause)call->outcome.ended.cause);
 }
 
-static json_t *layer_names(uint64_t layers)
+static void write_layers(struct json_draft *draft, const char *name, uint64_t layers)
 {
-    json_auto_t *names = json_array();
-    for (int layer = 0; layer < LAYER_COUNT; layer++) {
-        const char *name = isolation_layer_name((enum isolation_layer)layer);
-        if ((layers & LAYER_BIT(layer)) != 0 &&
-            json_array_append_new(names, json_string(name)) != 0)
-            return NULL;
-    }
-    return TAKE_POINTER(names);
+    json_draft_open(draft, name, '[');
+    for (int layer = 0; layer < LAYER_COUNT; layer++)
+        if ((layers & LAYER_BIT(layer)) != 0)
+            json_draft_string(draft, NULL, isolation_layer_name((enum isolation_layer)layer));
+    json_draft_close(draft, ']');
 }
 
-static json_t *text_or_null(const char *text)
+static void write_or_null(struct json_draft *draft, const char *name, const char *text)
 {
-    return text[0] != '\0' ? json_string(text) : json_null();
+    json_draft_string(draft, name, text[0] != '\0' ? text : NULL);
 }
 
 /* What the backend saw of the machine; which members there are depends on the mode. */
-static json_t *process_details(const struct call *call)
+static void write_process_details(struct json_draft *draft, const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;
-    return json_pack("{s:i, s:i, s:b, s:b, s:I, s:b, s:i}", "landlock_abi",
-                     (int)report->landlock_abi, "cgroup_version", (int)report->cgroup_version,
-                     "cgroup_memory", (int)report->cgroup_has_memory, "cgroup_pids",
-                     (int)report->cgroup_has_pids, "outer_uid", (json_int_t)report->outer_uid,
-                     "network", (int)call->request.network, "seccomp_instructions",
-                     (int)report->seccomp_instructions);
+    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_integer(draft, "outer_uid", report->outer_uid);
+    json_draft_boolean(draft, "network", call->request.network);
+    json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
 }
 
-static json_t *docker_details(const struct call *call)
+static void write_docker_details(struct json_draft *draft, const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;
     const struct engine_report *engine = &call->outcome.ended.engine;
-    return json_pack("{s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:s, s:o}",
-                     "cgroup_version", (int)report->cgroup_version, "cgroup_memory",
-                     (int)report->cgroup_has_memory, "cgroup_pids", (int)report->cgroup_has_pids,
-                     "network", (int)call->request.network, "engine", text_or_null(engine->name),
-                     "engine_version", text_or_null(engine->version), "engine_api",
-                     text_or_null(engine->api), "runtime", text_or_null(engine->runtime),
-                     "runtime_version", text_or_null(engine->runtime_version), "rootless",
-                     (int)engine->rootless, "user_namespace", (int)engine->user_namespace, "image",
-                     call->description.docker.image, "image_id", text_or_null(engine->image_id));
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_boolean(draft, "network", call->request.network);
+    write_or_null(draft, "engine", engine->name);
+    write_or_null(draft, "engine_version", engine->version);
+    write_or_null(draft, "engine_api", engine->api);
+    write_or_null(draft, "runtime", engine->runtime);
+    write_or_null(draft, "runtime_version", engine->runtime_version);
+    json_draft_boolean(draft, "rootless", engine->rootless);
+    json_draft_boolean(draft, "user_namespace", engine->user_namespace);
+    json_draft_string(draft, "image", call->description.docker.image);
+    write_or_null(draft, "image_id", engine->image_id);
 }
 
-static json_t *isolation_details(const struct call *call)
+void result_write_isolation(struct json_draft *draft, const struct call *call)
 {
-    return call->configuration.mode == SANDBOX_MODE_DOCKER ? docker_details(call)
-                                                           : process_details(call);
-}
-
-json_t *result_isolation(const struct call *call)
-{
-    const struct isolation_report *report = &call->outcome.ended.isolation;
     uint64_t requested = 0;
+    uint64_t applied = 0;
     if (call->description.isolation == RUN_ISOLATION_SANDBOX && call->configuration.policy != NULL)
         requested =
             call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
-    if (!call->executed || call->description.isolation == RUN_ISOLATION_NONE)
-        return json_pack("{s:o, s:[], s:[], s:{}}", "requested", layer_names(requested), "applied",
-                         "missing", "details");
-    return json_pack("{s:o, s:o, s:o, s:o}", "requested", layer_names(requested), "applied",
-                     layer_names(report->applied), "missing",
-                     layer_names(requested & ~report->applied), "details", isolation_details(call));
+    bool told = call->executed && call->description.isolation != RUN_ISOLATION_NONE;
+    if (told)
+        applied = call->outcome.ended.isolation.applied;
+    json_draft_open(draft, "isolation", '{');
+    write_layers(draft, "requested", requested);
+    write_layers(draft, "applied", applied);
+    write_layers(draft, "missing", told ? requested & ~applied : 0);
+    json_draft_open(draft, "details", '{');
+    if (told && call->configuration.mode == SANDBOX_MODE_DOCKER)
+        write_docker_details(draft, call);
+    else if (told)
+        write_process_details(draft, call);
+    json_draft_close(draft, '}');
+    json_draft_close(draft, '}');
 }
 
 /* The error of a program that was ended from outside: told in the words an agent can act on. */
@@ -193,24 +197,35 @@ static bool error_of_cause(const struct call *call, struct error *ret)
     return true;
 }
 
-static json_t *error_json(const struct error *error)
+static void write_error(struct json_draft *draft, const struct error *error)
 {
-    if (error == NULL)
-        return json_null();
-    return json_pack("{s:s, s:s, s:s, s:b, s:o}", "code", error_code_name(error->code), "message",
-                     error->message, "hint", error->hint, "retryable",
-                     (int)error_code_retryable(error->code), "retry_after_ms",
-                     error->retry_after_ms > 0 ? json_integer((json_int_t)error->retry_after_ms)
-                                               : json_null());
+    if (error == NULL) {
+        json_draft_string(draft, "error", NULL);
+        return;
+    }
+    json_draft_open(draft, "error", '{');
+    json_draft_string(draft, "code", error_code_name(error->code));
+    json_draft_string(draft, "message", error->message);
+    json_draft_string(draft, "hint", error->hint);
+    json_draft_boolean(draft, "retryable", error_code_retryable(error->code));
+    if (error->retry_after_ms > 0)
+        json_draft_integer(draft, "retry_after_ms", (int64_t)error->retry_after_ms);
+    else
+        json_draft_string(draft, "retry_after_ms", NULL);
+    json_draft_close(draft, '}');
 }
 
-static json_t *stream_json(struct call *call, const struct run_stream *stream, const char *name)
+/* The stream's text, new, with what is to be noted of it; NULL: no memory, and the draft fails. */
+static char *write_stream(struct json_draft *draft, struct call *call,
+                          const struct run_stream *stream, const char *name)
 {
     size_t length = 0;
     bool replaced = false;
-    CLEANUP_FREE char *text = output_capture_text(&stream->capture, &length, &replaced);
-    if (text == NULL)
+    char *text = output_capture_text(&stream->capture, &length, &replaced);
+    if (text == NULL) {
+        json_draft_value(draft, name, NULL);
         return NULL;
+    }
     if (replaced)
         call_note(call, "%s held bytes that are not UTF-8; each is shown as U+FFFD", name);
     if (stream->capture.failed)
@@ -218,7 +233,8 @@ static json_t *stream_json(struct call *call, const struct run_stream *stream, c
     if (stream->redaction.found > 0)
         call_note(call, "secrets were redacted from %s in %zu places (best effort)", name,
                   stream->redaction.found);
-    return json_stringn(text, length);
+    json_draft_bytes(draft, name, text, length);
+    return text;
 }
 
 /* Names as far as they fit; NULL-terminated. */
@@ -233,11 +249,10 @@ static void join_names(char *const *names, char *text, size_t size)
 }
 
 /* A program that lacks a library cannot get it by trying again. */
-static void note_missing_module(struct call *call, const json_t *errors)
+static void note_missing_module(struct call *call, const char *text)
 {
     char name[MISSING_MODULE_LIMIT + 1];
     char there[300];
-    const char *text = json_string_value(errors);
     if (call->outcome.ended.exit_code <= 0 || text == NULL || call->language == NULL ||
         !missing_module_find(call->language->name, text, name))
         return;
@@ -252,51 +267,88 @@ static void note_missing_module(struct call *call, const json_t *errors)
                   name);
 }
 
-static json_t *signal_json(int number)
+static void write_signal(struct json_draft *draft, int number)
 {
-    if (number <= 0)
-        return json_null();
     char name[32];
-    const char *abbreviation = sigabbrev_np(number);
+    const char *abbreviation = number > 0 ? sigabbrev_np(number) : NULL;
     if (abbreviation != NULL)
         (void)snprintf(name, sizeof(name), "SIG%s", abbreviation);
     else
         (void)snprintf(name, sizeof(name), "SIG%d", number);
-    return json_string(name);
+    json_draft_string(draft, "signal", number > 0 ? name : NULL);
 }
 
 /* null: the backend cannot measure it. */
-static json_t *figure(uint64_t value, uint64_t unit)
+static void write_figure(struct json_draft *draft, const char *name, uint64_t value, uint64_t unit)
 {
-    return value == RUN_USAGE_UNKNOWN ? json_null() : json_integer((json_int_t)(value / unit));
+    if (value == RUN_USAGE_UNKNOWN)
+        json_draft_string(draft, name, NULL);
+    else
+        json_draft_integer(draft, name, (int64_t)(value / unit));
 }
 
-static json_t *usage_json(const struct call *call)
+static void write_usage(struct json_draft *draft, const struct call *call)
 {
     const struct run_usage *usage = &call->outcome.ended.usage;
     uint64_t printed = call->run.output.capture.total + call->run.errors.capture.total;
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:I}", "wall_ms",
-                     (json_int_t)(usage->wall_us / 1000), "user_ms", figure(usage->user_us, 1000),
-                     "system_ms", figure(usage->system_us, 1000), "peak_memory_bytes",
-                     figure(usage->peak_memory_bytes, 1), "processes", figure(usage->processes, 1),
-                     "output_bytes", (json_int_t)printed);
+    json_draft_open(draft, "usage", '{');
+    json_draft_integer(draft, "wall_ms", (int64_t)(usage->wall_us / 1000));
+    write_figure(draft, "user_ms", usage->user_us, 1000);
+    write_figure(draft, "system_ms", usage->system_us, 1000);
+    write_figure(draft, "peak_memory_bytes", usage->peak_memory_bytes, 1);
+    write_figure(draft, "processes", usage->processes, 1);
+    json_draft_integer(draft, "output_bytes", (int64_t)printed);
+    json_draft_close(draft, '}');
 }
 
-static json_t *approval_json(const struct call *call)
+static void write_approval(struct json_draft *draft, const struct call *call)
 {
     const struct approval_outcome *approval = &call->approval;
-    if (approval->decision[0] == '\0')
-        return json_null();
-    return json_pack("{s:s, s:o, s:o, s:o}", "decision", approval->decision, "id",
-                     text_or_null(approval->id), "approver", text_or_null(approval->approver),
-                     "request_sha256", text_or_null(call->request_sha256));
+    if (approval->decision[0] == '\0') {
+        json_draft_string(draft, "approval", NULL);
+        return;
+    }
+    json_draft_open(draft, "approval", '{');
+    json_draft_string(draft, "decision", approval->decision);
+    write_or_null(draft, "id", approval->id);
+    write_or_null(draft, "approver", approval->approver);
+    write_or_null(draft, "request_sha256", call->request_sha256);
+    json_draft_close(draft, '}');
+}
+
+static void write_truncated(struct json_draft *draft, const struct run *run)
+{
+    json_draft_open(draft, "truncated", '{');
+    json_draft_boolean(draft, "stdout", output_capture_truncated(&run->output.capture));
+    json_draft_boolean(draft, "stderr", output_capture_truncated(&run->errors.capture));
+    json_draft_integer(draft, "stdout_bytes", (int64_t)run->output.capture.total);
+    json_draft_integer(draft, "stderr_bytes", (int64_t)run->errors.capture.total);
+    json_draft_close(draft, '}');
+}
+
+static void write_streams(struct json_draft *draft, struct call *call, bool ran)
+{
+    free(write_stream(draft, call, &call->run.output, "stdout"));
+    CLEANUP_FREE char *errors = write_stream(draft, call, &call->run.errors, "stderr");
+    if (ran)
+        note_missing_module(call, errors);
+}
+
+static void write_end(struct json_draft *draft, const struct call *call, const struct error *error)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    if (error == NULL && ended->exit_code >= 0)
+        json_draft_integer(draft, "exit_code", ended->exit_code);
+    else
+        json_draft_string(draft, "exit_code", NULL);
+    write_signal(draft, error == NULL && ended->exit_code < 0 ? ended->signal : 0);
 }
 
 char *result_text(struct call *call, const struct error *error)
 {
     struct error cause_error;
-    const struct run_event *ended = &call->outcome.ended;
-    bool exited = error == NULL && ended->exit_code >= 0;
+    struct json_draft draft = {.order = JSON_ORDER_MADE};
+    size_t length = 0;
     const char *status = result_status(call, error);
     const struct error *shown = error;
     bool met_limit = error == NULL && error_of_cause(call, &cause_error);
@@ -305,31 +357,29 @@ char *result_text(struct call *call, const struct error *error)
     else if (met_limit)
         call_note(call, "%s", cause_error.message);
     bool settled = call->configuration.policy != NULL;
+    bool has_cause = error == NULL || call->executed;
 
-    /* Streams first: they add notes. Evaluated outside json_pack(), whose arguments have no order.
-     */
-    json_t *output = stream_json(call, &call->run.output, "stdout");
-    json_t *errors = stream_json(call, &call->run.errors, "stderr");
-    if (error == NULL)
-        note_missing_module(call, errors);
-    json_auto_t *result = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:b, s:{s:b, s:b, s:I, s:I}, s:I, s:I, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:[], s:[], s:o, "
-        "s:O, s:o}",
-        "status", status, "stdout", output, "stderr", errors, "exit_code",
-        exited ? json_integer(ended->exit_code) : json_null(), "signal",
-        error == NULL && !exited ? signal_json(ended->signal) : json_null(), "timed_out",
-        (int)(strcmp(status, "timeout") == 0), "truncated", "stdout",
-        (int)output_capture_truncated(&call->run.output.capture), "stderr",
-        (int)output_capture_truncated(&call->run.errors.capture), "stdout_bytes",
-        (json_int_t)call->run.output.capture.total, "stderr_bytes",
-        (json_int_t)call->run.errors.capture.total, "duration_ms",
-        (json_int_t)call->outcome.duration_ms, "queued_ms", (json_int_t)call->admission.waited_ms,
-        "mode", settled ? json_string(sandbox_mode_name(call->configuration.mode)) : json_null(),
-        "run_id", json_string(call->run_id), "cause",
-        error == NULL || call->executed ? json_string(result_cause(call, error)) : json_null(),
-        "usage", usage_json(call), "limits", call_limits(call), "isolation", result_isolation(call),
-        "files", "results", "approval", approval_json(call), "notes", call->notes, "error",
-        error_json(shown));
-    return json_text(result, JSON_ORDER_MADE);
+    json_draft_open(&draft, NULL, '{');
+    json_draft_string(&draft, "status", status);
+    write_streams(&draft, call, error == NULL); /* before the notes, to which they add */
+    write_end(&draft, call, error);
+    json_draft_boolean(&draft, "timed_out", strcmp(status, "timeout") == 0);
+    write_truncated(&draft, &call->run);
+    json_draft_integer(&draft, "duration_ms", (int64_t)call->outcome.duration_ms);
+    json_draft_integer(&draft, "queued_ms", (int64_t)call->admission.waited_ms);
+    json_draft_string(&draft, "mode", settled ? sandbox_mode_name(call->configuration.mode) : NULL);
+    json_draft_string(&draft, "run_id", call->run_id);
+    json_draft_string(&draft, "cause", has_cause ? result_cause(call, error) : NULL);
+    write_usage(&draft, call);
+    call_write_limits(&draft, call);
+    result_write_isolation(&draft, call);
+    json_draft_open(&draft, "files", '[');
+    json_draft_close(&draft, ']');
+    json_draft_open(&draft, "results", '[');
+    json_draft_close(&draft, ']');
+    write_approval(&draft, call);
+    json_draft_value(&draft, "notes", json_incref(call->notes));
+    write_error(&draft, shown);
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, &length);
 }

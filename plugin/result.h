@@ -5,15 +5,14 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "call.h"
 #include "error.h"
+#include "json_text.h"
 
 /* error: NULL where the program ran to an end. A new string, NULL when out of memory. */
 char *result_text(struct call *call, const struct error *error);
 
-/* The parts that the audit records share with it. New references. */
+/* The parts that the audit records share with it; the last is the member "isolation". */
 const char *result_status(const struct call *call, const struct error *error);
 const char *result_cause(const struct call *call, const struct error *error);
-json_t *result_isolation(const struct call *call);
+void result_write_isolation(struct json_draft *draft, const struct call *call);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "backend_client.h"
@@ -22,11 +23,14 @@
 #define GRACE_MS        2000
 #define GRACE_DOCKER_MS 10000
 #define CHUNK_BYTES     65536
+#define SPARE_BYTES     512   /* to read to where there is no memory for a chunk */
+#define IN_PLACE_BYTES  16384 /* fewer than these are too few for a read of a flood */
 
 struct loop {
     struct run *run;
     struct backend_run backend;
-    unsigned char *chunk;
+    unsigned char *chunk; /* NULL: not needed yet */
+    unsigned char spare[SPARE_BYTES];
     uint64_t produced; /* bytes read from both pipes */
     uint64_t deadline_ms;
     bool ordered_to_end;
@@ -59,20 +63,60 @@ static void order_end(struct loop *loop, enum run_order order)
     loop->deadline_ms = monotonic_ms() + grace_ms(loop->run);
 }
 
+/* Where the stream is kept, for a read without a copy in between. 0: it has to be looked through
+ * for secrets first, or there is no place, or too small a one for the rest of a flood. */
+static int find_places(struct run_stream *stream, struct iovec ret[2])
+{
+    if (!redaction_empty(stream->redaction.redaction))
+        return 0;
+    int count = output_capture_places(&stream->capture, ret);
+    size_t room = count > 0 ? ret[0].iov_len : 0;
+    room += count > 1 ? ret[1].iov_len : 0;
+    bool is_flood = stream->capture.total >= stream->capture.limit;
+    return is_flood && room < IN_PLACE_BYTES ? 0 : count;
+}
+
+static struct iovec find_chunk(struct loop *loop)
+{
+    if (loop->chunk == NULL)
+        loop->chunk = malloc(CHUNK_BYTES);
+    if (loop->chunk == NULL)
+        return (struct iovec){loop->spare, sizeof(loop->spare)};
+    return (struct iovec){loop->chunk, CHUNK_BYTES};
+}
+
+/* What was read to where it is kept. */
+static void keep_in_place(struct run_stream *stream, const struct iovec places[2], size_t length)
+{
+    size_t first = length < places[0].iov_len ? length : places[0].iov_len;
+    output_capture_put(&stream->capture, length);
+    host_output(stream->host, stream->id, places[0].iov_base, first);
+    if (length > first)
+        host_output(stream->host, stream->id, places[1].iov_base, length - first);
+}
+
 /* One read. false at end of file or when nothing is there. */
 static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
 {
+    struct iovec places[2];
     if (*fd < 0)
         return false;
-    ssize_t count = read(*fd, loop->chunk, CHUNK_BYTES);
-    if (count > 0) {
-        loop->produced += (uint64_t)count;
-        redaction_feed(&stream->redaction, loop->chunk, (size_t)count, pass_on, stream);
+    int count = find_places(stream, places);
+    bool in_place = count > 0;
+    if (!in_place)
+        places[0] = find_chunk(loop);
+    ssize_t length = readv(*fd, places, in_place ? count : 1);
+    if (length > 0) {
+        loop->produced += (uint64_t)length;
+        if (in_place)
+            keep_in_place(stream, places, (size_t)length);
+        else
+            redaction_feed(&stream->redaction, places[0].iov_base, (size_t)length, pass_on, stream);
         if (loop->run->output_limit > 0 && loop->produced > loop->run->output_limit)
             order_end(loop, RUN_ORDER_OUTPUT_LIMIT);
         return true;
     }
-    if (count == 0 || (errno != EAGAIN && errno != EINTR))
+    if (length == 0 || (errno != EAGAIN && errno != EINTR))
         close_fd(TAKE_FD(*fd));
     return false;
 }
@@ -209,12 +253,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     struct loop loop = {
         .run = run,
         .backend = BACKEND_RUN_EMPTY,
-        .chunk = malloc(CHUNK_BYTES),
     };
-    if (loop.chunk == NULL) {
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's output");
-        return false;
-    }
     uint64_t begin = monotonic_ms();
     loop.deadline_ms = begin + SETUP_LIMIT_MS;
     if (!backend_start_run(run->mode, run->description, run->stdin_fd, &loop.backend, error))

@@ -116,11 +116,15 @@ static void check_limits(const struct request *request)
         must_be_text(request->reason, 0, REQUEST_STRING_LIMIT);
 }
 
+/* As it is hashed, which is what the canonical form of its value is. */
 static char *canonical_of(const struct call *call)
 {
-    json_auto_t *value = call_canonical_request(call);
-    char *text = canonical_json(value);
-    MUST(text != NULL);
+    size_t length = 0;
+    char *text = call_canonical_request(call, &length);
+    MUST(text != NULL && strlen(text) == length);
+    json_auto_t *value = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    CLEANUP_FREE char *canonical = canonical_json(value);
+    MUST(canonical != NULL && strcmp(canonical, text) == 0);
     return text;
 }
 

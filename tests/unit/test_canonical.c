@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * canonical: the examples of RFC 8785 that have no real numbers, and FIPS 180-4's of SHA-256.
+ * canonical: the examples of RFC 8785 that have no real numbers, and FIPS 180-4's of SHA-256; texts
+ * in the order they were made in, and texts that are written piece by piece.
  */
 #include <string.h>
 
 #include "canonical.h"
 #include "cleanup.h"
+#include "json_text.h"
 #include "tap_suite.h"
 
 static const struct {
@@ -62,11 +64,73 @@ START_TEST(hashes)
 }
 END_TEST
 
+START_TEST(keeps_the_order_where_it_is_told_to)
+{
+    json_auto_t *value =
+        json_loads("{\"b\":{\"d\":1,\"c\":[{}]},\"a\":\"x\\u0000y\"}", JSON_ALLOW_NUL, NULL);
+    CLEANUP_FREE char *made = json_text(value, JSON_ORDER_MADE);
+    CLEANUP_FREE char *sorted = json_text(value, JSON_ORDER_SORTED);
+    ck_assert_str_eq(made, "{\"b\":{\"d\":1,\"c\":[{}]},\"a\":\"x\\u0000y\"}");
+    ck_assert_str_eq(sorted, "{\"a\":\"x\\u0000y\",\"b\":{\"c\":[{}],\"d\":1}}");
+    ck_assert_ptr_null(json_text(NULL, JSON_ORDER_MADE));
+}
+END_TEST
+
+START_TEST(writes_piece_by_piece)
+{
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    size_t length = 0;
+    json_draft_open(&draft, NULL, '{');
+    json_draft_string(&draft, "brackets", "{[");
+    json_draft_open(&draft, "list", '[');
+    json_draft_string(&draft, NULL, NULL);
+    json_draft_integer(&draft, NULL, INT64_MIN);
+    json_draft_open(&draft, NULL, '{');
+    json_draft_close(&draft, '}');
+    json_draft_boolean(&draft, NULL, true);
+    json_draft_close(&draft, ']');
+    json_draft_bytes(&draft, "\"", "\xC3\xA4\n\0", 4);
+    json_draft_value(&draft, "value", json_pack("{s:i, s:b}", "z", 1, "a", 0));
+    json_draft_close(&draft, '}');
+    CLEANUP_FREE char *text = json_draft_take(&draft, &length);
+    ck_assert_str_eq(text, "{\"brackets\":\"{[\",\"list\":[null,-9223372036854775808,{},true],"
+                           "\"\\\"\":\"\xC3\xA4\\n\\u0000\",\"value\":{\"a\":false,\"z\":1}}");
+    ck_assert_uint_eq(length, strlen(text));
+    ck_assert_ptr_null(draft.bytes);
+}
+END_TEST
+
+static const char *const not_utf8[] = {"\x80", "a\xC3", "\xED\xA0\x80", "\xFF"};
+
+START_TEST(a_draft_that_failed_is_no_text)
+{
+    struct json_draft draft = {.order = JSON_ORDER_MADE};
+    size_t length = 0;
+    json_draft_open(&draft, NULL, '[');
+    if (_i < (int)COUNT_OF(not_utf8))
+        json_draft_string(&draft, NULL, not_utf8[_i]);
+    else
+        json_draft_value(&draft, NULL, NULL);
+    json_draft_integer(&draft, NULL, 1);
+    json_draft_string(&draft, NULL, "good");
+    json_draft_boolean(&draft, NULL, true);
+    json_draft_open(&draft, NULL, '[');
+    json_draft_close(&draft, ']');
+    json_draft_value(&draft, NULL, json_true());
+    json_draft_close(&draft, ']');
+    ck_assert_ptr_null(json_draft_take(&draft, &length));
+    ck_assert_ptr_null(draft.bytes);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("canonical")};
     tcase_add_loop_test(cases[0], writes_canonical, 0, COUNT_OF(rows));
     tcase_add_test(cases[0], refuses_real_numbers);
     tcase_add_test(cases[0], hashes);
+    tcase_add_test(cases[0], keeps_the_order_where_it_is_told_to);
+    tcase_add_test(cases[0], writes_piece_by_piece);
+    tcase_add_loop_test(cases[0], a_draft_that_failed_is_no_text, 0, (int)COUNT_OF(not_utf8) + 1);
     return run_suite("canonical", cases, COUNT_OF(cases));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * output_capture against a reference that keeps everything: every small limit, every small total,
- * random chunks; and a buffer that cannot grow.
+ * random chunks, copied and in place; and a buffer that cannot grow.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -62,13 +62,33 @@ static size_t reference(const unsigned char *bytes, size_t total, size_t limit,
     return head + (size_t)marker + total - tail_start;
 }
 
+/* Up to length bytes; how many there was a place for. */
+static size_t put_in_place(struct output_capture *capture, const unsigned char *bytes,
+                           size_t length)
+{
+    struct iovec places[2];
+    size_t put = 0;
+    int count = output_capture_places(capture, places);
+    for (int i = 0; i < count; i++) {
+        size_t part = length - put < places[i].iov_len ? length - put : places[i].iov_len;
+        memcpy(places[i].iov_base, bytes + put, part);
+        put += part;
+    }
+    output_capture_put(capture, put);
+    return put;
+}
+
+/* Copied or put in place, as it comes. */
 static void add_in_chunks(struct output_capture *capture, const unsigned char *bytes, size_t total,
                           uint64_t *state)
 {
     for (size_t done = 0; done < total;) {
         size_t count = 1 + random_below(state, 2 * LIMITS);
         count = count < total - done ? count : total - done;
-        output_capture_add(capture, bytes + done, count);
+        if (random_below(state, 2) == 0)
+            count = put_in_place(capture, bytes + done, count);
+        else
+            output_capture_add(capture, bytes + done, count);
         done += count;
         ck_assert_uint_le(capture->capacity, capture->limit);
         ck_assert_uint_eq(capture->total, done);
@@ -160,6 +180,41 @@ START_TEST(holds_nothing_when_there_was_no_memory_at_all)
 }
 END_TEST
 
+START_TEST(has_a_place_for_all_that_is_kept)
+{
+    static unsigned char bytes[LARGE_OUTPUT];
+    CLEANUP(output_capture_clear) struct output_capture capture;
+    output_capture_init(&capture, LARGE_LIMIT);
+    ck_assert_uint_gt(put_in_place(&capture, bytes, sizeof(bytes)), 0);
+    while (capture.total < LARGE_LIMIT)
+        ck_assert_uint_gt(put_in_place(&capture, bytes, sizeof(bytes)), 0);
+    ck_assert_uint_eq(capture.total, LARGE_LIMIT);
+    size_t tail = LARGE_LIMIT - LARGE_LIMIT / 100 * OUTPUT_HEAD_PERCENT;
+    ck_assert_uint_eq(put_in_place(&capture, bytes, 100), 100);
+    ck_assert_uint_eq(put_in_place(&capture, bytes, sizeof(bytes)), tail);
+
+    CLEANUP(output_capture_clear) struct output_capture none;
+    output_capture_init(&none, 0);
+    ck_assert_uint_eq(put_in_place(&none, bytes, 1), 0);
+}
+END_TEST
+
+START_TEST(has_no_place_when_out_of_memory)
+{
+    static unsigned char bytes[LARGE_OUTPUT];
+    CLEANUP(output_capture_clear) struct output_capture capture;
+    output_capture_init(&capture, LARGE_LIMIT);
+    size_t kept = put_in_place(&capture, bytes, sizeof(bytes));
+    largest_block = kept;
+    ck_assert_uint_eq(put_in_place(&capture, bytes, sizeof(bytes)), 0);
+    largest_block = SIZE_MAX;
+    ck_assert(capture.failed && !output_capture_truncated(&capture));
+    output_capture_add(&capture, bytes, 1);
+    ck_assert(output_capture_truncated(&capture));
+    ck_assert_uint_eq(capture.total, kept + 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("output_capture")};
@@ -167,5 +222,7 @@ int main(void)
     tcase_add_test(cases[0], marks_bytes_that_are_not_utf8);
     tcase_add_test(cases[0], keeps_what_fits_when_out_of_memory);
     tcase_add_test(cases[0], holds_nothing_when_there_was_no_memory_at_all);
+    tcase_add_test(cases[0], has_a_place_for_all_that_is_kept);
+    tcase_add_test(cases[0], has_no_place_when_out_of_memory);
     return run_suite("output_capture", cases, COUNT_OF(cases));
 }

@@ -331,7 +331,9 @@ static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
     if (shelf->parent)
         next = earlier(next, interpreter_parent_deadline(shelf->parent));
     if (shelf->successor)
-        next = earlier(next, interpreter_parent_deadline(shelf->successor));
+        return earlier(next, interpreter_parent_deadline(shelf->successor));
+    if (shelf->parent && shelf->not_before_us <= now)
+        next = earlier(next, interpreter_parent_renewal(shelf->parent, &shelf->shape.interpreter));
     return next;
 }
 

@@ -100,9 +100,37 @@ static void hash_principal(const char *principal, char ret[SHA256_HEX_LENGTH + 1
     sha256_hex(principal, principal != NULL ? strlen(principal) + 1 : 0, ret);
 }
 
+/* How many calls wait: that principal's, or with NULL all. */
+static uint64_t count_waiting(const char *principal_sha256)
+{
+    uint64_t count = 0;
+    for (const struct entry *entry = table; entry != NULL; entry = entry->next)
+        count += entry->waited_for && (principal_sha256 == NULL ||
+                                       strcmp(entry->principal_sha256, principal_sha256) == 0);
+    return count;
+}
+
+/* Whoever asks a lot leaves room for who asks later. */
+static bool check_room(const struct approval_question *question, const char *principal_sha256,
+                       struct error *error)
+{
+    uint64_t waiting = count_waiting(NULL);
+    uint64_t own = count_waiting(principal_sha256);
+    if (waiting + own < question->max_waiting)
+        return true;
+    error_set(error, ERROR_TOO_MANY_REQUESTS,
+              "%llu calls wait for approval, %llu of them this caller's; the policy allows %llu",
+              (unsigned long long)waiting, (unsigned long long)own,
+              (unsigned long long)question->max_waiting);
+    error_set_hint(error, "call again when some of them were answered");
+    return false;
+}
+
 static struct entry *add_entry(const struct approval_question *question,
                                const char *principal_sha256, struct error *error)
 {
+    if (!check_room(question, principal_sha256, error))
+        return NULL;
     struct entry *entry = table_count < APPROVAL_TABLE_LIMIT ? calloc(1, sizeof(*entry)) : NULL;
     if (entry == NULL) {
         error_set(error, ERROR_APPROVAL_UNAVAILABLE, "too many approval requests are under way");
@@ -321,6 +349,12 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
         entry->expires_ms = UINT64_MAX;
     (void)pthread_cond_broadcast(&table_changed);
     return valid ? TOOL_ACCEPTED : TOOL_INVALID;
+}
+
+uint64_t approval_waiting_count(void)
+{
+    HOLD_TABLE_LOCK();
+    return count_waiting(NULL);
 }
 
 void approval_wake_all(void)

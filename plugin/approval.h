@@ -34,6 +34,7 @@ struct approval_question {
     const char *request_sha256; /* SHA256_HEX_LENGTH digits */
     const char *principal;      /* whose request it is; NULL: the host has not said */
     uint64_t timeout_ms;        /* how long an answer is waited for */
+    uint64_t max_waiting;       /* calls that wait for one at the same time */
     /* The request's JSON for that approval id, new; NULL denies. */
     char *(*make_request)(void *user, const char *id);
     /* Is the call cancelled? Asked while waiting. */
@@ -43,13 +44,17 @@ struct approval_question {
 
 /* Gets the decision: uses an answer that the same principal's identical request has got earlier and
  * that still stands, or asks the host. true: run it. false with error APPROVAL_DENIED,
- * APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT, APPROVAL_PENDING or CANCELLED. *outcome is filled either
- * way. */
+ * APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT, APPROVAL_PENDING, CANCELLED or TOO_MANY_REQUESTS: a
+ * principal has at most as many calls waiting as it leaves room for, so one alone has half of
+ * max_waiting. *outcome is filled either way. */
 bool approval_obtain(const struct tool_host *host, const struct approval_question *question,
                      struct approval_outcome *outcome, struct error *error);
 
 /* tool_reply_approval() */
 int32_t approval_reply(uint64_t token, const char *decision_json);
+
+/* How many calls wait for their answer. */
+uint64_t approval_waiting_count(void);
 
 /* Wakes every waiting call, so that it looks whether it is cancelled. */
 void approval_wake_all(void);

@@ -103,6 +103,7 @@ static void write_end(struct json_draft *record, const struct call *call, const 
     else
         json_draft_string(record, "exit_code", NULL);
     json_draft_integer(record, "duration_ms", (int64_t)call->outcome.duration_ms);
+    json_draft_integer(record, "queued_ms", (int64_t)call->admission.waited_ms);
     json_draft_integer(record, "stdout_bytes", (int64_t)call->run.output.capture.total);
     json_draft_integer(record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
     result_write_isolation(record, call);

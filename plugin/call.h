@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "admission.h"
 #include "approval.h"
 #include "call_registry.h"
 #include "canonical.h"
@@ -36,6 +37,7 @@ struct call {
     const char *tool; /* as called: a name of the manifest */
     char run_id[RUN_ID_LENGTH + 1];
     struct registered_call registration;
+    struct admission admission;
 
     struct configuration configuration; /* policy NULL: not settled yet */
     bool parsed;                        /* request is filled */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 
+#include "admission.h"
 #include "approval.h"
 #include "cleanup.h"
 
@@ -16,8 +17,7 @@ static struct registered_call *registry;
 static uint64_t registry_count;
 static unsigned shutting_down;
 
-bool call_register(struct registered_call *call, uint64_t call_id, uint64_t max_calls,
-                   struct error *error)
+bool call_register(struct registered_call *call, uint64_t call_id, struct error *error)
 {
     call->call_id = call_id;
     atomic_init(&call->cancelled, false);
@@ -28,22 +28,16 @@ bool call_register(struct registered_call *call, uint64_t call_id, uint64_t max_
     }
     (void)pthread_mutex_lock(&registry_mutex);
     bool closed = shutting_down > 0;
-    bool full = registry_count >= max_calls;
-    if (!closed && !full) {
+    if (!closed) {
         call->next = registry;
         registry = call;
         registry_count++;
     }
     (void)pthread_mutex_unlock(&registry_mutex);
-    if (!closed && !full)
+    if (!closed)
         return true;
     close_fd(TAKE_FD(call->cancel_fd));
-    if (closed)
-        error_set(error, ERROR_CANCELLED, "the provider is shutting down");
-    else
-        error_set(error, ERROR_TOO_MANY_REQUESTS,
-                  "%llu calls are running, the most the policy allows",
-                  (unsigned long long)max_calls);
+    error_set(error, ERROR_CANCELLED, "the provider is shutting down");
     return false;
 }
 
@@ -70,6 +64,13 @@ static void cancel_one(struct registered_call *call)
     (void)eventfd_write(call->cancel_fd, 1);
 }
 
+/* Those that wait and do not poll. Called without the mutex. */
+static void wake_waiting(void)
+{
+    approval_wake_all();
+    admission_wake_cancelled();
+}
+
 bool call_cancel(uint64_t call_id)
 {
     bool found = false;
@@ -84,7 +85,7 @@ bool call_cancel(uint64_t call_id)
     }
     (void)pthread_mutex_unlock(&registry_mutex);
     if (found)
-        approval_wake_all();
+        wake_waiting();
     return found;
 }
 
@@ -96,7 +97,7 @@ void call_cancel_all_and_wait(void)
         cancel_one(call);
     (void)pthread_mutex_unlock(&registry_mutex);
 
-    approval_wake_all();
+    wake_waiting();
 
     (void)pthread_mutex_lock(&registry_mutex);
     while (registry_count > 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls under way: what tool_cancel() finds by call id, what tool_shutdown() ends and waits
- * for, and how many there are. Any thread. A registered call's cancellation is an eventfd, so that
- * it can be polled beside the run's output.
+ * for. How many there may be is bounded where they take their time: in their approval (approval.h),
+ * in the queue and in the run (admission.h). Any thread. A registered call's cancellation is an
+ * eventfd, so that it can be polled beside the run's output.
  */
 #pragma once
 
@@ -20,10 +21,8 @@ struct registered_call {
 };
 
 /* Counts the call in and fills *call, which must stay where it is until call_unregister(). false
- * with TOO_MANY_REQUESTS (max_calls are under way), CANCELLED (the provider is shutting down) or
- * INTERNAL. */
-bool call_register(struct registered_call *call, uint64_t call_id, uint64_t max_calls,
-                   struct error *error);
+ * with CANCELLED (the provider is shutting down) or INTERNAL. */
+bool call_register(struct registered_call *call, uint64_t call_id, struct error *error);
 void call_unregister(struct registered_call *call);
 
 /* tool_cancel(): was there such a call? Id 0 finds none. */

@@ -51,6 +51,7 @@ __attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t
 static void set_code(struct error *error, enum error_code code)
 {
     error->code = code;
+    error->retry_after_ms = 0;
     (void)snprintf(error->hint, sizeof(error->hint), "%s", error_code_hint(code));
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* X(constant, name, retryable, meaning, default hint). Codes are never renamed: agents branch on
  * them. */
@@ -61,7 +62,8 @@
     X(NOT_SUPPORTED, "not_supported", false, "this version cannot do that yet",                   \
       "leave the member out")                                                                     \
     X(TOO_MANY_REQUESTS, "too_many_requests", true,                                               \
-      "as many calls are running as the policy allows", "call again in a moment")                 \
+      "as many calls are under way as the policy allows",                                         \
+      "call again in a moment, or after retry_after_ms where it is given")                        \
     X(TIMEOUT, "timeout", false, "the program did not end within its time",                       \
       "make the program faster, split the work, or raise timeout_ms up to the policy's ceiling")  \
     X(CPU_LIMIT, "cpu_limit", false, "the program used up its processor time",                    \
@@ -96,6 +98,7 @@ struct error {
     enum error_code code;
     char message[512];
     char hint[512];
+    uint64_t retry_after_ms; /* 0: nobody can say; set by who knows, after the code */
 };
 
 /* Fills the error with a formatted message and the code's default hint; returns -1. */

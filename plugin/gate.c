@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse -> validate -> policy -> capability -> readiness -> approval -> secrets -> audit start ->
- * run -> audit end. Runs in the gateway, on the thread inside tool_invoke(). Readiness stands
- * before approval, so that nobody is asked about what cannot run, and behind capability, so that a
- * stranger starts no process.
+ * parse -> validate -> policy -> capability -> readiness -> approval -> admission -> secrets ->
+ * audit start -> run -> audit end. Runs in the gateway, on the thread inside tool_invoke().
+ * Readiness stands before approval, so that nobody is asked about what cannot run, and behind
+ * capability, so that a stranger starts no process. Admission stands behind approval, so that who
+ * waits for a person has nobody's place, and before secrets, so that none is in memory while its
+ * call waits.
  */
 #include "gate.h"
 
@@ -151,8 +153,7 @@ static bool check_capabilities(struct call *call, struct error *error)
     for (size_t i = 0; i < COUNT_OF(capabilities); i++)
         if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
             return false;
-    return call_register(&call->registration, call->host.call_id,
-                         call->configuration.policy->max_runs, error);
+    return call_register(&call->registration, call->host.call_id, error);
 }
 
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
@@ -169,6 +170,23 @@ static bool pin_image(struct call *call, const char *image_id, struct error *err
     return false;
 }
 
+/* A call waits for half of its time at most: the wait is inside its time, and a program that would
+ * have less than half of it is better not begun. */
+static bool take_place(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    uint64_t patience_ms = call->description.limits.wall_ms / 2;
+    uint64_t waited_ms = call->admission.waited_ms;
+    const struct admission_terms terms = {
+        .principal = call->context.principal,
+        .max_runs = policy->max_runs,
+        .max_queued = policy->max_queued,
+        .patience_ms = patience_ms > waited_ms ? patience_ms - waited_ms : 0,
+        .cancelled = &call->registration.cancelled,
+    };
+    return admission_enter(&call->admission, &terms, error);
+}
+
 static bool check_readiness(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
@@ -183,7 +201,13 @@ static bool check_readiness(struct call *call, struct error *error)
     const struct trial_watcher watcher = {.host = &call->host,
                                           .cancel_fd = call->registration.cancel_fd};
     char image_id[IMAGE_ID_SIZE] = "";
-    return readiness_check(&subject, &watcher, image_id, error) && pin_image(call, image_id, error);
+    if (readiness_is_known(&subject))
+        return readiness_check(&subject, &watcher, image_id, error) &&
+               pin_image(call, image_id, error);
+    /* Who has to find out starts processes, as a run does. */
+    bool ready = take_place(call, error) && readiness_check(&subject, &watcher, image_id, error);
+    admission_leave(&call->admission);
+    return ready && pin_image(call, image_id, error);
 }
 
 static char *make_approval_request(void *user, const char *id)
@@ -214,6 +238,7 @@ static bool obtain_approval(struct call *call, struct error *error)
         .request_sha256 = call->request_sha256,
         .principal = call->context.principal,
         .timeout_ms = policy->approval_timeout_ms,
+        .max_waiting = policy->approval_max_waiting,
         .make_request = make_approval_request,
         .cancelled = is_cancelled,
         .user = call,
@@ -257,10 +282,26 @@ static bool confirm_request(struct call *call, struct error *error)
     return same;
 }
 
+/* What it waited is taken from the program's time. Later than the hash, which is over what was
+ * asked for. */
+static void spend_wait(struct call *call)
+{
+    uint64_t *wall_ms = &call->description.limits.wall_ms;
+    uint64_t waited_ms = call->admission.waited_ms;
+    if (waited_ms == 0)
+        return;
+    uint64_t left_ms = *wall_ms > waited_ms ? *wall_ms - waited_ms : 0;
+    uint64_t least_ms = *wall_ms - *wall_ms / 2; /* who woke up late */
+    call_note(call, "it waited %llu ms for its turn: the program has what is left of its %llu ms",
+              (unsigned long long)waited_ms, (unsigned long long)*wall_ms);
+    *wall_ms = left_ms > least_ms ? left_ms : least_ms;
+}
+
 static bool record_start(struct call *call, struct error *error)
 {
     if (!confirm_request(call, error))
         return false;
+    spend_wait(call);
     if (audit_record_start(call)) {
         call->start_recorded = true;
         return true;
@@ -329,12 +370,13 @@ static bool run_program(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        apply_policy,    check_capabilities, check_readiness, obtain_approval,
-        collect_secrets, record_start,       run_program,
+        apply_policy, check_capabilities, check_readiness, obtain_approval,
+        take_place,   collect_secrets,    record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
         passed = stages[i](call, error);
+    admission_leave(&call->admission);
     if (call->start_recorded)
         audit_record_end(call, passed ? NULL : error);
     else if (call->configuration.policy != NULL)

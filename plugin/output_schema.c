@@ -69,6 +69,9 @@ static const struct output_member error_members[] = {
     {"message", OUTPUT_STRING, .description = "what went wrong, exactly"},
     {"hint", OUTPUT_STRING, .description = "what to do about it"},
     {"retryable", OUTPUT_BOOLEAN, .description = "the identical call may succeed later"},
+    {"retry_after_ms", OUTPUT_INTEGER, true,
+     .description = "when it may: an estimate from how long runs take and how many calls wait; "
+                    "null where nobody can say"},
     {.name = NULL},
 };
 
@@ -83,8 +86,9 @@ static const struct output_member top_members[] = {
     {"truncated", OUTPUT_OBJECT, .members = truncated_members,
      .description = "what was left out of stdout and stderr"},
     {"duration_ms", OUTPUT_INTEGER,
-     .description = "of the whole call, without waiting for "
-                    "approval"},
+     .description = "of the run, without waiting for approval or for its turn"},
+    {"queued_ms", OUTPUT_INTEGER,
+     .description = "how long it waited for its turn; the program had that much less of its time"},
     {"mode", OUTPUT_STRING, true, .values = modes, .description = "the sandbox it ran in"},
     {"run_id", OUTPUT_STRING, true, .description = "the run's name in the audit log"},
     {"cause", OUTPUT_STRING, true, .values = causes, .description = "what ended the program"},

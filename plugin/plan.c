@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "environment.h"
+#include "preparation.h"
 #include "protocol/layers.h"
 #include "string_list.h"
 
@@ -112,15 +113,24 @@ static char *const *command_of(const struct policy *policy, enum sandbox_mode mo
     return image != NULL && image->argv != NULL ? image->argv : language->argv;
 }
 
-static bool add_arguments(struct run_description *description, char *const *command,
-                          const struct policy_language *language, char *const *arguments)
+static bool add_command(struct run_description *description, char *const *command,
+                        const struct policy_language *language)
 {
     for (size_t i = 0; command[i] != NULL; i++) {
         bool is_program = strcmp(command[i], "{file}") == 0;
         if (!string_list_append(&description->argv, is_program ? language->file : command[i]))
             return false;
     }
-    return string_list_append_all(&description->argv, (const char *const *)arguments);
+    return true;
+}
+
+/* Only process mode keeps interpreters. */
+static bool prepare(struct call *call)
+{
+    struct run_description *description = &call->description;
+    return call->configuration.mode != SANDBOX_MODE_PROCESS ||
+           preparation_fill(&call->language->preparation, &call->request, call->language->file,
+                            description);
 }
 
 static bool copy_file(const char *path, const void *content, size_t length, struct run_file *ret)
@@ -231,8 +241,10 @@ bool plan_run(struct call *call, struct error *error)
                      description) ||
         !fill_docker(&policy->docker, call->configuration.mode, image, &description->docker) ||
         !copy_text(call->context.workspace, &description->workspace) ||
-        !add_arguments(description, command_of(policy, call->configuration.mode, call->language),
-                       call->language, call->request.args) ||
+        !add_command(description, command_of(policy, call->configuration.mode, call->language),
+                     call->language) ||
+        !prepare(call) ||
+        !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
         !environment_set_all(&description->environment, call->request.environment)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
         return false;

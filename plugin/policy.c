@@ -149,6 +149,7 @@ static void free_language(struct policy_language *language)
     string_list_free(language->environment);
     string_list_free(language->read_only);
     string_list_free(language->modules);
+    string_list_free(language->preparation.modules);
 }
 
 static void policy_free(struct policy *policy)

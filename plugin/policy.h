@@ -59,6 +59,15 @@ struct policy_rule {
     char *reason;     /* NULL or words for the result */
 };
 
+/* The interpreter of a language that is kept running for runs to come: see run_preparation. */
+struct policy_preparation {
+    enum run_interpreter interpreter;
+    bool fork;
+    char **modules;
+    uint64_t renew_runs;
+    uint64_t renew_ms;
+};
+
 struct policy_language {
     char *name;         /* of language.h */
     char **argv;        /* "{file}" stands for the program file */
@@ -67,6 +76,7 @@ struct policy_language {
     char **environment; /* NULL-terminated "NAME=value" */
     char **read_only;   /* further paths of the view */
     char **modules;     /* what is there beyond the standard library, for who misses one */
+    struct policy_preparation preparation;
 };
 
 /* Sandboxes that are kept ready for calls to come; each is used once. */
@@ -107,6 +117,7 @@ struct policy {
     char **capabilities;      /* the ones a call may have; NULL-terminated */
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
+    uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
     struct policy_rule *rules;
     size_t rule_count;
     bool network_allowed;
@@ -114,6 +125,7 @@ struct policy {
     char **workspaces; /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     uint64_t max_runs;                            /* at the same time */
+    uint64_t max_queued;                          /* calls that wait for their turn */
     struct policy_pool pools[SANDBOX_MODE_COUNT]; /* mode none has no sandbox */
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;

@@ -10,6 +10,7 @@
 #include "string_list.h"
 
 #define APPROVAL_TIMEOUT_LIMIT 86400000 /* ms: a day */
+#define APPROVAL_WAITING_LIMIT 1024     /* as many as approval.c remembers */
 #define REASON_LIMIT           1024
 
 static bool read_decision(const struct json_place *place, const json_t *value,
@@ -95,19 +96,24 @@ static bool parse_rules(const struct json_place *place, json_t *value, struct po
 
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"default", "timeout_ms", "rules", NULL};
+    static const char *const members[] = {"default", "timeout_ms", "max_waiting", "rules", NULL};
     struct json_place default_place = json_place_named(place, "default");
     struct json_place timeout_place = json_place_named(place, "timeout_ms");
+    struct json_place waiting_place = json_place_named(place, "max_waiting");
     struct json_place rules_place = json_place_named(place, "rules");
     int64_t timeout;
+    int64_t max_waiting;
 
     if (!json_read_known_members(place, value, members) ||
         !read_decision(&default_place, json_object_get(value, "default"),
                        &policy->approval_default) ||
         !json_read_integer(&timeout_place, json_object_get(value, "timeout_ms"), 1,
-                           APPROVAL_TIMEOUT_LIMIT, &timeout))
+                           APPROVAL_TIMEOUT_LIMIT, &timeout) ||
+        !json_read_integer(&waiting_place, json_object_get(value, "max_waiting"), 1,
+                           APPROVAL_WAITING_LIMIT, &max_waiting))
         return false;
     policy->approval_timeout_ms = (uint64_t)timeout;
+    policy->approval_max_waiting = (uint64_t)max_waiting;
     return parse_rules(&rules_place, json_object_get(value, "rules"), policy);
 }
 

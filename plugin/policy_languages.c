@@ -54,7 +54,7 @@ static bool parse_language(const struct json_place *place, const char *name, jso
                            struct policy_language *language)
 {
     static const char *const members[] = {"argv",      "file",    "package", "environment",
-                                          "read_only", "modules", NULL};
+                                          "read_only", "modules", "prepare", NULL};
     if (!policy_check_language(place, name) || !json_read_known_members(place, value, members) ||
         !policy_copy_text(place, name, &language->name))
         return false;
@@ -64,6 +64,7 @@ static bool parse_language(const struct json_place *place, const char *name, jso
     struct json_place environment = json_place_named(place, "environment");
     struct json_place read_only = json_place_named(place, "read_only");
     struct json_place modules = json_place_named(place, "modules");
+    struct json_place prepare = json_place_named(place, "prepare");
     return policy_read_argv(&argv, json_object_get(value, "argv"), &language->argv) &&
            read_name(&file, json_object_get(value, "file"), FILE_NAME_LIMIT, "._-",
                      &language->file) &&
@@ -74,7 +75,9 @@ static bool parse_language(const struct json_place *place, const char *name, jso
            policy_read_optional_strings(&read_only, json_object_get(value, "read_only"),
                                         policy_check_view_path, &language->read_only) &&
            policy_read_optional_strings(&modules, json_object_get(value, "modules"), check_module,
-                                        &language->modules);
+                                        &language->modules) &&
+           policy_read_preparation(&prepare, json_object_get(value, "prepare"),
+                                   &language->preparation);
 }
 
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy)

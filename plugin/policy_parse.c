@@ -15,9 +15,10 @@
 #include "protocol/layers.h"
 #include "string_list.h"
 
-#define UID_MINIMUM 65536 /* below: the host's own users, nobody, and distributions' ranges */
-#define UID_MAXIMUM UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
-#define RUNS_LIMIT  1024
+#define UID_MINIMUM  65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM  UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT   1024
+#define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
 
 bool policy_check_path(const struct json_place *place, const char *path)
 {
@@ -266,6 +267,15 @@ static bool parse_max_runs(const struct json_place *place, json_t *value, struct
     return true;
 }
 
+static bool parse_max_queued(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    int64_t count;
+    if (!json_read_integer(place, value, 0, QUEUED_LIMIT, &count))
+        return false;
+    policy->max_queued = (uint64_t)count;
+    return true;
+}
+
 static bool parse_outer_uids(const struct json_place *place, json_t *value, struct policy *policy)
 {
     static const char *const members[] = {"first", "count", NULL};
@@ -327,6 +337,7 @@ static const struct {
     {"secrets", parse_secrets},
     {"limits", policy_parse_limits},
     {"max_runs", parse_max_runs},
+    {"max_queued", parse_max_queued},
     {"pools", policy_parse_pools},
     {"outer_uids", parse_outer_uids},
     {"runtime_path", parse_runtime_path},

@@ -43,6 +43,9 @@ policy_string_check policy_check_view_path;
 bool policy_choose(const char *name, const char *const *names, size_t count, size_t *ret);
 /* Letters, digits and any of others; not beginning with "." or "-". */
 bool policy_is_plain_name(const char *name, const char *others);
+/* policy_preparation.c: absent is none. */
+bool policy_read_preparation(const struct json_place *place, json_t *value,
+                             struct policy_preparation *ret);
 /* A command of which one argument is "{file}". */
 bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret);
 /* A canonical language name. */

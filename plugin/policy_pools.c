@@ -25,9 +25,12 @@ static bool parse_pool(const struct json_place *place, json_t *value, struct pol
 
 bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"process", NULL};
+    static const char *const members[] = {"docker", "process", NULL};
+    struct json_place docker = json_place_named(place, "docker");
     struct json_place process = json_place_named(place, "process");
     return json_read_known_members(place, value, members) &&
+           parse_pool(&docker, json_object_get(value, "docker"),
+                      &policy->pools[SANDBOX_MODE_DOCKER]) &&
            parse_pool(&process, json_object_get(value, "process"),
                       &policy->pools[SANDBOX_MODE_PROCESS]);
 }

@@ -43,10 +43,11 @@ int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_
     call_init(call, host);
     bool ran = gate_pass(call, tool, input_json, &error);
     bool began = call->executed; /* a run that was ended before its program began did not run */
+    const struct run_event ended = call->outcome.ended;
     char *text = result_text(call, ran ? NULL : &error);
     call_clear(call);
     free(call);
-    status_count_call(began);
+    status_count_call(began ? &ended : NULL, ran ? NULL : &error);
     if (text == NULL)
         return TOOL_FAILED;
     *output_json = text;

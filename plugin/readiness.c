@@ -218,6 +218,13 @@ bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct
     return false;
 }
 
+bool readiness_is_known(const struct trial_subject *subject)
+{
+    struct remembered key = key_of(subject);
+    char image_id[IMAGE_ID_SIZE];
+    return subject->pull != RUN_PULL_ALWAYS && recall(&key, image_id);
+}
+
 bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
                      char ret_image_id[IMAGE_ID_SIZE], struct error *error)
 {

@@ -28,6 +28,9 @@ struct trial_watcher {
 bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
                      char ret_image_id[IMAGE_ID_SIZE], struct error *error);
 
+/* Would readiness_check() know without a trial? */
+bool readiness_is_known(const struct trial_subject *subject);
+
 /* The trial itself, not remembered: true when the backend reported an end (*ret), whatever it
  * says. */
 bool readiness_trial(const struct trial_subject *subject, const struct trial_watcher *watcher,

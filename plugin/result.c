@@ -208,6 +208,10 @@ static void write_error(struct json_draft *draft, const struct error *error)
     json_draft_string(draft, "message", error->message);
     json_draft_string(draft, "hint", error->hint);
     json_draft_boolean(draft, "retryable", error_code_retryable(error->code));
+    if (error->retry_after_ms > 0)
+        json_draft_integer(draft, "retry_after_ms", (int64_t)error->retry_after_ms);
+    else
+        json_draft_string(draft, "retry_after_ms", NULL);
     json_draft_close(draft, '}');
 }
 
@@ -362,6 +366,7 @@ char *result_text(struct call *call, const struct error *error)
     json_draft_boolean(&draft, "timed_out", strcmp(status, "timeout") == 0);
     write_truncated(&draft, &call->run);
     json_draft_integer(&draft, "duration_ms", (int64_t)call->outcome.duration_ms);
+    json_draft_integer(&draft, "queued_ms", (int64_t)call->admission.waited_ms);
     json_draft_string(&draft, "mode", settled ? sandbox_mode_name(call->configuration.mode) : NULL);
     json_draft_string(&draft, "run_id", call->run_id);
     json_draft_string(&draft, "cause", has_cause ? result_cause(call, error) : NULL);

@@ -150,6 +150,7 @@ static int take_start(struct loop *loop, const struct run_event *event, struct e
     loop->outcome.started = true;
     loop->outcome.ended.isolation = event->isolation; /* holds even if no end is heard of */
     loop->outcome.ended.engine = event->engine;
+    loop->outcome.ended.origin = event->origin;
     if (!loop->ordered_to_end)
         loop->deadline_ms =
             wall_ms > 0 ? monotonic_ms() + wall_ms + grace_ms(loop->run) : UINT64_MAX;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admission.h"
+#include "approval.h"
 #include "backend_client.h"
 #include "call_registry.h"
 #include "cleanup.h"
@@ -18,10 +20,16 @@
 
 static atomic_uint_fast64_t calls_run;
 static atomic_uint_fast64_t calls_not_run;
+static atomic_uint_fast64_t sandboxes[SANDBOX_ORIGIN_COUNT];
+static atomic_uint_fast64_t calls_too_many;
 
-void status_count_call(bool ran)
+void status_count_call(const struct run_event *ended, const struct error *error)
 {
-    (void)atomic_fetch_add(ran ? &calls_run : &calls_not_run, 1);
+    (void)atomic_fetch_add(ended != NULL ? &calls_run : &calls_not_run, 1);
+    if (ended != NULL)
+        (void)atomic_fetch_add(&sandboxes[ended->origin], 1);
+    if (error != NULL && error->code == ERROR_TOO_MANY_REQUESTS)
+        (void)atomic_fetch_add(&calls_too_many, 1);
 }
 
 static json_t *error_json(const struct error *error)
@@ -201,16 +209,28 @@ static void add_sweep(json_t *status, const struct policy *policy)
     (void)json_object_set_new(status, "sweep", sweep);
 }
 
+static json_t *counters_json(void)
+{
+    const struct admission_counts admission = admission_count();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
+                     (json_int_t)call_count(), "calls_running", (json_int_t)admission.running,
+                     "calls_queued", (json_int_t)admission.queued, "calls_waiting_for_approval",
+                     (json_int_t)approval_waiting_count(), "calls_run",
+                     (json_int_t)atomic_load(&calls_run), "calls_not_run",
+                     (json_int_t)atomic_load(&calls_not_run), "calls_too_many",
+                     (json_int_t)atomic_load(&calls_too_many), "sandboxes_new",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_NEW]), "sandboxes_copied",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_COPIED]), "sandboxes_ready",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]));
+}
+
 char *status_text(const struct error *refusal, bool sweep)
 {
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     struct error error;
     bool usable = false;
-    json_auto_t *status =
-        json_pack("{s:s, s:s, s:{s:I, s:I, s:I}}", "provider", "code-execute", "version",
-                  CODE_EXECUTE_VERSION, "counters", "calls_running", (json_int_t)call_count(),
-                  "calls_run", (json_int_t)atomic_load(&calls_run), "calls_not_run",
-                  (json_int_t)atomic_load(&calls_not_run));
+    json_auto_t *status = json_pack("{s:s, s:s, s:o}", "provider", "code-execute", "version",
+                                    CODE_EXECUTE_VERSION, "counters", counters_json());
     bool configured = configuration_current(&configuration, &error);
     if (configured && sweep)
         add_sweep(status, configuration.policy); /* first: what is left may be in the way */

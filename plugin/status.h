@@ -9,10 +9,12 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "protocol/run_event.h"
 
 /* A new string, NULL when out of memory. refusal: the error of a configuration that was just
  * refused, or NULL. sweep: what dead gateways left behind is removed first, and counted. */
 char *status_text(const struct error *refusal, bool sweep);
 
-/* For the counters: one call has ended. */
-void status_count_call(bool ran);
+/* For the counters: one call has ended. ended is of its program, NULL where none has begun; error
+ * is NULL where it had none. */
+void status_count_call(const struct run_event *ended, const struct error *error);

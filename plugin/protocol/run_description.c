@@ -71,6 +71,30 @@ static void get_docker(struct wire_reader *reader, struct run_docker *docker)
     docker->pull = wire_get_u32(reader);
 }
 
+static void put_preparation(struct wire_writer *writer, const struct run_preparation *preparation)
+{
+    wire_put_u32(writer, preparation->interpreter);
+    wire_put_u32(writer, preparation->fork);
+    wire_put_u32(writer, preparation->argument_count);
+    wire_put_u32(writer, preparation->program_argument);
+    wire_put_u32(writer, preparation->environment_count);
+    wire_put_strings(writer, preparation->modules);
+    wire_put_u64(writer, preparation->renew_runs);
+    wire_put_u64(writer, preparation->renew_ms);
+}
+
+static void get_preparation(struct wire_reader *reader, struct run_preparation *preparation)
+{
+    preparation->interpreter = wire_get_u32(reader);
+    preparation->fork = wire_get_u32(reader);
+    preparation->argument_count = wire_get_u32(reader);
+    preparation->program_argument = wire_get_u32(reader);
+    preparation->environment_count = wire_get_u32(reader);
+    preparation->modules = wire_get_strings(reader, RUN_STRINGS_LIMIT, RUN_NAME_LIMIT);
+    preparation->renew_runs = wire_get_u64(reader);
+    preparation->renew_ms = wire_get_u64(reader);
+}
+
 unsigned char *run_description_encode(const struct run_description *description, size_t *ret_length)
 {
     struct wire_writer writer = {.limit = RUN_DESCRIPTION_LIMIT};
@@ -98,6 +122,7 @@ unsigned char *run_description_encode(const struct run_description *description,
     put_docker(&writer, &description->docker);
     wire_put_u32(&writer, description->pool_size);
     wire_put_u64(&writer, description->pool_idle_ms);
+    put_preparation(&writer, &description->preparation);
     if (writer.failed) {
         if (writer.bytes)
             explicit_bzero(writer.bytes, writer.length);
@@ -174,6 +199,27 @@ static bool docker_is_acceptable(const struct run_docker *docker)
            is_absolute_or_empty(docker->certificates);
 }
 
+static bool has_strings(char *const *strings, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!strings[i])
+            return false;
+    return true;
+}
+
+static bool preparation_is_acceptable(const struct run_description *description)
+{
+    const struct run_preparation *preparation = &description->preparation;
+    return preparation->interpreter < RUN_INTERPRETER_COUNT && preparation->fork <= 1 &&
+           preparation->renew_runs <= RUN_RENEW_LIMIT &&
+           preparation->renew_ms <= RUN_POOL_IDLE_LIMIT &&
+           (preparation->interpreter == RUN_INTERPRETER_NONE ||
+            (preparation->program_argument > 0 &&
+             preparation->program_argument < preparation->argument_count)) &&
+           has_strings(description->argv, preparation->argument_count) &&
+           has_strings(description->environment, preparation->environment_count);
+}
+
 static bool is_acceptable(const struct run_description *description)
 {
     return description->isolation <= RUN_ISOLATION_SANDBOX &&
@@ -182,7 +228,8 @@ static bool is_acceptable(const struct run_description *description)
            description->pool_idle_ms <= RUN_POOL_IDLE_LIMIT &&
            is_absolute_or_empty(description->workspace) &&
            docker_is_acceptable(&description->docker) && description->argv[0] &&
-           description->argv[0][0] && list_is_absolute(description->runtime_path) &&
+           description->argv[0][0] && preparation_is_acceptable(description) &&
+           list_is_absolute(description->runtime_path) &&
            list_is_absolute(description->read_only_paths);
 }
 
@@ -212,6 +259,7 @@ bool run_description_decode(const unsigned char *message, size_t length,
     get_docker(&reader, &description.docker);
     description.pool_size = wire_get_u32(&reader);
     description.pool_idle_ms = wire_get_u64(&reader);
+    get_preparation(&reader, &description.preparation);
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {
         run_description_clear(&description);
         return false;
@@ -253,5 +301,6 @@ void run_description_clear(struct run_description *description)
     strings_wipe_free(description->read_only_paths);
     free(description->workspace);
     clear_docker(&description->docker);
+    strings_wipe_free(description->preparation.modules);
     explicit_bzero(description, sizeof(*description));
 }

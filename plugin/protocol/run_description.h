@@ -19,6 +19,7 @@
 #define RUN_POOL_LIMIT        256                  /* sandboxes ready at one time */
 #define RUN_POOL_IDLE_LIMIT   (UINT64_C(86400000)) /* milliseconds */
 #define RUN_NAME_LIMIT        127                  /* of a context, a runtime, an image's id */
+#define RUN_RENEW_LIMIT       1000000              /* copies of one interpreter */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 
 enum run_isolation {
@@ -76,6 +77,27 @@ enum run_purpose {
     RUN_PURPOSE_COUNT
 };
 
+/* What can be running before its run is known. */
+enum run_interpreter {
+    RUN_INTERPRETER_NONE, /* the program is started when the run is */
+    RUN_INTERPRETER_PYTHON,
+    RUN_INTERPRETER_NODE,
+    RUN_INTERPRETER_COUNT
+};
+
+/* How a run's interpreter is kept ready. It is started with the first of the run's arguments and of
+ * its environment; the rest comes with the run. */
+struct run_preparation {
+    uint32_t interpreter; /* enum run_interpreter */
+    uint32_t fork;        /* 1: copies of one that has never run a program; 0: each is started */
+    uint32_t argument_count;
+    uint32_t program_argument; /* which of them is the program's file, relative */
+    uint32_t environment_count;
+    char **modules;      /* imported beforehand, where they are to be had; NULL-terminated */
+    uint64_t renew_runs; /* the one that is copied is replaced after so many copies */
+    uint64_t renew_ms;   /* and after so long */
+};
+
 struct run_description {
     char run_id[RUN_ID_LENGTH + 1];
     uint32_t isolation;      /* enum run_isolation */
@@ -96,6 +118,7 @@ struct run_description {
     struct run_docker docker;
     uint32_t pool_size;    /* how many like this one are to be kept ready from now on */
     uint64_t pool_idle_ms; /* for how long after the last one that asked for it */
+    struct run_preparation preparation; /* of those that are kept ready */
 };
 
 /* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the

@@ -118,6 +118,7 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, event->type);
     put_isolation(&writer, &event->isolation);
     put_engine(&writer, &event->engine);
+    wire_put_u32(&writer, event->origin);
     wire_put_u32(&writer, event->cause);
     wire_put_u32(&writer, (uint32_t)event->exit_code);
     wire_put_u32(&writer, (uint32_t)event->signal);
@@ -159,7 +160,7 @@ static bool in_range(const struct run_event *event)
     return usage_in_range(&event->usage) && event->type >= RUN_EVENT_STARTED &&
            event->type < RUN_EVENT_TYPE_COUNT && event->cause < RUN_CAUSE_COUNT &&
            event->failure < RUN_FAILURE_COUNT && event->failed_layer < LAYER_COUNT &&
-           event->engine_problem < ENGINE_PROBLEM_COUNT &&
+           event->engine_problem < ENGINE_PROBLEM_COUNT && event->origin < SANDBOX_ORIGIN_COUNT &&
            !(event->isolation.applied & ~LAYERS_ALL) && !(event->isolation.missing & ~LAYERS_ALL);
 }
 
@@ -171,6 +172,7 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
     struct run_event event = {.type = wire_get_u32(&reader)};
     get_isolation(&reader, &event.isolation);
     get_engine(&reader, &event.engine);
+    event.origin = wire_get_u32(&reader);
     event.cause = wire_get_u32(&reader);
     event.exit_code = (int32_t)wire_get_u32(&reader);
     event.signal = (int32_t)wire_get_u32(&reader);

@@ -11,7 +11,7 @@
 
 #include "layers.h"
 
-#define PROTOCOL_VERSION        5
+#define PROTOCOL_VERSION        6
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -111,10 +111,19 @@ struct engine_report {
     uint32_t user_namespace;
 };
 
+/* What a run found when it came. */
+enum sandbox_origin {
+    SANDBOX_NEW,    /* nothing: its sandbox was made then, and its interpreter started */
+    SANDBOX_COPIED, /* an interpreter, of which its sandbox is a copy */
+    SANDBOX_READY,  /* its sandbox */
+    SANDBOX_ORIGIN_COUNT
+};
+
 struct run_event {
     uint32_t type; /* enum run_event_type */
     struct isolation_report isolation;
     struct engine_report engine;
+    uint32_t origin; /* enum sandbox_origin */
     /* The rest is for ENDED. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */

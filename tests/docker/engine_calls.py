@@ -24,7 +24,8 @@ MEGABYTE = 1 << 20
 
 def use_engine(host=None, more=None, **docker):
     docker = {"host": host or f"unix://{socket_path}", "images": {"sh": "example:1", "python": None}, **docker}
-    policy = {"modes": {"default": "docker", "allowed": ["docker"]}, "approval": {"default": "allow"}, "docker": docker, **(more or {})}
+    policy = {"modes": {"default": "docker", "allowed": ["docker"]}, "approval": {"default": "allow"}, "docker": docker, "pools": {"docker": {"ready": 0}},
+              **(more or {})}
     tap.equal(provider.use_policy(policy), OK, "prepare")
 
 

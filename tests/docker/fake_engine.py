@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Docker engine that misbehaves by plan: an HTTP server that runs nothing, on a unix socket or, without a path, on a port of the
-loopback, with TLS where it is given a context for it (cut: it ends its stream without saying so). Without a fault it takes a
+loopback, with TLS where it is given a context for it (cut: it resets its connections). Without a fault it takes a
 container from create to removal; a fault is (step, kind) or (step, kind, n), and kind says what happens instead of that step's
 right answer, from the n-th time on that it is asked for."""
+import collections
 import itertools
 import json
 import os
+import re
 import socket
 import struct
 import threading
@@ -35,23 +37,37 @@ def frame(stream, data):
     return struct.pack(">BxxxI", stream, len(data)) + data
 
 
+class Life:
+    """Of one container."""
+
+    def __init__(self):
+        self.started, self.ended, self.connection, self.waited, self.spoken = threading.Event(), threading.Event(), None, False, False
+
+
 class FakeEngine:
     """has_image: before a pull; ids: the image's, one a question, the last for all that follow; pull: the lines of its report;
+    statuses: of the programs' ends, likewise; marked: a program that ends well says so by its mark and stays until it is removed, else
+    the engine alone tells; lost: what becomes of the n-th container when it gets its message, {n: "dropped" or "silent"};
+    hasty: it tells of a program's end before it sends its output; honest: so many containers are described as they are, before the lie begins;
     pieces: sizes of the writes, over and over, instead of whole answers; flood: output without an end
     from the n-th container on."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT + "+\n", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
-                 tls=None, cut=False):
+                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
         self.pieces, self.flood = itertools.cycle(pieces) if pieces else None, flood
         self.info = {**INFO, **(info or {})}
-        told = frame(2, b"early\n") + frame(2, b"+\nerr\n") + frame(1, report.encode()) + frame(1, output)
-        self.stream = told if stream is None else stream
-        self.containers, self.names, self.requests, self.lock = {}, [], [], threading.Lock()
-        self.started, self.stopped = threading.Event(), threading.Event()
+        facts = "".join(line for line in report.splitlines(True) if line.startswith("="))
+        self.facts = frame(2, b"early\n") + frame(1, facts.encode())
+        self.told = frame(2, b"+\nerr\n") + frame(1, report.removeprefix(facts).encode()) + frame(1, output)
+        self.stream, self.statuses, self.marked = stream, list(statuses), marked
+        self.lost, self.honest, self.hasty = lost or {}, honest, hasty
+        self.lives = collections.defaultdict(Life)
+        self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
+        self.stopped = threading.Event()
         if path and os.path.exists(path):
             os.unlink(path)
         self.server = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
@@ -83,7 +99,9 @@ class FakeEngine:
             with connection, connection.makefile("rb") as reader:
                 while self.answer_one(connection, reader):
                     pass
-                if self.tls and not self.cut:
+                if self.cut:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                elif self.tls:
                     connection.settimeout(5)
                     connection.unwrap()
         except OSError:
@@ -103,7 +121,7 @@ class FakeEngine:
         if self.is_faulty(step) and not self.misbehave(connection, self.fault[1]):
             return False
         if step == "attach":
-            return self.attach(connection)
+            return self.attach(connection, reader, self.life(path))
         if step == "pull":
             return self.report_pull(connection)
         status, answer = self.right_answer(step, path, body)
@@ -144,10 +162,21 @@ class FakeEngine:
                 self.names.append(name)
                 return 201, {"Id": f"{len(self.names):064x}", "Warnings": self.warnings}
         if step == "start":
-            self.started.set()
+            self.life(path).started.set()
             return 204, None
+        if step == "wait":
+            self.life(path).waited = True
+            while not self.life(path).ended.wait(0.05) and not self.stopped.is_set():
+                pass
+            with self.lock:
+                return 200, {"StatusCode": self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]}
         if step == "remove":
-            return (204, None) if self.containers.pop(path.split("/")[3].split("?")[0], None) else (404, {"message": "none"})
+            name = path.split("/")[3].split("?")[0]
+            with self.lock:
+                known = self.containers.pop(name, None)
+            if known:
+                self.end(self.lives[f"{self.names.index(name) + 1:064x}"])
+            return (204, None) if known else (404, {"message": "none"})
         if step == "image":
             if not self.has_image:
                 return 404, {"message": "no such image"}
@@ -155,28 +184,90 @@ class FakeEngine:
                 identity = self.ids.pop(0) if len(self.ids) > 1 else self.ids[0]
             return 200, {"Id": identity, "RepoDigests": self.digests, "Config": {"Volumes": None}}
         if step == "inspect":
-            return 200, self.describe(self.containers[self.names[int(path.split("/")[3], 16) - 1]])
+            number = int(path.split("/")[3], 16)
+            return 200, self.describe(self.containers[self.names[number - 1]], number > self.honest)
         return 200, {"version": {"Version": self.version, "ApiVersion": self.api, "MinAPIVersion": "1.12"}, "info": self.info, "list": [],
-                     "network": {"Name": "bridge"}, "wait": {"StatusCode": 0}}[step]
+                     "network": {"Name": "bridge"}}[step]
 
-    def describe(self, asked):
+    def describe(self, asked, lies):
         mounts = [{"Type": mount["Type"], "Source": mount["Source"], "Destination": mount["Target"], "RW": False}
                   for mount in asked["HostConfig"]["Mounts"]]
         made = {"Image": asked["Image"], "Mounts": mounts, "Config": {k: v for k, v in asked.items() if k != "HostConfig"},
                 "HostConfig": dict(asked["HostConfig"]), "State": {"OOMKilled": False}}
-        for path, value in (self.lie or {}).items():
+        for path, value in (self.lie or {}).items() if lies else ():
             parent, _, name = path.rpartition(".")
             (made[parent] if parent else made)[name] = value
         return made
 
-    def attach(self, connection):
+    def life(self, path):
+        with self.lock:
+            return self.lives[path.split("/")[3]]
+
+    def drop(self):
+        """Every container's process ends, as where the engine starts anew."""
+        with self.lock:
+            lives = list(self.lives.values())
+        for life in lives:
+            self.end(life)
+
+    def waiting(self):
+        """The numbers of the containers at whose bootstrap somebody waits; they were made without a run."""
+        with self.lock:
+            told = {number for number, _ in self.messages}
+            lives = {number: self.lives[f"{number:064x}"] for number, name in enumerate(self.names, 1) if name in self.containers}
+            return [number for number, life in lives.items() if number not in told and life.waited and life.spoken]
+
+    @staticmethod
+    def end(life):
+        """The container's process is killed: its stream ends and the engine tells."""
+        life.ended.set()
+        if life.connection:
+            try:
+                life.connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def attach(self, connection, reader, life):
         self.send(connection, b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\n\r\n")
-        if self.started.wait(5):
-            self.send(connection, self.stream)
         number = sum(request[0] == "attach" for request in self.requests)
-        while 0 < self.flood <= number and self.containers and not self.stopped.is_set():
-            connection.sendall(frame(1, b"0123456789abcde\n" * 2048))
+        try:
+            if not life.started.wait(5):
+                return False
+            if self.stream is not None:
+                self.send(connection, self.stream)
+            else:
+                life.connection = connection
+                self.send(connection, self.facts)
+                life.spoken = True
+                self.be_program(connection, reader)
+            while 0 < self.flood <= number and not life.ended.is_set() and not self.stopped.is_set():
+                connection.sendall(frame(1, b"0123456789abcde\n" * 2048))
+        finally:
+            life.ended.set()
         return False
+
+    def be_program(self, connection, reader):
+        """Waits for the message, as the bootstrap does; what follows its text is not looked at."""
+        length = reader.readline().strip()
+        text = reader.read(int(length)) if length.isdigit() else b""
+        if not text:
+            return
+        with self.lock:
+            number = next(int(name, 16) for name, life in self.lives.items() if life.connection is connection)
+            self.messages.append((number, text))
+        if number in self.lost:
+            while self.lost[number] == "silent" and not self.lives[f"{number:064x}"].ended.wait(0.05) and not self.stopped.is_set():
+                pass
+            return
+        if self.hasty:
+            self.lives[f"{number:064x}"].ended.set()
+            self.stopped.wait(0.3)
+        self.send(connection, self.told)
+        mark = re.search(rb"ce_end='(.*)'", text)[1]
+        if self.marked and mark:
+            self.send(connection, frame(1, mark) + frame(2, mark))
+            while not self.lives[f"{number:064x}"].ended.wait(0.05) and not self.stopped.is_set():
+                pass
 
     def misbehave(self, connection, kind):
         """True: go on with the right answer after all."""

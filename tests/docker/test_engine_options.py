@@ -36,7 +36,7 @@ while True:
 def run(code, policy=None, language="sh", host=None, **more):
     call = lambda: provider.invoke({"language": language, "code": code, **more}, host or Host())
     result = provider.with_policy(policy, call) if policy else call()
-    tap.equal(containers(), [], "containers left")
+    engine.none_left()
     return result
 
 

@@ -29,7 +29,7 @@ provider = Provider()
 def run(code, language="sh", policy=None, host=None, **more):
     call = lambda: provider.invoke({"language": language, "code": code, **more}, host or Host())[1]
     output = provider.with_policy(policy, call) if policy else call()
-    tap.equal(containers(), [], "containers left")
+    engine.none_left()
     return output
 
 
@@ -185,7 +185,7 @@ def test_sixteen_at_once():
     for thread in threads:
         thread.join()
     tap.equal([output["stdout"] for output in outputs], [f"{index}\n" for index in range(len(outputs))], outputs[0]["error"])
-    tap.equal(containers(), [])
+    engine.none_left()
 
 
 def doctor(**docker):

@@ -5,17 +5,22 @@ import contextlib
 import ctypes
 import fcntl
 import json
+import os
 import pathlib
 import socket
 import struct
 import threading
+import time
 
 import engine
+import tap
 from catalogue import LANGUAGES
 from engine_proxy import EngineProxy, Plan, ask, engine_process
 from knockouts import knockouts
 from watch import Watch
 
+POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
+SETTLED_S = 10
 CLONE_NEWNET = 0x40000000
 SIOCSIFADDR, SIOCSIFFLAGS, IFF_UP = 0x8916, 0x8914, 1
 
@@ -82,8 +87,35 @@ class DockerBackend:
         self.proxy = EngineProxy(str(scratch / "engine.sock"), self.engine, self.watch)
         self.other = OtherContainer(self.engine)
         self.other.start()
-        self.policy = {"modes": {"default": "docker", "allowed": ["docker"]},
-                       "docker": {"host": f"unix://{scratch}/engine.sock", "images": {name: engine.IMAGE for name in LANGUAGES.values()}}}
+        self.address, self.pool = f"unix://{scratch}/engine.sock", POOL
+
+    @property
+    def policy(self):
+        return {"modes": {"default": "docker", "allowed": ["docker"]}, "pools": {"docker": {"ready": self.pool}},
+                "docker": {"host": self.address, "images": {name: engine.IMAGE for name in LANGUAGES.values()}}}
+
+    def keep_ready(self, wanted):
+        """Where layers are taken away, what was made before has them still."""
+        self.pool = POOL if wanted else 0
+
+    def await_ready(self):
+        if self.pool:
+            tap.eventually(lambda: len(engine.waiting()) >= self.pool, f"{self.pool} ready", 30)
+
+    def settling(self):
+        """What it returns waits, after a run, until the run's container has gone: it is removed behind the answer, and what is seen of
+        it is seen then."""
+        ready = set(engine.waiting())
+
+        def settle():
+            end = time.monotonic() + SETTLED_S * tap.SLOW
+            while time.monotonic() < end:
+                there = set(engine.containers())
+                used = self.pool == 0 or not ready <= there
+                if used and there <= ready | set(engine.waiting()):
+                    return
+                time.sleep(0.02)
+        return settle
 
     def prepare(self, canaries):
         self.known = knockouts(canaries.directory, canaries.token, self.other.id)
@@ -120,7 +152,10 @@ class DockerBackend:
         with contextlib.suppress(OSError):
             lines = pathlib.Path(f"/proc/{engine_process(self.engine)}/mountinfo").read_text().splitlines()
             mounts = sum(str(self.watch.root) in line for line in lines)
-        return {"containers": engine.containers(), "engine's mounts": mounts}
+        waiting = engine.waiting()
+        spare = len(waiting) <= POOL  # each has a mount, and it is never the same one for long
+        return {"containers": sorted(set(engine.containers()) - set(waiting)) if spare else engine.containers(),
+                "engine's mounts": mounts if not POOL else None}
 
     def backend_process(self):
         return "code-execute-docker"

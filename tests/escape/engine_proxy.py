@@ -51,7 +51,7 @@ class EngineProxy:
     def __init__(self, path, engine, observer):
         """The observer's started(id) and removing(id) are called at these moments."""
         self.engine, self.observer = engine, observer
-        self.plan, self.asked, self.made = Plan(), {}, 0
+        self.plan, self.asked, self.made, self.names = Plan(), {}, 0, {}
         self.server = socket.socket(socket.AF_UNIX)
         self.server.bind(path)
         self.server.listen(64)
@@ -95,7 +95,7 @@ class EngineProxy:
             return self.create(target, body)
         container = CONTAINER.search(target)
         if method == "DELETE" and container:
-            self.observer.removing(container[1])
+            self.observer.removing(self.names.get(container[1], container[1]))
         status, answer = ask(self.engine, target, method, body or None)
         if container and container[2] == "/start" and status == 204:
             self.observer.started(container[1])
@@ -110,7 +110,9 @@ class EngineProxy:
         status, answer = ask(self.engine, target, "POST", json.dumps(changed) if self.plan.changes else body)
         if status == 201:
             self.made += 1
-            self.asked[json.loads(answer)["Id"]] = asked
+            identity = json.loads(answer)["Id"]
+            self.asked[identity] = asked
+            self.names[target.split("name=")[-1].split("&")[0]] = identity
             if self.plan.lie_inspect:
                 answer = json.dumps({**json.loads(answer), "Warnings": []}).encode()
         return status, answer

@@ -241,7 +241,9 @@ class Harness:
         if timeout:
             request["timeout_ms"] = timeout * tap.SLOW
         self.backend.watch.forget()
+        settle = self.backend.settling()
         answer = self.gateway.ask({"request": request, "secrets": secret})
+        settle()
         if by_naive_host:
             naive(answer)
         return self.judge(attack, Outcome(answer["result"], answer["raw"], answer["seconds"], words))

@@ -55,7 +55,7 @@ def host_fields(directory, other):
         Field("Privileged", host(Privileged=True), "report"),
         Field("PublishAllPorts", host(PublishAllPorts=True), reason=none_to_publish),
         Field("ReadonlyRootfs", host(ReadonlyRootfs=False), "A2-write-var-tmp.sh", often=True),
-        Field("Init", host(Init=False), "B27-zombies.c"),
+        Field("Init", host(Init=False), reason="the shell that waits for the program buries orphans as well"),
         Field("AutoRemove", host(AutoRemove=True), reason="the backend removes it itself; one that is gone sooner gives nothing"),
         Field("CapDrop", host(CapDrop=[]), "report", often=True),
         Field("CapAdd", host(CapAdd=["CAP_NET_RAW"]), "report"),

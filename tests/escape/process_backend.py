@@ -34,8 +34,9 @@ class ProcessBackend:
         (self.shown / "file").touch()
         self.shown.chmod(0o777)
         (self.shown / "file").chmod(0o666)
+        self.kept = ("sh", "python", "javascript") if "CODE_EXECUTE_TEST_POOL" in os.environ else ()
         pool = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
-        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
+        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool, "idle_ms": 3600000}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
         plugin = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve()
         built = pathlib.Path(os.environ.get("ESCAPE_KNOCK_OUT", plugin.parents[1] / "tests" / "escape" / "knock-out"))
         self.directory, self.missing = scratch / "knocked-out", not built.exists()
@@ -45,6 +46,16 @@ class ProcessBackend:
         self.plugin = self.directory / plugin.name
         shutil.copy(plugin, self.plugin)
         self.watch = ProcessWatch([plugin.parent / PROGRAM, self.directory / PROGRAM])
+
+    def keep_ready(self, wanted):
+        """The knocked-out program is one of its own, with a pool of its own."""
+
+    def settling(self):
+        """A run is gone when it is answered."""
+        return lambda: None
+
+    def await_ready(self):
+        """Its supervisor is quick to make one."""
 
     def prepare(self, canaries):
         self.known = knockouts(canaries)

@@ -72,13 +72,18 @@ class Suite:
         self.since_normal = 0
 
     def attack(self, attack):
+        given = attack.words(f"given {BACKEND}")
+        self.backend.keep_ready(not given)
         self.make_ready(attack)
         if self.baseline is None:
+            for language in getattr(self.backend, "kept", ()):  # what waits for them is part of how the machine is found
+                self.harness.gateway.ready(language)
+                self.harness.gateway.ask({"request": {"language": language, "code": "0"}})
             self.check_normal_run()
             self.baseline = self.harness.settled_state()
-        given = attack.words(f"given {BACKEND}")
         try:
             self.take_away(attack, given)
+            self.backend.await_ready()
             for _ in range(TIME_TRIES):
                 outcome = self.harness.run(attack)
                 if not outcome.evidence or outcome.evidence - OF_TIME:
@@ -109,6 +114,7 @@ class Suite:
         limits = {name: int(value) for name, value in (word[6:].split("=") for word in words if word.startswith("limit:"))}
         if words == ["bare"]:
             return self.harness.bare(attack)
+        self.backend.keep_ready(False)
         self.make_ready(attack, limits, "none" if "none" in words else None)
         stream = next((word[7:] for word in words if word.startswith("stream:")), None)
         names = [word for word in words + attack.words(f"given {BACKEND}") if self.backend.knows(word)]

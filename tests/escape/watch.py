@@ -45,29 +45,30 @@ class Watch:
     def __init__(self, engine):
         self.engine = engine
         self.root = pathlib.Path(json.loads(ask(engine, "/info")[1])["DockerRootDir"])
+        self.layers, self.overs = {}, {}  # of the containers there are, those that wait for a run among them
         self.forget()
 
     def forget(self):
         self.peak = {"tasks": 0, "memory": 0, "cpu": 0.0, "zombies": 0, "disk": 0}
-        self.rate, self.changes, self.layers, self.over = 0.0, [], {}, threading.Event()
+        self.rate, self.changes = 0.0, []
 
     def started(self, identity):
-        self.over = threading.Event()  # a run may have two containers: the plugin's own trial comes first
+        over = self.overs[identity] = threading.Event()
         answer = json.loads(ask(self.engine, f"/containers/{identity}/json")[1])
         self.layers[identity] = (answer.get("GraphDriver", {}).get("Data") or {}).get("UpperDir")
         if pid := answer.get("State", {}).get("Pid"):
             groups = groups_of(pid)
             if any(identity in str(path) for path in groups.values()):  # it has not ended yet
-                threading.Thread(target=self.sample, args=(pid, identity, groups, self.over), daemon=True).start()
+                threading.Thread(target=self.sample, args=(pid, identity, groups, over), daemon=True).start()
 
-    def removing(self, name):
-        """Of the one container there is then: it is told by its name here, by its id at the start."""
-        self.over.set()
-        for identity, layer in self.layers.items():
-            if layer:  # the engine itself would compare all of the image
-                self.changes += [str(path.relative_to(layer)) for path in pathlib.Path(layer).rglob("*")]
-            else:
-                self.changes += [change["Path"][1:] for change in json.loads(ask(self.engine, f"/containers/{identity}/changes")[1]) or []]
+    def removing(self, identity):
+        if identity not in self.overs:
+            return
+        self.overs.pop(identity).set()
+        if layer := self.layers.pop(identity, None):  # the engine itself would compare all of the image
+            self.changes += [str(path.relative_to(layer)) for path in pathlib.Path(layer).rglob("*")]
+        else:
+            self.changes += [change["Path"][1:] for change in json.loads(ask(self.engine, f"/containers/{identity}/changes")[1]) or []]
 
     def sample(self, pid, identity, groups, over):
         unified = groups.get("", GROUPS)

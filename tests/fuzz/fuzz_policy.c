@@ -38,6 +38,8 @@ static void check_limits(const struct policy_limits *limits)
 static void check_users(const struct policy *policy)
 {
     MUST(policy->max_runs >= 1 && policy->max_runs <= 1024);
+    MUST(policy->max_queued <= 4096);
+    MUST(policy->approval_max_waiting >= 1 && policy->approval_max_waiting <= 1024);
     MUST(policy->outer_uid_base >= 65536 && policy->outer_uid_count >= policy->max_runs);
     MUST(policy->outer_uid_count <= UINT32_MAX - policy->outer_uid_base);
 }

@@ -84,7 +84,7 @@ def is_image(path):
 def is_optional(path):
     return path in OPTIONAL or (len(path) == 2 and path[0] == "languages") or \
         is_image(path) or (is_image(path[:-1]) and path[-1] == "argv") or \
-        (len(path) == 3 and path[0] == "languages" and path[2] in ("environment", "read_only", "modules")) or \
+        (len(path) == 3 and path[0] == "languages" and path[2] in ("environment", "read_only", "modules", "prepare")) or \
         (len(path) > 1 and is_open(path[:-1]))
 
 

@@ -13,7 +13,7 @@ FAULTS = pathlib.Path(__file__).parents[1] / "faults"
 sys.path[:0] = [str(SUPPORT), str(FAULTS)]
 import common
 import tap
-from modes import Provider, gateway
+from modes import Provider, gateway, interpreter_waits
 from provider import OK, Host
 
 READY = 3
@@ -46,7 +46,8 @@ def begin_time(pid):
 def waiting():
     """Inits whose one child is no program yet, and which are not about to end; the oldest first."""
     def look():
-        return {pid for pid in common.children(supervisor()) if len(children := common.children(pid)) == 1 and common.alive(children[0])}
+        return {pid for pid in common.children(supervisor()) if len(children := common.children(pid)) == 1 and
+                (common.alive(children[0]) or interpreter_waits(children[0]))}
     before = look()
     time.sleep(0.1)
     return sorted(before & look(), key=lambda pid: (begin_time(pid), pid))

@@ -68,6 +68,16 @@ def containers():
     return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
 
 
+def waiting():
+    """Those that were made ahead of need and run, whether they have a run by now or not."""
+    return [entry["Id"] for entry in json.loads(ask("/containers/json")) if (entry["Labels"] or {}).get("code-execute.run") == "waiting"]
+
+
+def none_left(seconds=20):
+    """Containers are removed behind the answer, and in their own time."""
+    tap.eventually(lambda: containers() == [], "no container is left", seconds)
+
+
 def running(command):
     """Does a container's process have that command line? One that has gone since the list has none."""
     return any(command.encode() in ask(f"/containers/{identity}/top") for identity in containers())

@@ -18,9 +18,11 @@ POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))  # sandboxes that are 
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
     "process": {"pools": {"process": {"ready": POOL}}},
-    "docker": {"modes": {"default": "docker", "allowed": ["docker"]},
+    "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }
+# Languages whose interpreter is kept, and their programs' files.
+INTERPRETED = {"python": "main.py", "javascript": "main.js"}
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
 ENDS_WITH_BACKEND = MODE == "process"
 
@@ -43,6 +45,7 @@ class Provider(provider.Provider):
 
     def __init__(self):
         super().__init__()
+        self.warmed = {}  # language: did an interpreter wait, under the policy in force?
         self.begin()
 
     def begin(self):
@@ -50,7 +53,24 @@ class Provider(provider.Provider):
             self.use_policy({})
 
     def use_policy(self, policy, sandbox=None):
+        self.warmed = {}
         return super().use_policy(merged(POLICIES[MODE], policy), sandbox)
+
+    def invoke(self, request, host=None, tool="code_execute"):
+        """Where sandboxes are kept ready, one with a waiting interpreter is there before the call."""
+        if POOL and MODE == "process" and isinstance(request, dict) and request.get("language") in INTERPRETED:
+            self.await_interpreter(request["language"])
+        return super().invoke(request, host, tool)
+
+    def await_interpreter(self, language):
+        """A short while; not where the policy in force keeps none, or wants an answer first."""
+        def waits():
+            return any(interpreter_waits(pid) and INTERPRETED[language] in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+                       for pid in descendants(os.getpid()))
+        if self.warmed.get(language) is False or waits():
+            return
+        super().invoke({"language": language, "code": "0"}, provider.Host())
+        self.warmed[language] = tap.within(waits, 3)
 
     def with_policy(self, policy, case, sandbox=None):
         """The case with that policy in force."""
@@ -76,13 +96,53 @@ def gateway(script, *, before=(), **options):
     return subprocess.Popen([*before, sys.executable, "-c", names + script], stdout=subprocess.PIPE, text=True, **options)
 
 
+def is_interpreter(pid):
+    """Was the process started, or copied from one that was, to wait for a run of this build?"""
+    files = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "interpreter"
+    try:
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return f"PYTHONPATH={files}".encode() in variables or b"CODE_EXECUTE_INTERPRETER=wait" in variables
+
+
+def interpreter_waits(pid):
+    """Is it still without its run, which would come over a socket?"""
+    try:
+        return is_interpreter(pid) and any(os.readlink(link).startswith("socket:") for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def descendants(host):
+    """Everything below the backends of that gateway, which are no children of it: they hold a pidfd of it."""
+    parents, found = {}, set()
+    for pid in processes():
+        folder = f"/proc/{pid}/fdinfo"
+        try:
+            if any(f"\nPid:\t{host}\n" in pathlib.Path(folder, fd).read_text() for fd in os.listdir(folder)):
+                found.add(pid)
+        except OSError:
+            continue
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    grown = True
+    while grown:
+        grown = {pid for pid, parent in parents.items() if parent in found and pid not in found}
+        found |= grown
+    return found
+
+
 def processes():
-    """Every process on the machine that runs this build's backend: {pid: parent}."""
+    """Every process on the machine that runs this build's backend, or an interpreter that it keeps: {pid: parent}."""
     program = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / f"code-execute-{MODE}")
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(entry / "exe") == program:
+            if os.readlink(entry / "exe") == program or is_interpreter(entry.name):
                 found[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:
             continue

@@ -48,14 +48,20 @@ def true(condition, what):
         raise AssertionError(what)
 
 
-def eventually(condition, what, seconds=5.0):
-    """Waits until condition() holds: for what the kernel does in its own time, such as reaping."""
-    seconds *= SLOW
-    end = time.monotonic() + seconds
+def within(condition, seconds):
+    """Does condition() hold before that time has passed?"""
+    end = time.monotonic() + seconds * SLOW
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
+            return False
         time.sleep(0.01)
+    return True
+
+
+def eventually(condition, what, seconds=5.0):
+    """Waits until condition() holds: for what the kernel does in its own time, such as reaping."""
+    if not within(condition, seconds):
+        raise AssertionError(f"not within {seconds * SLOW} s: {what}")
 
 
 def run_unittest():

@@ -30,6 +30,7 @@
 struct asker {
     uint32_t verdict;
     uint64_t timeout_ms;
+    uint64_t max_waiting;   /* 0: any number */
     _Atomic uint64_t token; /* 0: not asked yet */
     atomic_uint asked;
     bool registered;
@@ -68,6 +69,7 @@ static bool ask_about(struct asker *asker, const char *hash, const char *princip
         .request_sha256 = hash,
         .principal = principal,
         .timeout_ms = asker->timeout_ms,
+        .max_waiting = asker->max_waiting > 0 ? asker->max_waiting : UINT64_MAX,
         .make_request = make_request,
         .cancelled = is_cancelled,
         .user = asker,
@@ -90,7 +92,7 @@ static void *ask_in_thread(void *user)
 static void *ask_as_call(void *user)
 {
     struct asker *asker = user;
-    asker->registered = call_register(&asker->call, 7, UINT64_MAX, &asker->error);
+    asker->registered = call_register(&asker->call, 7, &asker->error);
     if (!asker->registered)
         return NULL;
     ask(asker);
@@ -336,12 +338,9 @@ static bool is_readable(int fd)
 START_TEST(the_registry_counts_and_finds)
 {
     struct error error;
-    struct registered_call calls[4];
-    ck_assert(call_register(&calls[0], 5, 3, &error) && call_register(&calls[1], 5, 3, &error) &&
-              call_register(&calls[2], 0, 3, &error));
-    ck_assert(!call_register(&calls[3], 6, 3, &error));
-    ck_assert_int_eq(error.code, ERROR_TOO_MANY_REQUESTS);
-    ck_assert_int_eq(calls[3].cancel_fd, -1);
+    struct registered_call calls[3];
+    ck_assert(call_register(&calls[0], 5, &error) && call_register(&calls[1], 5, &error) &&
+              call_register(&calls[2], 0, &error));
     ck_assert_uint_eq(call_count(), 3);
     ck_assert(!call_cancel(0) && !call_cancel(6));
     ck_assert(call_cancel(5) && call_cancel(5));
@@ -351,7 +350,6 @@ START_TEST(the_registry_counts_and_finds)
         call_unregister(&calls[i]);
         call_unregister(&calls[i]); /* once more is harmless */
     }
-    call_unregister(&calls[3]);
     ck_assert_uint_eq(call_count(), 0);
 }
 END_TEST
@@ -364,7 +362,7 @@ START_TEST(no_descriptor_no_call)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
-    bool registered = call_register(&call, 5, 3, &error);
+    bool registered = call_register(&call, 5, &error);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     ck_assert(!registered);
     ck_assert_int_eq(error.code, ERROR_INTERNAL);
@@ -378,10 +376,10 @@ START_TEST(nobody_comes_in_during_a_shutdown)
     struct error error;
     struct registered_call call;
     call_cancel_all_and_wait();
-    ck_assert(!call_register(&call, 5, 3, &error));
+    ck_assert(!call_register(&call, 5, &error));
     ck_assert_int_eq(error.code, ERROR_CANCELLED);
     call_admit_again();
-    ck_assert(call_register(&call, 5, 3, &error));
+    ck_assert(call_register(&call, 5, &error));
     call_unregister(&call);
 }
 END_TEST
@@ -392,7 +390,7 @@ static void *come_and_go(void *user)
     while (!atomic_load(stop)) {
         struct error error;
         struct registered_call call;
-        if (!call_register(&call, 9, UINT64_MAX, &error)) {
+        if (!call_register(&call, 9, &error)) {
             ck_assert_int_eq(error.code, ERROR_CANCELLED);
             continue;
         }

@@ -114,6 +114,7 @@ static const struct approval_question question = {
     .request_sha256 = HASH,
     .principal = "alice",
     .timeout_ms = TIMEOUT_MS,
+    .max_waiting = UINT64_MAX,
     .make_request = make_request,
     .cancelled = is_cancelled,
 };

@@ -202,6 +202,7 @@ START_TEST(the_message_is_what_a_shell_reads)
 {
     struct run_file files[] = {
         {.path = TEXT("a b/it's"), .content = (unsigned char *)TEXT("x\0y"), .length = 3},
+        {.path = TEXT("text"), .content = (unsigned char *)TEXT("it's\n$(id)\n"), .length = 11},
         {.path = TEXT("empty"), .content = (unsigned char *)TEXT(""), .length = 0},
     };
     struct run_description description = {
@@ -212,7 +213,7 @@ START_TEST(the_message_is_what_a_shell_reads)
     };
     size_t length = 0;
     CLEANUP_FREE unsigned char *message =
-        bootstrap_message(&description, (const unsigned char *)"in\0put", 6, &length);
+        bootstrap_message(&description, "mark", (const unsigned char *)"in\0put", 6, &length);
     ck_assert_ptr_nonnull(message);
     /* Ends with the contents, in order, and nothing between them. */
     ck_assert_mem_eq(message + length - 9, "x\0yin\0put", 9);
@@ -220,12 +221,13 @@ START_TEST(the_message_is_what_a_shell_reads)
     const unsigned char *text = (const unsigned char *)strchr((const char *)message, '\n') + 1;
     ck_assert_ptr_eq(text + announced, message + length - 9);
     ck_assert_ptr_nonnull(memmem(text, announced, "put 'a b/it'\\''s' 3\n", 20));
+    ck_assert_ptr_nonnull(memmem(text, announced, "ce_text 'text' 'it'\\''s\n$(id)\n'\n", 31));
     ck_assert_ptr_nonnull(memmem(text, announced, "input 6\n", 8));
     ck_assert_ptr_nonnull(memmem(text, announced, "export 'HOME=/home/sandbox'\n", 28));
     description.environment = LIST("A-B=1");
-    ck_assert_ptr_null(bootstrap_message(&description, NULL, 0, &length));
+    ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
     description.environment = LIST("$(id)=1");
-    ck_assert_ptr_null(bootstrap_message(&description, NULL, 0, &length));
+    ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
 }
 END_TEST
 

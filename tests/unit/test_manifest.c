@@ -60,7 +60,8 @@ END_TEST
 static const char good_result[] =
     "{\"status\":\"completed\",\"stdout\":\"\",\"stderr\":\"\",\"exit_code\":0,\"signal\":null,"
     "\"timed_out\":false,\"truncated\":{\"stdout\":false,\"stderr\":false,\"stdout_bytes\":0,"
-    "\"stderr_bytes\":0},\"duration_ms\":1,\"mode\":\"process\",\"run_id\":\"a\",\"cause\":"
+    "\"stderr_bytes\":0},\"duration_ms\":1,\"queued_ms\":0,\"mode\":\"process\",\"run_id\":\"a\","
+    "\"cause\":"
     "\"exit\","
     "\"usage\":{\"wall_ms\":1,\"user_ms\":1,\"system_ms\":1,\"peak_memory_bytes\":1,\"processes\":"
     "null,\"output_bytes\":1},"
@@ -87,6 +88,8 @@ static const struct {
     {"approval", "{\"decision\":null}", "result: /approval/id: missing"},
     {"error", "{\"code\":\"a\",\"message\":\"b\",\"hint\":\"c\",\"retryable\":1}",
      "result: /error/retryable: not a boolean"},
+    {"error", "{\"code\":\"a\",\"message\":\"b\",\"hint\":\"c\",\"retryable\":true}",
+     "result: /error/retry_after_ms: missing"},
     {"surplus", "1", "result: unknown members"},
 };
 

@@ -10,11 +10,14 @@
 #include "../../cleanup.h"
 #include "../../protocol/wire.h"
 
+#define TEXT_LIMIT 65536 /* bytes of a file that is said in the text itself */
+
 /*
  * Every tool of the image runs before the variables are set, which may change where tools are
  * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
- * neither takes what the next one is to read. The text that is evaluated calls put, input, set and
- * export.
+ * neither takes what the next one is to read. The text that is evaluated calls ce_text, put, input,
+ * set and export. What the shell itself says of a program that a signal ended is not the program's
+ * output.
  */
 const char bootstrap_script[] =
     "set -f\n"
@@ -22,8 +25,12 @@ const char bootstrap_script[] =
     "cd " BOOTSTRAP_HOME " || exit 1\n"
     "ce_take() { dd bs=\"$1\" count=1 iflag=fullblock 2>/dev/null; }\n"
     "ce_fail() { printf -- '-%s\\n' \"$1\"; exit 1; }\n"
-    "put() {\n"
+    "ce_room() {\n"
     "  case $1 in */*) mkdir -p \"./${1%/*}\" || ce_fail \"make the directory of $1\" ;; esac\n"
+    "}\n"
+    "ce_text() { ce_room \"$1\"; printf %s \"$2\" >\"./$1\" || ce_fail \"write the file $1\"; }\n"
+    "put() {\n"
+    "  ce_room \"$1\"\n"
     "  if [ \"$2\" = 0 ]; then true >\"./$1\"; else ce_take \"$2\" >\"./$1\"; fi ||\n"
     "    ce_fail \"write the file $1\"\n"
     "}\n"
@@ -47,7 +54,11 @@ const char bootstrap_script[] =
     "printf '+\\n'; printf '+\\n' >&2\n"
     "[ -z \"$ce_trial\" ] || exit 0\n"
     "unset ce_text ce_key ce_value ce_length ce_trial\n"
-    "exec \"$@\"\n";
+    "exec 4>&2 2>/dev/null\n"
+    "(exec 2>&4 4>&-; exec \"$@\")\n"
+    "ce_status=$?\n"
+    "[ \"$ce_status\" = 0 ] && printf %s \"$ce_end\" && printf %s \"$ce_end\" >&4\n"
+    "exit \"$ce_status\"\n";
 
 static void put_text(struct wire_writer *writer, const char *text)
 {
@@ -55,15 +66,23 @@ static void put_text(struct wire_writer *writer, const char *text)
 }
 
 /* In single quotes, in which only the quote itself means anything to a shell. */
-static void put_quoted(struct wire_writer *writer, const char *text)
+static void put_quoted_bytes(struct wire_writer *writer, const char *bytes, size_t length)
 {
     put_text(writer, "'");
-    for (const char *quote; (quote = strchr(text, '\'')); text = quote + 1) {
-        wire_put_raw(writer, text, (size_t)(quote - text));
+    for (const char *quote; (quote = memchr(bytes, '\'', length));) {
+        size_t before = (size_t)(quote - bytes);
+        wire_put_raw(writer, bytes, before);
         put_text(writer, "'\\''");
+        bytes += before + 1;
+        length -= before + 1;
     }
-    put_text(writer, text);
+    wire_put_raw(writer, bytes, length);
     put_text(writer, "'");
+}
+
+static void put_quoted(struct wire_writer *writer, const char *text)
+{
+    put_quoted_bytes(writer, text, strlen(text));
 }
 
 static void put_number(struct wire_writer *writer, size_t number)
@@ -114,14 +133,31 @@ static void put_environment(struct wire_writer *writer, char *const *environment
             put_variable(writer, added[i]);
 }
 
-static void put_setup(struct wire_writer *writer, const struct run_description *description,
-                      size_t input_length)
+/* What a shell can write by itself takes no tool. */
+static bool is_text(const struct run_file *file)
 {
-    for (size_t i = 0; i < description->file_count; i++) {
-        put_text(writer, "put ");
-        put_quoted(writer, description->files[i].path);
-        put_number(writer, description->files[i].length);
+    return file->length > 0 && file->length <= TEXT_LIMIT &&
+           !memchr(file->content, '\0', file->length);
+}
+
+static void put_file(struct wire_writer *writer, const struct run_file *file)
+{
+    put_text(writer, is_text(file) ? "ce_text " : "put ");
+    put_quoted(writer, file->path);
+    if (is_text(file)) {
+        put_text(writer, " ");
+        put_quoted_bytes(writer, (const char *)file->content, file->length);
+        put_text(writer, "\n");
+    } else {
+        put_number(writer, file->length);
     }
+}
+
+static void put_setup(struct wire_writer *writer, const struct run_description *description,
+                      const char *end_mark, size_t input_length)
+{
+    for (size_t i = 0; i < description->file_count; i++)
+        put_file(writer, &description->files[i]);
     if (input_length) {
         put_text(writer, "input");
         put_number(writer, input_length);
@@ -134,6 +170,9 @@ static void put_setup(struct wire_writer *writer, const struct run_description *
     put_text(writer, "\n");
     put_environment(writer, description->environment);
     put_text(writer, description->purpose == RUN_PURPOSE_TRIAL ? "ce_trial=1\n" : "ce_trial=\n");
+    put_text(writer, "ce_end=");
+    put_quoted(writer, end_mark);
+    put_text(writer, "\n");
 }
 
 static void wipe_writer(struct wire_writer *writer)
@@ -143,27 +182,27 @@ static void wipe_writer(struct wire_writer *writer)
     free(writer->bytes);
 }
 
-unsigned char *bootstrap_message(const struct run_description *description,
+unsigned char *bootstrap_message(const struct run_description *description, const char *end_mark,
                                  const unsigned char *input, size_t input_length,
                                  size_t *ret_length)
 {
     CLEANUP(wipe_writer) struct wire_writer setup = {.limit = RUN_DESCRIPTION_LIMIT};
     size_t given = input ? input_length : 0;
-    put_setup(&setup, description, given);
+    put_setup(&setup, description, end_mark, given);
     if (setup.failed)
         return NULL;
     char head[32];
     int head_length = snprintf(head, sizeof(head), "%zu\n", setup.length);
     size_t total = (size_t)head_length + setup.length + given;
     for (size_t i = 0; i < description->file_count; i++)
-        total += description->files[i].length;
+        total += is_text(&description->files[i]) ? 0 : description->files[i].length;
     unsigned char *message = malloc(total);
     if (!message)
         return NULL;
     unsigned char *end = mempcpy(message, head, (size_t)head_length);
     end = mempcpy(end, setup.bytes, setup.length);
     for (size_t i = 0; i < description->file_count; i++)
-        if (description->files[i].length)
+        if (description->files[i].length && !is_text(&description->files[i]))
             end = mempcpy(end, description->files[i].content, description->files[i].length);
     if (given)
         memcpy(end, input, given);

@@ -4,7 +4,9 @@
  * the text that is sent to it through its standard input: environment, files, standard input and
  * arguments of the program. Before it becomes the program it reports on its standard output, as
  * lines; nothing of the program can be among them, because no program runs yet. Its last word goes
- * to both outputs, as an engine keeps the order within each but not between them. Pure code.
+ * to both outputs, as an engine keeps the order within each but not between them. It waits for the
+ * program and ends as that did; of an end with status 0 it tells first, by the mark. Where nothing
+ * is sent to it and its standard input ends, it ends. Pure code.
  */
 #pragma once
 
@@ -22,8 +24,8 @@ extern const char bootstrap_script[];
 
 /* A new buffer with everything the script wants to read, *ret_length bytes (wipe and free: it holds
  * the secrets); NULL when out of memory or where a variable's name is none. input: the program's
- * standard input, NULL: /dev/null. */
-unsigned char *bootstrap_message(const struct run_description *description,
+ * standard input, NULL: /dev/null. end_mark: see end_mark.h, "": none. */
+unsigned char *bootstrap_message(const struct run_description *description, const char *end_mark,
                                  const unsigned char *input, size_t input_length,
                                  size_t *ret_length);
 

@@ -14,7 +14,7 @@
 #define USER_TEXT         TEXT_OF(CONTAINER_USER) ":" TEXT_OF(CONTAINER_USER)
 
 #define ONE_PROCESSOR    INT64_C(1000000000) /* NanoCpus */
-#define OWN_PROCESSES    1                   /* the engine's init beside the program */
+#define OWN_PROCESSES    2                   /* the engine's init and the bootstrap */
 #define CPU_HARD_EXTRA_S 1                   /* SIGKILL this long after SIGXCPU */
 
 /* After which no owner can want the container any more. */
@@ -150,13 +150,9 @@ json_t *container_config(const struct container_wish *wish)
                      !wish->network, "Labels", wish->labels, "HostConfig", host_config(wish));
 }
 
-json_t *container_config_for_run(const struct run_description *description, const char *image,
-                                 const struct owner *owner, char *const seccomp[2], int64_t now)
+static json_t *config_of(const struct run_description *description, const char *image,
+                         char *const seccomp[2], json_t *labels)
 {
-    uint64_t wall_s = description->limits.wall_ms / 1000;
-    int64_t latest = now + LATEST_MARGIN_S +
-                     (int64_t)(wall_s && wall_s < LATEST_NO_LIMIT_S ? wall_s : LATEST_NO_LIMIT_S);
-    json_auto_t *labels = owner_labels(owner, description->run_id, latest);
     const struct container_wish wish = {
         .image = image,
         .limits = &description->limits,
@@ -167,4 +163,32 @@ json_t *container_config_for_run(const struct run_description *description, cons
         .network = description->network != 0,
     };
     return labels ? container_config(&wish) : NULL;
+}
+
+json_t *container_config_for_run(const struct run_description *description, const char *image,
+                                 const struct owner *owner, char *const seccomp[2], int64_t now)
+{
+    uint64_t wall_s = description->limits.wall_ms / 1000;
+    int64_t latest = now + LATEST_MARGIN_S +
+                     (int64_t)(wall_s && wall_s < LATEST_NO_LIMIT_S ? wall_s : LATEST_NO_LIMIT_S);
+    json_auto_t *labels = owner_labels(owner, description->run_id, latest);
+    return config_of(description, image, seccomp, labels);
+}
+
+json_t *container_config_shape(const struct run_description *description, const char *image,
+                               char *const seccomp[2])
+{
+    json_auto_t *labels = json_object();
+    return config_of(description, image, seccomp, labels);
+}
+
+json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,
+                                 uint64_t waiting_s)
+{
+    int64_t latest = now + LATEST_MARGIN_S + LATEST_NO_LIMIT_S + (int64_t)waiting_s;
+    json_auto_t *config = json_copy(shape);
+    if (!config ||
+        json_object_set_new(config, "Labels", owner_labels(owner, "waiting", latest)) != 0)
+        return NULL;
+    return TAKE_POINTER(config);
 }

@@ -9,6 +9,7 @@
 #include "engine_facts.h"
 #include "engine_http.h"
 #include "owner.h"
+#include "shelf.h"
 
 #define ENGINES_LIMIT 8 /* addresses; operators have one */
 
@@ -20,6 +21,8 @@ struct engine {
     bool swept;
 };
 
+struct container;
+
 /* What all runs of the process share. */
 struct docker_environment {
     struct engine_client *client;
@@ -27,6 +30,10 @@ struct docker_environment {
     char *seccomp[2]; /* without and with a network */
     struct engine engines[ENGINES_LIMIT];
     size_t engine_count;
+    struct container *containers; /* all that were made and are not gone; owned */
+    struct shelf shelves[SHELVES];
+    uint64_t busy_us; /* when a run was last under way */
+    bool closing;     /* what cannot be removed at the end is left to the next backend */
 };
 
 /* The engine that the description means; NULL with the fault. */

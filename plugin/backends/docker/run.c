@@ -19,13 +19,26 @@
 #include "run_private.h"
 
 #define INPUT_LIMIT RUN_DESCRIPTION_LIMIT
+/* Containers that go with nobody waiting; beyond it the engine does not keep up with the runs. */
+#define LEAVING_LIMIT 16
+
+/* Nothing is to be done any more but to take away what exists of it, and to say so. */
+static void withdraw(struct run *run)
+{
+    engine_call_cancel(TAKE_POINTER(run->call));
+    run->deadline_us = 0;
+    if (run->container)
+        container_remove(run->container);
+    else
+        run_conclude(run);
+}
 
 /* The first failure is the reason; whatever exists of the run is taken away. */
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message)
 {
     if (run->event.failure == RUN_FAILURE_NONE && !run->killed)
         run_event_fail(&run->event, failure, error_number, message);
-    run_remove(run);
+    withdraw(run);
 }
 
 void run_fail_engine(struct run *run, const struct engine_fault *fault)
@@ -46,25 +59,27 @@ static bool read_description(int fd, struct run_description *ret)
 static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    if (run->description.purpose == RUN_PURPOSE_PROGRAM)
+        end_mark_make(bytes, run->end_mark);
     CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
-    run->stream.message = bootstrap_message(&run->description, input, length, &run->stream.length);
+    run->message =
+        bootstrap_message(&run->description, run->end_mark, input, length, &run->message_length);
     if (input)
         explicit_bzero(input, length);
     for (char **variable = run->description.environment; *variable; variable++)
         explicit_bzero(*variable, strlen(*variable));
-    return run->stream.message != NULL;
+    return run->message != NULL;
 }
 
-/* Not the run's id: trials share one. */
-static bool choose_name(struct run *run)
+static void wipe_message(struct run *run)
 {
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return false;
-    (void)snprintf(run->name, sizeof(run->name), CONTAINER_NAME_PREFIX);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(run->name + strlen(CONTAINER_NAME_PREFIX) + 2 * i, 3, "%02x", bytes[i]);
-    return true;
+    if (run->message)
+        explicit_bzero(run->message, run->message_length);
+    free(TAKE_POINTER(run->message));
+    run->message_length = 0;
 }
 
 static bool check_image(const struct run_docker *docker, struct engine_fault *fault)
@@ -89,7 +104,7 @@ static void begin(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
         return;
     }
-    if (!choose_name(run) || !make_message(run, fds[RUN_FD_STDIN])) {
+    if (!make_message(run, fds[RUN_FD_STDIN])) {
         run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
         return;
     }
@@ -124,7 +139,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     (void)fcntl(run->pipes[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(run->pipes[1], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
-    run->deadline_us = run->started_us + RUN_START_LIMIT_US;
+    run->deadline_us = run->started_us + CONTAINER_START_LIMIT_US;
     begin(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
@@ -152,11 +167,11 @@ static bool check_layers(struct run *run)
 {
     uint64_t applied = layers_of(run);
     struct engine_fault fault;
-    if (run->stream.bootstrap.facts != BOOTSTRAP_FACTS_ALL) {
+    if (run->container->stream.bootstrap.facts != BOOTSTRAP_FACTS_ALL) {
         engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
                          "the container's process has capabilities, privileges or system calls it "
                          "must not have (%#x of %#x hold)",
-                         run->stream.bootstrap.facts, BOOTSTRAP_FACTS_ALL);
+                         run->container->stream.bootstrap.facts, BOOTSTRAP_FACTS_ALL);
         run_fail_engine(run, &fault);
         return false;
     }
@@ -194,6 +209,8 @@ void run_report_start(struct run *run)
     if (run->killed || run->event.failure != RUN_FAILURE_NONE || !check_layers(run))
         return;
     run->started = true;
+    run->container->deadline_us = 0;
+    wipe_message(run);
     run->started_us = monotonic_us();
     run->deadline_us = wall_deadline(run);
     const struct run_event event = {
@@ -211,7 +228,7 @@ void run_kill(struct run *run, enum run_cause cause)
         run->killed = true;
         run->kill_cause = cause;
     }
-    run_remove(run);
+    withdraw(run);
 }
 
 static void handle_order(struct run *run)
@@ -229,7 +246,7 @@ static void handle_order(struct run *run)
     run_kill(run, RUN_CAUSE_CANCELLED);
 }
 
-static void conclude(struct run *run)
+static void decide(struct run *run)
 {
     struct run_event *event = &run->event;
     event->usage.wall_us = monotonic_us() - run->started_us;
@@ -239,54 +256,90 @@ static void conclude(struct run *run)
         event->cause = run->kill_cause;
         event->exit_code = -1;
         event->signal = SIGKILL;
-        return;
     }
-    if (run->description.purpose != RUN_PURPOSE_SWEEP)
-        container_cause_decide(&run->end, event);
 }
 
-void run_check_end(struct run *run)
+void run_conclude(struct run *run)
 {
     if (run->over)
         return;
-    if (run->removed) {
-        if (!run->stream.over && run->stream.connection)
-            return;
-        conclude(run);
-        run_event_send(run->socket, &run->event);
-        run->over = true;
+    decide(run);
+    run_event_send(run->socket, &run->event);
+    run->over = true;
+}
+
+bool run_has_started(const struct run *run)
+{
+    return run->started;
+}
+
+/* One that waited may have got lost at the moment it was taken. Nothing of a program is seen
+ * outside of it, so that another one can begin anew, as long as nobody was told of a start. */
+static bool can_begin_anew(const struct run *run)
+{
+    return run->container->warm && !run->clearing && !run->started && !run->killed &&
+           run->event.failure == RUN_FAILURE_NONE;
+}
+
+void run_container_failed(struct run *run, enum run_failure failure,
+                          const struct engine_fault *fault)
+{
+    if (can_begin_anew(run)) {
+        container_leave(TAKE_POINTER(run->container));
+        run_make_container(run);
+    } else if (failure == RUN_FAILURE_ENGINE) {
+        run_fail_engine(run, fault);
+    } else {
+        run_fail(run, failure, 0, fault->message);
+    }
+}
+
+/* That a container goes is part of what a trial tries. */
+static bool waits_for_removal(const struct run *run)
+{
+    return run->description.purpose == RUN_PURPOSE_TRIAL ||
+           container_count_leaving(run->environment) >= LEAVING_LIMIT;
+}
+
+void run_container_ended(struct run *run)
+{
+    container_cause_decide(&run->container->end, &run->event);
+    if (waits_for_removal(run)) {
+        withdraw(run);
         return;
     }
-    if (!run->waited || !run->stream.over || run->removing)
-        return;
-    if (run->started || run->event.failure != RUN_FAILURE_NONE) {
-        run_inspect_end(run);
-        return;
+    run_conclude(run);
+    container_leave(TAKE_POINTER(run->container));
+}
+
+void run_container_gone(struct run *run, const struct engine_fault *fault)
+{
+    struct container *container = TAKE_POINTER(run->container);
+    bool cleared = run->clearing && !fault && !run->killed;
+    container->run = NULL;
+    run->clearing = false;
+    if (cleared && run->event.failure == RUN_FAILURE_NONE) {
+        run_go_on_with_engine(run);
+    } else if (fault) {
+        run->killed = false;
+        run_fail_engine(run, fault);
+    } else {
+        run_conclude(run);
     }
-    char message[sizeof(run->event.message)];
-    (void)snprintf(message, sizeof(message), "the container's set-up ended with %d: %.150s",
-                   (int)run->end.status, run->stream.errors.detail);
-    run_fail(run, RUN_FAILURE_INTERNAL, 0, message);
 }
 
 void run_handle(struct run *run)
 {
     if (run->socket >= 0)
         handle_order(run);
-    run_stream_handle(run);
-    run_check_end(run);
 }
 
 size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES_LIMIT])
 {
     size_t count = 0;
-    short interest = run_stream_interest(run);
-    int pipe = run_stream_blocked_pipe(run);
+    int pipe = run->container ? container_stream_blocked_pipe(run->container) : -1;
     if (run->socket >= 0)
         watches[count++] = (struct curl_waitfd){.fd = run->socket, .events = CURL_WAIT_POLLIN};
-    if (interest)
-        watches[count++] = (struct curl_waitfd){.fd = engine_connection_fd(run->stream.connection),
-                                                .events = interest};
     if (pipe >= 0)
         watches[count++] = (struct curl_waitfd){.fd = pipe, .events = CURL_WAIT_POLLOUT};
     return count;
@@ -297,21 +350,11 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
-bool run_is_ready(const struct run *run)
-{
-    return run->over || run_stream_is_ready(run);
-}
-
 void run_expire(struct run *run)
 {
     struct engine_fault fault;
     run->deadline_us = 0;
-    if (run->removed) {
-        run_stream_close(run); /* an engine that lets go of a container but not of its stream */
-        run_check_end(run);
-    } else if (run->removing) {
-        run_remove(run);
-    } else if (run->pull) {
+    if (run->pull) {
         run_pull_tick(run);
     } else if (run->started) {
         run_kill(run, RUN_CAUSE_WALL_TIMEOUT);
@@ -335,15 +378,15 @@ bool run_is_over(const struct run *run)
 
 void run_free(struct run *run)
 {
-    run_stream_close(run);
+    if (run->container)
+        container_leave(TAKE_POINTER(run->container));
     engine_call_cancel(run->call);
-    engine_call_cancel(run->wait);
+    wipe_message(run);
     sweep_disown(run->sweep);
     free(run->pull);
     close_fd(run->socket);
     close_fd(run->pipes[0]);
     close_fd(run->pipes[1]);
-    json_decref(run->config);
     run_description_clear(&run->description);
     free(run);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One run as the supervisor sees it: from the description to ENDED, which is sent when the
- * container is gone. Runs in the docker backend, which is single-threaded; no function here waits.
+ * One run as the supervisor sees it: from the description to ENDED, which is sent when its program
+ * has ended and all its output was passed on; where it was killed or has failed, and on trial, when
+ * its container is gone. Runs in the docker backend, which is single-threaded; no function here
+ * waits.
  */
 #pragma once
 
@@ -12,7 +14,7 @@
 #include "../run_answer.h"
 #include "engine.h"
 
-#define RUN_WATCHES_LIMIT 4 /* descriptors of one run */
+#define RUN_WATCHES_LIMIT 2 /* descriptors of one run */
 
 struct run;
 
@@ -21,16 +23,14 @@ struct run;
 struct run *run_start(struct docker_environment *environment, const int fds[RUN_FD_COUNT]);
 /* The descriptors to watch now; their number. */
 size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES_LIMIT]);
-/* Reads and writes what can be, on any of them. */
+/* Takes the plugin's orders. */
 void run_handle(struct run *run);
 /* When it must be looked at again at the latest, CLOCK_MONOTONIC in microseconds; 0: never. */
 uint64_t run_deadline(const struct run *run);
-/* It must be looked at again now: what it waits for may be here already. */
-bool run_is_ready(const struct run *run);
 /* Its deadline has passed. */
 void run_expire(struct run *run);
 /* Kills the run without an answer. */
 void run_abandon(struct run *run);
-/* The container is gone and everything was said: run_free() is due. */
+/* Everything was said: run_free() is due. */
 bool run_is_over(const struct run *run);
 void run_free(struct run *run);

@@ -36,7 +36,7 @@ static void pulled(void *user, const struct engine_answer *answer)
     CLEANUP_FREE struct run_pull_state *pull = TAKE_POINTER(run->pull);
     struct engine_fault fault;
     run->call = NULL;
-    run->deadline_us = monotonic_us() + RUN_START_LIMIT_US;
+    run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
     if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
         run_fail_engine(run, &answer->fault);
         return;
@@ -144,7 +144,7 @@ static void image_known(void *user, const struct engine_answer *answer)
         return;
     }
     (void)snprintf(run->event.engine.image_id, sizeof(run->event.engine.image_id), "%.79s", id);
-    run_create_container(run, id);
+    run_get_container(run);
 }
 
 void run_ask_for_image(struct run *run)
@@ -156,5 +156,5 @@ void run_ask_for_image(struct run *run)
         return;
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/images/%s/json", run->engine->facts.api, image);
-    run_ask(run, &run->call, "GET", path, NULL, ENGINE_TIME_MS, image_known);
+    run_ask(run, path, image_known);
 }

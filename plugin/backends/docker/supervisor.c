@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "container.h"
+#include "pool.h"
 #include "run.h"
 #include "seccomp_profile.h"
 
@@ -15,6 +17,8 @@
 #define SHUTDOWN_US   (UINT64_C(20) * 1000000) /* for the engine to remove everything */
 #define LONGEST_MS    60000
 #define FIXED_WATCHES 2
+/* Streams are those of runs and of what waits for one. */
+#define WATCHES_LIMIT (FIXED_WATCHES + RUNS_LIMIT * (RUN_WATCHES_LIMIT + 1) + RUN_POOL_LIMIT)
 
 struct supervisor {
     int control;
@@ -22,7 +26,7 @@ struct supervisor {
     bool serving; /* false: shutting down, and neither of them is looked at */
     struct docker_environment environment;
     struct run *runs[RUNS_LIMIT];
-    struct curl_waitfd watches[FIXED_WATCHES + RUNS_LIMIT * RUN_WATCHES_LIMIT];
+    struct curl_waitfd watches[WATCHES_LIMIT];
 };
 
 static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT])
@@ -67,26 +71,88 @@ static size_t collect_watches(struct supervisor *supervisor)
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
             count += run_watches(supervisor->runs[i], watches + count);
+    for (const struct container *container = supervisor->environment.containers;
+         container && count < COUNT_OF(supervisor->watches); container = container->next) {
+        short interest = container_stream_interest(container);
+        if (interest)
+            watches[count++] = (struct curl_waitfd){
+                .fd = engine_connection_fd(container->stream.connection), .events = interest};
+    }
     return count;
 }
 
-/* Ends what is due; how long until the next thing that will be, in milliseconds. */
-static int expire_runs(struct supervisor *supervisor)
+static bool has_runs(const struct supervisor *supervisor)
 {
-    uint64_t now = monotonic_us();
-    uint64_t wait_us = UINT64_C(1000) * LONGEST_MS;
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            return true;
+    return false;
+}
+
+/* The earlier of a time to wait and one to be awake at; 0: at none. */
+static uint64_t wait_until(uint64_t wait_us, uint64_t until, uint64_t now)
+{
+    if (until == 0 || until >= now + wait_us)
+        return wait_us;
+    return until > now ? until - now : 0;
+}
+
+static uint64_t expire_runs(struct supervisor *supervisor, uint64_t wait_us, uint64_t now)
+{
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         struct run *run = supervisor->runs[i];
         if (!run)
             continue;
         if (run_deadline(run) && run_deadline(run) <= now)
             run_expire(run);
-        if (run_is_ready(run))
-            wait_us = 0;
-        else if (run_deadline(run) && run_deadline(run) - now < wait_us)
-            wait_us = run_deadline(run) > now ? run_deadline(run) - now : 0;
+        wait_us = run_is_over(run) ? 0 : wait_until(wait_us, run_deadline(run), now);
     }
+    return wait_us;
+}
+
+static uint64_t expire_containers(struct supervisor *supervisor, uint64_t wait_us, uint64_t now)
+{
+    for (struct container *container = supervisor->environment.containers; container;
+         container = container->next) {
+        if (container->deadline_us && container->deadline_us <= now)
+            container_expire(container);
+        if (container_is_over(container) || container_stream_is_ready(container))
+            wait_us = 0;
+        else
+            wait_us = wait_until(wait_us, container->deadline_us, now);
+    }
+    return wait_us;
+}
+
+/* Ends what is due; how long until the next thing that will be, in milliseconds. */
+static int expire(struct supervisor *supervisor)
+{
+    struct docker_environment *environment = &supervisor->environment;
+    uint64_t now = monotonic_us();
+    uint64_t wait_us = UINT64_C(1000) * LONGEST_MS;
+    if (supervisor->serving) {
+        bool busy = has_runs(supervisor);
+        pool_fill(environment, busy, now);
+        wait_us = wait_until(wait_us, pool_expire(environment, busy, now), now);
+    }
+    wait_us = expire_runs(supervisor, wait_us, now);
+    wait_us = expire_containers(supervisor, wait_us, now);
     return (int)((wait_us + 999) / 1000);
+}
+
+/* After the runs, which may have let go of theirs. */
+static void handle_containers(struct supervisor *supervisor)
+{
+    for (struct container **place = &supervisor->environment.containers; *place;) {
+        struct container *container = *place;
+        container_handle(container);
+        if (!container_is_over(container)) {
+            place = &container->next;
+            continue;
+        }
+        *place = container->next;
+        container_free(container);
+    }
 }
 
 static void handle_runs(struct supervisor *supervisor)
@@ -111,7 +177,7 @@ static bool is_ready(int fd)
 /* One round of the loop. false: the host has ended. */
 static bool serve_once(struct supervisor *supervisor)
 {
-    int timeout_ms = expire_runs(supervisor);
+    int timeout_ms = expire(supervisor);
     size_t count = collect_watches(supervisor);
     if (engine_client_wait(supervisor->environment.client, supervisor->watches, count, timeout_ms) <
         0)
@@ -121,30 +187,32 @@ static bool serve_once(struct supervisor *supervisor)
         alive = false;
     if (supervisor->serving && alive && is_ready(supervisor->control))
         alive = handle_control(supervisor);
+    handle_containers(supervisor);
     handle_runs(supervisor);
     return alive;
 }
 
-static bool has_runs(const struct supervisor *supervisor)
-{
-    for (size_t i = 0; i < RUNS_LIMIT; i++)
-        if (supervisor->runs[i])
-            return true;
-    return false;
-}
-
+/* What goes on behind the answers counts as well: the backend ends when all containers are gone. */
 static void shut_down(struct supervisor *supervisor)
 {
+    struct docker_environment *environment = &supervisor->environment;
     supervisor->serving = false;
+    environment->closing = true;
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
+    pool_empty(environment);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
-    while (has_runs(supervisor) && monotonic_us() < latest)
+    while ((has_runs(supervisor) || environment->containers) && monotonic_us() < latest)
         (void)serve_once(supervisor);
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
             run_free(TAKE_POINTER(supervisor->runs[i]));
+    while (environment->containers) {
+        struct container *container = environment->containers;
+        environment->containers = container->next;
+        container_free(container);
+    }
 }
 
 int supervisor_serve(int control, int host_pidfd)

@@ -36,6 +36,7 @@ static void take_launched(struct first_process *process, const struct launched *
 
 struct first_process *first_process_of_sandbox(struct run_environment *environment,
                                                const struct sandbox_shape *shape,
+                                               struct interpreter_parent *interpreter,
                                                struct launch_failure *reterr)
 {
     struct first_process *process = new_process(reterr);
@@ -46,6 +47,7 @@ struct first_process *first_process_of_sandbox(struct run_environment *environme
         .filters = &environment->filters,
         .outside = &environment->namespaces,
         .cgroup = &process->cgroup,
+        .interpreter = interpreter,
     };
     struct launched launched;
     char name[32];

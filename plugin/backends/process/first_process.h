@@ -22,9 +22,11 @@ struct first_process {
     struct run_limits limits; /* those of the group so far */
 };
 
-/* Makes a sandbox, which then makes itself ready. NULL: *reterr says why, and nothing is left. */
+/* Makes a sandbox, which then makes itself ready; of shape's interpreter where one is given that is
+ * to be copied. NULL: *reterr says why, and nothing is left. */
 struct first_process *first_process_of_sandbox(struct run_environment *environment,
                                                const struct sandbox_shape *shape,
+                                               struct interpreter_parent *interpreter,
                                                struct launch_failure *reterr);
 
 /* Sets the limits of a sandbox's control group, where they are others than before. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The name of a system call that no honest program makes: the kernel holds whoever made it and
+ * The number of a system call that no honest program makes: the kernel holds whoever made it and
  * tells the holder of the filter's listener (seccomp_unotify(2)). Nothing here ever lets a call go
  * on. Runs in pid 1 of a sandbox.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* What the listener has to tell; whoever made the call is killed before this returns. false: it is
  * gone already. */
-bool forbidden_call_receive(int listener, char *name, size_t size);
+bool forbidden_call_receive(int listener, int *ret);

@@ -37,6 +37,15 @@ int become_unreadable(struct sandbox *sandbox)
     return prctl(PR_SET_DUMPABLE, 0);
 }
 
+/* What executes a program is readable to its own user from there on, and the copy of an interpreter
+ * executes nothing. It holds nothing but that interpreter and, later, its own run. */
+int become_readable_again(struct sandbox *sandbox)
+{
+    if (!sandbox->shape->interpreter.fork)
+        return STEP_NOT_FOR_THIS_RUN;
+    return prctl(PR_SET_DUMPABLE, 1);
+}
+
 /* The limit is that of the namespace this process is in, whoever may create more outside of it. The
  * seccomp filter refuses nested namespaces as well; this holds where the filter would not. */
 int disable_nested_namespaces(struct sandbox *sandbox)

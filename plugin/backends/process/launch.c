@@ -4,38 +4,19 @@
 #include "launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
 #include "cgroup_file.h"
+#include "interpreter_parent.h"
 #include "main_program.h"
 #include "sandbox.h"
+#include "sandbox_clone.h"
 #include "unconfined.h"
-
-#define CHILD_REPORT_FD 3
-
-/* Like fork(), with namespaces; no handler of the C library is needed in one thread. */
-static pid_t clone_process(unsigned long flags, int *pidfd)
-{
-    return (pid_t)syscall(SYS_clone, flags | SIGCHLD | (pidfd ? CLONE_PIDFD : 0), NULL, pidfd, NULL,
-                          0);
-}
-
-/* Child: 3 becomes the report, and what else the supervisor has above is closed. */
-static void arrange_report(int report)
-{
-    if (dup2(report, CHILD_REPORT_FD) < 0 || fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ||
-        close_range(CHILD_REPORT_FD + 1, ~0U, 0) < 0)
-        main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
-}
 
 /* Child: 0-2 become the run's. */
 static void arrange_streams(const int *fds, int report)
@@ -43,15 +24,6 @@ static void arrange_streams(const int *fds, int report)
     if (dup2(fds[RUN_FD_STDIN], STDIN_FILENO) < 0 || dup2(fds[RUN_FD_STDOUT], STDOUT_FILENO) < 0 ||
         dup2(fds[RUN_FD_STDERR], STDERR_FILENO) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
-}
-
-static unsigned long wanted_flags(const struct sandbox_shape *shape)
-{
-    unsigned long flags = 0;
-    for (int i = 0; i < NAMESPACE_COUNT; i++)
-        if (i != NAMESPACE_NETWORK || !shape->network)
-            flags |= namespace_kinds[i].flag;
-    return flags;
 }
 
 /* The clone says only that something was refused. One namespace after the other tells which; each
@@ -108,6 +80,15 @@ static void kill_and_reap(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
+/* The child. */
+static _Noreturn void be_sandbox(const struct launch *launch, int report)
+{
+    struct sandbox sandbox;
+    arrange_report(report);
+    sandbox_init(launch->shape, launch->filters, launch->outside, &sandbox);
+    _exit(1);
+}
+
 int launch_sandbox(const struct launch *launch, struct launched *ret, struct launch_failure *reterr)
 {
     int pair[2];
@@ -115,20 +96,15 @@ int launch_sandbox(const struct launch *launch, struct launched *ret, struct lau
         return fail(reterr, LAYER_COUNT, "socketpair");
     CLEANUP_CLOSE int report = pair[0];
     CLEANUP_CLOSE int child_report = pair[1];
-    unsigned long flags = wanted_flags(launch->shape);
+    unsigned long flags = sandbox_namespace_flags(launch->shape);
     int pidfd = -1;
-    /* The id maps of a process that is not dumpable are root's; a copy is as its original was. */
-    if (geteuid() != 0)
-        (void)prctl(PR_SET_DUMPABLE, 1);
-    pid_t pid = clone_process(flags, &pidfd);
+    pid_t pid = launch->interpreter
+                    ? interpreter_parent_copy(launch->interpreter, child_report, &pidfd)
+                    : clone_sandbox(flags, &pidfd);
     int error = errno;
-    if (pid == 0) {
-        arrange_report(child_report);
-        sandbox_init(launch->shape, launch->filters, launch->outside);
-    }
-    (void)prctl(PR_SET_DUMPABLE, 0);
+    if (pid == 0)
+        be_sandbox(launch, child_report);
     if (pid < 0) {
-        errno = error;
         enum isolation_layer layer =
             error == EAGAIN || error == ENOMEM ? LAYER_COUNT : refused_namespace(flags);
         errno = error;

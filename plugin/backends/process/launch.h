@@ -11,6 +11,7 @@
 #include "../../protocol/layers.h"
 #include "../../protocol/run_description.h"
 #include "cgroup.h"
+#include "interpreter_parent.h"
 #include "namespaces.h"
 #include "sandbox_shape.h"
 #include "seccomp_filter.h"
@@ -22,6 +23,7 @@ struct launch {
     uint32_t outer_uid;
     uint32_t outer_gid;
     struct cgroup *cgroup;
+    struct interpreter_parent *interpreter; /* of which the sandbox is a copy; NULL: a new one */
 };
 
 struct launched {

@@ -110,8 +110,8 @@ static bool reap(const struct main_program *program, struct report *ret)
 /* true and *ret filled: a process made a call that ends the run, whoever of the tree it was. */
 static bool take_forbidden_call(const struct main_program *program, struct report *ret)
 {
-    struct report ended = {.kind = REPORT_ENDED, .wait_status = SIGSYS};
-    if (!forbidden_call_receive(program->listener, ended.message, sizeof(ended.message)))
+    struct report ended = {.kind = REPORT_ENDED, .wait_status = SIGSYS, .made_forbidden_call = 1};
+    if (!forbidden_call_receive(program->listener, &ended.system_call))
         return false;
     *ret = ended;
     return true;

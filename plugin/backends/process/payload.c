@@ -3,11 +3,13 @@
  * Owns the last stretch before untrusted code: the lists of what a process puts on itself, before
  * and after it has its run, and its execve. Runs in pid 2 of a sandbox, single-threaded.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "main_program.h"
 #include "program.h"
 #include "sandbox.h"
 
@@ -34,6 +36,7 @@ static const struct step ready_steps[] = {
     {NO_LAYER, STEP_PART, "start_session", start_session},
     {NO_LAYER, STEP_PART, "close_other_descriptors", close_other_descriptors},
     {NO_LAYER, STEP_PART, "enter_home", enter_home},
+    {NO_LAYER, STEP_PART, "become_readable_again", become_readable_again},
     {LAYER_NO_NEW_PRIVILEGES, STEP_COMPLETE, "forbid_new_privileges", forbid_new_privileges},
     {LAYER_LANDLOCK, STEP_WANTED, "restrict_by_landlock", restrict_by_landlock},
     {LAYER_SECCOMP, STEP_COMPLETE, "restrict_system_calls", restrict_system_calls},
@@ -67,20 +70,49 @@ static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lac
     _exit(1);
 }
 
-_Noreturn void payload_run(struct sandbox *sandbox)
+/* What is done once there is a run. */
+static void begin_run(struct sandbox *sandbox)
+{
+    if (sandbox_apply(sandbox, run_steps, COUNT_OF(run_steps)) < 0)
+        _exit(1);
+    uint64_t lacking = required_layers(sandbox->description) & ~sandbox->isolation.applied;
+    if (lacking)
+        refuse_without(sandbox, lacking);
+}
+
+static _Noreturn void become_program(struct sandbox *sandbox)
 {
     struct run_description description;
     struct program program;
-    if (sandbox_apply(sandbox, ready_steps, COUNT_OF(ready_steps)) < 0)
-        _exit(1);
     take_run(sandbox, &description);
     if (program_find(&program, &description, SANDBOX_HOME) < 0)
         program_report_missing(sandbox->report, &description);
-    if (sandbox_apply(sandbox, run_steps, COUNT_OF(run_steps)) < 0)
-        _exit(1);
-    uint64_t lacking = required_layers(&description) & ~sandbox->isolation.applied;
-    if (lacking)
-        refuse_without(sandbox, lacking);
+    begin_run(sandbox);
     program_execute(&program, &description, sandbox->report, sandbox->supervisor,
                     &sandbox->isolation, sandbox->listener);
+}
+
+void payload_run(struct sandbox *sandbox)
+{
+    const struct interpreter_shape *interpreter = &sandbox->shape->interpreter;
+    if (sandbox_apply(sandbox, ready_steps, COUNT_OF(ready_steps)) < 0)
+        _exit(1);
+    if (interpreter->kind == RUN_INTERPRETER_NONE)
+        become_program(sandbox);
+    if (!interpreter->fork)
+        interpreter_start(sandbox);
+}
+
+void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
+                      struct program *environment)
+{
+    take_run(sandbox, ret);
+    if (program_compose_environment(environment, ret->environment, SANDBOX_HOME) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
+    begin_run(sandbox);
+    program_tell_ready(sandbox->report, sandbox->supervisor, &sandbox->isolation,
+                       sandbox->listener);
+    close_fd(TAKE_FD(sandbox->supervisor));
+    close_fd(TAKE_FD(sandbox->listener));
+    close_fd(TAKE_FD(sandbox->report)); /* the last: for init the program begins with it */
 }

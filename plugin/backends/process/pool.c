@@ -4,10 +4,14 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "../../cleanup.h"
+#include "../../protocol/run_event.h"
+#include "interpreter_files.h"
 
-#define RETRY_US (UINT64_C(1) * 1000000)
+#define RETRY_US       (UINT64_C(1) * 1000000)
+#define FAILURES_LIMIT 3
 
 bool pool_open(struct pool *ret)
 {
@@ -44,15 +48,39 @@ static void unwatch(const struct pool *pool, const struct first_process *process
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, process->report, NULL);
 }
 
-struct first_process *pool_take(struct pool *pool, const struct sandbox_shape *shape)
+/* A ready one of the shelf; NULL where there is none, or the next one has failed. */
+static struct first_process *take_ready(struct pool *pool, struct shelf *shelf)
 {
-    struct shelf *shelf = find_shelf(pool, shape);
-    if (!shelf || (shelf->first && first_process_stirs(shelf->first)))
+    if (!shelf->first || first_process_stirs(shelf->first))
         return NULL;
     struct first_process *process = take_first(shelf);
     if (process)
         unwatch(pool, process);
+    shelf->failures = 0;
     return process;
+}
+
+static bool can_be_copied(const struct shelf *shelf)
+{
+    return shelf->parent && shelf->parent->state == PARENT_WAITING;
+}
+
+struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
+                                  const struct sandbox_shape *shape, uint32_t *ret_origin,
+                                  struct launch_failure *reterr)
+{
+    const struct sandbox_shape without = sandbox_shape_without_interpreter(shape);
+    struct shelf *shelf = find_shelf(pool, shape);
+    struct first_process *process = shelf ? take_ready(pool, shelf) : NULL;
+    *ret_origin = SANDBOX_READY;
+    if (!process && shelf && can_be_copied(shelf)) {
+        *ret_origin = SANDBOX_COPIED;
+        process = first_process_of_sandbox(environment, shape, shelf->parent, reterr);
+    }
+    if (process)
+        return process;
+    *ret_origin = SANDBOX_NEW;
+    return first_process_of_sandbox(environment, &without, NULL, reterr);
 }
 
 static void discard(const struct pool *pool, struct first_process *process, struct leaving *leaving,
@@ -63,32 +91,59 @@ static void discard(const struct pool *pool, struct first_process *process, stru
     leaving_add(leaving, environment, process);
 }
 
+static void end_parent(const struct pool *pool, struct interpreter_parent *parent)
+{
+    if (parent)
+        (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, parent->socket, NULL);
+    interpreter_parent_end(parent);
+}
+
 static void empty_shelf(struct pool *pool, struct shelf *shelf, struct leaving *leaving,
                         struct run_environment *environment)
 {
     struct first_process *process;
     while ((process = take_first(shelf)))
         discard(pool, process, leaving, environment);
+    end_parent(pool, shelf->parent);
+    end_parent(pool, shelf->successor);
     sandbox_shape_clear(&shelf->shape);
     *shelf = (struct shelf){.count = 0};
 }
 
-/* NULL: all are in use, or there is no memory for its shape. */
-static struct shelf *new_shelf(struct pool *pool, const struct sandbox_shape *shape)
+/* Who owns an interpreter may change the file that it executes, which is the host's in a copy. */
+static bool program_may_own_interpreter(const struct run_environment *environment,
+                                        const struct sandbox_shape *shape)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (!is_used(&pool->shelves[i]))
-            return sandbox_shape_copy(shape, &pool->shelves[i].shape) ? &pool->shelves[i] : NULL;
+    return geteuid() == 0 &&
+           !outer_ids_have(&environment->outer_ids, shape->outer_uid_base, shape->outer_uid_count);
+}
+
+/* NULL: all are in use, or there is no memory for its shape. */
+static struct shelf *new_shelf(struct pool *pool, const struct run_environment *environment,
+                               const struct sandbox_shape *shape)
+{
+    for (size_t i = 0; i < POOL_SHELVES; i++) {
+        struct shelf *shelf = &pool->shelves[i];
+        if (is_used(shelf))
+            continue;
+        if (!sandbox_shape_copy(shape, &shelf->shape))
+            return NULL;
+        shelf->without_copying =
+            !shape->interpreter.fork || program_may_own_interpreter(environment, shape);
+        shelf->without_interpreter = !interpreter_files(shape->interpreter.kind);
+        return shelf;
+    }
     return NULL;
 }
 
-void pool_demand(struct pool *pool, const struct run_description *description, uint64_t now)
+void pool_demand(struct pool *pool, const struct run_environment *environment,
+                 const struct sandbox_shape *shape, const struct run_description *description,
+                 uint64_t now)
 {
-    const struct sandbox_shape shape = sandbox_shape_of(description);
-    struct shelf *shelf = find_shelf(pool, &shape);
+    struct shelf *shelf = find_shelf(pool, shape);
     /* What a workspace's path leads to may become another directory. */
-    if (!shelf && description->pool_size > 0 && shape.workspace[0] == '\0')
-        shelf = new_shelf(pool, &shape);
+    if (!shelf && description->pool_size > 0 && shape->workspace[0] == '\0')
+        shelf = new_shelf(pool, environment, shape);
     if (!shelf)
         return;
     shelf->limits = description->limits;
@@ -97,15 +152,36 @@ void pool_demand(struct pool *pool, const struct run_description *description, u
     shelf->used_us = now;
 }
 
+static bool wants_parent(const struct shelf *shelf)
+{
+    return !shelf->without_copying && !shelf->without_interpreter;
+}
+
+/* Is there something to do for it? */
+static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
+{
+    uint32_t wanted = busy ? (shelf->size + 1) / 2 : shelf->size;
+    if (!is_used(shelf) || now < shelf->not_before_us || shelf->size == 0)
+        return false;
+    if (wants_parent(shelf)) {
+        if (!shelf->parent)
+            return true;
+        if (!shelf->successor &&
+            interpreter_parent_is_old(shelf->parent, &shelf->shape.interpreter, now))
+            return true;
+        return can_be_copied(shelf) && shelf->count < wanted;
+    }
+    return shelf->count < wanted;
+}
+
 static struct shelf *short_shelf(struct pool *pool, bool busy, uint64_t now)
 {
     uint32_t ready = 0;
     struct shelf *found = NULL;
     for (size_t i = 0; i < POOL_SHELVES; i++) {
         struct shelf *shelf = &pool->shelves[i];
-        uint32_t wanted = busy ? (shelf->size + 1) / 2 : shelf->size;
         ready += shelf->count;
-        if (shelf->count < wanted && now >= shelf->not_before_us)
+        if (is_short(shelf, busy, now))
             found = shelf;
     }
     return ready < RUN_POOL_LIMIT ? found : NULL;
@@ -114,6 +190,61 @@ static struct shelf *short_shelf(struct pool *pool, bool busy, uint64_t now)
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now)
 {
     return short_shelf(pool, busy, now) != NULL;
+}
+
+static void watch(const struct pool *pool, int fd)
+{
+    /* Unwatched, it is still looked at before it is used. */
+    struct epoll_event event = {.events = EPOLLIN};
+    (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* The next attempt is later the oftener it went wrong; in the end the interpreter is left out. */
+static void note_failure(struct shelf *shelf, uint64_t now)
+{
+    shelf->not_before_us = now + (RETRY_US << shelf->failures);
+    if (shelf->failures < FAILURES_LIMIT)
+        shelf->failures++;
+    else if (shelf->shape.interpreter.kind != RUN_INTERPRETER_NONE)
+        shelf->without_interpreter = true;
+}
+
+/* What has become of the shelf's interpreter. */
+static void look_at_parent(const struct pool *pool, struct shelf *shelf, uint64_t now)
+{
+    if (shelf->successor) {
+        interpreter_parent_look(shelf->successor, now);
+        if (shelf->successor->state != PARENT_STARTING) {
+            end_parent(pool, shelf->parent);
+            shelf->parent = TAKE_POINTER(shelf->successor);
+        }
+    }
+    if (!shelf->parent)
+        return;
+    interpreter_parent_look(shelf->parent, now);
+    if (shelf->parent->state == PARENT_IMPOSSIBLE)
+        shelf->without_copying = true;
+    else if (shelf->parent->state == PARENT_GONE)
+        note_failure(shelf, now);
+    else
+        return;
+    end_parent(pool, TAKE_POINTER(shelf->parent));
+}
+
+static void start_parent(const struct pool *pool, struct shelf *shelf,
+                         const struct run_environment *environment, uint64_t now)
+{
+    struct interpreter_parent *parent = interpreter_parent_start(
+        &shelf->shape, &environment->filters, &environment->namespaces, now);
+    if (!parent) {
+        note_failure(shelf, now);
+        return;
+    }
+    watch(pool, parent->socket);
+    if (shelf->parent)
+        shelf->successor = parent;
+    else
+        shelf->parent = parent;
 }
 
 static void put_last(struct shelf *shelf, struct first_process *process)
@@ -125,21 +256,38 @@ static void put_last(struct shelf *shelf, struct first_process *process)
     shelf->count++;
 }
 
+/* As the shelf's sandboxes are made. */
+static struct first_process *make_sandbox(struct shelf *shelf, struct run_environment *environment)
+{
+    struct launch_failure failure;
+    const struct sandbox_shape without = sandbox_shape_without_interpreter(&shelf->shape);
+    const struct sandbox_shape started = sandbox_shape_without_copying(&shelf->shape);
+    if (wants_parent(shelf))
+        return first_process_of_sandbox(environment, &shelf->shape, shelf->parent, &failure);
+    return first_process_of_sandbox(environment, shelf->without_interpreter ? &without : &started,
+                                    NULL, &failure);
+}
+
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now)
 {
     struct shelf *shelf = short_shelf(pool, busy, now);
-    struct launch_failure failure;
     if (!shelf)
         return;
-    struct first_process *process = first_process_of_sandbox(environment, &shelf->shape, &failure);
+    if (wants_parent(shelf) &&
+        (!shelf->parent ||
+         (!shelf->successor &&
+          interpreter_parent_is_old(shelf->parent, &shelf->shape.interpreter, now)))) {
+        start_parent(pool, shelf, environment, now);
+        return;
+    }
+    struct first_process *process = make_sandbox(shelf, environment);
     if (!process) {
-        shelf->not_before_us = now + RETRY_US;
+        note_failure(shelf, now);
+        look_at_parent(pool, shelf, now);
         return;
     }
     first_process_limit(process, &shelf->limits);
-    /* Unwatched, it is still looked at before it is used. */
-    struct epoll_event event = {.events = EPOLLIN};
-    (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, process->report, &event);
+    watch(pool, process->report);
     put_last(shelf, process);
 }
 
@@ -156,18 +304,37 @@ static void throw_away_what_stirs(const struct pool *pool, struct shelf *shelf,
             continue;
         }
         discard(pool, process, leaving, environment);
-        shelf->not_before_us = now + RETRY_US;
+        note_failure(shelf, now);
     }
 }
 
 void pool_handle(struct pool *pool, struct leaving *leaving, struct run_environment *environment,
                  uint64_t now)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++)
+    for (size_t i = 0; i < POOL_SHELVES; i++) {
         throw_away_what_stirs(pool, &pool->shelves[i], leaving, environment, now);
+        look_at_parent(pool, &pool->shelves[i], now);
+    }
 }
 
-/* Also what a failure has put off is looked at again. */
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return other != 0 && other < one ? other : one;
+}
+
+/* When a shelf must be looked at again at the latest. */
+static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
+{
+    uint64_t next = shelf->used_us + shelf->idle_us;
+    if (shelf->not_before_us > now) /* what a failure has put off */
+        next = earlier(next, shelf->not_before_us);
+    if (shelf->parent)
+        next = earlier(next, interpreter_parent_deadline(shelf->parent));
+    if (shelf->successor)
+        next = earlier(next, interpreter_parent_deadline(shelf->successor));
+    return next;
+}
+
 uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
                      struct run_environment *environment, uint64_t now)
 {
@@ -176,15 +343,14 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
         struct shelf *shelf = &pool->shelves[i];
         if (!is_used(shelf))
             continue;
-        uint64_t until = shelf->used_us + shelf->idle_us;
-        if (until <= now) {
+        if (shelf->used_us + shelf->idle_us <= now) {
             empty_shelf(pool, shelf, leaving, environment);
             continue;
         }
-        if (shelf->not_before_us > now && shelf->not_before_us < until)
-            until = shelf->not_before_us;
-        if (next == 0 || until < next)
-            next = until;
+        if (next_of_shelf(shelf, now) <= now)
+            look_at_parent(pool, shelf, now);
+        uint64_t until = next_of_shelf(shelf, now);
+        next = next == 0 ? until : earlier(next, until);
     }
     return next;
 }
@@ -196,12 +362,19 @@ void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environme
             empty_shelf(pool, &pool->shelves[i], leaving, environment);
 }
 
+static bool shelf_has(const struct shelf *shelf, pid_t pid)
+{
+    for (const struct first_process *process = shelf->first; process; process = process->next)
+        if (process->pid == pid)
+            return true;
+    return (shelf->parent && shelf->parent->pid == pid) ||
+           (shelf->successor && shelf->successor->pid == pid);
+}
+
 bool pool_has(const struct pool *pool, pid_t pid)
 {
     for (size_t i = 0; i < POOL_SHELVES; i++)
-        for (const struct first_process *process = pool->shelves[i].first; process;
-             process = process->next)
-            if (process->pid == pid)
-                return true;
+        if (shelf_has(&pool->shelves[i], pid))
+            return true;
     return false;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes that were made ready ahead of need, a shelf for each shape that runs ask for. Each is
- * used once. Runs in the supervisor, single-threaded; a shelf is filled when there is nothing else
- * to do.
+ * Sandboxes that were made ready ahead of need, a shelf for each shape that runs ask for, and the
+ * interpreters that some of them are copies of. Each sandbox is used once. Runs in the supervisor,
+ * single-threaded; a shelf is filled when there is nothing else to do.
  */
 #pragma once
 
 #include "first_process.h"
+#include "interpreter_parent.h"
 #include "leaving.h"
 
 #define POOL_SHELVES 8
@@ -15,11 +16,16 @@ struct shelf {
     struct sandbox_shape shape;  /* workspace NULL: the shelf is free */
     struct first_process *first; /* the oldest */
     uint32_t count;
-    struct run_limits limits; /* of the last run, and of the next one most likely */
-    uint32_t size;            /* wanted */
-    uint64_t idle_us;         /* unused for so long it is emptied */
-    uint64_t used_us;         /* when it was last asked for */
-    uint64_t not_before_us;   /* what was made went wrong: the next attempt */
+    struct run_limits limits;             /* of the last run, and of the next one most likely */
+    uint32_t size;                        /* wanted */
+    uint64_t idle_us;                     /* unused for so long it is emptied */
+    uint64_t used_us;                     /* when it was last asked for */
+    uint64_t not_before_us;               /* what was made went wrong: the next attempt */
+    uint32_t failures;                    /* in a row */
+    bool without_copying;                 /* its interpreter is started in each sandbox, or ... */
+    bool without_interpreter;             /* ... with the program only: the other did not work */
+    struct interpreter_parent *parent;    /* NULL: there is none yet */
+    struct interpreter_parent *successor; /* starting, to take its place */
 };
 
 struct pool {
@@ -30,10 +36,16 @@ struct pool {
 /* false with errno. */
 bool pool_open(struct pool *ret);
 
-/* A sandbox of that shape, the caller's; NULL where none is ready. */
-struct first_process *pool_take(struct pool *pool, const struct sandbox_shape *shape);
+/* A sandbox of that shape, the caller's: a ready one, else the copy of an interpreter, else a new
+ * one whose interpreter is started with the program; *ret_origin (enum sandbox_origin) tells which.
+ * NULL: *reterr says why. */
+struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
+                                  const struct sandbox_shape *shape, uint32_t *ret_origin,
+                                  struct launch_failure *reterr);
 /* A run of that shape is made: as many as it says are kept ready from now on. */
-void pool_demand(struct pool *pool, const struct run_description *description, uint64_t now);
+void pool_demand(struct pool *pool, const struct run_environment *environment,
+                 const struct sandbox_shape *shape, const struct run_description *description,
+                 uint64_t now);
 
 /* Is there something to make? busy: runs are under way, for which half of a shelf will do. */
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now);

@@ -18,18 +18,15 @@ static bool is_executable(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
 }
 
-static int find_path(struct program *program, const char *name, char *const *directories)
+int program_find_path(const char *name, char *const *directories, char ret[PATH_MAX])
 {
     if (name[0] == '/') {
-        if ((size_t)snprintf(program->path, sizeof(program->path), "%s", name) <
-                sizeof(program->path) &&
-            is_executable(program->path))
+        if ((size_t)snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_executable(ret))
             return 0;
     } else if (!strchr(name, '/')) {
         for (; *directories; directories++)
-            if ((size_t)snprintf(program->path, sizeof(program->path), "%s/%s", *directories,
-                                 name) < sizeof(program->path) &&
-                is_executable(program->path))
+            if ((size_t)snprintf(ret, PATH_MAX, "%s/%s", *directories, name) < PATH_MAX &&
+                is_executable(ret))
                 return 0;
     }
     errno = ENOENT;
@@ -45,7 +42,7 @@ static bool has_variable(char *const *environment, const char *name)
     return false;
 }
 
-static int compose_environment(struct program *program, char *const *given, const char *home)
+int program_compose_environment(struct program *program, char *const *given, const char *home)
 {
     const char *const added[PROGRAM_ADDED_VARIABLES][2] = {
         {"HOME", home},
@@ -74,9 +71,9 @@ static int compose_environment(struct program *program, char *const *given, cons
 int program_find(struct program *program, const struct run_description *description,
                  const char *home)
 {
-    if (find_path(program, description->argv[0], description->runtime_path) < 0)
+    if (program_find_path(description->argv[0], description->runtime_path, program->path) < 0)
         return -1;
-    return compose_environment(program, description->environment, home);
+    return program_compose_environment(program, description->environment, home);
 }
 
 _Noreturn void program_report_missing(int report, const struct run_description *description)
@@ -97,16 +94,22 @@ int program_close_other_descriptors(int report_socket, int supervisor)
     return close_range(second + 1, ~0U, 0);
 }
 
-_Noreturn void program_execute(const struct program *program,
-                               const struct run_description *description, int report_socket,
-                               int supervisor, const struct isolation_report *isolation,
-                               int listener)
+void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,
+                        int listener)
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
     /* Nobody would keep its time, nor answer its forbidden calls. The supervisor hears of it before
      * anybody can hear of the program, however soon the run is ended. */
     if (!report_send_with(report_socket, &report, listener) || !report_send(supervisor, &report))
         main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "tell that it starts");
+}
+
+_Noreturn void program_execute(const struct program *program,
+                               const struct run_description *description, int report_socket,
+                               int supervisor, const struct isolation_report *isolation,
+                               int listener)
+{
+    program_tell_ready(report_socket, supervisor, isolation, listener);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     (void)execve(program->path, description->argv, program->environment);

@@ -18,6 +18,12 @@ struct program {
     char added[PROGRAM_ADDED_VARIABLES][PATH_MAX + 16];
 };
 
+/* The file that name stands for in a list of directories. 0, or -1 with errno. */
+int program_find_path(const char *name, char *const *directories, char ret[PATH_MAX]);
+
+/* The environment alone, of the variables that are given and what is added for home. 0, or -1. */
+int program_compose_environment(struct program *program, char *const *given, const char *home);
+
 /* Looks argv[0] up and composes the environment around home. 0, or -1 with errno: ENOENT where
  * argv[0] is nowhere in the runtime path. The struct points into itself: it must not be moved. */
 int program_find(struct program *program, const struct run_description *description,
@@ -30,7 +36,11 @@ _Noreturn void program_report_missing(int report, const struct run_description *
  * errno. */
 int program_close_other_descriptors(int report_socket, int supervisor);
 
-/* Reports readiness, then executes (or, on trial, exits with 0). Makes no other system call than
+/* Reports readiness to init and supervisor; without them nothing may begin. */
+void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,
+                        int listener);
+
+/* The same, then executes (or, on trial, exits with 0). Makes no other system call than
  * send, execve and exit, all of which the filter allows. */
 _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,

@@ -36,10 +36,12 @@ struct report {
     uint32_t failure; /* enum run_failure, with REPORT_FAILED */
     uint32_t failed_layer;
     int32_t error_number;
-    char message[256]; /* with REPORT_ENDED: the forbidden system call that ended the run, or "" */
-    int32_t wait_status;   /* of the main program, with REPORT_ENDED; see waitpid(2) */
-    uint32_t scratch_full; /* then */
-    uint64_t cpu_us;       /* of the main program and the children it waited for */
+    char message[256];
+    int32_t wait_status;          /* of the main program, with REPORT_ENDED; see waitpid(2) */
+    uint32_t made_forbidden_call; /* then: that ended the run */
+    int32_t system_call;          /* its number */
+    uint32_t scratch_full;        /* then */
+    uint64_t cpu_us;              /* of the main program and the children it waited for */
     uint32_t tree_is_gone; /* then, from an init: nothing of the run is left but the init itself */
     struct tree_usage usage; /* where the tree is gone */
 };

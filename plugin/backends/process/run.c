@@ -21,6 +21,7 @@
 #include "orphans.h"
 #include "report.h"
 #include "run_files.h"
+#include "system_call_name.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
@@ -69,17 +70,22 @@ static void tell_groups(const struct cgroup_base *base, struct run_event *event)
 static int start_sandbox(struct run *run, struct run_environment *environment, struct pool *pool,
                          struct run_description *description, const int *fds)
 {
-    const struct sandbox_shape shape = sandbox_shape_of(description);
-    struct launch_failure failure;
+    CLEANUP(sandbox_shape_clear) struct sandbox_shape shape = {.workspace = NULL};
+    struct launch_failure failure = {
+        .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
+    if (!sandbox_shape_of(description, &shape)) {
+        fail_launch(run, &failure);
+        return -1;
+    }
     /* The payload reads its own; what is copied here would be copied into every sandbox. */
     run_description_clear_program(description);
-    run->process = pool_take(pool, &shape);
-    if (!run->process)
-        run->process = first_process_of_sandbox(environment, &shape, &failure);
+    run->process = pool_obtain(pool, environment, &shape, &run->event.origin, &failure);
     if (!run->process) {
         fail_launch(run, &failure);
         return -1;
     }
+    if (description->purpose == RUN_PURPOSE_PROGRAM)
+        pool_demand(pool, environment, &shape, description, run->started_us);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         tell_groups(&environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
@@ -146,10 +152,7 @@ static int start(struct run *run, struct run_environment *environment, struct po
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
     if (description.isolation != RUN_ISOLATION_SANDBOX)
         return start_unconfined(run, &description, fds);
-    if (start_sandbox(run, environment, pool, &description, fds) < 0)
-        return -1;
-    pool_demand(pool, &description, run->started_us);
-    return 0;
+    return start_sandbox(run, environment, pool, &description, fds);
 }
 
 /* The keeper removes the directory; where it could not, somebody else must, as a tree of the run's
@@ -270,7 +273,11 @@ static void tell_start(struct run *run)
     if (!run->evidence.killed)
         run->deadline_us = wall_deadline(run);
     struct run_event event = {
-        .type = RUN_EVENT_STARTED, .isolation = run->event.isolation, .exit_code = -1};
+        .type = RUN_EVENT_STARTED,
+        .isolation = run->event.isolation,
+        .origin = run->event.origin,
+        .exit_code = -1,
+    };
     run_event_send(run->socket, &event);
 }
 
@@ -296,8 +303,8 @@ static void handle_report(struct run *run, const struct report *report)
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
         run->evidence.scratch_full = report->scratch_full != 0;
-        if (run->event.failure == RUN_FAILURE_NONE)
-            (void)snprintf(run->event.message, sizeof(run->event.message), "%s", report->message);
+        if (run->event.failure == RUN_FAILURE_NONE && report->made_forbidden_call)
+            system_call_name(report->system_call, run->event.message, sizeof(run->event.message));
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         if (!run->unwatched) /* whose end is looked for at a deadline that must stay */
             run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;

@@ -12,6 +12,7 @@
 
 #include "../../protocol/run_description.h"
 #include "namespaces.h"
+#include "program.h"
 #include "report.h"
 #include "sandbox_shape.h"
 #include "seccomp_filter.h"
@@ -58,14 +59,24 @@ int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t coun
 /* Keeps what a step is at, for its error message. */
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
-/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. */
-_Noreturn void sandbox_init(const struct sandbox_shape *shape,
-                            const struct seccomp_filters *filters,
-                            const struct namespaces *outside);
+/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. Returns where this process is the
+ * copy of an interpreter (sandbox_shape.h) and then in its payload, which is ready: *ret. */
+void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, struct sandbox *ret);
 
 /* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
- * over sandbox->supervisor, and starts it. */
-_Noreturn void payload_run(struct sandbox *sandbox);
+ * over sandbox->supervisor, and starts it. Returns as soon as it is ready where it is the copy of
+ * an interpreter. */
+void payload_run(struct sandbox *sandbox);
+
+/* Of a payload that is an interpreter already: waits for its run, does what is left to do before
+ * its program may begin, and tells that it does. *ret is the run; *environment, of the composed
+ * variables, points into both. What fails is reported and ends the process. */
+void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
+                      struct program *environment);
+
+/* interpreter_start.c: executes the shape's interpreter, which then waits for the run. */
+_Noreturn void interpreter_start(struct sandbox *sandbox);
 
 /* take_run.c: waits for the run, whose description *ret becomes; what fails is reported and ends
  * the process. */
@@ -83,11 +94,13 @@ int disable_nested_namespaces(struct sandbox *sandbox);
 int set_host_name(struct sandbox *sandbox);
 int enter_cgroup_namespace(struct sandbox *sandbox);
 int become_unreadable(struct sandbox *sandbox);
+int become_readable_again(struct sandbox *sandbox);
 /* view.c */
 int make_mounts_private(struct sandbox *sandbox);
 int build_view(struct sandbox *sandbox);
 int show_read_only_paths(struct sandbox *sandbox);
 int show_workspace(struct sandbox *sandbox);
+int show_interpreter_files(struct sandbox *sandbox);
 int write_identity_files(struct sandbox *sandbox);
 int mount_proc(struct sandbox *sandbox);
 int make_view_read_only(struct sandbox *sandbox);
@@ -106,5 +119,5 @@ int forbid_new_privileges(struct sandbox *sandbox);
 int limit_resources(struct sandbox *sandbox);
 /* landlock.c */
 int restrict_by_landlock(struct sandbox *sandbox);
-/* seccomp_filter.c */
+/* seccomp_load.c */
 int restrict_system_calls(struct sandbox *sandbox);

@@ -36,6 +36,7 @@ static const struct step init_steps[] = {
     {LAYER_SCRATCH, STEP_COMPLETE, "mount_scratch", mount_scratch},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "show_read_only_paths", show_read_only_paths},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "show_workspace", show_workspace},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_interpreter_files", show_interpreter_files},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "write_identity_files", write_identity_files},
     {LAYER_READ_ONLY_ROOT, STEP_PART, "make_devices", make_devices},
     {LAYER_PROC, STEP_WANTED, "mount_proc", mount_proc},
@@ -82,18 +83,17 @@ static void await_dismissal(void)
         ;
 }
 
-static _Noreturn void see_to_its_end(struct sandbox *sandbox)
+/* Of an interpreter that was copied; the payload keeps them. */
+static void forget_signal_handlers(void)
 {
-    struct main_program program;
-    if (main_program_fork(&program) < 0)
-        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
-    if (program.pid == 0) {
-        sandbox->report = program.start_report;
-        sandbox->supervisor = REPORT_FD;
-        payload_run(sandbox);
-    }
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, SIG_DFL);
+}
+
+static _Noreturn void see_to_its_end(struct main_program *program)
+{
     struct report ended;
-    if (main_program_watch(&program, REPORT_FD, &ended)) {
+    if (main_program_watch(program, REPORT_FD, &ended)) {
         ended.scratch_full = scratch_is_full();
         end_tree(&ended);
         (void)report_send(REPORT_FD, &ended);
@@ -104,8 +104,8 @@ static _Noreturn void see_to_its_end(struct sandbox *sandbox)
     _exit(0);
 }
 
-_Noreturn void sandbox_init(const struct sandbox_shape *shape,
-                            const struct seccomp_filters *filters, const struct namespaces *outside)
+void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, struct sandbox *ret)
 {
     struct sandbox sandbox = {
         .shape = shape,
@@ -121,5 +121,16 @@ _Noreturn void sandbox_init(const struct sandbox_shape *shape,
         _exit(1);
     /* Only now: a change of credentials clears it. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    see_to_its_end(&sandbox);
+    struct main_program program;
+    if (main_program_fork(&program) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
+    if (program.pid != 0) {
+        if (shape->interpreter.fork)
+            forget_signal_handlers();
+        see_to_its_end(&program);
+    }
+    sandbox.report = program.start_report;
+    sandbox.supervisor = REPORT_FD;
+    payload_run(&sandbox);
+    *ret = sandbox;
 }

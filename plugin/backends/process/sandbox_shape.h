@@ -10,6 +10,20 @@
 
 #include "../../protocol/run_description.h"
 
+/* The interpreter that waits in a sandbox; see struct run_preparation. Of kind RUN_INTERPRETER_NONE
+ * nothing else counts. */
+struct interpreter_shape {
+    uint32_t kind;
+    uint32_t fork;
+    char **argv;
+    uint32_t program_argument;
+    char **environment;
+    char **runtime_path;
+    char **modules;
+    uint64_t renew_runs;
+    uint64_t renew_ms;
+};
+
 /* As the members of the same names in struct run_description. */
 struct sandbox_shape {
     uint32_t outer_uid_base;
@@ -19,13 +33,18 @@ struct sandbox_shape {
     uint64_t scratch_inodes;
     char **read_only_paths;
     char *workspace;
+    struct interpreter_shape interpreter;
 };
 
-/* That of a description, which keeps what it points to. */
-struct sandbox_shape sandbox_shape_of(const struct run_description *description);
+/* That of a description. true: *ret owns copies (sandbox_shape_clear()); false: no memory. */
+bool sandbox_shape_of(const struct run_description *description, struct sandbox_shape *ret);
 
 bool sandbox_shape_equal(const struct sandbox_shape *one, const struct sandbox_shape *other);
 
-/* true: *ret owns copies (sandbox_shape_clear()); false: no memory. */
 bool sandbox_shape_copy(const struct sandbox_shape *shape, struct sandbox_shape *ret);
 void sandbox_shape_clear(struct sandbox_shape *shape);
+
+/* Variants, which point into the original: no interpreter waits in the sandbox, or one that was
+ * started there. */
+struct sandbox_shape sandbox_shape_without_interpreter(const struct sandbox_shape *shape);
+struct sandbox_shape sandbox_shape_without_copying(const struct sandbox_shape *shape);

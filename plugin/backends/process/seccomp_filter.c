@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the making of the filters (a process of its own, for the supervisor at its start) and their
- * loading (payload, the last step before execve).
+ * Owns the making of the filters, in a process of its own, for the supervisor at its start.
  *
  * Without memory libseccomp 2.5 goes on with half of what it was asked for, and says that all went
  * well, or never ends; jansson 2.14 reads and writes behind a token that it could not keep. So
@@ -11,19 +10,16 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../cleanup.h"
-#include "sandbox.h"
 
 extern const char seccomp_list_begin[];
 extern const char seccomp_list_end[];
@@ -315,29 +311,5 @@ int seccomp_filters_make(struct seccomp_filters *ret)
         .list = programs[FILTER_LIST],
         .guard = {programs[FILTER_GUARD], programs[FILTER_GUARD_NETWORK]},
     };
-    return 0;
-}
-
-/* flags: SECCOMP_FILTER_FLAG_*; 0, or the listener's descriptor, or -1 with errno. */
-static int load(const struct seccomp_program *program, unsigned int flags)
-{
-    struct sock_fprog loaded = {.len = program->count, .filter = program->instructions};
-    if (program->count == 0) {
-        errno = ENOTSUP;
-        return -1;
-    }
-    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &loaded);
-}
-
-int restrict_system_calls(struct sandbox *sandbox)
-{
-    const struct seccomp_program *list = &sandbox->filters->list;
-    const struct seccomp_program *guard = &sandbox->filters->guard[sandbox->shape->network];
-    if (load(guard, 0) < 0)
-        return -1;
-    sandbox->listener = load(list, SECCOMP_FILTER_FLAG_NEW_LISTENER);
-    if (sandbox->listener < 0)
-        return -1;
-    sandbox->isolation.seccomp_instructions = (uint32_t)list->count + guard->count;
     return 0;
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "interpreter_files.h"
 #include "mount_fd.h"
 #include "sandbox.h"
 
@@ -127,6 +128,33 @@ int show_workspace(struct sandbox *sandbox)
         make_directories(sandbox->view, &RUN_WORKSPACE[1]) < 0)
         return -1;
     return mount_fd_attach(source, sandbox->view, &RUN_WORKSPACE[1]);
+}
+
+static int write_interpreter_file(int view, const struct interpreter_file *file)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
+    CLEANUP_CLOSE int fd =
+        openat(view, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return -1;
+    return write(fd, file->content, file->length) == (ssize_t)file->length ? 0 : -1;
+}
+
+/* A copy has loaded them already. */
+int show_interpreter_files(struct sandbox *sandbox)
+{
+    const struct interpreter_shape *interpreter = &sandbox->shape->interpreter;
+    if (interpreter->kind == RUN_INTERPRETER_NONE || interpreter->fork)
+        return 0;
+    sandbox_detail(sandbox, INTERPRETER_FILES_VIEW);
+    const struct interpreter_file *file = interpreter_files(interpreter->kind);
+    if (!file || make_directories(sandbox->view, &INTERPRETER_FILES_VIEW[1]) < 0)
+        return -1;
+    for (; file->name; file++)
+        if (write_interpreter_file(sandbox->view, file) < 0)
+            return -1;
+    return 0;
 }
 
 /* A file that a read-only path of the description shows already stays that one. */

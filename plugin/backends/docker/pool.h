@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers that were made, attested and started ahead of need, and wait at their bootstrap for
+ * what they are to run. Each serves one run and is removed with it. Runs in the docker backend; one
+ * is made when no run is in the way of it.
+ */
+#pragma once
+
+#include "container.h"
+#include "shelf.h"
+
+/* One that waits and is what the run needs, the run's from now on; NULL where there is none. As
+ * many as the run's description says are kept ready from now on. */
+struct container *pool_take(struct run *run);
+
+/* What a container on a shelf says: it waits for its message; it has failed or was taken away. */
+void pool_put(struct container *container);
+void pool_lose(struct container *container);
+
+/* Makes one, if it is time. busy: runs are under way. */
+void pool_fill(struct docker_environment *environment, bool busy, uint64_t now);
+/* Empties what is idle. When to look again, 0: never. */
+uint64_t pool_expire(struct docker_environment *environment, bool busy, uint64_t now);
+/* Nothing is kept any more. */
+void pool_empty(struct docker_environment *environment);

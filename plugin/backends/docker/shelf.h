@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is to be kept ready: a shelf for each shape of container that runs ask for, and when the
+ * next one for it may be made. Says nothing of the containers themselves, which are pool.c's. Pure
+ * code; times are CLOCK_MONOTONIC in microseconds.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SHELVES 8
+
+#define SHELF_QUIET_US    (UINT64_C(100) * 1000) /* so long no run is under way before one is made */
+#define SHELF_PATIENCE_US (UINT64_C(500) * 1000)  /* or so long there is always one under way */
+#define SHELF_RETRY_US    (UINT64_C(5) * 1000000) /* after one that went wrong */
+
+struct engine;
+
+struct shelf {
+    struct engine *engine; /* whose containers; only compared */
+    json_t *shape;         /* their configuration without labels, owned; NULL: the shelf is free */
+    uint32_t size;         /* wanted */
+    uint32_t ready;
+    uint32_t making;
+    uint64_t idle_us;       /* unasked for so long it is to be emptied */
+    uint64_t used_us;       /* when it was last asked for */
+    uint64_t not_before_us; /* the next attempt */
+    uint64_t short_us;      /* since when there are fewer than wanted, 0: there are not */
+};
+
+/* The shelf of that shape, NULL: there is none. */
+struct shelf *shelf_find(struct shelf shelves[SHELVES], struct engine *engine, const json_t *shape);
+/* A run of that shape is made: as many as it says are wanted from now on. The shelf, a new one
+ * where there is none; NULL: nothing is wanted, or all shelves are in use. */
+struct shelf *shelf_demand(struct shelf shelves[SHELVES], struct engine *engine, json_t *shape,
+                           uint32_t size, uint64_t idle_us, uint64_t now);
+/* Counts have changed. */
+void shelf_count(struct shelf *shelf, uint64_t now);
+/* When the next one may be made, 0: none is wanted. busy_us: when a run was last under way. */
+uint64_t shelf_due(const struct shelf *shelf, uint64_t busy_us);
+/* When it is to be emptied, unless it is asked for before; 0: it is free. */
+uint64_t shelf_idle_time(const struct shelf *shelf);
+/* It is empty: another shape may have it. */
+void shelf_clear(struct shelf *shelf);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The variables that an interpreter is started with ahead of its run; the scripts of interpreter/
+ * put the run's own in their place. Pure, any process.
+ */
+#pragma once
+
+#include "sandbox_shape.h"
+
+/* files: the directory of interpreter_files.h; what: "copy" or "wait". A new list whose strings
+ * live as long as the process; NULL: no memory. */
+char **interpreter_environment(const struct interpreter_shape *interpreter, const char *home,
+                               const char *files, const char *what);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the copying of an interpreter into sandboxes: see copies.h. */
+#include "copies.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../backends/process/interpreter_files.h"
+#include "../backends/process/main_program.h"
+#include "../backends/process/sandbox_blueprint.h"
+#include "../backends/process/sandbox_clone.h"
+#include "../cleanup.h"
+#include "../protocol/channel.h"
+
+/* The file that this process executes, as the host has it. */
+static struct {
+    char path[PATH_MAX];
+    struct stat status;
+} executable;
+
+static bool find_executable(void)
+{
+    ssize_t length = readlink("/proc/self/exe", executable.path, sizeof(executable.path) - 1);
+    return length > 0 && stat("/proc/self/exe", &executable.status) == 0;
+}
+
+/* A copy executes nothing, so that its /proc/self/exe is the host's file and not the view's, and
+ * the one thing between a program and that file is who owns it (CVE-2019-5736). */
+static bool executable_is_roots(void)
+{
+    return executable.status.st_uid == 0 && (executable.status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool has_one_thread(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    size_t count = 0;
+    if (!tasks)
+        return false;
+    for (struct dirent *task; (task = readdir(tasks));)
+        if (task->d_name[0] != '.')
+            count++;
+    (void)closedir(tasks);
+    return count == 1;
+}
+
+static void say(char word)
+{
+    if (channel_send(PARENT_FD_SUPERVISOR, &word, sizeof(word), NULL, 0) < 0)
+        _exit(0);
+}
+
+_Noreturn void copies_refuse(void)
+{
+    say(PARENT_USELESS);
+    _exit(0);
+}
+
+/* The descriptor of the next copy's report; the process ends with the supervisor. */
+static int await_request(void)
+{
+    char word = 0;
+    int report = -1;
+    size_t count = 0;
+    ssize_t length;
+    do
+        length = channel_receive(PARENT_FD_SUPERVISOR, &word, sizeof(word), &report, 1, &count);
+    while (length < 0 && errno == EINTR);
+    if (length != sizeof(word) || word != PARENT_COPY || count != 1)
+        _exit(0);
+    return report;
+}
+
+static void answer(pid_t pid, int error, int pidfd)
+{
+    const struct parent_copy copy = {.pid = pid, .error_number = error};
+    if (channel_send(PARENT_FD_SUPERVISOR, &copy, sizeof(copy), &pidfd, pid > 0 ? 1 : 0) < 0)
+        _exit(0);
+}
+
+/* In the view the name must lead to the file that runs here. */
+static void check_executable(const struct sandbox *sandbox)
+{
+    struct stat status;
+    if (stat(executable.path, &status) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, executable.path);
+    if (status.st_dev != executable.status.st_dev || status.st_ino != executable.status.st_ino)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, EXDEV, executable.path);
+}
+
+void copies_serve(void (*before)(void), void (*after)(void), struct sandbox *ret)
+{
+    static struct sandbox_blueprint blueprint; /* the sandboxes point into it */
+    if (!find_executable() || !executable_is_roots() || !has_one_thread() ||
+        !sandbox_blueprint_read(PARENT_FD_BLUEPRINT, &blueprint))
+        copies_refuse();
+    close_fd(PARENT_FD_BLUEPRINT);
+    unsigned long flags = sandbox_namespace_flags(&blueprint.shape) | CLONE_PARENT;
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    say(PARENT_READY);
+    for (;;) {
+        CLEANUP_CLOSE int report = await_request();
+        int pidfd = -1;
+        before();
+        pid_t pid = clone_sandbox(flags, &pidfd);
+        if (pid == 0) {
+            arrange_report(TAKE_FD(report));
+            sandbox_init(&blueprint.shape, &blueprint.filters, &blueprint.outside, ret);
+            check_executable(ret);
+            return;
+        }
+        int error = errno;
+        after();
+        answer(pid, error, pidfd);
+        close_fd(pid > 0 ? pidfd : -1);
+    }
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The side of an interpreter that is copied; the other is interpreter_parent.h. Runs inside the
+ * interpreter, which has one thread and has run no program.
+ */
+#pragma once
+
+#include "../backends/process/sandbox.h"
+
+/* See run_taker_serve_copies(); *ret is the sandbox of the copy. */
+void copies_serve(void (*before)(void), void (*after)(void), struct sandbox *ret);
+
+_Noreturn void copies_refuse(void);

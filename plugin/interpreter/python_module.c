@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
+ * interpreter, in its main thread.
+ */
+#include "python_abi.h"
+#include "run_taker.h"
+
+static PyObject *list_of(char *const *strings)
+{
+    PyObject *list = PyList_New(0);
+    for (; list && *strings; strings++) {
+        PyObject *string = PyBytes_FromString(*strings);
+        if (!string || PyList_Append(list, string) < 0) {
+            Py_DecRef(string);
+            Py_DecRef(list);
+            return NULL;
+        }
+        Py_DecRef(string);
+    }
+    return list;
+}
+
+static PyObject *adopt(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    (void)arguments;
+    run_taker_adopt();
+    return PyList_New(0);
+}
+
+static PyObject *serve_copies(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    (void)arguments;
+    run_taker_serve_copies(PyOS_BeforeFork, PyOS_AfterFork_Parent);
+    PyOS_AfterFork_Child();
+    return PyList_New(0);
+}
+
+static PyObject *refuse_copies(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    (void)arguments;
+    run_taker_refuse_copies();
+}
+
+static PyObject *own_pages(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    (void)arguments;
+    run_taker_own_pages();
+    return PyList_New(0);
+}
+
+/* ([bytes of an argument, ...], [b"NAME=value", ...]) */
+static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
+{
+    struct taken_run run;
+    (void)self;
+    (void)arguments;
+    run_taker_wait(&run);
+    PyObject *own_arguments = list_of(run.arguments);
+    PyObject *environment = own_arguments ? list_of(run.environment) : NULL;
+    PyObject *both = environment ? PyTuple_Pack(2, own_arguments, environment) : NULL;
+    Py_DecRef(own_arguments);
+    Py_DecRef(environment);
+    return both;
+}
+
+__attribute__((visibility("default"))) PyObject *PyInit_code_execute_python(void);
+
+PyObject *PyInit_code_execute_python(void)
+{
+    static PyMethodDef methods[] = {
+        {"adopt", adopt, METH_NOARGS, NULL},
+        {"serve_copies", serve_copies, METH_NOARGS, NULL},
+        {"refuse_copies", refuse_copies, METH_NOARGS, NULL},
+        {"own_pages", own_pages, METH_NOARGS, NULL},
+        {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
+        {NULL, NULL, 0, NULL},
+    };
+    static PyModuleDef definition = {
+        .ob_refcnt = 1,
+        .m_name = "code_execute_python",
+        .m_size = -1,
+        .m_methods = methods,
+    };
+    return PyModule_Create2(&definition, PYTHON_ABI_VERSION);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the taking of a run by an interpreter: see run_taker.h; what it works with is the sandbox of
+ * this process. */
+#include "run_taker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../backends/process/interpreter_files.h"
+#include "../backends/process/main_program.h"
+#include "../cleanup.h"
+#include "copies.h"
+#include "own_pages.h"
+
+#define OWN_BYTES ((size_t)5 << 20) /* what a bare interpreter writes to from here to its end */
+
+static struct sandbox sandbox;
+static struct run_description description;
+static struct program environment;
+
+static void close_at_execve(int fd)
+{
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        main_program_fail(INTERPRETER_FD_REPORT, RUN_FAILURE_INTERNAL, errno,
+                          "arrange descriptors");
+}
+
+void run_taker_adopt(void)
+{
+    sandbox.supervisor = INTERPRETER_FD_SUPERVISOR;
+    sandbox.report = INTERPRETER_FD_REPORT;
+    sandbox.listener = INTERPRETER_FD_LISTENER;
+    close_at_execve(sandbox.supervisor);
+    close_at_execve(sandbox.report);
+    close_at_execve(sandbox.listener);
+    if (read(INTERPRETER_FD_ISOLATION, &sandbox.isolation, sizeof(sandbox.isolation)) !=
+        sizeof(sandbox.isolation))
+        main_program_fail(sandbox.report, RUN_FAILURE_INTERNAL, errno, "learn of its layers");
+    close_fd(INTERPRETER_FD_ISOLATION);
+}
+
+void run_taker_serve_copies(void (*before)(void), void (*after)(void))
+{
+    copies_serve(before, after, &sandbox);
+}
+
+_Noreturn void run_taker_refuse_copies(void)
+{
+    copies_refuse();
+}
+
+void run_taker_own_pages(void)
+{
+    own_pages(OWN_BYTES);
+}
+
+void run_taker_wait(struct taken_run *ret)
+{
+    payload_take_run(&sandbox, &description, &environment);
+    if (description.purpose == RUN_PURPOSE_TRIAL)
+        _exit(0);
+    ret->arguments = &description.argv[description.preparation.argument_count];
+    ret->environment = environment.environment;
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes Python wait for a run at the end of its own start, before it has looked at its program. Python imports a module of this
+name then (site); it is the interpreter of the sandbox, in it or about to be copied into it, and its command line is the
+program's. What this module changes is put back before the program begins; no name of it is left."""
+
+
+def _wait(module_names):
+    import _frozen_importlib
+    import _frozen_importlib_external
+    import _imp
+    import os
+    import site
+    import sys
+
+    def import_quietly(name):
+        try:
+            __import__(name)
+        except Exception:  # a module that is not there is the program's to miss
+            sys.modules.pop(name, None)
+
+    def load_extension(directory):
+        path = directory + "/code_execute_python.so"
+        loader = _frozen_importlib_external.ExtensionFileLoader("code_execute_python", path)
+        spec = _frozen_importlib.ModuleSpec("code_execute_python", loader, origin=path)
+        return _imp.create_dynamic(spec)
+
+    def become_the_machines_own(directory):
+        """The module that Python would have imported in place of this one, where there is one."""
+        sys.path[:] = [entry for entry in sys.path if entry != directory]
+        sys.path_importer_cache.pop(directory, None)
+        module, spec = sys.modules[__name__], _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
+        del module.__dict__["_wait"]
+        if spec is not None and spec.loader is not None:
+            module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
+            module.__cached__, module.__doc__ = spec.cached, None
+            spec.loader.exec_module(module)
+
+    def seed_anew():
+        """The module random does so itself; numpy's legacy generator would go on as the original's."""
+        numpy_random = sys.modules.get("numpy.random")
+        if numpy_random is not None:
+            numpy_random.seed()
+
+    def put_in_place(arguments, environment):
+        os.environ.clear()
+        for variable in environment:
+            name, _, value = variable.partition(b"=")
+            os.environb[name] = value
+        arguments = [os.fsdecode(argument) for argument in arguments]
+        sys.orig_argv[:] = [program if argument == sys.argv[0] else argument for argument in sys.orig_argv]
+        sys.argv[0] = program
+        sys.argv += arguments
+        sys.modules.pop("code_execute_python")
+        sys.orig_argv += arguments
+        sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+        if site.USER_BASE is not None:
+            site.USER_BASE = site.USER_SITE = None
+            site.getusersitepackages()
+
+    directory, what = os.environ["PYTHONPATH"], os.environ["CODE_EXECUTE_INTERPRETER"]
+    program = os.environ["CODE_EXECUTE_PROGRAM"]
+    extension = load_extension(directory)
+    try:
+        become_the_machines_own(directory)
+        for name in module_names:
+            import_quietly(name)
+        if what == "copy":
+            extension.serve_copies()
+            seed_anew()
+            extension.own_pages()
+        else:
+            extension.adopt()
+        put_in_place(*extension.wait_for_run())
+    except BaseException:  # not even the program of a run may begin then
+        os._exit(1)
+
+
+_wait([name for name in __import__("os").environ["CODE_EXECUTE_IMPORT"].split(",") if name])

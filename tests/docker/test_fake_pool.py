@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Docker mode's containers that are made ahead of need, on an engine by plan (fake_engine.py): each is used once, none is shown to a
+caller when it is lost, none stays; and the answer that does not wait for a removal."""
+import json
+import os
+import pathlib
+import sys
+import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+from engine_calls import REQUEST, asked, directory, lift, provider, refused, slow, socket_path, timed, use_engine, run
+import fake_engine
+from fake_engine import IMAGE
+from modes import gateway
+from provider import Host
+
+OTHER_IMAGE = "sha256:" + "2" * 64
+# The first calls make these containers, in this order: the trial's, the run's, and the one that is kept ready.
+TRIAL, COLD, READY = 1, 2, 3
+
+
+class FakeEngine(fake_engine.FakeEngine):
+    """A case that fails leaves no backend to the next one's engine, which is at the same place."""
+
+    def __exit__(self, *_):
+        provider.reset()
+        super().__exit__()
+
+
+def keep(ready=1, idle_ms=60000, more=None, **docker):
+    use_engine(more={"pools": {"docker": {"ready": ready, "idle_ms": idle_ms}}, **(more or {})}, **docker)
+
+
+def completes(request=REQUEST, caller=None):
+    output = timed(request, caller)[1]
+    tap.equal((output["status"], output["stdout"]), ("completed", "yes\n"), output["error"])
+    return output
+
+
+def await_ready(engine, numbers):
+    tap.eventually(lambda: engine.waiting() == numbers, f"{numbers} wait: {engine.waiting()}", 20)
+
+
+def begin(engine, **policy):
+    """Until one is ready."""
+    keep(**policy)
+    completes()
+    await_ready(engine, [READY])
+
+
+def end(engine):
+    """Nothing is left when the backend has ended."""
+    provider.reset()
+    tap.equal(engine.containers, {}, "containers left")
+
+
+def served_by(engine):
+    return [number for number, _ in engine.messages]
+
+
+def test_one_is_made_ready_and_used_once():
+    with FakeEngine(socket_path) as engine:
+        begin(engine)
+        made = asked(engine, "create")
+        completes()
+        tap.equal(served_by(engine), [TRIAL, COLD, READY], "who served")
+        await_ready(engine, [READY + 1])
+        tap.equal(asked(engine, "create"), made + 1, "one for one")
+        tap.eventually(lambda: len(engine.containers) == 1, "the used one is removed", 20)
+        completes()
+        tap.equal(served_by(engine)[-1], READY + 1)
+        end(engine)
+
+
+def test_nothing_of_a_run_is_in_its_configuration():
+    with FakeEngine(socket_path) as engine:
+        begin(engine)
+        completes({**REQUEST, "env": {"A": "canary"}})
+        tap.true(b"canary" in engine.messages[-1][1], "it was sent to the bootstrap")
+        bodies = [body for step, _, body in engine.requests if step == "create"]
+        tap.true(all(b"canary" not in body for body in bodies), "it is in no configuration")
+        runs = [json.loads(body)["Labels"]["code-execute.run"] for body in bodies]
+        tap.equal(runs[READY - 1], "waiting")
+        tap.equal(len(runs[COLD - 1]), 32, "positive control: a cold one has its run's id")
+        end(engine)
+
+
+def test_none_where_the_policy_wants_none():
+    with FakeEngine(socket_path) as engine:
+        begin(engine)
+        keep(ready=0)
+        completes()
+        tap.true(READY not in served_by(engine), "a cold one served")
+        tap.eventually(lambda: engine.containers == {}, "what waits is taken away", 20)
+        end(engine)
+
+
+def test_as_many_as_the_policy_says():
+    with FakeEngine(socket_path) as engine:
+        keep(ready=3)
+        completes()
+        await_ready(engine, [READY, READY + 1, READY + 2])
+        completes()
+        tap.equal(served_by(engine)[-1], READY, "the oldest")
+        await_ready(engine, [READY + 1, READY + 2, READY + 3])
+        end(engine)
+
+
+def test_name_that_stands_for_another_image():
+    with FakeEngine(socket_path, ids=(IMAGE, IMAGE, OTHER_IMAGE)) as engine:
+        begin(engine)
+        refused(*timed(), "backend_unavailable", "has become another image since the run was prepared")
+        completes()
+        tap.true(READY not in served_by(engine), "what was made of the other image serves nobody")
+        bodies = [json.loads(body) for step, _, body in engine.requests if step == "create"]
+        tap.equal([body["Image"] for body in bodies[:READY + 1]], [IMAGE] * READY + [OTHER_IMAGE])
+        end(engine)
+
+
+def test_other_limits_are_another_shape():
+    with FakeEngine(socket_path) as engine:
+        begin(engine)
+        keep(more={"limits": {"memory_bytes": {"default": 64 << 20}}})
+        completes()
+        tap.true(READY not in served_by(engine), "a cold one served")
+        end(engine)
+
+
+def test_another_time_limit_is_not():
+    with FakeEngine(socket_path) as engine:
+        begin(engine)
+        completes({**REQUEST, "timeout_ms": 3000})
+        tap.equal(served_by(engine)[-1], READY)
+        end(engine)
+
+
+def test_network_and_workspace_are_cold():
+    workspace = os.path.realpath(directory.name)
+    more = {"network": {"allowed": True}, "workspace": {"below": [workspace]}}
+    with FakeEngine(socket_path) as engine:
+        begin(engine, more=more)
+        for request, caller in (({**REQUEST, "network": True}, Host(("sandbox.exec", "sandbox.exec.network"))),
+                                (REQUEST, Host(context={"workspace": workspace}))):
+            completes(request, caller)
+            tap.true(READY not in served_by(engine), "a cold one served")
+        completes()
+        tap.equal(served_by(engine)[-1], READY, "which was there all the time")
+        end(engine)
+
+
+def test_one_that_ends_while_it_waits_is_nobodys_matter():
+    with FakeEngine(socket_path) as engine:
+        begin(engine)
+        engine.drop()
+        completes()
+        tap.true(READY not in served_by(engine), "a cold one served")
+        end(engine)
+
+
+def test_one_that_is_lost_with_its_message_is_made_up_for():
+    with FakeEngine(socket_path, lost={READY: "dropped"}) as engine:
+        begin(engine)
+        completes()
+        tap.equal(served_by(engine), [TRIAL, COLD, READY, READY + 1], "the same message once more, on the cold road")
+        tap.true(engine.messages[-1][1] == engine.messages[-2][1], "the same message")
+        end(engine)
+
+
+def test_end_that_is_told_before_the_output_is_an_end():
+    with FakeEngine(socket_path, hasty=True) as engine:
+        begin(engine)
+        completes()
+        tap.equal(served_by(engine), [TRIAL, COLD, READY], "each message once")
+        end(engine)
+
+
+@slow
+def test_one_that_does_not_answer_is_made_up_for():
+    with FakeEngine(socket_path, lost={READY: "silent"}) as engine:
+        begin(engine)
+        completes()
+        *served, last = served_by(engine)
+        tap.equal(served, [TRIAL, COLD, READY])
+        tap.true(last > READY, "and one that was made for it")
+        end(engine)
+
+
+def test_cold_one_that_is_lost_is_told():
+    """What makes up for a lost one is for those that waited alone."""
+    with FakeEngine(socket_path, lost={COLD: "dropped"}) as engine:
+        keep()
+        refused(*timed(), "backend_failed", "the container's set-up ended")
+        end(engine)
+
+
+def test_one_that_is_not_as_asked_for_refuses_nobody():
+    with FakeEngine(socket_path, lie={"HostConfig.Privileged": True}, honest=COLD) as engine:
+        keep()
+        completes()
+        tap.eventually(lambda: len(engine.names) == READY and engine.containers == {}, "it was made and thrown away", 20)
+        tap.equal(asked(engine, "start"), COLD, "and never started")
+        refused(*timed(), "sandbox_unavailable", "HostConfig.Privileged differs")
+        end(engine)
+
+
+def test_none_is_kept_that_nobody_asks_for():
+    with FakeEngine(socket_path) as engine:
+        keep(idle_ms=700)
+        completes()
+        tap.eventually(lambda: len(engine.names) == READY and engine.containers == {}, "it was made, and removed", 20)
+        completes()
+        end(engine)
+
+
+def test_shutdown_leaves_none():
+    for ready in (1, 4):
+        with FakeEngine(socket_path) as engine:
+            keep(ready=ready)
+            completes()
+            tap.eventually(lambda: len(engine.waiting()) == ready, "they wait", 20)
+            end(engine)
+
+
+def test_shutdown_amid_making_leaves_none():
+    for step in ("create", "inspect", "attach", "start"):
+        with FakeEngine(socket_path, (step, "hang", READY)) as engine:
+            keep()
+            completes()
+            tap.eventually(lambda: asked(engine, step) == READY, f"one is being made: {step}", 20)
+            if step == "create":
+                provider.reset()  # which is not known to be there
+                continue
+            end(engine)
+
+
+def test_none_outlives_the_gateway():
+    with FakeEngine(socket_path) as engine:
+        policy = {"modes": {"default": "docker", "allowed": ["docker"]}, "pools": {"docker": {"ready": 2}},
+                  "docker": {"host": f"unix://{socket_path}", "images": {"sh": "example:1"}}}
+        host = gateway(f"p = Provider(); p.use_policy({policy!r}); p.invoke({{'language': 'sh', 'code': 'true'}}, Host()); "
+                       "print('done', flush=True); sys.stdin.read()", stdin=-1)
+        tap.equal(host.stdout.readline(), "done\n")
+        await_ready(engine, [READY, READY + 1])
+        host.kill()
+        host.wait()
+        tap.eventually(lambda: engine.containers == {}, "none is left", 20)
+
+
+def test_many_at_once():
+    with FakeEngine(socket_path) as engine:
+        keep(ready=2)
+        completes()
+        outputs = []
+        threads = [threading.Thread(target=lambda: outputs.append(timed()[1]["stdout"])) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        tap.equal(outputs, ["yes\n"] * 12)
+        tap.equal(len(set(served_by(engine))), len(engine.messages), "each once")
+        end(engine)
+
+
+def test_end_by_the_mark_waits_for_nobody():
+    """The program has said that it has ended; its container would go on."""
+    with FakeEngine(socket_path, marked=True) as engine:
+        keep(ready=0)
+        output = completes()
+        tap.equal((output["exit_code"], output["stderr"]), (0, "err\n"), output)
+        tap.eventually(lambda: engine.containers == {}, "it is removed", 20)
+        end(engine)
+
+
+@slow
+def test_answer_does_not_wait_for_the_removal():
+    with FakeEngine(socket_path, ("remove", "500", 2)) as engine:
+        keep(ready=0)
+        completes()
+        [left] = engine.containers
+        tap.eventually(lambda: asked(engine, "remove") > 50, "it was tried often", 20)
+        refused(*timed(), "backend_failed", f"does not remove the container {left}")
+        tap.equal(list(engine.containers), [left], "no other one is made as long as it stays")
+        lift(engine)
+        tap.eventually(lambda: engine.containers == {}, "removed as soon as the engine can", 20)
+        end(engine)
+
+
+run(globals())

@@ -14,13 +14,15 @@
 /* The same facts under the names of the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). */
 struct cgroup_names {
     const char *memory_limit;
+    const char *memory_held;
     const char *memory_peak;
     const char *memory_events;
 };
 
 static const struct cgroup_names names[] = {
-    [1] = {"memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
-    [2] = {"memory.max", "memory.peak", "memory.events"},
+    [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
+           "memory.oom_control"},
+    [2] = {"memory.max", "memory.current", "memory.peak", "memory.events"},
 };
 
 static bool make_group(const char *base, const char *name, char *path, size_t size)
@@ -86,6 +88,13 @@ size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES])
     }
     cgroup->has_pids = cgroup->has_pids && open_entrance(cgroup->pids, &ret[count]);
     return count + cgroup->has_pids;
+}
+
+uint64_t cgroup_memory(const struct cgroup *cgroup)
+{
+    return cgroup->has_memory
+               ? cgroup_file_number(cgroup->memory, names[cgroup->version].memory_held, NULL)
+               : 0;
 }
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)

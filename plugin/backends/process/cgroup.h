@@ -58,6 +58,8 @@ void cgroup_create(const struct cgroup_base *base, const char *name, struct cgro
 size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
 /* Sets the limits of the run that the group is for. */
 void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
+/* What the group holds now; 0 where nobody counts. */
+uint64_t cgroup_memory(const struct cgroup *cgroup);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
 int cgroup_remove(struct cgroup *cgroup);

@@ -57,29 +57,37 @@ def _wait(module_names):
         if numpy_random is not None:
             numpy_random.seed()
 
-    def put_in_place(arguments, environment):
-        os.environ.clear()
-        for variable in environment:
-            name, _, value = variable.partition(b"=")
-            os.environb[name] = value
-        arguments = [os.fsdecode(argument) for argument in arguments]
-        sys.orig_argv[:] = [program if argument == sys.argv[0] else argument for argument in sys.orig_argv]
-        sys.argv[0] = program
-        sys.argv += arguments
-        sys.modules.pop("code_execute_python")
-        sys.orig_argv += arguments
-        sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    def settle(home):
+        """What will most likely be so in every run, while nobody waits for it."""
+        for name in [name for name in os.environ if name.startswith("CODE_EXECUTE_") or name == "PYTHONPATH"]:
+            del os.environ[name]
+        os.environ["HOME"] = home
         if site.USER_BASE is not None:
             site.USER_BASE = site.USER_SITE = None
             site.getusersitepackages()
+        sys.orig_argv[:] = [program if argument == sys.argv[0] else argument for argument in sys.orig_argv]
+        sys.argv[0] = program
+        sys.modules.pop("code_execute_python")
+
+    def put_in_place(arguments, environment):
+        variables = dict(variable.split(b"=", 1) for variable in environment)
+        for name in [name for name in os.environb if name not in variables]:
+            del os.environb[name]
+        for name, value in variables.items():
+            if os.environb.get(name) != value:
+                os.environb[name] = value
+        sys.argv += map(os.fsdecode, arguments)
+        sys.orig_argv += map(os.fsdecode, arguments)
+        sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
     directory, what = os.environ["PYTHONPATH"], os.environ["CODE_EXECUTE_INTERPRETER"]
-    program = os.environ["CODE_EXECUTE_PROGRAM"]
+    program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
     extension = load_extension(directory)
     try:
         become_the_machines_own(directory)
         for name in module_names:
             import_quietly(name)
+        settle(home)
         if what == "copy":
             collect_for_good()
             extension.serve_copies()

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "../../cleanup.h"
+#include "sandbox.h"
 
-#define ADDED 6
+#define ADDED 7
 
 static char *variable(const char *name, const char *value)
 {
@@ -47,6 +48,7 @@ char **interpreter_environment(const struct interpreter_shape *interpreter, cons
         {"CODE_EXECUTE_INTERPRETER", what},
         {"CODE_EXECUTE_IMPORT", modules},
         {"CODE_EXECUTE_PROGRAM", interpreter->argv[interpreter->program_argument]},
+        {"CODE_EXECUTE_HOME", SANDBOX_HOME},
         {"PYTHONPATH", files},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };

@@ -16,11 +16,19 @@
 #define MAPS_LIMIT 65536 /* bytes of /proc/self/maps that are looked at */
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14, madvise(2) */
+#define MADV_POPULATE_READ  22 /* Linux 5.14, madvise(2) */
+#define MADV_POPULATE_WRITE 23
 #endif
 
-/* "START-END rwxp ..." of a mapping that is writable and not shared. */
-static bool parse_mapping(const char *line, uintptr_t *ret_start, size_t *ret_length)
+struct mapping {
+    uintptr_t start;
+    size_t length;
+    bool writable;
+};
+
+/* "START-END rwxp OFFSET DEVICE INODE PATH" of a mapping that is readable and not shared, and of a
+ * file where it is not writable. */
+static bool parse_mapping(const char *line, struct mapping *ret)
 {
     char *end;
     errno = 0;
@@ -28,11 +36,20 @@ static bool parse_mapping(const char *line, uintptr_t *ret_start, size_t *ret_le
     if (errno != 0 || *end != '-')
         return false;
     uintptr_t stop = strtoul(end + 1, &end, 16);
-    if (errno != 0 || stop <= start || strncmp(end, " rw", 3) != 0 || end[4] != 'p')
+    if (errno != 0 || stop <= start || strncmp(end, " r", 2) != 0 || end[4] != 'p')
         return false;
-    *ret_start = start;
-    *ret_length = stop - start;
-    return true;
+    *ret = (struct mapping){.start = start, .length = stop - start, .writable = end[2] == 'w'};
+    return ret->writable || strchr(end, '/');
+}
+
+/* As much of it as the limit has left. */
+static void populate(const struct mapping *mapping, int advice, size_t *limit)
+{
+    size_t length = mapping->length < *limit ? mapping->length : *limit & ~(size_t)4095;
+    *limit -= length;
+    /* From a number that the kernel has given. */
+    if (length > 0)
+        (void)madvise((void *)mapping->start, length, advice); // NOLINT(performance-no-int-to-ptr)
 }
 
 /* As much as fits; the caller ends it. */
@@ -46,23 +63,18 @@ static size_t read_maps(char *maps, size_t size)
     return length;
 }
 
-void own_pages(size_t limit)
+void own_pages(size_t own_limit, size_t read_limit)
 {
     static char maps[MAPS_LIMIT + 1];
     maps[read_maps(maps, MAPS_LIMIT)] = '\0';
     char *rest;
     for (char *line = strtok_r(maps, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        uintptr_t start;
-        size_t length;
-        if (!parse_mapping(line, &start, &length))
+        struct mapping mapping;
+        if (!parse_mapping(line, &mapping))
             continue;
-        if (length > limit)
-            length = limit & ~(size_t)4095;
-        if (length == 0)
-            return;
-        /* From a number that the kernel has given. */
-        (void)madvise((void *)start, length,
-                      MADV_POPULATE_WRITE); // NOLINT(performance-no-int-to-ptr)
-        limit -= length;
+        if (mapping.writable)
+            populate(&mapping, MADV_POPULATE_WRITE, &own_limit);
+        else
+            populate(&mapping, MADV_POPULATE_READ, &read_limit);
     }
 }

@@ -8,5 +8,6 @@
 #include <stddef.h>
 
 /* Makes the copy's own, page by page, what it will most likely write to, so that the program need
- * not wait for that: at most so many bytes. What cannot be done is left to the program. */
-void own_pages(size_t limit);
+ * not wait for that: at most so many bytes. And maps what it will read of files, so many at most,
+ * which takes no memory. What cannot be done is left to the program. */
+void own_pages(size_t own_limit, size_t read_limit);

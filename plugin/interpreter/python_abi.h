@@ -20,6 +20,7 @@ typedef struct PyMethodDef {
 } PyMethodDef;
 
 #define METH_NOARGS        0x0004
+#define METH_O             0x0008
 #define PYTHON_ABI_VERSION 3
 
 /* The head of an object as builds have it that keep the stable interface. */
@@ -44,6 +45,7 @@ PyObject *PyList_New(ssize_t length);
 int PyList_Append(PyObject *list, PyObject *item); /* keeps a reference of its own */
 PyObject *PyBytes_FromString(const char *string);
 PyObject *PyTuple_Pack(ssize_t length, ...);
+void Py_IncRef(PyObject *object);
 void Py_DecRef(PyObject *object);
 void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Parent(void);

@@ -53,6 +53,14 @@ static PyObject *own_pages(PyObject *self, PyObject *arguments)
     return PyList_New(0);
 }
 
+/* The object is never released. */
+static PyObject *keep(PyObject *self, PyObject *object)
+{
+    (void)self;
+    Py_IncRef(object);
+    return PyList_New(0);
+}
+
 /* ([bytes of an argument, ...], [b"NAME=value", ...]) */
 static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
 {
@@ -76,6 +84,7 @@ PyObject *PyInit_code_execute_python(void)
         {"adopt", adopt, METH_NOARGS, NULL},
         {"serve_copies", serve_copies, METH_NOARGS, NULL},
         {"refuse_copies", refuse_copies, METH_NOARGS, NULL},
+        {"keep", keep, METH_O, NULL},
         {"own_pages", own_pages, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},

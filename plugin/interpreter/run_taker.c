@@ -17,7 +17,8 @@
 
 /* What a bare interpreter writes to from here to its end; with what it has written to until here 6
  * MiB. */
-#define OWN_BYTES ((size_t)23 << 18)
+#define OWN_BYTES  ((size_t)23 << 18)
+#define READ_BYTES ((size_t)32 << 20)
 
 static struct sandbox sandbox;
 static struct run_description description;
@@ -58,7 +59,7 @@ void run_taker_own_pages(void)
 {
     struct pollfd run = {.fd = sandbox.supervisor, .events = POLLIN};
     if (poll(&run, 1, 0) == 0) /* one that is there already would wait for more than it needs */
-        own_pages(OWN_BYTES);
+        own_pages(OWN_BYTES, READ_BYTES);
 }
 
 void run_taker_wait(struct taken_run *ret)

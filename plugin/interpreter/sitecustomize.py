@@ -44,6 +44,18 @@ def _wait(module_names):
         if not known:
             del sys.modules["gc"]
 
+    def leave_alone_at_the_end(names):
+        """What was imported for every program is not taken apart when one ends: it takes longer than most programs run. Modules that
+        are in sys.modules then are emptied one by one, and with them the memory that is shared with the original is written to."""
+        import atexit
+        modules = [sys.modules[name] for name in names]
+        extension.keep(modules)
+
+        def leave():
+            for name in names:
+                sys.modules.pop(name, None)
+        atexit.register(leave)
+
     def make_main_module():
         """One that the collector does look at: what a program leaves there has to end with it."""
         old = sys.modules["__main__"]
@@ -85,10 +97,13 @@ def _wait(module_names):
     extension = load_extension(directory)
     try:
         become_the_machines_own(directory)
+        before = set(sys.modules)
         for name in module_names:
             import_quietly(name)
+        imported = sorted(set(sys.modules) - before)
         settle(home)
         if what == "copy":
+            leave_alone_at_the_end(imported)
             collect_for_good()
             extension.serve_copies()
             make_main_module()

@@ -21,13 +21,16 @@ static char *variable(const char *name, const char *value)
 static char *join(char *const *names)
 {
     size_t size = 1;
+    size_t used = 0;
     for (char *const *name = names; *name; name++)
         size += strlen(*name) + 1;
     char *joined = calloc(1, size);
     for (char *const *name = names; joined && *name; name++) {
-        if (joined[0] != '\0')
-            (void)strcat(joined, ",");
-        (void)strcat(joined, *name);
+        size_t length = strlen(*name);
+        if (used > 0)
+            joined[used++] = ',';
+        memcpy(&joined[used], *name, length);
+        used += length;
     }
     return joined;
 }

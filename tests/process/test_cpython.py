@@ -43,7 +43,7 @@ ORDINARY = [
     "test_finalization",
     "test_signal -SiginterruptTest -PendingSignalsTests -ItimerTest -WakeupSignalTests -StressTest",
     "test_threading ThreadJoinOnShutdown AtexitTests InterruptMainTests ExceptHookTests",
-    "test_subprocess RunFuncTestCase ContextManagerTests",
+    "test_subprocess RunFuncTestCase ContextManagerTests -RunFuncTestCase.test_run_with_shell_timeout_and_capture_output",
     "test_multiprocessing_fork WithProcessesTestLock WithProcessesTestSubclassingProcess",
 ]
 MORE = [

@@ -31,6 +31,8 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
     if (network)
         ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
     ret->pool_size = policy->pools[mode].ready;
+    ret->pool_most = policy->pools[mode].most;
+    ret->pool_memory = policy->pools[mode].memory_bytes;
     ret->pool_idle_ms = policy->pools[mode].idle_ms;
     ret->outer_uid_base = policy->outer_uid_base;
     ret->outer_uid_count = policy->outer_uid_count;

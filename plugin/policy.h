@@ -83,6 +83,8 @@ struct policy_language {
 struct policy_pool {
     uint32_t ready; /* of each kind that is asked for; 0: none */
     uint64_t idle_ms;
+    uint32_t most;         /* process mode: where more than ready are asked for */
+    uint64_t memory_bytes; /* process mode: of all that are ready, together */
 };
 
 struct policy_image {

@@ -5,14 +5,19 @@
 
 // A thread of the program loads this as well, and has nothing to wait for.
 if (require('worker_threads').isMainThread) {
+  // What most programs begin with, standard output of a pipe among it; no stream is made here, as they are the run's.
+  for (const name of ['buffer', 'events', 'fs', 'net', 'path', 'stream', 'timers', 'tty', 'url', 'util', 'vm']) require(name);
+  require('util').inspect({ a: [1, 'b'] });
   const holder = { exports: {} };
   process.dlopen(holder, `${__dirname}/code_execute_node.node`);
   const [programArguments, variables] = holder.exports;
-  for (const name of Object.keys(process.env)) delete process.env[name];
-  for (const variable of variables) {
+  const wanted = new Map(variables.map((variable) => {
     const end = variable.indexOf('=');
-    process.env[variable.slice(0, end)] = variable.slice(end + 1);
-  }
+    return [variable.slice(0, end), variable.slice(end + 1)];
+  }));
+  for (const name of Object.keys(process.env)) if (!wanted.has(name)) delete process.env[name];
+  // What stays as it is is not touched: Node looks for the time zone anew whenever TZ is set.
+  for (const [name, value] of wanted) if (process.env[name] !== value) process.env[name] = value;
   process.argv.push(...programArguments);
 }
 process.execArgv.splice(process.execArgv.indexOf('--require'), 2);

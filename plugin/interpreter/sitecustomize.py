@@ -35,6 +35,22 @@ def _wait(module_names):
             module.__cached__, module.__doc__ = spec.cached, None
             spec.loader.exec_module(module)
 
+    def collect_for_good():
+        """What is there now outlives every program: no collection need look at it, and none writes to it then."""
+        known = "gc" in sys.modules
+        import gc
+        gc.collect()
+        gc.freeze()
+        if not known:
+            del sys.modules["gc"]
+
+    def make_main_module():
+        """One that the collector does look at: what a program leaves there has to end with it."""
+        old = sys.modules["__main__"]
+        main = sys.modules["__main__"] = type(sys)("__main__")
+        main.__dict__.update(old.__dict__)
+        main.__annotations__ = {}
+
     def seed_anew():
         """The module random does so itself; numpy's legacy generator would go on as the original's."""
         numpy_random = sys.modules.get("numpy.random")
@@ -65,7 +81,9 @@ def _wait(module_names):
         for name in module_names:
             import_quietly(name)
         if what == "copy":
+            collect_for_good()
             extension.serve_copies()
+            make_main_module()
             seed_anew()
             extension.own_pages()
         else:

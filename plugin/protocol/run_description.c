@@ -121,6 +121,8 @@ unsigned char *run_description_encode(const struct run_description *description,
     put_text(&writer, description->workspace);
     put_docker(&writer, &description->docker);
     wire_put_u32(&writer, description->pool_size);
+    wire_put_u32(&writer, description->pool_most);
+    wire_put_u64(&writer, description->pool_memory);
     wire_put_u64(&writer, description->pool_idle_ms);
     put_preparation(&writer, &description->preparation);
     if (writer.failed) {
@@ -224,7 +226,7 @@ static bool is_acceptable(const struct run_description *description)
 {
     return description->isolation <= RUN_ISOLATION_SANDBOX &&
            description->purpose < RUN_PURPOSE_COUNT && description->network <= 1 &&
-           description->pool_size <= RUN_POOL_LIMIT &&
+           description->pool_size <= RUN_POOL_LIMIT && description->pool_most <= RUN_POOL_LIMIT &&
            description->pool_idle_ms <= RUN_POOL_IDLE_LIMIT &&
            is_absolute_or_empty(description->workspace) &&
            docker_is_acceptable(&description->docker) && description->argv[0] &&
@@ -258,6 +260,8 @@ bool run_description_decode(const unsigned char *message, size_t length,
     description.workspace = wire_get_string(&reader, FILE_PATH_LIMIT);
     get_docker(&reader, &description.docker);
     description.pool_size = wire_get_u32(&reader);
+    description.pool_most = wire_get_u32(&reader);
+    description.pool_memory = wire_get_u64(&reader);
     description.pool_idle_ms = wire_get_u64(&reader);
     get_preparation(&reader, &description.preparation);
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {

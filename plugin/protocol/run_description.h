@@ -116,7 +116,9 @@ struct run_description {
     size_t file_count;
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
     struct run_docker docker;
-    uint32_t pool_size;    /* how many like this one are to be kept ready from now on */
+    uint32_t pool_size;    /* how many like this one are to be kept ready from now on ... */
+    uint32_t pool_most;    /* ... and how many where more are asked for; not less than that */
+    uint64_t pool_memory;  /* bytes that all that is kept ready may hold; 0: not limited */
     uint64_t pool_idle_ms; /* for how long after the last one that asked for it */
     struct run_preparation preparation; /* of those that are kept ready */
 };

@@ -111,7 +111,7 @@ class DockerBackend:
             end = time.monotonic() + SETTLED_S * tap.SLOW
             while time.monotonic() < end:
                 there = set(engine.containers())
-                used = self.pool == 0 or not ready <= there
+                used = not ready or not ready <= there
                 if used and there <= ready | set(engine.waiting()):
                     return
                 time.sleep(0.02)
@@ -152,9 +152,9 @@ class DockerBackend:
         with contextlib.suppress(OSError):
             lines = pathlib.Path(f"/proc/{engine_process(self.engine)}/mountinfo").read_text().splitlines()
             mounts = sum(str(self.watch.root) in line for line in lines)
-        waiting = engine.waiting()
-        spare = len(waiting) <= POOL  # each has a mount, and it is never the same one for long
-        return {"containers": sorted(set(engine.containers()) - set(waiting)) if spare else engine.containers(),
+        ahead = engine.waiting("all=1")  # never the same ones for long, each with its mount: one that goes, one that is made
+        spare = len(ahead) <= 2 * POOL
+        return {"containers": sorted(set(engine.containers()) - set(ahead)) if spare else engine.containers(),
                 "engine's mounts": mounts if not POOL else None}
 
     def backend_process(self):

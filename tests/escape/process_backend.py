@@ -36,7 +36,7 @@ class ProcessBackend:
         (self.shown / "file").chmod(0o666)
         self.kept = ("sh", "python", "javascript") if "CODE_EXECUTE_TEST_POOL" in os.environ else ()
         pool = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
-        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool, "idle_ms": 3600000}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
+        self.policy = {"modes": {"default": "process", "allowed": ["process"]}, "pools": {"process": {"ready": pool, "most": pool, "idle_ms": 3600000}}, "languages": {"sh": {"read_only": [str(self.shown)]}}}
         plugin = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve()
         built = pathlib.Path(os.environ.get("ESCAPE_KNOCK_OUT", plugin.parents[1] / "tests" / "escape" / "knock-out"))
         self.directory, self.missing = scratch / "knocked-out", not built.exists()

@@ -12,9 +12,9 @@ from canaries import SANDBOX_USER
 POLICY = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "process.json"
 
 STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_network_namespace check_ipc_namespace check_uts_namespace "
-         "enter_identity become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
-         "mount_scratch show_read_only_paths show_workspace write_identity_files make_devices mount_proc make_view_read_only "
-         "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home "
+         "enter_control_groups enter_identity become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
+         "mount_scratch show_read_only_paths show_workspace show_interpreter_files write_identity_files make_devices mount_proc make_view_read_only "
+         "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home become_readable_again "
          "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls").split()
 NAMESPACES = "user pid mount network ipc uts".split()
 RLIMITS = "core memlock sigpending msgqueue rtprio nice nofile fsize cpu nproc data".split()
@@ -78,6 +78,9 @@ def step_mutants():
         "disable_nested_namespaces": ("seccomp refuses new namespaces", ("seccomp",), "A5-clone-user.c"),
         "make_mounts_private": ("the mounts of a new user namespace are slaves of the machine's: nothing goes out (mount_namespaces(7))",),
         "show_workspace": ("shows something; a run without it sees less",),
+        "show_interpreter_files": ("shows something; a run without it sees less",),
+        "become_readable_again": ("gives something back to the program of a copied interpreter",),
+        "enter_control_groups": ("what was not entered counts as missing, and other limits take its place",),
         "write_identity_files": ("names, no boundary",),
         "make_devices": ("shows something; a run without it sees less",),
         "mount_proc": ("shows something; a run without it sees less",),

@@ -67,7 +67,9 @@ class Suite:
 
     def check_normal_run(self):
         word = secrets.token_hex(8)
+        settle = self.backend.settling()
         answer = self.harness.gateway.ask({"request": {"language": "sh", "code": f"echo {word}"}})
+        settle()
         tap.equal(answer["result"]["stdout"], word + "\n", f"a normal run after an attack: {answer['result'].get('error')}")
         self.since_normal = 0
 

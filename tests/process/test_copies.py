@@ -23,7 +23,7 @@ GRANTED = ("sandbox.exec", "sandbox.exec.secrets")
 def use(ready=READY, prepare=None, **more):
     provider.reset()
     languages = {"python": {"prepare": prepare}} if prepare else {}
-    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready}}, "languages": languages, **more}), OK)
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "most": 0}}, "languages": languages, **more}), OK)
 
 
 def run(code="print('hi')", host=None, **more):

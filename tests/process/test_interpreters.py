@@ -98,7 +98,7 @@ KNOWN = {
 
 def use(ready, languages=None, **more):
     provider.reset()
-    patch = {"pools": {"process": {"ready": ready}}, **more}
+    patch = {"pools": {"process": {"ready": ready, "most": 0}}, **more}
     if languages:
         patch["languages"] = languages
     tap.equal(provider.use_policy(patch), OK)

@@ -23,9 +23,10 @@ LOOK = ("import os\nprint(sorted(os.listdir('/tmp')), sorted(os.listdir('.')), s
         "open('/tmp/trace', 'w').write('x'); open('/dev/shm/trace', 'w').write('x'); open('trace', 'w').write('x')\n")
 
 
-def use(ready=READY, idle_ms=60000, **more):
+def use(ready=READY, idle_ms=60000, most=0, memory_bytes=1 << 30, **more):
     provider.reset()
-    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "idle_ms": idle_ms}}, **more}), OK)
+    pool = {"ready": ready, "idle_ms": idle_ms, "most": most, "memory_bytes": memory_bytes}
+    tap.equal(provider.use_policy({"pools": {"process": pool}, **more}), OK)
 
 
 def run(code="echo hi", language="sh", host=None, **more):
@@ -126,7 +127,7 @@ def test_another_shape_has_its_own():
     use()
     run()
     first = await_ready()
-    tap.equal(provider.use_policy({"pools": {"process": {"ready": READY}}, "limits": {"scratch_bytes": {"default": 1 << 20}}}), OK)
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": READY, "most": 0}}, "limits": {"scratch_bytes": {"default": 1 << 20}}}), OK)
     tap.contains(run("df -k /tmp | tail -n 1")["stdout"], " 1024 ")
     tap.eventually(lambda: len(waiting()) == 2 * READY and set(first) <= set(waiting()), "both are kept ready", 10)
 
@@ -163,8 +164,52 @@ def test_many_at_once_are_served_ready_or_not():
     await_ready()
 
 
+def many(count):
+    threads = [threading.Thread(target=run, args=("sleep 0.2",)) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_more_are_ready_where_more_are_asked_for():
+    use(ready=1, most=6, idle_ms=8000)
+    run()
+    await_ready(1)
+    many(12)
+    await_ready(6)
+    for _ in range(10):  # one after the other needs no more than one
+        run()
+        time.sleep(0.2)
+    tap.eventually(lambda: run()["stdout"] == "hi\n" and len(waiting()) < 6, "fewer", 20)
+
+
+def test_all_together_hold_no_more_than_the_policy_says():
+    use(memory_bytes=1 << 20)
+    run("pass", "python")
+    await_ready(1)
+    use(memory_bytes=1 << 20)
+    run()
+    tap.eventually(lambda: len(waiting()) > 0, "one is always there", 10)
+    time.sleep(1)
+    held = sum(group_memory(pid) for pid in waiting())
+    if held == 0:
+        print("# no control group counts memory here")
+        return
+    tap.true(held <= 1 << 20 or len(waiting()) == 1, f"{held} bytes in {len(waiting())}")
+
+
+def group_memory(pid):
+    for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for file in (f"/sys/fs/cgroup/{controllers}{path}/memory.usage_in_bytes", f"/sys/fs/cgroup{path}/memory.current"):
+            if "code-execute" in path and os.path.exists(file):
+                return int(pathlib.Path(file).read_text())
+    return 0
+
+
 def test_they_end_with_the_gateway():
-    host = gateway(f"p = Provider(); p.use_policy({{'pools': {{'process': {{'ready': {READY}}}}}}}); "
+    host = gateway(f"p = Provider(); p.use_policy({{'pools': {{'process': {{'ready': {READY}, 'most': 0}}}}}}); "
                    "p.invoke({'language': 'sh', 'code': 'true'}, Host()); print('ready', flush=True); sys.stdin.read()", stdin=-1)
     tap.equal(host.stdout.readline(), "ready\n")
     traces = common.Traces()

@@ -68,9 +68,10 @@ def containers():
     return [entry["Id"] for entry in json.loads(ask("/containers/json?all=1")) if "code-execute.boot" in (entry["Labels"] or {})]
 
 
-def waiting():
-    """Those that were made ahead of need and run, whether they have a run by now or not."""
-    return [entry["Id"] for entry in json.loads(ask("/containers/json")) if (entry["Labels"] or {}).get("code-execute.run") == "waiting"]
+def waiting(state="all=0"):
+    """Those that were made ahead of need and run, whether they have a run by now or not; all=1: also those that do not run yet, or
+    any more."""
+    return [entry["Id"] for entry in json.loads(ask(f"/containers/json?{state}")) if (entry["Labels"] or {}).get("code-execute.run") == "waiting"]
 
 
 def none_left(seconds=20):

@@ -17,7 +17,7 @@ LONG = os.environ.get("CODE_EXECUTE_TEST_LONG") == "1"
 POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))  # sandboxes that are kept ready
 LANGUAGES = ("python", "javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
 POLICIES = {
-    "process": {"pools": {"process": {"ready": POOL}}},
+    "process": {"pools": {"process": {"ready": POOL, "most": POOL}}},
     "docker": {"pools": {"docker": {"ready": POOL}}, "modes": {"default": "docker", "allowed": ["docker"]},
                "docker": {"host": engine.HOST, "images": {language: engine.IMAGE for language in LANGUAGES}}},
 }

@@ -3,6 +3,7 @@
 #include "cgroup.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,13 +14,15 @@
 /* The same facts under the names of the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). */
 struct cgroup_names {
     const char *memory_limit;
+    const char *memory_held;
     const char *memory_peak;
     const char *memory_events;
 };
 
 static const struct cgroup_names names[] = {
-    [1] = {"memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"},
-    [2] = {"memory.max", "memory.peak", "memory.events"},
+    [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
+           "memory.oom_control"},
+    [2] = {"memory.max", "memory.current", "memory.peak", "memory.events"},
 };
 
 static bool make_group(const char *base, const char *name, char *path, size_t size)
@@ -67,14 +70,31 @@ void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits)
     cgroup->has_pids = cgroup->has_pids && limit_processes(cgroup, limits->processes);
 }
 
-void cgroup_enter(struct cgroup *cgroup, pid_t pid)
+static bool open_entrance(const char *group, int *ret)
 {
-    if (cgroup->has_memory)
-        cgroup->has_memory =
-            cgroup_file_write_number(cgroup->memory, "cgroup.procs", (uint64_t)pid) == 0;
-    if (cgroup->has_pids)
-        cgroup->has_pids =
-            cgroup_file_write_number(cgroup->pids, "cgroup.procs", (uint64_t)pid) == 0;
+    *ret = cgroup_file_open(group, "cgroup.procs", O_WRONLY);
+    return *ret >= 0;
+}
+
+size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES])
+{
+    size_t count = 0;
+    bool is_one = cgroup->has_memory && strcmp(cgroup->memory, cgroup->pids) == 0;
+    cgroup->has_memory = cgroup->has_memory && open_entrance(cgroup->memory, &ret[count]);
+    count += cgroup->has_memory;
+    if (is_one) {
+        cgroup->has_pids = cgroup->has_pids && cgroup->has_memory;
+        return count;
+    }
+    cgroup->has_pids = cgroup->has_pids && open_entrance(cgroup->pids, &ret[count]);
+    return count + cgroup->has_pids;
+}
+
+uint64_t cgroup_memory(const struct cgroup *cgroup)
+{
+    return cgroup->has_memory
+               ? cgroup_file_number(cgroup->memory, names[cgroup->version].memory_held, NULL)
+               : 0;
 }
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)

@@ -24,6 +24,8 @@ struct cgroup_base {
     uint32_t unswept; /* ... and that could not be */
 };
 
+#define CGROUP_ENTRANCES 2
+
 struct cgroup {
     uint32_t version;
     bool has_memory;
@@ -50,10 +52,14 @@ void cgroup_base_remove(struct cgroup_base *base);
 
 /* Makes a group. What could not be had is false in *ret, here and below. */
 void cgroup_create(const struct cgroup_base *base, const char *name, struct cgroup *ret);
-/* Puts the process into the group; where that fails the controller becomes false. */
-void cgroup_enter(struct cgroup *cgroup, pid_t pid);
+/* Opens what a process enters the group by (cgroup.procs) for its controllers: memory first, pids
+ * where it is another group. A controller whose file cannot be opened becomes false. The number of
+ * descriptors, the caller's. */
+size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
 /* Sets the limits of the run that the group is for. */
 void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
+/* What the group holds now; 0 where nobody counts. */
+uint64_t cgroup_memory(const struct cgroup *cgroup);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
 int cgroup_remove(struct cgroup *cgroup);

@@ -13,7 +13,7 @@
 
 #include "../../cleanup.h"
 
-static int open_file(const char *directory, const char *file, int flags)
+int cgroup_file_open(const char *directory, const char *file, int flags)
 {
     char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, file) >= sizeof(path)) {
@@ -25,7 +25,7 @@ static int open_file(const char *directory, const char *file, int flags)
 
 int cgroup_file_write(const char *directory, const char *file, const char *text)
 {
-    CLEANUP_CLOSE int fd = open_file(directory, file, O_WRONLY);
+    CLEANUP_CLOSE int fd = cgroup_file_open(directory, file, O_WRONLY);
     if (fd < 0)
         return -1;
     size_t length = strlen(text);
@@ -41,7 +41,7 @@ int cgroup_file_write_number(const char *directory, const char *file, uint64_t n
 
 bool cgroup_file_read(const char *directory, const char *file, char *text, size_t size)
 {
-    CLEANUP_CLOSE int fd = open_file(directory, file, O_RDONLY);
+    CLEANUP_CLOSE int fd = cgroup_file_open(directory, file, O_RDONLY);
     ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
     if (length < 0)
         return false;

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The file, opened with flags; -1 with errno. */
+int cgroup_file_open(const char *directory, const char *file, int flags);
+
 /* Writes the text in one write(2) call, as the kernel wants it. 0, or -1 with errno. */
 int cgroup_file_write(const char *directory, const char *file, const char *text);
 int cgroup_file_write_number(const char *directory, const char *file, uint64_t number);

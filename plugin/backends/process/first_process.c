@@ -98,16 +98,13 @@ static void give_pipes(const struct first_process *process, const int fds[RUN_FD
     }
 }
 
+/* What the sandbox has entered it knows itself. */
 static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *isolation)
 {
     isolation->cgroup_has_memory = cgroup->has_memory;
     isolation->cgroup_has_pids = cgroup->has_pids;
     if (cgroup->has_memory || cgroup->has_pids)
         isolation->cgroup_version = cgroup->version;
-    if (cgroup->has_memory && cgroup->has_pids)
-        isolation->applied |= LAYER_BIT(LAYER_CGROUP);
-    else
-        isolation->missing |= LAYER_BIT(LAYER_CGROUP);
 }
 
 void first_process_limit(struct first_process *process, const struct run_limits *limits)

@@ -151,11 +151,16 @@ void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
         parent->state = length == 1 && word == PARENT_USELESS ? PARENT_IMPOSSIBLE : PARENT_GONE;
 }
 
+uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,
+                                    const struct interpreter_shape *shape)
+{
+    return parent->started_us + shape->renew_ms * UINT64_C(1000);
+}
+
 bool interpreter_parent_is_old(const struct interpreter_parent *parent,
                                const struct interpreter_shape *shape, uint64_t now)
 {
-    return parent->copies >= shape->renew_runs ||
-           now - parent->started_us >= shape->renew_ms * UINT64_C(1000);
+    return parent->copies >= shape->renew_runs || now >= interpreter_parent_renewal(parent, shape);
 }
 
 /* -1 with errno where none came in time, or none that is an answer. */

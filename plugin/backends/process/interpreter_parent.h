@@ -39,6 +39,9 @@ uint64_t interpreter_parent_deadline(const struct interpreter_parent *parent);
 /* Takes notice of what it has said or that it has ended. */
 void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now);
 
+/* When it is to be replaced at the latest. */
+uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,
+                                    const struct interpreter_shape *shape);
 /* Made so many copies, or is so old, that another one is to take its place. */
 bool interpreter_parent_is_old(const struct interpreter_parent *parent,
                                const struct interpreter_shape *shape, uint64_t now);

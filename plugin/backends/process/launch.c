@@ -80,6 +80,22 @@ static void kill_and_reap(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
+/* It enters its control groups itself: the kernel may take its time over that. */
+static int let_go_on(const struct launch *launch, int report)
+{
+    int entrances[CGROUP_ENTRANCES];
+    size_t count = cgroup_open_entrances(launch->cgroup, entrances);
+    const struct sandbox_go go = {
+        .has_memory = launch->cgroup->has_memory,
+        .has_pids = launch->cgroup->has_pids,
+        .group_count = (uint32_t)count,
+    };
+    int result = channel_send(report, &go, sizeof(go), entrances, count);
+    for (size_t i = 0; i < count; i++)
+        close_fd(entrances[i]);
+    return result;
+}
+
 /* The child. */
 static _Noreturn void be_sandbox(const struct launch *launch, int report)
 {
@@ -117,9 +133,7 @@ int launch_sandbox(const struct launch *launch, struct launched *ret, struct lau
         kill_and_reap(pid);
         return -1;
     }
-    cgroup_enter(launch->cgroup, pid);
-    const char go = SANDBOX_GO;
-    if (channel_send(report, &go, sizeof(go), NULL, 0) < 0) {
+    if (let_go_on(launch, report) < 0) {
         (void)fail(reterr, LAYER_COUNT, "let init go on");
         kill_and_reap(pid);
         return -1;

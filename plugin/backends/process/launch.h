@@ -39,8 +39,8 @@ struct launch_failure {
     const char *step; /* static */
 };
 
-/* Starts a sandbox's init and lets it go on: maps written, cgroup entered. It then waits for its
- * run. 0 and *ret filled (the caller reaps pid and closes both), or -1 with *reterr filled and
+/* Starts a sandbox's init and lets it go on: maps written, control group made. It then waits for
+ * its run. 0 and *ret filled (the caller reaps pid and closes both), or -1 with *reterr filled and
  * nothing left behind. Never waits for the new process. */
 int launch_sandbox(const struct launch *launch, struct launched *ret,
                    struct launch_failure *reterr);

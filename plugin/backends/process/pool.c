@@ -12,6 +12,7 @@
 
 #define RETRY_US       (UINT64_C(1) * 1000000)
 #define FAILURES_LIMIT 3
+#define PERIODS        4 /* of demand in the time after which an unused shelf is emptied */
 
 bool pool_open(struct pool *ret)
 {
@@ -71,6 +72,8 @@ struct first_process *pool_obtain(struct pool *pool, struct run_environment *env
 {
     const struct sandbox_shape without = sandbox_shape_without_interpreter(shape);
     struct shelf *shelf = find_shelf(pool, shape);
+    if (shelf)
+        shelf_size_note(&shelf->size, shelf->count);
     struct first_process *process = shelf ? take_ready(pool, shelf) : NULL;
     *ret_origin = SANDBOX_READY;
     if (!process && shelf && can_be_copied(shelf)) {
@@ -147,8 +150,10 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
     if (!shelf)
         return;
     shelf->limits = description->limits;
-    shelf->size = description->pool_size;
     shelf->idle_us = description->pool_idle_ms * 1000;
+    shelf_size_set(&shelf->size, description->pool_size, description->pool_most,
+                   shelf->idle_us / PERIODS, now);
+    pool->memory_limit = description->pool_memory;
     shelf->used_us = now;
 }
 
@@ -160,8 +165,8 @@ static bool wants_parent(const struct shelf *shelf)
 /* Is there something to do for it? */
 static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
 {
-    uint32_t wanted = busy ? (shelf->size + 1) / 2 : shelf->size;
-    if (!is_used(shelf) || now < shelf->not_before_us || shelf->size == 0)
+    uint32_t wanted = busy ? (shelf->size.wanted + 1) / 2 : shelf->size.wanted;
+    if (!is_used(shelf) || now < shelf->not_before_us || shelf->size.wanted == 0)
         return false;
     if (wants_parent(shelf)) {
         if (!shelf->parent)
@@ -174,6 +179,30 @@ static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
     return shelf->count < wanted;
 }
 
+/* What one of the shelf's holds: as it is counted, and at least what is usual, which the newest
+ * have not come to yet. */
+static uint64_t memory_of_one(const struct shelf *shelf)
+{
+    static const uint64_t usual[RUN_INTERPRETER_COUNT] = {
+        [RUN_INTERPRETER_NONE] = UINT64_C(1) << 20,
+        [RUN_INTERPRETER_PYTHON] = UINT64_C(8) << 20,
+        [RUN_INTERPRETER_NODE] = UINT64_C(48) << 20,
+    };
+    uint32_t kind =
+        shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->shape.interpreter.kind;
+    uint64_t counted = shelf->first ? cgroup_memory(&shelf->first->cgroup) : 0;
+    return counted > usual[kind] ? counted : usual[kind];
+}
+
+/* Of each kind there may be one, whatever it holds. */
+static bool has_memory_for(const struct pool *pool, const struct shelf *shelf)
+{
+    uint64_t held = shelf->memory_bytes;
+    for (size_t i = 0; i < POOL_SHELVES; i++)
+        held += pool->shelves[i].count * pool->shelves[i].memory_bytes;
+    return shelf->count == 0 || pool->memory_limit == 0 || held <= pool->memory_limit;
+}
+
 static struct shelf *short_shelf(struct pool *pool, bool busy, uint64_t now)
 {
     uint32_t ready = 0;
@@ -181,7 +210,7 @@ static struct shelf *short_shelf(struct pool *pool, bool busy, uint64_t now)
     for (size_t i = 0; i < POOL_SHELVES; i++) {
         struct shelf *shelf = &pool->shelves[i];
         ready += shelf->count;
-        if (is_short(shelf, busy, now))
+        if (is_short(shelf, busy, now) && has_memory_for(pool, shelf))
             found = shelf;
     }
     return ready < RUN_POOL_LIMIT ? found : NULL;
@@ -289,6 +318,7 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
     first_process_limit(process, &shelf->limits);
     watch(pool, process->report);
     put_last(shelf, process);
+    shelf->memory_bytes = memory_of_one(shelf);
 }
 
 static void throw_away_what_stirs(const struct pool *pool, struct shelf *shelf,
@@ -325,14 +355,28 @@ static uint64_t earlier(uint64_t one, uint64_t other)
 /* When a shelf must be looked at again at the latest. */
 static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
 {
-    uint64_t next = shelf->used_us + shelf->idle_us;
+    uint64_t next = earlier(shelf->used_us + shelf->idle_us, shelf->size.period_end_us);
     if (shelf->not_before_us > now) /* what a failure has put off */
         next = earlier(next, shelf->not_before_us);
     if (shelf->parent)
         next = earlier(next, interpreter_parent_deadline(shelf->parent));
     if (shelf->successor)
-        next = earlier(next, interpreter_parent_deadline(shelf->successor));
+        return earlier(next, interpreter_parent_deadline(shelf->successor));
+    if (shelf->parent && shelf->not_before_us <= now)
+        next = earlier(next, interpreter_parent_renewal(shelf->parent, &shelf->shape.interpreter));
     return next;
+}
+
+/* Takes away what nobody has needed for a while. */
+static void trim(const struct pool *pool, struct shelf *shelf, struct leaving *leaving,
+                 struct run_environment *environment, uint64_t now)
+{
+    shelf_size_pass(&shelf->size, shelf->count, now);
+    while (shelf->count > shelf->size.wanted) {
+        struct first_process *process = take_first(shelf);
+        if (process)
+            discard(pool, process, leaving, environment);
+    }
 }
 
 uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
@@ -347,8 +391,10 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
             empty_shelf(pool, shelf, leaving, environment);
             continue;
         }
-        if (next_of_shelf(shelf, now) <= now)
+        if (next_of_shelf(shelf, now) <= now) {
             look_at_parent(pool, shelf, now);
+            trim(pool, shelf, leaving, environment, now);
+        }
         uint64_t until = next_of_shelf(shelf, now);
         next = next == 0 ? until : earlier(next, until);
     }

@@ -9,6 +9,7 @@
 #include "first_process.h"
 #include "interpreter_parent.h"
 #include "leaving.h"
+#include "shelf_size.h"
 
 #define POOL_SHELVES 8
 
@@ -16,8 +17,9 @@ struct shelf {
     struct sandbox_shape shape;  /* workspace NULL: the shelf is free */
     struct first_process *first; /* the oldest */
     uint32_t count;
-    struct run_limits limits;             /* of the last run, and of the next one most likely */
-    uint32_t size;                        /* wanted */
+    struct run_limits limits; /* of the last run, and of the next one most likely */
+    struct shelf_size size;
+    uint64_t memory_bytes;                /* that one of them holds, as far as it is known */
     uint64_t idle_us;                     /* unused for so long it is emptied */
     uint64_t used_us;                     /* when it was last asked for */
     uint64_t not_before_us;               /* what was made went wrong: the next attempt */
@@ -31,6 +33,7 @@ struct shelf {
 struct pool {
     int epoll; /* readable when a ready one has stirred, which none may */
     struct shelf shelves[POOL_SHELVES];
+    uint64_t memory_limit; /* bytes, of all together */
 };
 
 /* false with errno. */

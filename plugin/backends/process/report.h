@@ -2,9 +2,9 @@
 /*
  * What the processes of one run tell each other on the way up: the payload to its init (or keeper)
  * until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET pair; both
- * ends are the same program, so the struct travels as it is. On the way down there are two: one
- * byte SANDBOX_GO that lets a new init go on, and for its payload the run: the isolation_report of
- * the supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on.
+ * ends are the same program, so the struct travels as it is. On the way down there are two: struct
+ * sandbox_go, which lets a new init go on, and for its payload the run: the isolation_report of the
+ * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on.
  */
 #pragma once
 
@@ -14,7 +14,15 @@
 
 #include "../../protocol/run_event.h"
 
-#define SANDBOX_GO 'g'
+/* The id maps are written. With it come the open cgroup.procs of as many control groups: the one
+ * that has the controller memory, then the one that has pids where it is another. */
+struct sandbox_go {
+    uint32_t has_memory;
+    uint32_t has_pids;
+    uint32_t group_count;
+};
+
+#define SANDBOX_GROUPS 2
 
 enum report_kind {
     REPORT_READY = 1, /* payload, also to the supervisor: every layer is on, execve is next */

@@ -287,6 +287,8 @@ static void handle_report(struct run *run, const struct report *report)
     case REPORT_READY:
         run->ready = true;
         run->event.isolation = report->isolation;
+        run->process->cgroup.has_memory = report->isolation.cgroup_has_memory != 0;
+        run->process->cgroup.has_pids = report->isolation.cgroup_has_pids != 0;
         break;
     case REPORT_STARTED:
         tell_start(run);

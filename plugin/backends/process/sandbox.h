@@ -26,11 +26,13 @@ struct sandbox {
     const struct seccomp_filters *filters;
     const struct namespaces *outside; /* the supervisor's */
     struct isolation_report isolation;
-    int report;       /* to the supervisor in init, to init in the payload */
-    int supervisor;   /* of the payload: from it, and to it as well */
-    int view;         /* root of the view while it is built */
-    int listener;     /* of the payload's filter, for init; -1 until it is loaded */
-    char detail[192]; /* what a failing step was at: a path */
+    struct sandbox_go go;
+    int groups[SANDBOX_GROUPS]; /* the ways into them, until they are entered */
+    int report;                 /* to the supervisor in init, to init in the payload */
+    int supervisor;             /* of the payload: from it, and to it as well */
+    int view;                   /* root of the view while it is built */
+    int listener;               /* of the payload's filter, for init; -1 until it is loaded */
+    char detail[192];           /* what a failing step was at: a path */
 };
 
 enum step_kind {
@@ -88,6 +90,8 @@ int check_mount_namespace(struct sandbox *sandbox);
 int check_network_namespace(struct sandbox *sandbox);
 int check_ipc_namespace(struct sandbox *sandbox);
 int check_uts_namespace(struct sandbox *sandbox);
+/* control_groups.c */
+int enter_control_groups(struct sandbox *sandbox);
 /* identity.c */
 int enter_identity(struct sandbox *sandbox);
 int disable_nested_namespaces(struct sandbox *sandbox);

@@ -27,6 +27,7 @@ static const struct step init_steps[] = {
     {LAYER_NETWORK_NAMESPACE, STEP_COMPLETE, "check_network_namespace", check_network_namespace},
     {LAYER_IPC_NAMESPACE, STEP_COMPLETE, "check_ipc_namespace", check_ipc_namespace},
     {LAYER_UTS_NAMESPACE, STEP_PART, "check_uts_namespace", check_uts_namespace},
+    {LAYER_CGROUP, STEP_WANTED, "enter_control_groups", enter_control_groups},
     {LAYER_USER_NAMESPACE, STEP_COMPLETE, "enter_identity", enter_identity},
     {NO_LAYER, STEP_PART, "become_unreadable", become_unreadable},
     {LAYER_USER_NAMESPACE, STEP_TRIED, "disable_nested_namespaces", disable_nested_namespaces},
@@ -46,16 +47,17 @@ static const struct step init_steps[] = {
     {LAYER_CAPABILITIES, STEP_COMPLETE, "drop_capabilities", drop_capabilities},
 };
 
-/* Waits until the supervisor has written the id maps and the cgroup. */
-static bool wait_for_go(void)
+/* Waits until the supervisor has written the id maps and made the control groups. */
+static bool wait_for_go(struct sandbox *sandbox)
 {
-    char go = 0;
     size_t count;
     ssize_t received;
     do
-        received = channel_receive(REPORT_FD, &go, sizeof(go), NULL, 0, &count);
+        received = channel_receive(REPORT_FD, &sandbox->go, sizeof(sandbox->go), sandbox->groups,
+                                   SANDBOX_GROUPS, &count);
     while (received < 0 && errno == EINTR);
-    return received == sizeof(go) && go == SANDBOX_GO;
+    errno = received < 0 ? errno : EBADMSG;
+    return received == sizeof(sandbox->go) && count == sandbox->go.group_count;
 }
 
 /* Kills what the main program has left behind; whoever loses its parent is a child of this process.
@@ -115,7 +117,7 @@ void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filter
         .view = -1,
         .listener = -1,
     };
-    if (!wait_for_go())
+    if (!wait_for_go(&sandbox))
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "hear from the supervisor");
     if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
         _exit(1);

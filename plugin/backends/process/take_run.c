@@ -46,6 +46,17 @@ static bool take_streams(const struct handed_over *given)
     return true;
 }
 
+/* What the supervisor could limit, and of that what was entered. */
+static void settle_control_groups(struct sandbox *sandbox, struct isolation_report *given)
+{
+    given->cgroup_has_memory &= sandbox->isolation.cgroup_has_memory;
+    given->cgroup_has_pids &= sandbox->isolation.cgroup_has_pids;
+    if (given->cgroup_has_memory && given->cgroup_has_pids)
+        return;
+    sandbox->isolation.applied &= ~LAYER_BIT(LAYER_CGROUP);
+    sandbox->isolation.missing |= LAYER_BIT(LAYER_CGROUP);
+}
+
 void take_run(struct sandbox *sandbox, struct run_description *ret)
 {
     struct handed_over given;
@@ -61,6 +72,7 @@ void take_run(struct sandbox *sandbox, struct run_description *ret)
                           "read the description");
     if (!take_streams(&given))
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+    settle_control_groups(sandbox, &given.isolation);
     given.isolation.applied |= sandbox->isolation.applied;
     given.isolation.missing |= sandbox->isolation.missing;
     given.isolation.landlock_abi = sandbox->isolation.landlock_abi;

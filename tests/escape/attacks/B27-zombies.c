@@ -6,7 +6,7 @@
  * expect: completed exit
  * layers: init that reaps
  * evidence: zombies
- * control docker: impossible the shell that waits for the program buries them as the engine's init does
+ * control docker: impossible the bootstrap's shell buries them as the engine's init does
  */
 #include "attack.h"
 

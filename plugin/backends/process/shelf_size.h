@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many sandboxes of a shape are kept ready: one more for each run that found none, fewer when
+ * some were of no use to anybody for a while. Pure, no system call, any process.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct shelf_size {
+    uint32_t least;
+    uint32_t most; /* not less than that */
+    uint32_t wanted;
+    uint32_t lowest; /* how few were left in this period */
+    uint64_t period_us;
+    uint64_t period_end_us;
+};
+
+/* The bounds, which may be others than before; a new one (all zero) begins with the least. */
+void shelf_size_set(struct shelf_size *size, uint32_t least, uint32_t most, uint64_t period_us,
+                    uint64_t now);
+/* A run came and found so many; 0: none for it. */
+void shelf_size_note(struct shelf_size *size, uint32_t found);
+/* Ends a period that is over: wanted is less by those that nobody needed in it. */
+void shelf_size_pass(struct shelf_size *size, uint32_t count, uint64_t now);

@@ -3,13 +3,13 @@
 run, copied or started, as in one that was started for it. What fails in any sandbox (no network, no other user) is compared as well
 and never counted as passed."""
 import collections
-import os
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from modes import LONG, Provider, descendants, interpreter_waits
+import waiting
+from modes import LONG, Provider
 from provider import OK, Host
 
 PROGRAM = pathlib.Path(__file__).with_name("cpython_outcomes.py").read_text()
@@ -110,37 +110,11 @@ def run(code, *arguments):
     return result
 
 
-def is_main_program(pid):
-    """Of its sandbox, already."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "2"
-    except OSError:
-        return False
-
-
-def waiting():
-    return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid)]
-
-
-def await_waiting(way):
-    """The one that waits, and is a copy where one was asked for: it has the environment of what it was copied from."""
-    tap.eventually(waiting, "an interpreter waits", 60)
-    [pid] = waiting()
-    variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    tap.true((b"CODE_EXECUTE_INTERPRETER=copy" if way["fork"] else b"CODE_EXECUTE_INTERPRETER=wait") in variables, variables)
-
-
-def ready_runs():
-    return provider.status()[1]["counters"]["sandboxes_ready"]
-
-
 def run_tests(choice, way):
     """{test: outcome}, and what was said of the others."""
-    if way is not PLAIN:
-        await_waiting(way)
-    before = ready_runs()
-    result = run(PROGRAM, *choice.split())
-    tap.equal(ready_runs() - before, 0 if way is PLAIN else 1, f"{choice}: runs in an interpreter that waited")
+    def once():
+        return run(PROGRAM, *choice.split())
+    result = once() if way is PLAIN else waiting.ready_run(provider, once, 1, waiting.COPIED if way["fork"] else waiting.STARTED)
     lines = [line.split(" ", 2) for line in result["stdout"].split("\n") if line.startswith("@outcome ")]
     outcomes = {test: word for _, word, test in lines}
     outcomes[to_its_end(choice)] = "ok" if "\n@end\n" in result["stdout"] else f"{result['cause']} {result['exit_code']} {result['signal']}"

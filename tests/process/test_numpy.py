@@ -7,8 +7,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from modes import Provider, descendants, interpreter_waits
+import waiting
+from modes import Provider
 from provider import OK, Host
+from waiting import COPIED, STARTED
 
 READY = 2
 LIBRARY = pathlib.Path(os.environ["STARTS_A_THREAD"])  # starts_a_thread.c
@@ -44,25 +46,8 @@ def run(code):
     return result
 
 
-def is_main_program(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "2"
-    except OSError:
-        return False
-
-
 def ready_run(code, how):
-    """In an interpreter that waited for it, and came to be by "copy" or by "wait"."""
-    def waiting():
-        return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid)]
-    tap.eventually(lambda: len(waiting()) == READY, "they wait", 30)
-    for pid in waiting():
-        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        tap.true(f"CODE_EXECUTE_INTERPRETER={how}".encode() in variables, variables)
-    before = provider.status()[1]["counters"]["sandboxes_ready"]
-    result = run(code)
-    tap.equal(provider.status()[1]["counters"]["sandboxes_ready"] - before, 1, "it was ready")
-    return result
+    return waiting.ready_run(provider, lambda: run(code), READY, how)
 
 
 def seen(result):
@@ -80,18 +65,18 @@ def same(how, ready, plain):
 
 
 def test_a_copy_s_results_are_those_of_an_interpreter_of_its_own():
-    same("copy", {}, {"ready": 0})
+    same(COPIED, {}, {"ready": 0})
 
 
 def test_so_are_those_of_one_that_was_started_and_waits():
-    same("wait", {"fork": False}, {"ready": 0})
+    same(STARTED, {"fork": False}, {"ready": 0})
 
 
 def test_each_copy_has_random_numbers_of_its_own():
     use()
     code = ("import numpy, random\n"
             "print(numpy.random.rand(), numpy.random.RandomState().rand(), numpy.random.default_rng().random(), random.random())")
-    numbers = [number for _ in range(5) for number in ready_run(code, "copy")["stdout"].split()]
+    numbers = [number for _ in range(5) for number in ready_run(code, COPIED)["stdout"].split()]
     tap.equal(len(set(numbers)), 20, "different numbers")
 
 
@@ -101,11 +86,11 @@ def with_thread():
 
 
 def test_one_with_threads_is_started_and_not_copied():
-    same("wait", with_thread(), {"ready": 0, **with_thread()})
+    same(STARTED, with_thread(), {"ready": 0, **with_thread()})
     threads = "import os; print(len(os.listdir('/proc/self/task')))"
-    tap.equal(ready_run(threads, "wait")["stdout"], "2\n", "its threads")
+    tap.equal(ready_run(threads, STARTED)["stdout"], "2\n", "its threads")
     use()
-    tap.equal(ready_run(threads, "copy")["stdout"], "1\n", "without the library")
+    tap.equal(ready_run(threads, COPIED)["stdout"], "1\n", "without the library")
 
 
 use(ready=0)

@@ -24,16 +24,9 @@ def _wait(module_names):
         spec = _frozen_importlib.ModuleSpec("code_execute_python", loader, origin=path)
         return _imp.create_dynamic(spec)
 
-    def become_the_machines_own(directory):
-        """The module that Python would have imported in place of this one, where there is one."""
+    def forget(directory):
         sys.path[:] = [entry for entry in sys.path if entry != directory]
         sys.path_importer_cache.pop(directory, None)
-        module, spec = sys.modules[__name__], _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
-        del module.__dict__["_wait"]
-        if spec is not None and spec.loader is not None:
-            module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
-            module.__cached__, module.__doc__ = spec.cached, None
-            spec.loader.exec_module(module)
 
     def collect_for_good():
         """What is there now outlives every program: no collection need look at it, and none writes to it then."""
@@ -96,7 +89,7 @@ def _wait(module_names):
     program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
     extension = load_extension(directory)
     try:
-        become_the_machines_own(directory)
+        forget(directory)
         before = set(sys.modules)
         for name in module_names:
             import_quietly(name)
@@ -116,4 +109,18 @@ def _wait(module_names):
         os._exit(1)
 
 
+def _become_the_machines_own():
+    """The module that Python would have imported in place of this one: there may be none, and what it does is done in every run."""
+    import _frozen_importlib_external
+    import sys
+    module, spec = sys.modules[__name__], _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"No module named {__name__!r}", name=__name__)
+    del module._wait, module._become_the_machines_own
+    module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
+    module.__cached__, module.__doc__ = spec.cached, None
+    spec.loader.exec_module(module)
+
+
 _wait([name for name in __import__("os").environ["CODE_EXECUTE_IMPORT"].split(",") if name])
+_become_the_machines_own()

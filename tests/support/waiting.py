@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interpreters that wait for a run below this gateway's backends, and how they came to be."""
+import os
+import pathlib
+
+import tap
+from modes import descendants, interpreter_waits
+
+COPIED, STARTED = "copy", "wait"
+
+
+def is_main_program(pid):
+    """Of its sandbox, already."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "2"
+    except OSError:
+        return False
+
+
+def waiting():
+    return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and is_main_program(pid)]
+
+
+def await_waiting(count, how):
+    """So many, and each came to be so: a copy has the environment of what it was copied from."""
+    tap.eventually(lambda: len(waiting()) == count, f"{count} wait", 60)
+    for pid in waiting():
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        tap.true(f"CODE_EXECUTE_INTERPRETER={how}".encode() in variables, variables)
+
+
+def ready_run(provider, run, count, how):
+    """The result of run(), which an interpreter has waited for: the provider's own counters say so."""
+    await_waiting(count, how)
+    before = provider.status()[1]["counters"]["sandboxes_ready"]
+    result = run()
+    tap.equal(provider.status()[1]["counters"]["sandboxes_ready"] - before, 1, "runs in an interpreter that waited")
+    return result

@@ -21,6 +21,7 @@
 #define READ_BYTES ((size_t)32 << 20)
 
 static struct sandbox sandbox;
+static bool has_pipe; /* of its streams, until the run's are there */
 static struct run_description description;
 static struct program environment;
 
@@ -43,6 +44,8 @@ void run_taker_adopt(void)
         sizeof(sandbox.isolation))
         main_program_fail(sandbox.report, RUN_FAILURE_INTERNAL, errno, "learn of its layers");
     close_fd(INTERPRETER_FD_ISOLATION);
+    close_at_execve(INTERPRETER_FD_PIPE);
+    has_pipe = true;
 }
 
 void run_taker_serve_copies(void (*before)(void), void (*after)(void))
@@ -65,6 +68,8 @@ void run_taker_own_pages(void)
 void run_taker_wait(struct taken_run *ret)
 {
     payload_take_run(&sandbox, &description, &environment);
+    if (has_pipe)
+        close_fd(INTERPRETER_FD_PIPE);
     if (description.purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     ret->arguments = &description.argv[description.preparation.argument_count];

@@ -85,7 +85,7 @@ def _wait(module_names):
         sys.orig_argv += map(os.fsdecode, arguments)
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
-    directory, what = os.environ["PYTHONPATH"], os.environ["CODE_EXECUTE_INTERPRETER"]
+    directory, what = os.environ["PYTHONPATH"].split(":")[0], os.environ["CODE_EXECUTE_INTERPRETER"]
     program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
     extension = load_extension(directory)
     try:

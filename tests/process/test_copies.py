@@ -197,6 +197,19 @@ def test_variables_that_come_too_late_start_an_interpreter():
     tap.equal(ready_run("import os; print(os.environ['HARMLESS'])", env={"HARMLESS": "1"})["stdout"], "1\n", "others do not matter")
 
 
+def test_the_policy_s_own_variables_hold():
+    code = "import os, sys; print(os.environ.get('PYTHONPATH'), '/usr/share' in sys.path, sys.path[1], os.environ['HOME'])"
+    variables = {"PYTHONPATH": "/usr/share:/usr/lib", "HOME": "/home/sandbox", "PYTHONUNBUFFERED": "1"}
+    for fork in (True, False):
+        provider.reset()
+        python = {"environment": variables, "prepare": {"fork": fork}}
+        tap.equal(provider.use_policy({"pools": {"process": {"ready": 0}}, "languages": {"python": python}}), OK)
+        plain = run(code)["stdout"]
+        tap.equal(provider.use_policy({"pools": {"process": {"ready": READY, "most": 0}}, "languages": {"python": python}}), OK)
+        run()
+        tap.equal(ready_run(code)["stdout"], plain)
+
+
 def test_more_at_once_than_are_ready_are_copied():
     use()
     run()

@@ -89,10 +89,7 @@ LEAST_MORE = 1500
 
 RECONFIGURED = "streams reconfigured"
 # What is known to differ, and why: {(how, test): (plainly, there)}. What no longer differs has to go.
-KNOWN = {
-    # A defect: while it waits its streams are no pipes, and Python remembers that they could be positioned.
-    ("started and waiting", RECONFIGURED): ("ok", "OSError"),
-}
+KNOWN = {}
 
 
 def use(way, environment=None):

@@ -103,7 +103,7 @@ def is_interpreter(pid):
         variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return False
-    return f"PYTHONPATH={files}".encode() in variables or b"CODE_EXECUTE_INTERPRETER=wait" in variables
+    return any(variable.startswith(f"PYTHONPATH={files}".encode()) for variable in variables) or b"CODE_EXECUTE_INTERPRETER=wait" in variables
 
 
 def interpreter_waits(pid):

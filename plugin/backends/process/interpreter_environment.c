@@ -35,6 +35,26 @@ static char *join(char *const *names)
     return joined;
 }
 
+/* The value of a variable of the policy's, "" where it has none. */
+static const char *value_of(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return &(*environment)[length + 1];
+    return "";
+}
+
+static bool is_one_of(const char *const names[][2], size_t count, const char *entry)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i][0]);
+        if (strncmp(entry, names[i][0], length) == 0 && entry[length] == '=')
+            return true;
+    }
+    return false;
+}
+
 char **interpreter_environment(const struct interpreter_shape *interpreter, const char *home,
                                const char *files, const char *what)
 {
@@ -43,22 +63,29 @@ char **interpreter_environment(const struct interpreter_shape *interpreter, cons
         count++;
     char **environment = calloc(count + ADDED + 1, sizeof(*environment));
     CLEANUP_FREE char *modules = join(interpreter->modules);
-    if (!environment || !modules)
+    const char *own_path = value_of(interpreter->environment, "PYTHONPATH");
+    char *path;
+    if (!environment || !modules ||
+        asprintf(&path, "%s%s%s", files, own_path[0] ? ":" : "", own_path) < 0)
         return NULL;
-    memcpy(environment, interpreter->environment, count * sizeof(*environment));
+    CLEANUP_FREE char *owned_path = path;
     const char *const added[ADDED][2] = {
         {"HOME", home},
         {"CODE_EXECUTE_INTERPRETER", what},
         {"CODE_EXECUTE_IMPORT", modules},
         {"CODE_EXECUTE_PROGRAM", interpreter->argv[interpreter->program_argument]},
         {"CODE_EXECUTE_HOME", SANDBOX_HOME},
-        {"PYTHONPATH", files},
+        {"PYTHONPATH", owned_path},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };
-    bool is_python = interpreter->kind == RUN_INTERPRETER_PYTHON;
-    for (size_t i = 0; i < (is_python ? ADDED : ADDED - 2); i++) {
-        environment[count] = variable(added[i][0], added[i][1]);
-        if (!environment[count++])
+    size_t added_count = interpreter->kind == RUN_INTERPRETER_PYTHON ? ADDED : ADDED - 2;
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!is_one_of(added, added_count, interpreter->environment[i]))
+            environment[used++] = interpreter->environment[i];
+    for (size_t i = 0; i < added_count; i++) {
+        environment[used] = variable(added[i][0], added[i][1]);
+        if (!environment[used++])
             return NULL;
     }
     return environment;

@@ -19,6 +19,7 @@ enum interpreter_fd {
     INTERPRETER_FD_REPORT,
     INTERPRETER_FD_LISTENER,
     INTERPRETER_FD_ISOLATION, /* a pipe with the struct isolation_report of what is applied */
+    INTERPRETER_FD_PIPE,      /* the other end of its 1 and 2, so that writing does not fail */
 };
 
 /* What one that is to be copied has. */

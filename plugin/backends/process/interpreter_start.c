@@ -20,7 +20,7 @@
 /* Above all that have a place, so that none is overwritten before it has its own. */
 static int move_up(int fd)
 {
-    return fcntl(fd, F_DUPFD_CLOEXEC, INTERPRETER_FD_ISOLATION + 1);
+    return fcntl(fd, F_DUPFD_CLOEXEC, INTERPRETER_FD_PIPE + 1);
 }
 
 static int pass(int fd, enum interpreter_fd place)
@@ -42,6 +42,22 @@ static int write_isolation(const struct sandbox *sandbox)
     return TAKE_FD(read_end);
 }
 
+/* 1 and 2 are of the kind that a run's are: what an interpreter finds out of them at its start
+ * holds for its run. */
+static int pass_streams(void)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    CLEANUP_CLOSE int read_end = move_up(ends[0]);
+    CLEANUP_CLOSE int write_end = move_up(ends[1]);
+    close_fd(ends[0]);
+    close_fd(ends[1]);
+    if (write_end < 0 || dup2(write_end, STDOUT_FILENO) < 0 || dup2(write_end, STDERR_FILENO) < 0)
+        return -1;
+    return pass(read_end, INTERPRETER_FD_PIPE);
+}
+
 static int pass_descriptors(struct sandbox *sandbox)
 {
     int isolation = move_up(write_isolation(sandbox));
@@ -54,7 +70,9 @@ static int pass_descriptors(struct sandbox *sandbox)
     if (pass(supervisor, INTERPRETER_FD_SUPERVISOR) < 0 ||
         pass(listener, INTERPRETER_FD_LISTENER) < 0 || pass(report, INTERPRETER_FD_REPORT) < 0)
         return -1;
-    return pass(isolation, INTERPRETER_FD_ISOLATION);
+    if (pass(isolation, INTERPRETER_FD_ISOLATION) < 0)
+        return -1;
+    return pass_streams();
 }
 
 /* Node loads a script before its program where it is told to; Python looks for one by itself. */

@@ -88,8 +88,6 @@ LEAST = 550
 LEAST_MORE = 1500
 
 RECONFIGURED = "streams reconfigured"
-# What is known to differ, and why: {(how, test): (plainly, there)}. What no longer differs has to go.
-KNOWN = {}
 
 
 def use(way, environment=None):
@@ -174,9 +172,7 @@ def compare(name, way, choices, least):
     tap.true(total["ok"] >= least, f"only {total['ok']} passed plainly")
     other = run_all(way, choices)
     different = unlike(plain, other)
-    known = {key: KNOWN[name, key[1]] for choice in choices for key in [(choice, test) for test in plain[choice][0]] if (name, key[1]) in KNOWN}
-    tap.equal({key: different.get(key) for key in known}, known, f"known to differ: {name}")
-    different = stays_unlike({key: outcomes for key, outcomes in different.items() if key not in known}, plain, other, choices, way)
+    different = stays_unlike(different, plain, other, choices, way)
     show(name, different, other)
     tap.equal(sorted(different), [], f"tests with another outcome: {name}")
 

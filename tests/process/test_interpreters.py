@@ -90,10 +90,6 @@ JAVASCRIPT = {
     "status": "console.log(require('fs').readFileSync('/proc/self/status', 'utf8').split('\\n').filter(line => /^(Uid|Gid|Cap|NoNewPrivs|Seccomp|SigBlk|SigIgn)/.test(line)))",
     "descriptors": "console.log(require('fs').readdirSync('/proc/self/fd').map(fd => { try { return require('fs').readlinkSync('/proc/self/fd/' + fd).split(':')[0] } catch { return null } }).filter(link => link === 'socket' || link === 'memfd'))",
 }
-# Where the two are known to differ, and how.
-KNOWN = {
-    # The file that is looked at has no part in what stands in /proc/self/exe: the same name.
-}
 
 
 def use(ready, languages=None, **more):

@@ -53,7 +53,11 @@ static uint32_t find_argument(char *const *argv, const char *program)
 bool preparation_fill(const struct policy_preparation *preparation, const struct request *request,
                       const char *program, struct run_description *description)
 {
+    uint32_t program_argument = find_argument(description->argv, program);
+    /* An option may be one by which Python does not look for what would make it wait (-I, -S). */
+    bool has_options = program_argument != 1;
     if (preparation->interpreter == RUN_INTERPRETER_NONE || description->pool_size == 0 ||
+        (preparation->interpreter == RUN_INTERPRETER_PYTHON && has_options) ||
         has_late_variable(request, description->environment))
         return true;
     if (!string_list_append_all(&description->preparation.modules,
@@ -62,7 +66,7 @@ bool preparation_fill(const struct policy_preparation *preparation, const struct
     description->preparation.interpreter = preparation->interpreter;
     description->preparation.fork = preparation->fork;
     description->preparation.argument_count = (uint32_t)string_list_count(description->argv);
-    description->preparation.program_argument = find_argument(description->argv, program);
+    description->preparation.program_argument = program_argument;
     description->preparation.environment_count =
         (uint32_t)string_list_count(description->environment);
     description->preparation.renew_runs = preparation->renew_runs;

@@ -87,8 +87,8 @@ def _wait(module_names):
 
     directory, what = os.environ["PYTHONPATH"].split(":")[0], os.environ["CODE_EXECUTE_INTERPRETER"]
     program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
-    extension = load_extension(directory)
     try:
+        extension = load_extension(directory)
         forget(directory)
         before = set(sys.modules)
         for name in module_names:

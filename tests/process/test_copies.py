@@ -210,6 +210,14 @@ def test_the_policy_s_own_variables_hold():
         tap.equal(ready_run(code)["stdout"], plain)
 
 
+def test_an_interpreter_with_options_is_started_with_its_program():
+    provider.reset()
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": READY, "most": 0}}, "languages": {"python": {"argv": ["python3", "-I", "{file}"]}}}), OK)
+    for _ in range(3):
+        tap.equal(run("import sys; print(sys.flags.isolated)")["stdout"], "1\n")
+    tap.equal((counters()["sandboxes_copied"], originals(), waiting()), (0, [], []))
+
+
 def test_more_at_once_than_are_ready_are_copied():
     use()
     run()

@@ -2,6 +2,7 @@
 /* Owns the sandboxes that are ready: see pool.h. Runs in the supervisor. */
 #include "pool.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "../../cleanup.h"
 #include "../../protocol/run_event.h"
 #include "interpreter_files.h"
+#include "sandbox.h"
 
 #define RETRY_US       (UINT64_C(1) * 1000000)
 #define FAILURES_LIMIT 3
@@ -61,14 +63,53 @@ static struct first_process *take_ready(struct pool *pool, struct shelf *shelf)
     return process;
 }
 
+static void end_parent(const struct pool *pool, struct interpreter_parent *parent)
+{
+    if (parent)
+        (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, parent->socket, NULL);
+    interpreter_parent_end(parent);
+}
+
+/* The next attempt is later the oftener it went wrong; in the end the interpreter is left out. */
+static void note_failure(struct shelf *shelf, uint64_t now)
+{
+    shelf->not_before_us = now + (RETRY_US << shelf->failures);
+    if (shelf->failures < FAILURES_LIMIT)
+        shelf->failures++;
+    else if (shelf->shape.interpreter.kind != RUN_INTERPRETER_NONE)
+        shelf->without_interpreter = true;
+}
+
+/* What has become of the shelf's interpreter. */
+static void look_at_parent(const struct pool *pool, struct shelf *shelf, uint64_t now)
+{
+    if (shelf->successor) {
+        interpreter_parent_look(shelf->successor, now);
+        if (shelf->successor->state != PARENT_STARTING) {
+            end_parent(pool, shelf->parent);
+            shelf->parent = TAKE_POINTER(shelf->successor);
+        }
+    }
+    if (!shelf->parent)
+        return;
+    interpreter_parent_look(shelf->parent, now);
+    if (shelf->parent->state == PARENT_IMPOSSIBLE)
+        shelf->without_copying = true;
+    else if (shelf->parent->state == PARENT_GONE)
+        note_failure(shelf, now);
+    else
+        return;
+    end_parent(pool, TAKE_POINTER(shelf->parent));
+}
+
 static bool can_be_copied(const struct shelf *shelf)
 {
     return shelf->parent && shelf->parent->state == PARENT_WAITING;
 }
 
 struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                  const struct sandbox_shape *shape, uint32_t *ret_origin,
-                                  struct launch_failure *reterr)
+                                  const struct sandbox_shape *shape, uint64_t now,
+                                  uint32_t *ret_origin, struct launch_failure *reterr)
 {
     const struct sandbox_shape without = sandbox_shape_without_interpreter(shape);
     struct shelf *shelf = find_shelf(pool, shape);
@@ -79,6 +120,8 @@ struct first_process *pool_obtain(struct pool *pool, struct run_environment *env
     if (!process && shelf && can_be_copied(shelf)) {
         *ret_origin = SANDBOX_COPIED;
         process = first_process_of_sandbox(environment, shape, shelf->parent, reterr);
+        if (!process)
+            look_at_parent(pool, shelf, now);
     }
     if (process)
         return process;
@@ -92,13 +135,6 @@ static void discard(const struct pool *pool, struct first_process *process, stru
     unwatch(pool, process);
     first_process_signal(process, SIGKILL);
     leaving_add(leaving, environment, process);
-}
-
-static void end_parent(const struct pool *pool, struct interpreter_parent *parent)
-{
-    if (parent)
-        (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, parent->socket, NULL);
-    interpreter_parent_end(parent);
 }
 
 static void empty_shelf(struct pool *pool, struct shelf *shelf, struct leaving *leaving,
@@ -121,6 +157,13 @@ static bool program_may_own_interpreter(const struct run_environment *environmen
            !outer_ids_have(&environment->outer_ids, shape->outer_uid_base, shape->outer_uid_count);
 }
 
+/* An interpreter that did not wait would run what lies there under the program's name, outside of
+ * any sandbox. */
+static bool host_has_home(void)
+{
+    return access(SANDBOX_HOME, F_OK) == 0 || errno != ENOENT;
+}
+
 /* NULL: all are in use, or there is no memory for its shape. */
 static struct shelf *new_shelf(struct pool *pool, const struct run_environment *environment,
                                const struct sandbox_shape *shape)
@@ -131,8 +174,8 @@ static struct shelf *new_shelf(struct pool *pool, const struct run_environment *
             continue;
         if (!sandbox_shape_copy(shape, &shelf->shape))
             return NULL;
-        shelf->without_copying =
-            !shape->interpreter.fork || program_may_own_interpreter(environment, shape);
+        shelf->without_copying = !shape->interpreter.fork || host_has_home() ||
+                                 program_may_own_interpreter(environment, shape);
         shelf->without_interpreter = !interpreter_files(shape->interpreter.kind);
         return shelf;
     }
@@ -226,38 +269,6 @@ static void watch(const struct pool *pool, int fd)
     /* Unwatched, it is still looked at before it is used. */
     struct epoll_event event = {.events = EPOLLIN};
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
-/* The next attempt is later the oftener it went wrong; in the end the interpreter is left out. */
-static void note_failure(struct shelf *shelf, uint64_t now)
-{
-    shelf->not_before_us = now + (RETRY_US << shelf->failures);
-    if (shelf->failures < FAILURES_LIMIT)
-        shelf->failures++;
-    else if (shelf->shape.interpreter.kind != RUN_INTERPRETER_NONE)
-        shelf->without_interpreter = true;
-}
-
-/* What has become of the shelf's interpreter. */
-static void look_at_parent(const struct pool *pool, struct shelf *shelf, uint64_t now)
-{
-    if (shelf->successor) {
-        interpreter_parent_look(shelf->successor, now);
-        if (shelf->successor->state != PARENT_STARTING) {
-            end_parent(pool, shelf->parent);
-            shelf->parent = TAKE_POINTER(shelf->successor);
-        }
-    }
-    if (!shelf->parent)
-        return;
-    interpreter_parent_look(shelf->parent, now);
-    if (shelf->parent->state == PARENT_IMPOSSIBLE)
-        shelf->without_copying = true;
-    else if (shelf->parent->state == PARENT_GONE)
-        note_failure(shelf, now);
-    else
-        return;
-    end_parent(pool, TAKE_POINTER(shelf->parent));
 }
 
 static void start_parent(const struct pool *pool, struct shelf *shelf,

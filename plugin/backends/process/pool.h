@@ -11,7 +11,7 @@
 #include "leaving.h"
 #include "shelf_size.h"
 
-#define POOL_SHELVES 8
+#define POOL_SHELVES 32
 
 struct shelf {
     struct sandbox_shape shape;  /* workspace NULL: the shelf is free */
@@ -43,8 +43,8 @@ bool pool_open(struct pool *ret);
  * one whose interpreter is started with the program; *ret_origin (enum sandbox_origin) tells which.
  * NULL: *reterr says why. */
 struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                  const struct sandbox_shape *shape, uint32_t *ret_origin,
-                                  struct launch_failure *reterr);
+                                  const struct sandbox_shape *shape, uint64_t now,
+                                  uint32_t *ret_origin, struct launch_failure *reterr);
 /* A run of that shape is made: as many as it says are kept ready from now on. */
 void pool_demand(struct pool *pool, const struct run_environment *environment,
                  const struct sandbox_shape *shape, const struct run_description *description,

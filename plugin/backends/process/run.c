@@ -79,7 +79,8 @@ static int start_sandbox(struct run *run, struct run_environment *environment, s
     }
     /* The payload reads its own; what is copied here would be copied into every sandbox. */
     run_description_clear_program(description);
-    run->process = pool_obtain(pool, environment, &shape, &run->event.origin, &failure);
+    run->process =
+        pool_obtain(pool, environment, &shape, run->started_us, &run->event.origin, &failure);
     if (!run->process) {
         fail_launch(run, &failure);
         return -1;

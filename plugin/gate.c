@@ -201,11 +201,9 @@ static bool check_readiness(struct call *call, struct error *error)
     const struct trial_watcher watcher = {.host = &call->host,
                                           .cancel_fd = call->registration.cancel_fd};
     char image_id[IMAGE_ID_SIZE] = "";
-    if (readiness_is_known(&subject))
-        return readiness_check(&subject, &watcher, image_id, error) &&
-               pin_image(call, image_id, error);
     /* Who has to find out starts processes, as a run does. */
-    bool ready = take_place(call, error) && readiness_check(&subject, &watcher, image_id, error);
+    bool ready = (readiness_is_known(&subject) || take_place(call, error)) &&
+                 readiness_check(&subject, &watcher, image_id, error);
     admission_leave(&call->admission);
     return ready && pin_image(call, image_id, error);
 }
@@ -290,11 +288,10 @@ static void spend_wait(struct call *call)
     uint64_t waited_ms = call->admission.waited_ms;
     if (waited_ms == 0)
         return;
-    uint64_t left_ms = *wall_ms > waited_ms ? *wall_ms - waited_ms : 0;
-    uint64_t least_ms = *wall_ms - *wall_ms / 2; /* who woke up late */
     call_note(call, "it waited %llu ms for its turn: the program has what is left of its %llu ms",
               (unsigned long long)waited_ms, (unsigned long long)*wall_ms);
-    *wall_ms = left_ms > least_ms ? left_ms : least_ms;
+    /* Who woke up late has waited longer than it was to. */
+    *wall_ms -= waited_ms < *wall_ms / 2 ? waited_ms : *wall_ms / 2;
 }
 
 static bool record_start(struct call *call, struct error *error)

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../backends/process/interpreter_files.h"
+#include "../backends/process/interpreter_protocol.h"
 #include "../backends/process/main_program.h"
 #include "../backends/process/sandbox_blueprint.h"
 #include "../backends/process/sandbox_clone.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../backends/process/interpreter_files.h"
+#include "../backends/process/interpreter_protocol.h"
 #include "../backends/process/main_program.h"
 #include "../cleanup.h"
 #include "copies.h"

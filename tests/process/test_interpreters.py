@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interpreters that wait for their run: what a program can see of its interpreter is the same as of one that was started for it, and
 nothing of a run is in another one's."""
-import os
 import pathlib
-import signal
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from modes import Provider, descendants, interpreter_waits
+import waiting
+from modes import Provider
 from provider import OK, Host
 
 READY = 2
+HOW = {"python": waiting.COPIED, "javascript": waiting.STARTED}
 provider = Provider()
 GRANTED = ("sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files")
 
@@ -106,28 +105,8 @@ def run(code, language="python", host=None, **more):
     return result
 
 
-def waiting(file):
-    return [pid for pid in descendants(os.getpid()) if interpreter_waits(pid) and file in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
-            and pathlib.Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split("\n")[0].split()[-1] == "2"]
-
-
-def await_waiting(language="python", count=READY):
-    file = {"python": "main.py", "javascript": "main.js"}[language]
-    tap.eventually(lambda: len(waiting(file)) == count, f"{count} wait", 20)
-    return waiting(file)
-
-
-def counters():
-    return provider.status()[1]["counters"]
-
-
-def ready_run(code, language="python", **more):
-    """In an interpreter that has waited for it, which is held by the provider's own counters."""
-    await_waiting(language)
-    before = counters()["sandboxes_ready"]
-    result = run(code, language, **more)
-    tap.equal(counters()["sandboxes_ready"] - before, 1, "it was ready")
-    return result
+def ready_run(code, language, **more):
+    return waiting.ready_run(provider, lambda: run(code, language, **more), READY, HOW[language])
 
 
 def seen(result):

@@ -13,34 +13,6 @@
 /* Where they are in a view. */
 #define INTERPRETER_FILES_VIEW "/run/code-execute"
 
-/* What an interpreter that is started in a sandbox has open beside 0-2. */
-enum interpreter_fd {
-    INTERPRETER_FD_SUPERVISOR = 3,
-    INTERPRETER_FD_REPORT,
-    INTERPRETER_FD_LISTENER,
-    INTERPRETER_FD_ISOLATION, /* a pipe with the struct isolation_report of what is applied */
-    INTERPRETER_FD_PIPE,      /* the other end of its 1 and 2, so that writing does not fail */
-};
-
-/* What one that is to be copied has. */
-enum parent_fd {
-    PARENT_FD_SUPERVISOR = 3,
-    PARENT_FD_BLUEPRINT,
-    PARENT_FD_PIPE, /* the other end of its 1 and 2, so that writing does not fail */
-};
-
-/* One byte from one that is to be copied, once. */
-#define PARENT_READY   'r'
-#define PARENT_USELESS 'u'
-
-/* One byte to it with the report's descriptor: a copy is wanted. This is the answer, with a pidfd
- * where there is one. */
-#define PARENT_COPY 'c'
-struct parent_copy {
-    int32_t pid; /* in the supervisor's pid namespace; -1 */
-    int32_t error_number;
-};
-
 /* The directory, NULL where it cannot be told. */
 const char *interpreter_files_directory(void);
 

@@ -22,6 +22,7 @@
 #include "../descriptor_limit.h"
 #include "interpreter_environment.h"
 #include "interpreter_files.h"
+#include "interpreter_protocol.h"
 #include "program.h"
 #include "sandbox.h"
 #include "sandbox_blueprint.h"

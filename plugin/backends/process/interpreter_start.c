@@ -13,6 +13,7 @@
 #include "../../cleanup.h"
 #include "interpreter_environment.h"
 #include "interpreter_files.h"
+#include "interpreter_protocol.h"
 #include "main_program.h"
 #include "program.h"
 #include "sandbox.h"

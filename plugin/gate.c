@@ -255,12 +255,12 @@ static bool collect_secrets(struct call *call, struct error *error)
         const char *name = request->secrets[i].name;
         struct secret_value *value = &call->secrets[i];
         if (!secret_value_read(&call->host, name, value, error) ||
-            !redaction_add(call->redaction, name, value->bytes, value->length, error))
+            !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
             return false;
         if (value->length < REDACTION_MINIMUM)
             call_note(call, "the secret %s is too short to be redacted from the output", name);
         kept = environment_set(&call->description.environment, request->secrets[i].variable,
-                               value->bytes, value->length);
+                               value->memory.bytes, value->length);
     }
     if (!kept)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");

@@ -491,7 +491,7 @@ END_TEST
  * secret. */
 START_TEST(adds_nothing_when_out_of_memory)
 {
-    enum { FORMS = 18 };
+    enum { FORMS = 15 }; /* those that differ */
     static char value[20000];
     bool added = false;
     int given = 0;

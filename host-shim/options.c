@@ -227,6 +227,13 @@ static bool set_case(struct options *options, const char *value, struct failure 
     return true;
 }
 
+static bool set_format(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->format = value;
+    return true;
+}
+
 static bool set_help(struct options *options, const char *value, struct failure *failure)
 {
     (void)value;
@@ -274,6 +281,7 @@ static const struct option_row rows[] = {
     {"use-secret", 0, true, FOR(COMMAND_RUN), add_used_secret},
     {"anchor", 0, true, FOR(COMMAND_AUDIT), set_anchor},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
+    {"format", 0, true, FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE), set_format},
     {"help", 'h', false, FOR_ALL, set_help},
     {"version", 0, false, FOR_ALL, set_version},
 };

@@ -56,6 +56,7 @@ struct options {
     const char *stdin_file;
     const char *anchor;
     const char *only_case;
+    const char *format;
     uint64_t timeout_ms; /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];

@@ -21,6 +21,7 @@
 #include "capability.h"
 #include "cleanup.h"
 #include "context.h"
+#include "decision.h"
 #include "environment.h"
 #include "host.h"
 #include "plan.h"
@@ -60,17 +61,6 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
     return context_parse(call->host.context_json, &call->context, error);
 }
 
-static bool refuse_by_policy(const struct policy *policy, int rule, struct error *error)
-{
-    const char *reason = rule >= 0 ? policy->rules[rule].reason : NULL;
-    if (rule >= 0)
-        error_set(error, ERROR_POLICY_DENIED, "policy denied: approval rule %d%s%s", rule,
-                  reason != NULL ? ": " : "", reason != NULL ? reason : "");
-    else
-        error_set(error, ERROR_POLICY_DENIED, "policy denied: the default is deny");
-    return false;
-}
-
 static bool hash_request(struct call *call, struct error *error)
 {
     if (call_hash_request(call, call->request_sha256))
@@ -94,18 +84,8 @@ static bool apply_policy(struct call *call, struct error *error)
                               "policy's \"network\"");
         return false;
     }
-    for (size_t i = 0; i < request->secret_count; i++) {
-        if (policy_allows_secret(policy, request->secrets[i].name))
-            continue;
-        error_set(error, ERROR_SECRET_NOT_ALLOWED, "the policy does not list the secret: %s",
-                  request->secrets[i].name);
-        return false;
-    }
-    int rule = -1;
-    if (policy_decide(policy, request->language->name, call->configuration.mode, request->network,
-                      request->secret_count > 0, &rule) == APPROVAL_DENY)
-        return refuse_by_policy(policy, rule, error);
-    if (!workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
+    if (!decision_check_secrets(call, error) || !decision_check_rules(call, error) ||
+        !workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
         !hash_request(call, error))
         return false;
     if (request->network)
@@ -135,7 +115,7 @@ static bool need_capability(struct call *call, bool needed, enum capability capa
 static bool check_capabilities(struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
-    const struct policy_limits *limits = &call->configuration.policy->limits;
+    const struct policy_limits *limits = &call->language->limits;
     uint64_t usual_ms = request->shape == REQUEST_SANDBOX_EXEC
                             ? limits->sandbox_exec_wall_ms.default_value
                             : limits->wall_ms.default_value;
@@ -225,14 +205,10 @@ static bool is_cancelled(void *user)
 static bool obtain_approval(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
-    int rule = -1;
-    enum approval_decision decision =
-        policy_decide(policy, call->request.language->name, call->configuration.mode,
-                      call->request.network, call->request.secret_count > 0, &rule);
-    if (decision == APPROVAL_ALLOW) {
+    struct policy_verdict verdict = decision_of(call);
+    if (verdict.decision == APPROVAL_ALLOW) {
         (void)snprintf(call->approval.decision, sizeof(call->approval.decision), "not_required");
-        (void)snprintf(call->approval.approver, sizeof(call->approval.approver),
-                       rule >= 0 ? "policy:rule:%d" : "policy:default", rule);
+        decision_name(policy, &verdict, call->approval.approver, sizeof(call->approval.approver));
         return true;
     }
     const struct approval_question question = {
@@ -286,12 +262,12 @@ static bool collect_secrets(struct call *call, struct error *error)
         const char *name = request->secrets[i].name;
         struct secret_value *value = &call->secrets[i];
         if (!secret_value_read(&call->host, name, value, error) ||
-            !redaction_add(call->redaction, name, value->bytes, value->length, error))
+            !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
             return false;
         if (value->length < REDACTION_MINIMUM)
             call_note(call, "the secret %s is too short to be redacted from the output", name);
         kept = environment_set(&call->description.environment, request->secrets[i].variable,
-                               value->bytes, value->length);
+                               value->memory.bytes, value->length);
     }
     if (!kept)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");

@@ -86,7 +86,7 @@ static void fill_limits(const struct policy_limits *limits, struct run_limits *r
 
 static bool settle_time(struct call *call, struct error *error)
 {
-    const struct policy_limits *limits = &call->configuration.policy->limits;
+    const struct policy_limits *limits = &call->language->limits;
     struct run_limits *run = &call->description.limits;
     if (call->request.shape == REQUEST_SANDBOX_EXEC)
         run->wall_ms = limits->sandbox_exec_wall_ms.default_value;
@@ -94,9 +94,9 @@ static bool settle_time(struct call *call, struct error *error)
         return true;
     if (call->request.timeout_ms > limits->wall_ms.maximum) {
         error_set(error, ERROR_LIMIT_TOO_HIGH,
-                  "request: /timeout_ms: %llu is more than the policy's ceiling of %llu",
+                  "request: /timeout_ms: %llu is more than the policy's ceiling of %llu for %s",
                   (unsigned long long)call->request.timeout_ms,
-                  (unsigned long long)limits->wall_ms.maximum);
+                  (unsigned long long)limits->wall_ms.maximum, call->language->name);
         return false;
     }
     run->wall_ms = call->request.timeout_ms;
@@ -233,10 +233,11 @@ bool plan_run(struct call *call, struct error *error)
     if (!choose_image(call, &image, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
-    fill_limits(&policy->limits, &description->limits);
-    call->stdout_limit = policy->limits.stdout_bytes.default_value;
-    call->stderr_limit = policy->limits.stderr_bytes.default_value;
-    call->output_limit = policy->limits.output_total_bytes.default_value;
+    const struct policy_limits *limits = &call->language->limits;
+    fill_limits(limits, &description->limits);
+    call->stdout_limit = limits->stdout_bytes.default_value;
+    call->stderr_limit = limits->stderr_bytes.default_value;
+    call->output_limit = limits->output_total_bytes.default_value;
     if (!settle_time(call, error))
         return false;
     if (!fill_common(policy, call->configuration.mode, call->language, call->request.network,
@@ -261,7 +262,7 @@ bool plan_trial(const struct trial_subject *subject, struct run_description *ret
     CLEANUP(run_description_clear)
     struct run_description description = {.purpose = RUN_PURPOSE_TRIAL};
     memset(description.run_id, '0', RUN_ID_LENGTH);
-    fill_limits(&policy->limits, &description.limits);
+    fill_limits(language != NULL ? &language->limits : &policy->limits, &description.limits);
     const char *program = language != NULL ? command_of(policy, subject->mode, language)[0] : "sh";
     if (!fill_common(policy, subject->mode, language, subject->network, &description) ||
         !fill_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||

@@ -43,6 +43,12 @@
       "call again when an approver is there")                                                     \
     X(APPROVAL_PENDING, "approval_pending", true, "the approval request waits for its answer",    \
       "repeat the identical call after it was answered")                                          \
+    X(APPROVAL_MISMATCH, "approval_mismatch", false,                                              \
+      "the decision was made for another request than the one that would run",                    \
+      "call again, so that this request is shown; a decision cannot be carried over")             \
+    X(APPROVAL_REPLAYED, "approval_replayed", false,                                              \
+      "the approval request was answered twice, and differently",                                 \
+      "call again, so that it is asked anew; who answers must not answer a token twice")          \
     X(UNKNOWN_SECRET, "unknown_secret", false, "the host has no secret of that name",             \
       "check the handle's name, or ask the operator to provide the secret")                       \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", false, "the policy does not list the secret",     \

@@ -60,6 +60,9 @@ static const struct output_member approval_members[] = {
     {"decision", OUTPUT_STRING, true, .description = "what was decided, null while it waits"},
     {"id", OUTPUT_STRING, true, .description = "the approval request's"},
     {"approver", OUTPUT_STRING, true, .description = "who decided, as the host names them"},
+    {"edited_from", OUTPUT_STRING, true,
+     .description = "where the approver changed the request: the hash of the one that was asked "
+                    "for"},
     {"request_sha256", OUTPUT_STRING, true, .description = "the hash the decision is bound to"},
     {.name = NULL},
 };

@@ -15,6 +15,8 @@ static const char *status_of_error(enum error_code code)
     switch ((int)code) {
     case ERROR_ACCESS_DENIED:
     case ERROR_APPROVAL_DENIED:
+    case ERROR_APPROVAL_MISMATCH:
+    case ERROR_APPROVAL_REPLAYED:
     case ERROR_APPROVAL_UNAVAILABLE:
     case ERROR_APPROVAL_TIMEOUT:
     case ERROR_POLICY_DENIED:
@@ -312,6 +314,7 @@ static void write_approval(struct json_draft *draft, const struct call *call)
     json_draft_string(draft, "decision", approval->decision);
     write_or_null(draft, "id", approval->id);
     write_or_null(draft, "approver", approval->approver);
+    write_or_null(draft, "edited_from", approval->edited_from);
     write_or_null(draft, "request_sha256", call->request_sha256);
     json_draft_close(draft, '}');
 }

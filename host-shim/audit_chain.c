@@ -176,21 +176,27 @@ static bool refuse_gap(const struct audit_chain_file *file, const struct origin 
     return false;
 }
 
-/* Back from the first file. Each begins with a smaller number than the one that continues it. */
+/* So that a log that was tampered with has no circle. */
+static bool is_in(const struct audit_chain *chain, const char *path)
+{
+    for (size_t i = 0; i < chain->count; i++)
+        if (strcmp(chain->files[i].path, path) == 0)
+            return true;
+    return false;
+}
+
 static bool add_predecessors(struct audit_chain *chain, bool partial, struct failure *failure)
 {
-    uint64_t least = UINT64_MAX;
     for (;;) {
         CLEANUP(origin_clear) struct origin origin = {0};
         const struct audit_chain_file *first = &chain->files[0];
         if (!read_origin(first, &origin, failure) ||
             (!origin.path && origin.seq != 1 && !guess_origin(first, &origin, failure)))
             return false;
-        if (!origin.path || origin.seq >= least)
+        if (!origin.path || is_in(chain, origin.path))
             return true;
         if (access(origin.path, F_OK) < 0)
             return partial || refuse_gap(first, &origin, failure);
-        least = origin.seq > 0 ? origin.seq : least;
         if (!add_first(chain, origin.path, failure))
             return false;
     }

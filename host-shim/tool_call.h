@@ -26,6 +26,23 @@ struct call_result {
     json_t *json;     /* what the provider returned; new */
 };
 
+/* What the command line grants, for one call or for many at a time: copy the grants and say for
+ * each call where output and notices go. It lends its own memory, so it must stay where it is. */
+struct tool_grants {
+    struct grants grants;
+    const char *capabilities[OPTIONS_CAPABILITIES + 1];
+    struct named_secret secrets[OPTIONS_SECRETS];
+    char *default_audit; /* owned */
+};
+
+/* *ret is all zero before. */
+bool tool_grants_make(const struct options *options, const struct provider *provider,
+                      struct tool_grants *ret, struct failure *failure);
+void tool_grants_clear(struct tool_grants *grants);
+
+/* Who calls, and where the tool may look: a call's context_json; new. */
+json_t *tool_context(const struct options *options, struct failure *failure);
+
 /* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:
  * there is no result, and the failure says why. */
 bool tool_call(const struct options *options, const char *input_json,

@@ -12,10 +12,12 @@
 #include "number.h"
 
 #define FOR(command) (1u << (command))
-#define FOR_CALLS    (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
+#define FOR_ONE_CALL (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
+#define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_MCP))
 #define FOR_PROVIDER (FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
 #define FOR_ALL      UINT32_MAX
 
+#define MOST_CALLS         1024u
 #define LONGEST_TIMEOUT_MS UINT64_C(86400000)
 
 typedef bool set_option(struct options *options, const char *value, struct failure *failure);
@@ -87,6 +89,7 @@ static bool add_secret(struct options *options, const char *value, struct failur
 static bool set_approve(struct options *options, const char *value, struct failure *failure)
 {
     static const char command_prefix[] = "cmd:";
+    options->approver_named = true;
     if (strcmp(value, "ask") == 0)
         options->approver.mode = APPROVAL_ASK;
     else if (strcmp(value, "always") == 0)
@@ -227,6 +230,31 @@ static bool set_case(struct options *options, const char *value, struct failure 
     return true;
 }
 
+static bool set_listen(struct options *options, const char *value, struct failure *failure)
+{
+    static const char prefix[] = "unix:";
+    if (strncmp(value, prefix, strlen(prefix)) != 0 || !value[strlen(prefix)])
+        return failure_usage(failure, "--listen wants unix:PATH, not %s", value);
+    options->listen = value + strlen(prefix);
+    return true;
+}
+
+static bool set_max_calls(struct options *options, const char *value, struct failure *failure)
+{
+    if (!number_parse(value, MOST_CALLS, &options->max_calls) || options->max_calls == 0)
+        return failure_usage(failure, "--max-calls wants a number up to %u, not %s", MOST_CALLS,
+                             value);
+    return true;
+}
+
+static bool set_no_elicitation(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->no_elicitation = true;
+    return true;
+}
+
 static bool set_help(struct options *options, const char *value, struct failure *failure)
 {
     (void)value;
@@ -264,7 +292,7 @@ static const struct option_row rows[] = {
     {"json", 0, false, FOR(COMMAND_DOCTOR), set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
     {"workspace", 0, true, FOR_CALLS, set_workspace},
-    {"tool", 0, true, FOR_CALLS, set_tool},
+    {"tool", 0, true, FOR_ONE_CALL, set_tool},
     {"language", 'l', true, FOR(COMMAND_RUN), set_language},
     {"code", 'c', true, FOR(COMMAND_RUN), set_code},
     {"timeout-ms", 0, true, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), set_timeout},
@@ -274,6 +302,10 @@ static const struct option_row rows[] = {
     {"use-secret", 0, true, FOR(COMMAND_RUN), add_used_secret},
     {"anchor", 0, true, FOR(COMMAND_AUDIT), set_anchor},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
+    {"mode", 0, true, FOR(COMMAND_MCP), set_sandbox},
+    {"listen", 0, true, FOR(COMMAND_MCP), set_listen},
+    {"max-calls", 0, true, FOR(COMMAND_MCP), set_max_calls},
+    {"no-elicitation", 0, false, FOR(COMMAND_MCP), set_no_elicitation},
     {"help", 'h', false, FOR_ALL, set_help},
     {"version", 0, false, FOR_ALL, set_version},
 };
@@ -296,6 +328,7 @@ static const struct {
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
     {"audit", COMMAND_AUDIT, 2, 2},
+    {"mcp", COMMAND_MCP, 0, 0},
     {"help", COMMAND_HELP, 0, 0},
 };
 
@@ -325,7 +358,7 @@ static const struct option_row *find_row(int choice)
     return NULL;
 }
 
-static bool take_all(int argc, char **argv, struct options *options, uint32_t *ret_used_rows,
+static bool take_all(int argc, char **argv, struct options *options, uint64_t *ret_used_rows,
                      struct failure *failure)
 {
     struct option long_options[COUNT_OF(rows) + 1] = {0};
@@ -352,14 +385,14 @@ static bool take_all(int argc, char **argv, struct options *options, uint32_t *r
         const struct option_row *row = find_row(choice);
         if (!row || !row->set(options, optarg, failure))
             return false;
-        *ret_used_rows |= 1u << (row - rows);
+        *ret_used_rows |= UINT64_C(1) << (row - rows);
     }
 }
 
-static bool check_rows(const struct options *options, uint32_t used_rows, struct failure *failure)
+static bool check_rows(const struct options *options, uint64_t used_rows, struct failure *failure)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        if ((used_rows & (1u << i)) && !(rows[i].commands & FOR(options->command)))
+        if ((used_rows & (UINT64_C(1) << i)) && !(rows[i].commands & FOR(options->command)))
             return failure_usage(failure, "--%s does not belong to this command", rows[i].name);
     }
     return true;
@@ -385,7 +418,7 @@ static bool check_words(const struct options *options, struct failure *failure)
 bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure)
 {
     struct options options = {.tool = "code_execute"};
-    uint32_t used_rows = 0;
+    uint64_t used_rows = 0;
     bool parsed = take_all(argc, argv, &options, &used_rows, failure);
     if (parsed && optind < argc) {
         options.program_arguments = argv + optind;

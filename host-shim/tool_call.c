@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <pwd.h>
 
-#include "audit_log.h"
+#include "audit_setting.h"
 #include "cleanup.h"
 #include "json_member.h"
 #include "signal_watch.h"
@@ -121,12 +121,12 @@ static void grant_secrets(const struct options *options, struct tool_grants *gra
 bool tool_grants_make(const struct options *options, const struct provider *provider,
                       struct tool_grants *ret, struct failure *failure)
 {
-    if (!options->audit && !audit_log_default_path(&ret->default_audit, failure))
+    if (!audit_setting_make(&options->audit, &ret->audit, failure))
         return false;
     ret->grants = (struct grants){
         .provider = provider,
         .approver = options->approver,
-        .audit_path = options->audit ? options->audit : ret->default_audit,
+        .audit_log = ret->audit.log,
     };
     grant_capabilities(options, ret);
     grant_secrets(options, ret);
@@ -135,7 +135,7 @@ bool tool_grants_make(const struct options *options, const struct provider *prov
 
 void tool_grants_clear(struct tool_grants *grants)
 {
-    free(grants->default_audit);
+    audit_setting_clear(&grants->audit);
     *grants = (struct tool_grants){0};
 }
 

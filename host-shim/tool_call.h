@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "audit_setting.h"
 #include "failure.h"
 #include "options.h"
 
@@ -32,7 +33,7 @@ struct tool_grants {
     struct grants grants;
     const char *capabilities[OPTIONS_CAPABILITIES + 1];
     struct named_secret secrets[OPTIONS_SECRETS];
-    char *default_audit; /* owned */
+    struct audit_setting audit; /* owned */
 };
 
 /* *ret is all zero before. */

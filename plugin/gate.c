@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse -> validate -> policy -> capability -> readiness -> approval -> admission -> secrets ->
- * audit start -> run -> audit end. Runs in the gateway, on the thread inside tool_invoke(). What an
- * approver made of a request goes through all that stands before the approval once more.
- * Readiness stands before approval, so that nobody is asked about what cannot run, and behind
- * capability, so that a stranger starts no process. Admission stands behind approval, so that who
- * waits for a person has nobody's place, and before secrets, so that none is in memory while its
- * call waits.
+ * parse -> validate -> policy -> capability -> readiness -> content -> approval -> admission ->
+ * secrets -> audit start -> run -> audit end. Runs in the gateway, on the thread inside
+ * tool_invoke(). What an approver made of a request goes through all that stands before the
+ * approval once more. Readiness stands before approval, so that nobody is asked about what cannot
+ * run, and behind capability, so that a stranger starts no process. Admission stands behind
+ * approval, so that who waits for a person has nobody's place, and before secrets, so that none is
+ * in memory while its call waits.
  */
 #include "gate.h"
 
@@ -191,11 +191,20 @@ static bool obtain_approval(struct call *call, struct error *error)
     return approval_obtain(&call->host, &question, &call->approval, error);
 }
 
+/* As with a trial: what is started here takes a place. */
+static bool check_content(struct call *call, struct error *error)
+{
+    bool checked =
+        (!content_needs_process(call) || take_place(call, error)) && content_check(call, error);
+    admission_leave(&call->admission);
+    return checked;
+}
+
 /* All that stands before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
     return apply_policy(call, error) && check_capabilities(call, error) &&
-           check_readiness(call, error);
+           check_readiness(call, error) && check_content(call, error);
 }
 
 static bool take_edit(struct call *call, struct error *error)

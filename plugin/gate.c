@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse -> validate -> policy -> capability -> readiness -> approval -> admission -> secrets ->
- * audit start -> run -> audit end. Runs in the gateway, on the thread inside tool_invoke().
- * Readiness stands before approval, so that nobody is asked about what cannot run, and behind
- * capability, so that a stranger starts no process. Admission stands behind approval, so that who
- * waits for a person has nobody's place, and before secrets, so that none is in memory while its
- * call waits.
+ * parse -> validate -> policy -> capability -> readiness -> content -> approval -> admission ->
+ * secrets -> audit start -> run -> audit end. Runs in the gateway, on the thread inside
+ * tool_invoke(). What an approver made of a request goes through all that stands before the
+ * approval once more. Readiness stands before approval, so that nobody is asked about what cannot
+ * run, and behind capability, so that a stranger starts no process. Admission stands behind
+ * approval, so that who waits for a person has nobody's place, and before secrets, so that none is
+ * in memory while its call waits.
  */
 #include "gate.h"
 
@@ -20,6 +21,7 @@
 #include "capability.h"
 #include "cleanup.h"
 #include "context.h"
+#include "decision.h"
 #include "environment.h"
 #include "host.h"
 #include "plan.h"
@@ -59,17 +61,6 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
     return context_parse(call->host.context_json, &call->context, error);
 }
 
-static bool refuse_by_policy(const struct policy *policy, int rule, struct error *error)
-{
-    const char *reason = rule >= 0 ? policy->rules[rule].reason : NULL;
-    if (rule >= 0)
-        error_set(error, ERROR_POLICY_DENIED, "policy denied: approval rule %d%s%s", rule,
-                  reason != NULL ? ": " : "", reason != NULL ? reason : "");
-    else
-        error_set(error, ERROR_POLICY_DENIED, "policy denied: the default is deny");
-    return false;
-}
-
 static bool hash_request(struct call *call, struct error *error)
 {
     if (call_hash_request(call, call->request_sha256))
@@ -80,7 +71,8 @@ static bool hash_request(struct call *call, struct error *error)
 
 static bool apply_policy(struct call *call, struct error *error)
 {
-    if (!configuration_current(&call->configuration, error))
+    /* An edited request stays under the policy that was shown to who edited it. */
+    if (call->configuration.policy == NULL && !configuration_current(&call->configuration, error))
         return false;
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
@@ -92,18 +84,8 @@ static bool apply_policy(struct call *call, struct error *error)
                               "policy's \"network\"");
         return false;
     }
-    for (size_t i = 0; i < request->secret_count; i++) {
-        if (policy_allows_secret(policy, request->secrets[i].name))
-            continue;
-        error_set(error, ERROR_SECRET_NOT_ALLOWED, "the policy does not list the secret: %s",
-                  request->secrets[i].name);
-        return false;
-    }
-    int rule = -1;
-    if (policy_decide(policy, request->language->name, call->configuration.mode, request->network,
-                      request->secret_count > 0, &rule) == APPROVAL_DENY)
-        return refuse_by_policy(policy, rule, error);
-    if (!workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
+    if (!decision_check_secrets(call, error) || !decision_check_rules(call, error) ||
+        !workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
         !hash_request(call, error))
         return false;
     if (request->network)
@@ -133,7 +115,7 @@ static bool need_capability(struct call *call, bool needed, enum capability capa
 static bool check_capabilities(struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
-    const struct policy_limits *limits = &call->configuration.policy->limits;
+    const struct policy_limits *limits = &call->language->limits;
     uint64_t usual_ms = request->shape == REQUEST_SANDBOX_EXEC
                             ? limits->sandbox_exec_wall_ms.default_value
                             : limits->wall_ms.default_value;
@@ -153,7 +135,8 @@ static bool check_capabilities(struct call *call, struct error *error)
     for (size_t i = 0; i < COUNT_OF(capabilities); i++)
         if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
             return false;
-    return call_register(&call->registration, call->host.call_id, error);
+    return call->registration.cancel_fd >= 0 ||
+           call_register(&call->registration, call->host.call_id, error);
 }
 
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
@@ -222,19 +205,17 @@ static bool is_cancelled(void *user)
 static bool obtain_approval(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
-    int rule = -1;
-    enum approval_decision decision =
-        policy_decide(policy, call->request.language->name, call->configuration.mode,
-                      call->request.network, call->request.secret_count > 0, &rule);
-    if (decision == APPROVAL_ALLOW) {
+    struct policy_verdict verdict = decision_of(call);
+    if (verdict.decision == APPROVAL_ALLOW) {
         (void)snprintf(call->approval.decision, sizeof(call->approval.decision), "not_required");
-        (void)snprintf(call->approval.approver, sizeof(call->approval.approver),
-                       rule >= 0 ? "policy:rule:%d" : "policy:default", rule);
+        decision_name(policy, &verdict, call->approval.approver, sizeof(call->approval.approver));
         return true;
     }
     const struct approval_question question = {
         .request_sha256 = call->request_sha256,
         .principal = call->context.principal,
+        .session = call->context.session,
+        .answers = APPROVAL_ANSWERS_ALL,
         .timeout_ms = policy->approval_timeout_ms,
         .max_waiting = policy->approval_max_waiting,
         .make_request = make_approval_request,
@@ -242,6 +223,41 @@ static bool obtain_approval(struct call *call, struct error *error)
         .user = call,
     };
     return approval_obtain(&call->host, &question, &call->approval, error);
+}
+
+/* As with a trial: what is started here takes a place. */
+static bool check_content(struct call *call, struct error *error)
+{
+    bool checked =
+        (!content_needs_process(call) || take_place(call, error)) && content_check(call, error);
+    admission_leave(&call->admission);
+    return checked;
+}
+
+/* All that stands before the approval. */
+static bool judge(struct call *call, struct error *error)
+{
+    return apply_policy(call, error) && check_capabilities(call, error) &&
+           check_readiness(call, error) && check_content(call, error);
+}
+
+static bool take_edit(struct call *call, struct error *error)
+{
+    const char *arguments = call->approval.arguments;
+    struct request edited;
+    if (arguments == NULL)
+        return true;
+    memcpy(call->approval.edited_from, call->request_sha256, sizeof(call->request_sha256));
+    if (!request_parse(call->request.shape, arguments, strlen(arguments), &edited, error)) {
+        /* Not the agent's to correct. */
+        error->code = ERROR_APPROVAL_DENIED;
+        error_set_hint(error, "%s", error_code_hint(ERROR_APPROVAL_DENIED));
+        error_add_context(error, "approval denied: the approver's edit cannot be used");
+        return false;
+    }
+    call_replace_request(call, &edited);
+    call_note(call, "the approver changed the request: what ran is not what was asked for");
+    return judge(call, error);
 }
 
 static bool collect_secrets(struct call *call, struct error *error)
@@ -255,12 +271,12 @@ static bool collect_secrets(struct call *call, struct error *error)
         const char *name = request->secrets[i].name;
         struct secret_value *value = &call->secrets[i];
         if (!secret_value_read(&call->host, name, value, error) ||
-            !redaction_add(call->redaction, name, value->bytes, value->length, error))
+            !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
             return false;
         if (value->length < REDACTION_MINIMUM)
             call_note(call, "the secret %s is too short to be redacted from the output", name);
         kept = environment_set(&call->description.environment, request->secrets[i].variable,
-                               value->bytes, value->length);
+                               value->memory.bytes, value->length);
     }
     if (!kept)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
@@ -276,8 +292,9 @@ static bool confirm_request(struct call *call, struct error *error)
                 memcmp(call->description.files[0].content, call->request.code,
                        call->request.code_length) == 0;
     if (!same)
-        error_set(error, ERROR_INTERNAL, "the request is not the one that was approved");
-    return same;
+        error_set(error, ERROR_APPROVAL_MISMATCH,
+                  "approval mismatch: the request is not the one that was approved");
+    return same && approval_holds(&call->approval, error);
 }
 
 /* What it waited is taken from the program's time. Later than the hash, which is over what was
@@ -367,8 +384,7 @@ static bool run_program(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        apply_policy, check_capabilities, check_readiness, obtain_approval,
-        take_place,   collect_secrets,    record_start,    run_program,
+        judge, obtain_approval, take_edit, take_place, collect_secrets, record_start, run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

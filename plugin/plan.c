@@ -86,7 +86,7 @@ static void fill_limits(const struct policy_limits *limits, struct run_limits *r
 
 static bool settle_time(struct call *call, struct error *error)
 {
-    const struct policy_limits *limits = &call->configuration.policy->limits;
+    const struct policy_limits *limits = &call->language->limits;
     struct run_limits *run = &call->description.limits;
     if (call->request.shape == REQUEST_SANDBOX_EXEC)
         run->wall_ms = limits->sandbox_exec_wall_ms.default_value;
@@ -94,9 +94,9 @@ static bool settle_time(struct call *call, struct error *error)
         return true;
     if (call->request.timeout_ms > limits->wall_ms.maximum) {
         error_set(error, ERROR_LIMIT_TOO_HIGH,
-                  "request: /timeout_ms: %llu is more than the policy's ceiling of %llu",
+                  "request: /timeout_ms: %llu is more than the policy's ceiling of %llu for %s",
                   (unsigned long long)call->request.timeout_ms,
-                  (unsigned long long)limits->wall_ms.maximum);
+                  (unsigned long long)limits->wall_ms.maximum, call->language->name);
         return false;
     }
     run->wall_ms = call->request.timeout_ms;
@@ -233,10 +233,11 @@ bool plan_run(struct call *call, struct error *error)
     if (!choose_image(call, &image, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
-    fill_limits(&policy->limits, &description->limits);
-    call->stdout_limit = policy->limits.stdout_bytes.default_value;
-    call->stderr_limit = policy->limits.stderr_bytes.default_value;
-    call->output_limit = policy->limits.output_total_bytes.default_value;
+    const struct policy_limits *limits = &call->language->limits;
+    fill_limits(limits, &description->limits);
+    call->stdout_limit = limits->stdout_bytes.default_value;
+    call->stderr_limit = limits->stderr_bytes.default_value;
+    call->output_limit = limits->output_total_bytes.default_value;
     if (!settle_time(call, error))
         return false;
     if (!fill_common(policy, call->configuration.mode, call->language, call->request.network,
@@ -254,6 +255,37 @@ bool plan_run(struct call *call, struct error *error)
     return add_files(call, error);
 }
 
+enum sandbox_mode plan_checking_mode(enum sandbox_mode mode)
+{
+    return mode == SANDBOX_MODE_NONE ? SANDBOX_MODE_PROCESS : mode;
+}
+
+bool plan_content_check(const struct call *call, size_t file_limit, struct run_description *ret)
+{
+    static const struct request no_request;
+    const struct policy *policy = call->configuration.policy;
+    const struct policy_language *language = call->language;
+    const struct run_docker *docker = &call->description.docker;
+    enum sandbox_mode mode = plan_checking_mode(call->configuration.mode);
+    memcpy(ret->run_id, call->run_id, sizeof(ret->run_id));
+    fill_limits(&policy->limits, &ret->limits);
+    ret->limits.wall_ms = policy->content.timeout_ms;
+    ret->files = calloc(file_limit, sizeof(*ret->files));
+    return ret->files != NULL && fill_common(policy, mode, language, false, ret) &&
+           fill_docker(&policy->docker, mode, docker->image, &ret->docker) &&
+           copy_text(docker->image_id, &ret->docker.image_id) && copy_text("", &ret->workspace) &&
+           add_command(ret, command_of(policy, mode, language), language) &&
+           (mode != SANDBOX_MODE_PROCESS ||
+            preparation_fill(&language->preparation, &no_request, language->file, ret));
+}
+
+bool plan_add_file(struct run_description *description, const char *path, const void *content,
+                   size_t length)
+{
+    /* First: a half-made one is the description's to free. */
+    return copy_file(path, content, length, &description->files[description->file_count++]);
+}
+
 bool plan_trial(const struct trial_subject *subject, struct run_description *ret)
 {
     const struct policy *policy = subject->policy;
@@ -261,7 +293,7 @@ bool plan_trial(const struct trial_subject *subject, struct run_description *ret
     CLEANUP(run_description_clear)
     struct run_description description = {.purpose = RUN_PURPOSE_TRIAL};
     memset(description.run_id, '0', RUN_ID_LENGTH);
-    fill_limits(&policy->limits, &description.limits);
+    fill_limits(language != NULL ? &language->limits : &policy->limits, &description.limits);
     const char *program = language != NULL ? command_of(policy, subject->mode, language)[0] : "sh";
     if (!fill_common(policy, subject->mode, language, subject->network, &description) ||
         !fill_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||

@@ -21,28 +21,6 @@
 #define BUILTIN_SOURCE     "built-in"
 #define POLICY_DEPTH_LIMIT 16
 
-static const char *const mode_names[SANDBOX_MODE_COUNT] = {
-    [SANDBOX_MODE_DOCKER] = "docker",
-    [SANDBOX_MODE_PROCESS] = "process",
-    [SANDBOX_MODE_NONE] = "none",
-};
-
-const char *sandbox_mode_name(enum sandbox_mode mode)
-{
-    return mode_names[mode];
-}
-
-bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret)
-{
-    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
-        if (strcmp(mode_names[i], name) == 0) {
-            *ret = (enum sandbox_mode)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 static json_t *parse_text(const char *what, const char *text, size_t length, struct error *error)
 {
     static const struct json_input_limits limits = {.max_bytes = POLICY_FILE_LIMIT,
@@ -133,13 +111,6 @@ struct policy *policy_ref(struct policy *policy)
     return policy;
 }
 
-static void free_rule(struct policy_rule *rule)
-{
-    string_list_free(rule->languages);
-    string_list_free(rule->modes);
-    free(rule->reason);
-}
-
 static void free_language(struct policy_language *language)
 {
     free(language->name);
@@ -154,13 +125,13 @@ static void free_language(struct policy_language *language)
 
 static void policy_free(struct policy *policy)
 {
-    for (size_t i = 0; i < policy->rule_count; i++)
-        free_rule(&policy->rules[i]);
+    policy_rules_free(policy->rules, policy->rule_count);
+    policy_secrets_free(policy->secret_rules, policy->secret_rule_count);
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
     policy_docker_clear(&policy->docker);
+    policy_content_clear(&policy->content);
     free(policy->source);
-    free(policy->rules);
     free(policy->languages);
     string_list_free(policy->capabilities);
     string_list_free(policy->secrets);
@@ -191,10 +162,4 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
 bool policy_allows_capability(const struct policy *policy, const char *capability)
 {
     return string_list_contains(policy->capabilities, capability);
-}
-
-bool policy_allows_secret(const struct policy *policy, const char *name)
-{
-    return string_list_contains(policy->secrets, "*") ||
-           string_list_contains(policy->secrets, name);
 }

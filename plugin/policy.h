@@ -16,16 +16,10 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "policy_content.h"
+#include "policy_rules.h"
 #include "protocol/run_description.h"
-
-enum sandbox_mode {
-    SANDBOX_MODE_DOCKER,
-    SANDBOX_MODE_PROCESS,
-    SANDBOX_MODE_NONE,
-    SANDBOX_MODE_COUNT
-};
-
-enum approval_decision { APPROVAL_ALLOW, APPROVAL_ASK, APPROVAL_DENY };
+#include "sandbox_mode.h"
 
 /* A run limit: what a request gets, and the most it may ask for (for wall time; the rest only from
  * here). */
@@ -49,14 +43,12 @@ struct policy_limits {
     struct policy_limit output_total_bytes; /* produced; more ends the run */
 };
 
-/* Every condition that is given must hold; one that is absent always does. */
-struct policy_rule {
-    enum approval_decision decision;
+/* Who may use a secret that the policy lists: "*" stands for those without a rule of their own. */
+struct policy_secret {
+    char *name;
     char **languages; /* NULL: any */
     char **modes;     /* NULL: any */
-    int network;      /* -1: any, 0, 1 */
-    int secrets;      /* -1: any, 0: none asked for, 1: some */
-    char *reason;     /* NULL or words for the result */
+    bool ask;         /* somebody is asked even where the approval rules allow */
 };
 
 /* The interpreter of a language that is kept running for runs to come: see run_preparation. */
@@ -77,6 +69,7 @@ struct policy_language {
     char **read_only;   /* further paths of the view */
     char **modules;     /* what is there beyond the standard library, for who misses one */
     struct policy_preparation preparation;
+    struct policy_limits limits; /* the policy's, with the language's own in their place */
 };
 
 /* Sandboxes that are kept ready for calls to come; each is used once. */
@@ -120,10 +113,13 @@ struct policy {
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
     uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
+    unsigned approver_decisions;   /* enum approver_decision bits that an approver may give */
     struct policy_rule *rules;
     size_t rule_count;
     bool network_allowed;
-    char **secrets;    /* names a request may ask for; "*" is any */
+    char **secrets; /* names a request may ask for; "*" is any */
+    struct policy_secret *secret_rules;
+    size_t secret_rule_count;
     char **workspaces; /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     uint64_t max_runs;                            /* at the same time */
@@ -137,6 +133,7 @@ struct policy {
     struct policy_language *languages;
     size_t language_count;
     struct policy_docker docker;
+    struct policy_content content;
 };
 
 /* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the
@@ -162,15 +159,17 @@ const struct policy_image *policy_find_image(const struct policy *policy, const 
 /* Whether a request may name that image. */
 bool policy_offers_image(const struct policy *policy, const char *image);
 
-/* What the rules say: deny before ask before allow, the default where none applies. *ret_rule is
- * the index of the deciding rule, -1 for the default. */
-enum approval_decision policy_decide(const struct policy *policy, const char *language,
-                                     enum sandbox_mode mode, bool network, bool secrets,
-                                     int *ret_rule);
+struct policy_verdict {
+    enum approval_decision decision;
+    int rule;           /* index of the deciding rule, -1: the default */
+    const char *secret; /* whose own rule asks where the approval rules allow; NULL: none's */
+};
+
+/* What the rules say: deny before ask before allow, the default where none applies. */
+struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
 
 bool policy_allows_capability(const struct policy *policy, const char *capability);
 bool policy_allows_secret(const struct policy *policy, const char *name);
-
-const char *sandbox_mode_name(enum sandbox_mode mode);
-/* false where the name is no mode; exact spelling. */
-bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret);
+/* The rule of a secret, NULL where there is none: any language and mode may have it. */
+const struct policy_secret *policy_find_secret(const struct policy *policy, const char *name);
+void policy_secrets_free(struct policy_secret *secrets, size_t count);

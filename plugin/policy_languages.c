@@ -53,8 +53,9 @@ static bool check_module(const struct json_place *place, const char *name)
 static bool parse_language(const struct json_place *place, const char *name, json_t *value,
                            struct policy_language *language)
 {
-    static const char *const members[] = {"argv",      "file",    "package", "environment",
-                                          "read_only", "modules", "prepare", NULL};
+    static const char *const members[] = {"argv",        "file",      "package",
+                                          "environment", "read_only", "modules",
+                                          "prepare",     "limits",    NULL};
     if (!policy_check_language(place, name) || !json_read_known_members(place, value, members) ||
         !policy_copy_text(place, name, &language->name))
         return false;
@@ -65,6 +66,7 @@ static bool parse_language(const struct json_place *place, const char *name, jso
     struct json_place read_only = json_place_named(place, "read_only");
     struct json_place modules = json_place_named(place, "modules");
     struct json_place prepare = json_place_named(place, "prepare");
+    struct json_place limits = json_place_named(place, "limits");
     return policy_read_argv(&argv, json_object_get(value, "argv"), &language->argv) &&
            read_name(&file, json_object_get(value, "file"), FILE_NAME_LIMIT, "._-",
                      &language->file) &&
@@ -77,7 +79,9 @@ static bool parse_language(const struct json_place *place, const char *name, jso
            policy_read_optional_strings(&modules, json_object_get(value, "modules"), check_module,
                                         &language->modules) &&
            policy_read_preparation(&prepare, json_object_get(value, "prepare"),
-                                   &language->preparation);
+                                   &language->preparation) &&
+           policy_read_language_limits(&limits, json_object_get(value, "limits"),
+                                       &language->limits);
 }
 
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy)
@@ -90,6 +94,7 @@ bool policy_parse_languages(const struct json_place *place, json_t *value, struc
     for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place language_place = json_place_named(place, name);
+        policy->languages[policy->language_count].limits = policy->limits;
         policy->language_count++; /* first: a half-read one is the policy's to free */
         if (!parse_language(&language_place, name, json_object_iter_value(at),
                             &policy->languages[policy->language_count - 1]))

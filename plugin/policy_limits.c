@@ -56,12 +56,65 @@ static bool parse_limit(const struct json_place *place, json_t *value, int64_t m
     return true;
 }
 
-bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy)
+/* A bound that is not given stays as it is. */
+static bool read_bound(const struct json_place *place, const json_t *value, int64_t minimum,
+                       int64_t maximum, uint64_t *bound)
+{
+    int64_t number;
+    if (value == NULL)
+        return true;
+    if (!json_read_integer(place, value, minimum, maximum, &number))
+        return false;
+    *bound = (uint64_t)number;
+    return true;
+}
+
+static bool change_limit(const struct json_place *place, json_t *value, int64_t minimum,
+                         int64_t maximum, struct policy_limit *limit)
+{
+    static const char *const members[] = {"default", "max", NULL};
+    struct json_place default_place = json_place_named(place, "default");
+    struct json_place max_place = json_place_named(place, "max");
+    if (!json_read_known_members(place, value, members) ||
+        !read_bound(&default_place, json_object_get(value, "default"), minimum, maximum,
+                    &limit->default_value) ||
+        !read_bound(&max_place, json_object_get(value, "max"), minimum, maximum, &limit->maximum))
+        return false;
+    return limit->default_value <= limit->maximum ||
+           json_place_refuse(place, "the default of %llu is more than the max of %llu",
+                             (unsigned long long)limit->default_value,
+                             (unsigned long long)limit->maximum);
+}
+
+static bool read_known_limits(const struct json_place *place, const json_t *value)
 {
     const char *names[COUNT_OF(limits) + 1] = {NULL};
     for (size_t i = 0; i < COUNT_OF(limits); i++)
         names[i] = limits[i].name;
-    if (!json_read_known_members(place, value, names))
+    return json_read_known_members(place, value, names);
+}
+
+bool policy_read_language_limits(const struct json_place *place, json_t *value,
+                                 struct policy_limits *ret)
+{
+    if (value == NULL)
+        return true;
+    if (!read_known_limits(place, value))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct json_place limit_place = json_place_named(place, limits[i].name);
+        json_t *limit_json = json_object_get(value, limits[i].name);
+        void *limit = (char *)ret + limits[i].offset;
+        if (limit_json != NULL &&
+            !change_limit(&limit_place, limit_json, limits[i].minimum, limits[i].maximum, limit))
+            return false;
+    }
+    return true;
+}
+
+bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    if (!read_known_limits(place, value))
         return false;
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         struct json_place limit_place = json_place_named(place, limits[i].name);

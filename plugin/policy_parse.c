@@ -10,7 +10,6 @@
 #include "capability.h"
 #include "cleanup.h"
 #include "environment.h"
-#include "handle.h"
 #include "language.h"
 #include "protocol/layers.h"
 #include "string_list.h"
@@ -108,13 +107,6 @@ static bool check_capability(const struct json_place *place, const char *name)
     if (capability_known(name))
         return true;
     return json_place_refuse(place, "unknown capability");
-}
-
-static bool check_secret(const struct json_place *place, const char *name)
-{
-    if (strcmp(name, "*") == 0 || handle_name_valid(name, strlen(name)))
-        return true;
-    return json_place_refuse(place, "must be a secret's name or \"*\"");
 }
 
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret)
@@ -249,15 +241,6 @@ static bool parse_workspace(const struct json_place *place, json_t *value, struc
                                &policy->workspaces);
 }
 
-static bool parse_secrets(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const members[] = {"allowed", NULL};
-    struct json_place allowed = json_place_named(place, "allowed");
-    return json_read_known_members(place, value, members) &&
-           policy_read_strings(&allowed, json_object_get(value, "allowed"), 0, check_secret,
-                               &policy->secrets);
-}
-
 static bool parse_max_runs(const struct json_place *place, json_t *value, struct policy *policy)
 {
     int64_t count;
@@ -321,7 +304,8 @@ static bool parse_environment(const struct json_place *place, json_t *value, str
 
 typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
 
-/* Read in this order: outer_uids looks at max_runs, docker at languages. */
+/* Read in this order: approval looks at modes, outer_uids at max_runs, languages at limits, docker
+ * at languages. */
 static const struct {
     const char *name;
     section_parser *parse;
@@ -334,7 +318,7 @@ static const struct {
     {"approval", policy_parse_approval},
     {"network", parse_network},
     {"workspace", parse_workspace},
-    {"secrets", parse_secrets},
+    {"secrets", policy_parse_secrets},
     {"limits", policy_parse_limits},
     {"max_runs", parse_max_runs},
     {"max_queued", parse_max_queued},
@@ -345,6 +329,7 @@ static const struct {
     {"environment", parse_environment},
     {"languages", policy_parse_languages},
     {"docker", policy_parse_docker},
+    {"content_checks", policy_parse_content},
 };
 
 bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy)

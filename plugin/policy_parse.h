@@ -24,7 +24,9 @@ bool policy_parse_limits(const struct json_place *place, json_t *value, struct p
 bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_secrets(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy);
 
 /* A new copy of the text; false when out of memory. */
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret);
@@ -51,3 +53,11 @@ bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret
 /* A canonical language name. */
 policy_string_check policy_check_language;
 policy_string_check policy_check_mode;
+/* Lower-case hexadecimal. */
+policy_string_check policy_check_sha256;
+/* "allow", "ask" or "deny". */
+bool policy_read_decision(const struct json_place *place, const json_t *value,
+                          enum approval_decision *ret);
+/* The limits of a language: *ret is the policy's, and gets those that value (NULL: none) names. */
+bool policy_read_language_limits(const struct json_place *place, json_t *value,
+                                 struct policy_limits *ret);

@@ -1,32 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding secrets in output. Runs in the gateway, on the thread inside tool_invoke(). A byte that
- * starts no pattern is passed with one table look-up; at the others the patterns are tried, longest
- * first.
+ * Finding secrets in output. Runs in the gateway, on the thread inside tool_invoke().
+ *
+ * S. Wu, U. Manber, "A fast algorithm for multi-pattern searching" (TR 94-17, University of
+ * Arizona, 1994): of every pattern the first bytes are looked for, as many as the shortest has. The
+ * last three of such a window say by a table how far the next place is at which a pattern can
+ * begin; only where that is here are patterns compared, longest first. The table is by hash: two
+ * that fall together cost time and hide nothing.
  */
 #include "redaction.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cleanup.h"
+#include "locked_memory.h"
+#include "redaction_encoding.h"
 
 #define PATTERNS_LIMIT 1024
-#define BASE64_MINIMUM 6 /* characters of the part that does not depend on the neighbours */
+#define WINDOW_LIMIT   32 /* bytes; a wider one fills the table, and skips no more */
+#define BLOCK_BYTES    3  /* of a window's end, that are looked up */
+#define TABLE_BITS     14
+#define TABLE_SIZE     (1u << TABLE_BITS)
+#define ARENA_BYTES    16384 /* at least, of one block for the patterns' bytes */
+
+/* Patterns' bytes, in locked memory that holds this too. */
+struct arena {
+    struct locked_memory memory;
+    struct arena *next;
+    size_t used;
+    unsigned char bytes[];
+};
 
 struct pattern {
-    unsigned char *bytes;
+    const unsigned char *bytes; /* in an arena, as is the label */
+    const char *label;
     size_t length;
-    char label[160];
+    uint16_t next; /* index + 1 of one that is no longer and has the same end of its window */
 };
 
 struct redaction {
     struct pattern patterns[PATTERNS_LIMIT]; /* longest first */
     size_t count;
     size_t longest;
-    bool starts[256]; /* the first bytes of all patterns */
+    size_t window; /* bytes of each pattern's beginning that the tables know */
+    struct arena *arenas;
+    uint8_t skips[TABLE_SIZE];  /* places to go on by; 0: the patterns of first are compared */
+    uint16_t first[TABLE_SIZE]; /* index + 1 of the longest */
 };
 
 struct redaction *redaction_new(void)
@@ -38,16 +61,38 @@ void redaction_free(struct redaction *redaction)
 {
     if (redaction == NULL)
         return;
-    for (size_t i = 0; i < redaction->count; i++) {
-        explicit_bzero(redaction->patterns[i].bytes, redaction->patterns[i].length);
-        free(redaction->patterns[i].bytes);
+    while (redaction->arenas != NULL) {
+        struct arena *arena = redaction->arenas;
+        redaction->arenas = arena->next;
+        struct locked_memory memory = arena->memory; /* which is where it stands */
+        locked_memory_clear(&memory);
     }
+    explicit_bzero(redaction, sizeof(*redaction));
     free(redaction);
 }
 
 bool redaction_empty(const struct redaction *redaction)
 {
     return redaction == NULL || redaction->count == 0;
+}
+
+/* NULL when out of memory. */
+static void *copy_to_arena(struct redaction *redaction, const void *bytes, size_t length)
+{
+    struct arena *arena = redaction->arenas;
+    if (arena == NULL || arena->memory.capacity - sizeof(*arena) - arena->used < length) {
+        struct locked_memory memory;
+        size_t wanted = sizeof(*arena) + length;
+        if (locked_memory_get(wanted > ARENA_BYTES ? wanted : ARENA_BYTES, &memory) != 0)
+            return NULL;
+        arena = (struct arena *)memory.bytes;
+        *arena = (struct arena){.memory = memory, .next = redaction->arenas};
+        redaction->arenas = arena;
+    }
+    unsigned char *copy = arena->bytes + arena->used;
+    memcpy(copy, bytes, length);
+    arena->used += length;
+    return copy;
 }
 
 static bool known_pattern(const struct redaction *redaction, const void *bytes, size_t length)
@@ -59,20 +104,26 @@ static bool known_pattern(const struct redaction *redaction, const void *bytes, 
     return false;
 }
 
-static bool add_pattern(struct redaction *redaction, const char *name, const void *bytes,
-                        size_t length)
+/* The forms of one secret on their way into the patterns. */
+struct addition {
+    struct redaction *redaction;
+    const char *label;
+    bool too_many;
+};
+
+static bool add_pattern(void *user, const void *bytes, size_t length)
 {
+    struct addition *addition = user;
+    struct redaction *redaction = addition->redaction;
     if (length < REDACTION_MINIMUM || known_pattern(redaction, bytes, length))
         return true;
-    if (redaction->count == PATTERNS_LIMIT)
+    addition->too_many = redaction->count == PATTERNS_LIMIT;
+    if (addition->too_many)
         return false;
-    struct pattern pattern = {.length = length};
-    pattern.bytes = malloc(length);
+    struct pattern pattern = {.label = addition->label, .length = length};
+    pattern.bytes = copy_to_arena(redaction, bytes, length);
     if (pattern.bytes == NULL)
         return false;
-    memcpy(pattern.bytes, bytes, length);
-    (void)snprintf(pattern.label, sizeof(pattern.label), "[redacted:%s]", name);
-
     size_t place = redaction->count;
     while (place > 0 && redaction->patterns[place - 1].length < length) {
         redaction->patterns[place] = redaction->patterns[place - 1];
@@ -80,124 +131,43 @@ static bool add_pattern(struct redaction *redaction, const char *name, const voi
     }
     redaction->patterns[place] = pattern;
     redaction->count++;
-    redaction->starts[pattern.bytes[0]] = true;
-    if (length > redaction->longest)
-        redaction->longest = length;
     return true;
 }
 
-/* An encoding writes at most six characters a byte ("\u00XX"). */
-typedef size_t encoder(const unsigned char *value, size_t length, char *text);
-
-static size_t encode_json(const unsigned char *value, size_t length, char *text)
+/* Of BLOCK_BYTES bytes. */
+static inline uint32_t hash_block(const unsigned char *block)
 {
-    static const char from[] = "\"\\\b\f\n\r\t";
-    static const char to[] = "\"\\bfnrt";
-    size_t size = 0;
-    for (size_t i = 0; i < length; i++) {
-        const char *special = value[i] != 0 ? strchr(from, value[i]) : NULL;
-        if (special != NULL) {
-            text[size++] = '\\';
-            text[size++] = to[special - from];
-        } else if (value[i] < 0x20) {
-            size += (size_t)sprintf(text + size, "\\u%04x", value[i]);
-        } else {
-            text[size++] = (char)value[i];
+    uint32_t value = (uint32_t)block[0] << 16 | (uint32_t)block[1] << 8 | block[2];
+    return value * UINT32_C(2654435761) >> (32 - TABLE_BITS);
+}
+
+static void make_tables(struct redaction *redaction)
+{
+    const struct pattern *shortest = &redaction->patterns[redaction->count - 1];
+    redaction->longest = redaction->patterns[0].length;
+    redaction->window = shortest->length < WINDOW_LIMIT ? shortest->length : WINDOW_LIMIT;
+    size_t last = redaction->window - BLOCK_BYTES;
+    memset(redaction->skips, (int)(last + 1), sizeof(redaction->skips));
+    memset(redaction->first, 0, sizeof(redaction->first));
+    for (size_t i = redaction->count; i-- > 0;) {
+        struct pattern *pattern = &redaction->patterns[i];
+        for (size_t at = 0; at <= last; at++) {
+            uint8_t *skip = &redaction->skips[hash_block(pattern->bytes + at)];
+            if (*skip > last - at)
+                *skip = (uint8_t)(last - at);
         }
+        uint16_t *first = &redaction->first[hash_block(pattern->bytes + last)];
+        pattern->next = *first;
+        *first = (uint16_t)(i + 1);
     }
-    return size;
 }
 
-static bool is_unreserved(unsigned char byte) /* RFC 3986, section 2.3 */
+/* The name is a handle's: it fits. */
+static const char *make_label(struct redaction *redaction, const char *name)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
-}
-
-static size_t encode_percent(const unsigned char *value, size_t length, char *text)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (is_unreserved(value[i]))
-            text[size++] = (char)value[i];
-        else
-            size += (size_t)sprintf(text + size, "%%%02X", value[i]);
-    }
-    return size;
-}
-
-static size_t encode_hex_lower(const unsigned char *value, size_t length, char *text)
-{
-    for (size_t i = 0; i < length; i++)
-        (void)sprintf(text + 2 * i, "%02x", value[i]);
-    return 2 * length;
-}
-
-static size_t encode_hex_upper(const unsigned char *value, size_t length, char *text)
-{
-    for (size_t i = 0; i < length; i++)
-        (void)sprintf(text + 2 * i, "%02X", value[i]);
-    return 2 * length;
-}
-
-static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static const char base64_url_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/* The characters that are the same whatever stands before (offset bytes, modulo 3) and behind the
- * value: those whose six bits all come from the value. */
-static size_t encode_base64_inner(const unsigned char *value, size_t length, size_t offset,
-                                  const char *digits, char *text)
-{
-    size_t first_bit = (6 - offset * 8 % 6) % 6;
-    size_t size = 0;
-    for (size_t bit = first_bit; bit + 6 <= length * 8; bit += 6) {
-        unsigned window = (unsigned)value[bit / 8] << 8;
-        if (bit / 8 + 1 < length)
-            window |= value[bit / 8 + 1];
-        text[size++] = digits[window >> (10 - bit % 8) & 0x3F];
-    }
-    return size;
-}
-
-static bool add_base64(struct redaction *redaction, const char *name, const unsigned char *value,
-                       size_t length, char *text)
-{
-    for (size_t offset = 0; offset < 3; offset++) {
-        size_t size = encode_base64_inner(value, length, offset, base64_digits, text);
-        if (size >= BASE64_MINIMUM && !add_pattern(redaction, name, text, size))
-            return false;
-        size = encode_base64_inner(value, length, offset, base64_url_digits, text);
-        if (size >= BASE64_MINIMUM && !add_pattern(redaction, name, text, size))
-            return false;
-    }
-    return true;
-}
-
-static bool add_lines(struct redaction *redaction, const char *name, const unsigned char *value,
-                      size_t length)
-{
-    const unsigned char *end = value + length;
-    while (value < end) {
-        const unsigned char *newline = memchr(value, '\n', (size_t)(end - value));
-        const unsigned char *line_end = newline != NULL ? newline : end;
-        if (!add_pattern(redaction, name, value, (size_t)(line_end - value)))
-            return false;
-        value = line_end + 1;
-    }
-    return true;
-}
-
-static bool add_encodings(struct redaction *redaction, const char *name, const unsigned char *value,
-                          size_t length, char *text)
-{
-    static encoder *const encoders[] = {encode_json, encode_percent, encode_hex_lower,
-                                        encode_hex_upper};
-    for (size_t i = 0; i < COUNT_OF(encoders); i++)
-        if (!add_pattern(redaction, name, text, encoders[i](value, length, text)))
-            return false;
-    return add_base64(redaction, name, value, length, text);
+    char label[160];
+    (void)snprintf(label, sizeof(label), "[redacted:%s]", name);
+    return copy_to_arena(redaction, label, strlen(label) + 1);
 }
 
 bool redaction_add(struct redaction *redaction, const char *name, const void *value, size_t length,
@@ -205,50 +175,67 @@ bool redaction_add(struct redaction *redaction, const char *name, const void *va
 {
     if (length < REDACTION_MINIMUM)
         return true;
-    size_t text_size = 6 * length + 8;
-    char *text = malloc(text_size);
-    bool added = text != NULL && add_pattern(redaction, name, value, length) &&
-                 add_lines(redaction, name, value, length) &&
-                 add_encodings(redaction, name, value, length, text);
-    if (text != NULL)
-        explicit_bzero(text, text_size);
-    free(text);
-    if (!added && redaction->count == PATTERNS_LIMIT)
+    CLEANUP(locked_memory_clear) struct locked_memory scratch = {0};
+    struct addition addition = {.redaction = redaction, .label = make_label(redaction, name)};
+    bool added = addition.label != NULL &&
+                 locked_memory_get(REDACTION_SCRATCH_BYTES(length), &scratch) == 0 &&
+                 redaction_encode(value, length, (char *)scratch.bytes, add_pattern, &addition);
+    if (added)
+        make_tables(redaction);
+    else if (addition.too_many)
         error_set(error, ERROR_INVALID_INPUT,
                   "the secret %s has too many lines to be redacted from the output", name);
-    else if (!added)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
+    else
+        error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret %s", name);
     return added;
 }
 
-/* The longest value that starts here and has more than covered bytes. */
-static const struct pattern *match_at(const struct redaction *redaction, const unsigned char *bytes,
-                                      size_t length, size_t covered)
+/* The longest pattern of the list that starts here and has more than covered bytes. */
+static const struct pattern *match_at(const struct redaction *redaction, size_t list,
+                                      const unsigned char *bytes, size_t length, size_t covered)
 {
-    for (size_t i = 0; i < redaction->count; i++) {
-        const struct pattern *pattern = &redaction->patterns[i];
+    while (list > 0) {
+        const struct pattern *pattern = &redaction->patterns[list - 1];
         if (pattern->length <= covered)
             return NULL;
         if (pattern->length <= length && memcmp(pattern->bytes, bytes, pattern->length) == 0)
             return pattern;
+        list = pattern->next;
     }
     return NULL;
+}
+
+/* The next place before end, from at on, where a pattern can begin. */
+static inline size_t next_candidate(const struct redaction *redaction, const unsigned char *bytes,
+                                    size_t at, size_t end)
+{
+    const unsigned char *block = bytes + redaction->window - BLOCK_BYTES;
+    while (at < end) {
+        size_t skip = redaction->skips[hash_block(block + at)];
+        if (skip == 0)
+            return at;
+        at += skip;
+    }
+    return end;
 }
 
 /* Passes on bytes[0..certain), replacing what starts there. Values that overlap are one: the end of
  * the second is as secret as the first. One that reaches beyond certain is finished by the next
  * scan. */
-static void scan(struct redaction_stream *stream, const unsigned char *bytes, size_t length,
-                 size_t certain, redaction_sink *sink, void *user)
+static void scan(struct redaction_stream *stream, size_t length, size_t certain,
+                 redaction_sink *sink, void *user)
 {
     const struct redaction *redaction = stream->redaction;
+    const unsigned char *bytes = stream->held.bytes;
     size_t done = stream->covered; /* passed on, or part of a value */
-    for (size_t i = 0; i < certain; i++) {
-        if (!redaction->starts[bytes[i]])
-            continue;
+    size_t end = length < redaction->window ? 0 : length - redaction->window + 1;
+    if (end > certain)
+        end = certain;
+    for (size_t i = 0; (i = next_candidate(redaction, bytes, i, end)) < end; i++) {
         bool inside = i < stream->covered;
-        size_t covered = inside ? stream->covered - i : 0;
-        const struct pattern *pattern = match_at(redaction, bytes + i, length - i, covered);
+        size_t list = redaction->first[hash_block(bytes + i + redaction->window - BLOCK_BYTES)];
+        const struct pattern *pattern =
+            match_at(redaction, list, bytes + i, length - i, inside ? stream->covered - i : 0);
         if (pattern == NULL)
             continue;
         if (i > done)
@@ -265,6 +252,31 @@ static void scan(struct redaction_stream *stream, const unsigned char *bytes, si
     stream->covered = stream->covered > certain ? stream->covered - certain : 0;
 }
 
+void *redaction_room(struct redaction_stream *stream, size_t length)
+{
+    if (stream->held.capacity - stream->held_length < length) {
+        struct locked_memory larger;
+        if (locked_memory_get(stream->redaction->longest + length, &larger) != 0)
+            return NULL;
+        if (stream->held_length > 0)
+            memcpy(larger.bytes, stream->held.bytes, stream->held_length);
+        locked_memory_clear(&stream->held);
+        stream->held = larger;
+    }
+    return stream->held.bytes + stream->held_length;
+}
+
+void redaction_take(struct redaction_stream *stream, size_t length, redaction_sink *sink,
+                    void *user)
+{
+    size_t total = stream->held_length + length;
+    size_t keep = stream->redaction->longest - 1;
+    size_t certain = total > keep ? total - keep : 0;
+    scan(stream, total, certain, sink, user);
+    memmove(stream->held.bytes, stream->held.bytes + certain, total - certain);
+    stream->held_length = total - certain;
+}
+
 void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t length,
                     redaction_sink *sink, void *user)
 {
@@ -273,42 +285,26 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
         sink(user, bytes, length);
         return;
     }
-    size_t total = stream->held_length + length;
-    unsigned char *all = malloc(total);
-    if (all == NULL) {
+    void *room = redaction_room(stream, length);
+    if (room == NULL) {
         redaction_stream_clear(stream); /* what is held may be the first half of a value */
         sink(user, lost, sizeof(lost) - 1);
         return;
     }
-    if (stream->held_length > 0)
-        memcpy(all, stream->held, stream->held_length);
-    memcpy(all + stream->held_length, bytes, length);
-
-    size_t keep = stream->redaction->longest - 1;
-    size_t certain = total > keep ? total - keep : 0;
-    scan(stream, all, total, certain, sink, user);
-    memmove(all, all + certain, total - certain);
-    explicit_bzero(all + total - certain, certain);
-    size_t covered = stream->covered;
-    redaction_stream_clear(stream);
-    stream->held = all;
-    stream->held_length = total - certain;
-    stream->covered = covered;
+    memcpy(room, bytes, length);
+    redaction_take(stream, length, sink, user);
 }
 
 void redaction_flush(struct redaction_stream *stream, redaction_sink *sink, void *user)
 {
     if (stream->held_length > 0)
-        scan(stream, stream->held, stream->held_length, stream->held_length, sink, user);
+        scan(stream, stream->held_length, stream->held_length, sink, user);
     redaction_stream_clear(stream);
 }
 
 void redaction_stream_clear(struct redaction_stream *stream)
 {
-    if (stream->held != NULL)
-        explicit_bzero(stream->held, stream->held_length);
-    free(stream->held);
-    stream->held = NULL;
+    locked_memory_clear(&stream->held);
     stream->held_length = 0;
     stream->covered = 0;
 }

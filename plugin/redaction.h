@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "error.h"
+#include "locked_memory.h"
 
 /* Values shorter than this are not looked for: they would redact innocent text. */
 #define REDACTION_MINIMUM 4
@@ -35,7 +36,7 @@ typedef void redaction_sink(void *user, const void *bytes, size_t length);
 /* One stream's state: bytes held back because a value may begin in them. */
 struct redaction_stream {
     const struct redaction *redaction; /* borrowed */
-    unsigned char *held;
+    struct locked_memory held;         /* and room for more */
     size_t held_length;
     size_t covered; /* how many of them belong to a value that was replaced already */
     size_t found;   /* how many values were taken out */
@@ -46,6 +47,12 @@ struct redaction_stream {
  * byte. */
 void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t length,
                     redaction_sink *sink, void *user);
+/* The same without a copy: room for length bytes, NULL when out of memory, valid until the next
+ * call with this stream; then at most that many that were put there. Not where there is nothing to
+ * look for. */
+void *redaction_room(struct redaction_stream *stream, size_t length);
+void redaction_take(struct redaction_stream *stream, size_t length, redaction_sink *sink,
+                    void *user);
 /* Passes on the rest, at the end of the stream. */
 void redaction_flush(struct redaction_stream *stream, redaction_sink *sink, void *user);
 void redaction_stream_clear(struct redaction_stream *stream);

@@ -76,8 +76,14 @@ static int find_places(struct run_stream *stream, struct iovec ret[2])
     return is_flood && room < IN_PLACE_BYTES ? 0 : count;
 }
 
-static struct iovec find_chunk(struct loop *loop)
+/* Where there are secrets, in the locked memory of the stream's redaction. */
+static struct iovec find_chunk(struct loop *loop, struct run_stream *stream)
 {
+    if (!redaction_empty(stream->redaction.redaction)) {
+        void *room = redaction_room(&stream->redaction, CHUNK_BYTES);
+        return room != NULL ? (struct iovec){room, CHUNK_BYTES}
+                            : (struct iovec){loop->spare, sizeof(loop->spare)};
+    }
     if (loop->chunk == NULL)
         loop->chunk = malloc(CHUNK_BYTES);
     if (loop->chunk == NULL)
@@ -95,6 +101,17 @@ static void keep_in_place(struct run_stream *stream, const struct iovec places[2
         host_output(stream->host, stream->id, places[1].iov_base, length - first);
 }
 
+/* What was read to where find_chunk() said. */
+static void keep_chunk(struct loop *loop, struct run_stream *stream, const struct iovec *place,
+                       size_t length)
+{
+    bool is_room = !redaction_empty(stream->redaction.redaction) && place->iov_base != loop->spare;
+    if (is_room)
+        redaction_take(&stream->redaction, length, pass_on, stream);
+    else
+        redaction_feed(&stream->redaction, place->iov_base, length, pass_on, stream);
+}
+
 /* One read. false at end of file or when nothing is there. */
 static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
 {
@@ -104,14 +121,14 @@ static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
     int count = find_places(stream, places);
     bool in_place = count > 0;
     if (!in_place)
-        places[0] = find_chunk(loop);
+        places[0] = find_chunk(loop, stream);
     ssize_t length = readv(*fd, places, in_place ? count : 1);
     if (length > 0) {
         loop->produced += (uint64_t)length;
         if (in_place)
             keep_in_place(stream, places, (size_t)length);
         else
-            redaction_feed(&stream->redaction, places[0].iov_base, (size_t)length, pass_on, stream);
+            keep_chunk(loop, stream, &places[0], (size_t)length);
         if (loop->run->output_limit > 0 && loop->produced > loop->run->output_limit)
             order_end(loop, RUN_ORDER_OUTPUT_LIMIT);
         return true;
@@ -245,6 +262,7 @@ static void close_loop(struct loop *loop)
 {
     backend_run_close(&loop->backend);
     free(loop->chunk);
+    explicit_bzero(loop->spare, sizeof(loop->spare)); /* of output that was not looked through */
 }
 
 bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)

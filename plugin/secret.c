@@ -5,33 +5,16 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "cleanup.h"
 #include "host.h"
 
 #define FIRST_CAPACITY 4096
 
-static bool map_value(size_t capacity, struct secret_value *ret)
-{
-    void *bytes = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED)
-        return false;
-    /* Best effort all three: a host with a small RLIMIT_MEMLOCK still gets its secret, unlocked. */
-    (void)mlock(bytes, capacity);
-    (void)madvise(bytes, capacity, MADV_DONTDUMP);
-    (void)madvise(bytes, capacity, MADV_WIPEONFORK);
-    *ret = (struct secret_value){.bytes = bytes, .capacity = capacity};
-    return true;
-}
-
 void secret_value_clear(struct secret_value *value)
 {
-    if (value->bytes == NULL)
-        return;
-    explicit_bzero(value->bytes, value->capacity);
-    (void)munmap(value->bytes, value->capacity);
-    *value = (struct secret_value){0};
+    locked_memory_clear(&value->memory);
+    value->length = 0;
 }
 
 /* *value is new, and what the host says its length is may be more than it holds. */
@@ -39,11 +22,11 @@ static bool ask_host(const struct tool_host *host, const char *name, size_t capa
                      struct secret_value *value, struct error *error)
 {
     secret_value_clear(value);
-    if (!map_value(capacity, value)) {
+    if (locked_memory_get(capacity, &value->memory) != 0) {
         error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"", name);
         return false;
     }
-    if (host_read_secret(host, name, value->bytes, capacity, &value->length))
+    if (host_read_secret(host, name, value->memory.bytes, capacity, &value->length))
         return true;
     error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
     return false;
@@ -56,12 +39,12 @@ bool secret_value_read(const struct tool_host *host, const char *name, struct se
     if (!ask_host(host, name, FIRST_CAPACITY, &value, error) ||
         (value.length > FIRST_CAPACITY && !ask_host(host, name, SECRET_VALUE_LIMIT, &value, error)))
         return false;
-    if (value.length > value.capacity) {
+    if (value.length > value.memory.capacity) {
         error_set(error, ERROR_INVALID_INPUT, "the secret \"%s\" is longer than %u bytes", name,
                   SECRET_VALUE_LIMIT);
         return false;
     }
-    if (memchr(value.bytes, '\0', value.length) != NULL) {
+    if (memchr(value.memory.bytes, '\0', value.length) != NULL) {
         error_set(error, ERROR_INVALID_INPUT,
                   "the secret \"%s\" holds a NUL and cannot be an environment variable", name);
         return false;

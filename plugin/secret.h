@@ -10,14 +10,14 @@
 #include <stddef.h>
 
 #include "error.h"
+#include "locked_memory.h"
 #include "tool_provider.h"
 
 #define SECRET_VALUE_LIMIT (64u << 10)
 
 struct secret_value {
-    unsigned char *bytes; /* a mapping of its own */
+    struct locked_memory memory;
     size_t length;
-    size_t capacity;
 };
 
 /* Asks the host for the named secret. true and *ret (secret_value_clear()), or false with

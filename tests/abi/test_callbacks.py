@@ -182,13 +182,13 @@ def test_reply_from_inside_the_callback():
     tap.equal((result["approval"]["decision"], result["approval"]["approver"]), ("allow_once", "test"))
 
 
-def reply_inside(decision):
+def reply_inside(decision, code="approval_denied"):
     outcome = []
 
     def approve(token, _request, verdict):
         outcome.append(provider.reply(token, decision))
         verdict[0] = ALLOW  # a reply stands before the verdict: a host that contradicts itself denies
-    result = must_not_run(Host(request_approval=approve), "approval_denied")
+    result = must_not_run(Host(request_approval=approve), code)
     return outcome[0], result
 
 
@@ -196,9 +196,10 @@ def test_replies_that_are_not_a_decision_deny():
     for decision in [b"", b"{}", b"junk", b"[]", b'{"decision":"allow"}', b'{"decision":"ALLOW_ONCE"}',
                      b'{"decision":"allow_once","extra":1}', b'{"decision":"deny","decision":"allow_once"}',
                      b'{"decision":"allow_once"', b'{"decision":1}', None,
-                     {"decision": "allow_once", "request_sha256": "0" * 64},
                      {"decision": "allow_once", "request_sha256": "short"}]:
         tap.equal(reply_inside(decision)[0], INVALID, f"reply {decision!r}")
+    other = {"decision": "allow_once", "request_sha256": "0" * 64}
+    tap.equal(reply_inside(other, "approval_mismatch")[0], INVALID, "a decision for another request")
     code, result = reply_inside({"decision": "deny", "reason": "not today"})
     tap.equal(code, ACCEPTED)
     tap.equal(result["error"]["message"], "approval denied: not today")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What process mode costs while nothing runs, for much output, and after many runs, looked at from outside of the gateway."""
+"""What process mode costs while nothing runs, for much output, and after many runs, looked at from outside of the gateway; and
+what looking through output costs."""
+import json
 import os
 import pathlib
+import subprocess
 import time
 
 import cases
-from gateway import OURS, Absent, Gateway
+from gateway import BUILD, OURS, Absent, Gateway
 
 MIB = 1 << 20
 FLOOD = 1 << 30
@@ -155,8 +158,14 @@ def many(runs):
                                      for name, values in before.items()}}
 
 
+def redaction(mebibytes=512):
+    """How fast output is looked through for twenty secrets, without a run: MiB/s by their length and the kind of output."""
+    return json.loads(subprocess.run([BUILD / "tests" / "bench" / "bench_redaction", str(mebibytes)], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+
+
 def lines(told):
-    """The figures of bench.json's "idle", "output" and "many" in words."""
+    """The figures of bench.json's "idle", "output", "many" and "redaction" in words."""
     if "idle" in told:
         idle_told = told["idle"]
         yield (f"idle: a ready python sandbox has {idle_told['sandbox_private_bytes'] / MIB:.2f} MiB of its own "
@@ -174,3 +183,7 @@ def lines(told):
                f"{grown['gateway']['descriptors']:+} descriptors, {grown['gateway']['threads']:+} threads; backend "
                f"{grown['backend']['private_bytes'] // 1024:+} KiB, {grown['backend']['descriptors']:+} descriptors; "
                f"sandboxes {grown['sandboxes']['count']:+}")
+    if "redaction" in told:
+        for length, rates in told["redaction"]["mib_per_second"].items():
+            yield (f"redaction: {told['redaction']['secrets']} secrets of {length} bytes: " +
+                   ", ".join(f"{rate} MiB/s of {kind}" for kind, rate in rates.items()))

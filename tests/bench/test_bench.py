@@ -10,6 +10,7 @@ import tempfile
 sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 
 import cases
+import costs
 import tap
 from gateway import OURS, ROOT, Absent, Gateway
 
@@ -69,6 +70,16 @@ def test_a_policy_that_is_refused_is_a_reason():
             tap.contains(str(reason), "unknown member")
         else:
             tap.true(False, "it was taken")
+
+
+def test_looking_through_output_has_a_rate_for_each_kind():
+    told = costs.redaction(8)
+    tap.equal(told["secrets"], 20)
+    for length in ("40", "8"):
+        rates = told["mib_per_second"][length]
+        tap.equal(set(rates), {"log", "base64", "zeroes"}, length)
+        tap.true(all(rate > 0 for rate in rates.values()), length)
+    tap.equal(len(list(costs.lines({"redaction": told}))), 2)
 
 
 tap.run(globals())

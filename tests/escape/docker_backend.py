@@ -111,7 +111,7 @@ class DockerBackend:
             end = time.monotonic() + SETTLED_S * tap.SLOW
             while time.monotonic() < end:
                 there = set(engine.containers())
-                used = not ready or not ready <= there
+                used = not self.pool or not ready or not ready <= there
                 if used and there <= ready | set(engine.waiting()):
                     return
                 time.sleep(0.02)

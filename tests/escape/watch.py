@@ -46,9 +46,14 @@ class Watch:
         self.engine = engine
         self.root = pathlib.Path(json.loads(ask(engine, "/info")[1])["DockerRootDir"])
         self.layers, self.overs = {}, {}  # of the containers there are, those that wait for a run among them
+        self.lock = threading.Lock()      # a container is removed for one run: for the last, or for the next
         self.forget()
 
     def forget(self):
+        with self.lock:
+            self.forget_earlier()
+
+    def forget_earlier(self):
         self.peak = {"tasks": 0, "memory": 0, "cpu": 0.0, "zombies": 0, "disk": 0}
         self.rate, self.changes = 0.0, []
         # Made for an earlier run and still to be removed: what it did is not the next one's. One that waits has no run yet.
@@ -66,6 +71,10 @@ class Watch:
                 threading.Thread(target=self.sample, args=(pid, identity, groups, over), daemon=True).start()
 
     def removing(self, identity):
+        with self.lock:
+            self.keep_changes(identity)
+
+    def keep_changes(self, identity):
         if identity not in self.overs:
             return
         self.overs.pop(identity).set()

@@ -63,19 +63,26 @@ static bool names(char *const *list, const char *name)
     return !list || string_list_contains(list, name);
 }
 
+static const char hash_of_code[] =
+    "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"; /* of {} */
+
 /* Of the rules that apply the strictest; with none, the default. */
-static enum approval_decision decide_plainly(const struct policy *policy, const char *language,
-                                             enum sandbox_mode mode, bool network, bool secrets)
+static enum approval_decision decide_plainly(const struct policy *policy, struct rule_facts *facts)
 {
     static const enum approval_decision strictest_first[] = {APPROVAL_DENY, APPROVAL_ASK,
                                                              APPROVAL_ALLOW};
     for (size_t i = 0; i < COUNT_OF(strictest_first); i++)
         for (size_t j = 0; j < policy->rule_count; j++) {
             const struct policy_rule *rule = &policy->rules[j];
-            if (rule->decision == strictest_first[i] && names(rule->languages, language) &&
-                names(rule->modes, sandbox_mode_name(mode)) &&
-                (rule->network == -1 || rule->network == (int)network) &&
-                (rule->secrets == -1 || rule->secrets == (int)secrets))
+            if (rule->decision == strictest_first[i] && names(rule->languages, facts->language) &&
+                names(rule->modes, sandbox_mode_name(facts->mode)) &&
+                (rule->network == -1 || rule->network == (int)facts->network) &&
+                (rule->secrets == -1 || rule->secrets == (int)facts->secret_count) &&
+                (!rule->secret_names ||
+                 (facts->secret_count && names(rule->secret_names, "key"))) &&
+                (!rule->principals || names(rule->principals, facts->principal)) &&
+                rule->code_least <= 2 && 2 <= rule->code_most &&
+                (!rule->code_sha256 || names(rule->code_sha256, hash_of_code)))
                 return rule->decision;
         }
     return policy->approval_default;
@@ -85,12 +92,22 @@ static void check_decisions(const struct policy *policy, const char *language,
                             enum sandbox_mode mode)
 {
     for (int bits = 0; bits < 4; bits++) {
-        int rule = -2;
-        enum approval_decision decision =
-            policy_decide(policy, language, mode, bits & 1, bits & 2, &rule);
-        MUST(decision == decide_plainly(policy, language, mode, bits & 1, bits & 2));
+        static const char *const secrets[] = {"key"};
+        struct rule_facts facts = {.language = language,
+                                   .mode = mode,
+                                   .network = bits & 1,
+                                   .secrets = secrets,
+                                   .secret_count = bits & 2 ? 1 : 0,
+                                   .code = "{}",
+                                   .code_bytes = 2,
+                                   .principal = "alice"};
+        struct policy_verdict verdict = policy_decide(policy, &facts);
+        enum approval_decision of_rules = verdict.secret ? APPROVAL_ALLOW : verdict.decision;
+        int rule = verdict.rule;
+        MUST(of_rules == decide_plainly(policy, &facts));
         MUST(rule >= -1 && (rule < 0 || (size_t)rule < policy->rule_count));
-        MUST(decision == (rule < 0 ? policy->approval_default : policy->rules[rule].decision));
+        MUST(of_rules == (rule < 0 ? policy->approval_default : policy->rules[rule].decision));
+        MUST(!verdict.secret || (verdict.decision == APPROVAL_ASK && (bits & 2)));
     }
 }
 

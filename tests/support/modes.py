@@ -137,12 +137,12 @@ def descendants(host):
 
 
 def processes():
-    """Every process on the machine that runs this build's backend, or an interpreter that it keeps: {pid: parent}."""
+    """Every process on the machine that runs this build's backend of the mode, or an interpreter that it keeps: {pid: parent}."""
     program = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / f"code-execute-{MODE}")
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(entry / "exe") == program or is_interpreter(entry.name):
+            if os.readlink(entry / "exe") == program or (MODE == "process" and is_interpreter(entry.name)):
                 found[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:
             continue

@@ -13,7 +13,10 @@
 
 #define REQUEST(members) "{\"language\":\"sh\",\"code\":\"true\"" members "}"
 #define DENY(rest)       "{\"approval\":{\"rules\":[{\"decision\":\"deny\"" rest "}]}}"
-#define MODE_NONE        "\"modes\":{\"allowed\":[\"none\"],\"default\":\"none\"}"
+#define SECRET(members)                                                   \
+    "{\"secrets\":{\"allowed\":[\"t\"],\"rules\":{\"t\":{" members "}}}," \
+    "\"approval\":{\"default\":\"allow\"}}"
+#define MODE_NONE "\"modes\":{\"allowed\":[\"none\"],\"default\":\"none\"}"
 
 static const struct {
     const char *policy;
@@ -30,6 +33,29 @@ static const struct {
      "W"},
     {DENY(",\"reason\":\"not here\""), "process", REQUEST(""), NULL, "policy_denied",
      "policy denied: approval rule 0: not here", "W"},
+    {DENY(",\"id\":\"no-sh\""), "process", REQUEST(""), NULL, "policy_denied",
+     "policy denied: approval rule 0 (no-sh)", "W"},
+    {DENY(",\"id\":\"b\",\"principals\":[\"bob\"],\"code_bytes\":{\"min\":4},\"reason\":\"not "
+          "bob\""),
+     "process", REQUEST(""), "{\"principal\":\"bob\"}", "policy_denied",
+     "policy denied: approval rule 0 (b): not bob", "W"},
+    {DENY(
+         ",\"code_sha256\":[\"b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b\"]"),
+     "process", REQUEST(""), NULL, "policy_denied", "policy denied: approval rule 0", "W"},
+    {"{}", "process", REQUEST(",\"secrets\":{\"T\":\"{{secret:t}}\"}"), NULL, "secret_not_allowed",
+     "the policy does not list the secret: t", "W"},
+    {SECRET("\"languages\":[\"python\",\"lua\"]"), "process",
+     REQUEST(",\"secrets\":{\"T\":\"{{secret:t}}\"}"), NULL, "secret_not_allowed",
+     "the policy does not give the secret t to the language sh", "W"},
+    {SECRET("\"modes\":[\"docker\"]"), "process", REQUEST(",\"secrets\":{\"T\":\"{{secret:t}}\"}"),
+     NULL, "secret_not_allowed", "the policy does not give the secret t to mode process", "W"},
+    {"{\"languages\":{\"sh\":{\"limits\":{\"wall_ms\":{\"max\":20000}}}}}", "process",
+     REQUEST(",\"timeout_ms\":20001"), NULL, "limit_too_high",
+     "request: /timeout_ms: 20001 is more than the policy's ceiling of 20000 for sh", "W"},
+    {"{\"languages\":{\"sh\":{\"limits\":{\"wall_ms\":{\"default\":1000}}}},\"capabilities\":["
+     "\"sandbox.exec\"]}",
+     "process", REQUEST(",\"timeout_ms\":1001"), NULL, "access_denied",
+     "access denied: sandbox.exec.limits.extended", "CW"},
     {"{\"capabilities\":[]}", "process", REQUEST(""), NULL, "access_denied",
      "access denied: sandbox.exec", "W"},
     {"{" MODE_NONE "}", "none", REQUEST(""), NULL, "access_denied",
@@ -115,6 +141,38 @@ START_TEST(asks_nobody_where_the_default_allows)
 }
 END_TEST
 
+/* By its id, or its place where it has none. */
+START_TEST(names_the_rule_that_allowed)
+{
+    static const char *const policies[] = {
+        "{\"approval\":{\"rules\":[{\"decision\":\"allow\",\"id\":\"shells\"}]}}",
+        "{\"approval\":{\"rules\":[{\"decision\":\"allow\"}]}}"};
+    static const char *const approvers[] = {"policy:rule:shells", "policy:rule:0"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct recording_host recorded;
+        struct tool_host host = recording_host(&recorded);
+        configure_policy(policies[i], "process");
+        json_auto_t *result = invoke("code_execute", REQUEST(""), &host, TOOL_OK);
+        ck_assert_str_eq(recorded.called, "CWOW");
+        ck_assert_str_eq(text_of(result, "approval", "approver"), approvers[i]);
+    }
+}
+END_TEST
+
+START_TEST(asks_for_a_secret_that_wants_it)
+{
+    struct recording_host recorded;
+    struct tool_host host = recording_host(&recorded);
+    configure_policy(SECRET("\"approval\":\"ask\""), "process");
+    json_decref(invoke("code_execute", REQUEST(""), &host, TOOL_OK));
+    ck_assert_str_eq(recorded.called, "CWOW");
+    host = recording_host(&recorded);
+    json_decref(
+        invoke("code_execute", REQUEST(",\"secrets\":{\"T\":\"{{secret:t}}\"}"), &host, TOOL_OK));
+    ck_assert_ptr_nonnull(strchr(recorded.called, 'A'));
+}
+END_TEST
+
 START_TEST(runs_in_mode_none_where_policy_and_host_allow_it)
 {
     struct recording_host recorded;
@@ -161,6 +219,8 @@ int main(void)
     tcase_add_loop_test(cases[0], refuses_what_the_policy_refuses, 0, COUNT_OF(refusals));
     tcase_add_loop_test(cases[0], notes_what_the_caller_should_know, 0, COUNT_OF(notes));
     tcase_add_test(cases[0], asks_nobody_where_the_default_allows);
+    tcase_add_test(cases[0], names_the_rule_that_allowed);
+    tcase_add_test(cases[0], asks_for_a_secret_that_wants_it);
     tcase_add_test(cases[0], runs_in_mode_none_where_policy_and_host_allow_it);
     tcase_add_test(cases[0], more_than_usual_depends_on_the_shape);
     tcase_add_test(cases[0], runs_nothing_while_the_configuration_is_refused);

@@ -158,10 +158,10 @@ START_TEST(reads_secrets_of_any_length)
     if (taken) {
         ck_assert_uint_eq(value.length, secrets[_i].length);
         for (size_t i = 0; i < value.length; i++)
-            ck_assert_int_eq(value.bytes[i], 'x');
+            ck_assert_int_eq(value.memory.bytes[i], 'x');
     } else {
         ck_assert_int_eq((int)error.code, secrets[_i].error);
-        ck_assert_ptr_null(value.bytes);
+        ck_assert_ptr_null(value.memory.bytes);
     }
     secret_value_clear(&value);
     secret_value_clear(&value);
@@ -176,7 +176,7 @@ START_TEST(has_no_secret_that_is_refused)
     struct error error;
     ck_assert(!secret_value_read(&host, "name", &value, &error));
     ck_assert_int_eq(error.code, ERROR_UNKNOWN_SECRET);
-    ck_assert_ptr_null(value.bytes);
+    ck_assert_ptr_null(value.memory.bytes);
 }
 END_TEST
 
@@ -198,7 +198,7 @@ START_TEST(has_no_secret_that_is_refused_when_it_is_long)
     ck_assert(!secret_value_read(&host, "name", &value, &error));
     ck_assert_int_eq(liar.calls, 2);
     ck_assert_int_eq(error.code, ERROR_UNKNOWN_SECRET);
-    ck_assert_ptr_null(value.bytes);
+    ck_assert_ptr_null(value.memory.bytes);
 }
 END_TEST
 

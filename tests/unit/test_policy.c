@@ -59,7 +59,34 @@ static const struct {
     {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"network\":\"no\"}]}}",
      "/approval/rules/0/network: must be true or false"},
     {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"secrets\":null}]}}",
-     "/approval/rules/0/secrets: must be true or false"},
+     "/approval/rules/0/secrets: must be true or false, or a list of secrets' names"},
+    {"{\"approval\":{\"decisions\":null}}", "/approval/decisions: missing"},
+    {"{\"approval\":{\"decisions\":[]}}", "/approval/decisions: must have at least 1 member"},
+    {"{\"approval\":{\"decisions\":[\"deny\",\"forever\"]}}",
+     "/approval/decisions/1: must be once, session, always, deny or edit"},
+    {"{\"secrets\":{\"rules\":[]}}", "/secrets/rules: must be an object"},
+    {"{\"secrets\":{\"rules\":{\"a b\":{}}}}", "/secrets/rules/a b: must be a secret's name"},
+    {"{\"secrets\":{\"rules\":{\"a\":true}}}", "/secrets/rules/a: must be an object"},
+    {"{\"secrets\":{\"rules\":{\"a\":{\"mode\":[]}}}}", "/secrets/rules/a/mode: unknown member"},
+    {"{\"secrets\":{\"rules\":{\"a\":{\"modes\":[]}}}}",
+     "/secrets/rules/a/modes: must have at least 1 member"},
+    {"{\"secrets\":{\"rules\":{\"a\":{\"languages\":[\"py\"]}}}}",
+     "/secrets/rules/a/languages/0: unknown language"},
+    {"{\"secrets\":{\"rules\":{\"a\":{\"approval\":1}}}}",
+     "/secrets/rules/a/approval: must be a string"},
+    {"{\"secrets\":{\"rules\":{\"*\":{\"approval\":\"allow\"}}}}",
+     "/secrets/rules/*/approval: must be \"ask\", or absent"},
+    {"{\"languages\":{\"python\":{\"limits\":[]}}}", "/languages/python/limits: must be an object"},
+    {"{\"languages\":{\"python\":{\"limits\":{\"wall\":{}}}}}",
+     "/languages/python/limits/wall: unknown member"},
+    {"{\"languages\":{\"python\":{\"limits\":{\"wall_ms\":{\"min\":1}}}}}",
+     "/languages/python/limits/wall_ms/min: unknown member"},
+    {"{\"languages\":{\"python\":{\"limits\":{\"wall_ms\":{\"default\":0}}}}}",
+     "/languages/python/limits/wall_ms/default: must be an integer between 1"},
+    {"{\"languages\":{\"python\":{\"limits\":{\"cpu_ms\":{\"max\":-1}}}}}",
+     "/languages/python/limits/cpu_ms/max: must be an integer between 1"},
+    {"{\"languages\":{\"python\":{\"limits\":{\"wall_ms\":{\"max\":9999}}}}}",
+     "/languages/python/limits/wall_ms: the default of 10000 is more than the max of 9999"},
     {"{\"network\":{\"allowed\":1}}", "/network/allowed: must be true or false"},
     {"{\"network\":true}", "/network: must be an object"},
     {"{\"secrets\":[]}", "/secrets: must be an object"},
@@ -357,6 +384,65 @@ START_TEST(patches_as_rfc_7386_says)
 }
 END_TEST
 
+/* Of a language: what it says, and the policy's where it says nothing. */
+START_TEST(a_language_has_limits_of_its_own)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy =
+        load("{\"limits\":{\"cpu_ms\":{\"default\":11}},\"languages\":{\"r\":{\"limits\":"
+             "{\"wall_ms\":{\"default\":70000,\"max\":600000},\"memory_bytes\":{\"max\":"
+             "2147483648}}}}}",
+             &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    const struct policy_limits *of_r = &policy_find_language(policy, "r")->limits;
+    ck_assert_uint_eq(of_r->wall_ms.default_value, 70000);
+    ck_assert_uint_eq(of_r->wall_ms.maximum, 600000);
+    ck_assert_uint_eq(of_r->memory_bytes.default_value, 256u << 20);
+    ck_assert_uint_eq(of_r->memory_bytes.maximum, UINT64_C(2) << 30);
+    ck_assert_uint_eq(of_r->cpu_ms.default_value, 11);
+    ck_assert_mem_eq(&policy_find_language(policy, "python")->limits, &policy->limits,
+                     sizeof(policy->limits));
+}
+END_TEST
+
+START_TEST(a_secret_has_its_own_rule_or_that_of_all)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = load("{\"secrets\":{\"allowed\":[\"a\"],\"rules\":{\"a\":{},\"*\":{"
+                                 "\"languages\":[\"sh\"],\"modes\":[\"docker\"],\"approval\":"
+                                 "\"ask\"}}}}",
+                                 &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    const struct policy_secret *own = policy_find_secret(policy, "a");
+    ck_assert_str_eq(own->name, "a");
+    ck_assert_ptr_null(own->languages);
+    ck_assert(!own->ask);
+    const struct policy_secret *other = policy_find_secret(policy, "b");
+    ck_assert_str_eq(other->name, "*");
+    ck_assert_str_eq(other->languages[0], "sh");
+    ck_assert_str_eq(other->modes[0], "docker");
+    ck_assert(other->ask);
+    ck_assert(!policy_allows_secret(policy, "b"));
+    CLEANUP(cleanup_policy) struct policy *builtin = policy_load_builtin(&error);
+    ck_assert_ptr_null(policy_find_secret(builtin, "a"));
+}
+END_TEST
+
+START_TEST(an_approver_can_always_deny)
+{
+    struct error error;
+    CLEANUP(cleanup_policy) struct policy *builtin = policy_load_builtin(&error);
+    ck_assert_uint_eq(builtin->approver_decisions, APPROVER_ONCE | APPROVER_SESSION |
+                                                       APPROVER_ALWAYS | APPROVER_DENY |
+                                                       APPROVER_EDIT);
+    CLEANUP(cleanup_policy)
+    struct policy *policy = load("{\"approval\":{\"decisions\":[\"once\",\"always\"]}}", &error);
+    ck_assert_uint_eq(policy->approver_decisions, APPROVER_ONCE | APPROVER_ALWAYS | APPROVER_DENY);
+}
+END_TEST
+
 static const char rules[] = "{\"approval\":{\"default\":\"ask\",\"rules\":["
                             "{\"decision\":\"allow\",\"languages\":[\"python\",\"sh\"],\"network\":"
                             "false,\"secrets\":false},"
@@ -385,13 +471,18 @@ static const struct {
 START_TEST(decides_deny_before_ask_before_allow)
 {
     struct error error;
-    int rule = -2;
+    static const char *const secrets[] = {"a"};
+    struct rule_facts facts = {.language = decisions[_i].language,
+                               .mode = decisions[_i].mode,
+                               .network = decisions[_i].network,
+                               .secrets = secrets,
+                               .secret_count = decisions[_i].secrets,
+                               .code = ""};
     CLEANUP(cleanup_policy) struct policy *policy = load(rules, &error);
     ck_assert_msg(policy != NULL, "%s", error.message);
-    ck_assert_int_eq(policy_decide(policy, decisions[_i].language, decisions[_i].mode,
-                                   decisions[_i].network, decisions[_i].secrets, &rule),
-                     decisions[_i].decision);
-    ck_assert_int_eq(rule, decisions[_i].rule);
+    struct policy_verdict verdict = policy_decide(policy, &facts);
+    ck_assert_int_eq(verdict.decision, decisions[_i].decision);
+    ck_assert_int_eq(verdict.rule, decisions[_i].rule);
     ck_assert_str_eq(policy->rules[2].reason, "never");
 }
 END_TEST
@@ -400,16 +491,15 @@ END_TEST
 START_TEST(rules_override_the_default)
 {
     struct error error;
-    int rule;
+    struct rule_facts lua = {.language = "lua", .mode = SANDBOX_MODE_PROCESS, .code = ""};
+    struct rule_facts sh = {.language = "sh", .mode = SANDBOX_MODE_PROCESS, .code = ""};
     CLEANUP(cleanup_policy)
     struct policy *policy = load("{\"approval\":{\"default\":\"deny\",\"rules\":[{\"decision\":"
                                  "\"allow\",\"languages\":[\"lua\"]}]}}",
                                  &error);
-    ck_assert_int_eq(policy_decide(policy, "lua", SANDBOX_MODE_PROCESS, false, false, &rule),
-                     APPROVAL_ALLOW);
-    ck_assert_int_eq(policy_decide(policy, "sh", SANDBOX_MODE_PROCESS, false, false, &rule),
-                     APPROVAL_DENY);
-    ck_assert_int_eq(rule, -1);
+    ck_assert_int_eq(policy_decide(policy, &lua).decision, APPROVAL_ALLOW);
+    ck_assert_int_eq(policy_decide(policy, &sh).decision, APPROVAL_DENY);
+    ck_assert_int_eq(policy_decide(policy, &sh).rule, -1);
 }
 END_TEST
 
@@ -505,6 +595,9 @@ int main(void)
     tcase_add_test(cases[1], built_in_is_as_promised);
     tcase_add_test(cases[1], built_in_runs_every_language);
     tcase_add_test(cases[1], patches_as_rfc_7386_says);
+    tcase_add_test(cases[1], a_language_has_limits_of_its_own);
+    tcase_add_test(cases[1], a_secret_has_its_own_rule_or_that_of_all);
+    tcase_add_test(cases[1], an_approver_can_always_deny);
     tcase_add_loop_test(cases[2], decides_deny_before_ask_before_allow, 0, COUNT_OF(decisions));
     tcase_add_test(cases[2], rules_override_the_default);
     tcase_add_test(cases[3], reads_regular_files_only);

@@ -3,10 +3,13 @@
  * redaction against a reference that has the whole output at once and encoders of its own: every
  * place where a read may end, secrets that overlap, touch, and stand at either end.
  */
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "cleanup.h"
 #include "random.h"
@@ -14,9 +17,26 @@
 #include "tap_suite.h"
 
 #define TEXT_LIMIT     8192
-#define PATTERNS_LIMIT 256
+#define PATTERNS_LIMIT 512
 #define SECRETS_LIMIT  4
 #define BASE64_MINIMUM 6
+
+void *__real_mmap64(void *address, size_t length, int protection, int flags, int fd,
+                    off64_t offset);
+void *__wrap_mmap64(void *address, size_t length, int protection, int flags, int fd,
+                    off64_t offset);
+
+static int mappings_left = INT_MAX; /* that mmap() still gives */
+
+void *__wrap_mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+    if (mappings_left == 0) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    mappings_left--;
+    return __real_mmap64(address, length, protection, flags, fd, offset);
+}
 
 struct text {
     char bytes[TEXT_LIMIT];
@@ -24,7 +44,7 @@ struct text {
 };
 
 struct pattern {
-    char bytes[512];
+    char bytes[1024];
     size_t length;
     const char *name;
 };
@@ -79,26 +99,45 @@ static void to_base64(const char *bytes, size_t length, bool url, struct text *r
     }
 }
 
-static void to_json(const char *value, struct text *ret)
+/* Python's json.dumps() where ascii, else JSON.stringify() with what Go or PHP escape beside it. */
+static void to_json(const char *value, bool ascii, const char *further, struct text *ret)
 {
     for (; *value != '\0'; value++) {
-        if (*value == '"' || *value == '\\')
-            append_string(ret, *value == '"' ? "\\\"" : "\\\\");
-        else if (*value == '\n' || *value == '\t')
-            append_string(ret, *value == '\n' ? "\\n" : "\\t");
+        unsigned char byte = (unsigned char)*value;
+        char escape[16];
+        if (byte == '"' || byte == '\\' || (byte == '/' && strchr(further, '/') != NULL))
+            append(ret, (char[]){'\\', *value}, 2);
+        else if (byte == '\n' || byte == '\t')
+            append_string(ret, byte == '\n' ? "\\n" : "\\t");
+        else if (byte < 0x20 || strchr(further, *value) != NULL ||
+                 (ascii && further[0] == '\0' && byte == 0x7F))
+            append(ret, escape, (size_t)sprintf(escape, "\\u%04x", byte));
+        else if (ascii && byte == 0xC3) /* the characters of the sets below */
+            append(ret, escape, (size_t)sprintf(escape, "\\u00%02x", (*++value & 0x3F) | 0xC0));
+        else if (ascii && byte == 0xE2)
+            append_string(ret, "\\u20ac"), value += 2;
+        else if (ascii && byte == 0xF0)
+            append_string(ret, "\\ud83d\\ude00"), value += 3;
         else
             append(ret, value, 1);
     }
 }
 
-static void to_percent(const char *value, struct text *ret)
+static void to_percent(const char *value, const char *format, const char *plain, bool plus,
+                       struct text *ret)
 {
-    static const char plain[] =
+    static const char always[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     for (; *value != '\0'; value++) {
         char code[4];
-        (void)snprintf(code, sizeof(code), "%%%02X", (unsigned char)*value);
-        append_string(ret, strchr(plain, *value) != NULL ? (char[]){*value, '\0'} : code);
+        if (strchr(always, *value) != NULL || strchr(plain, *value) != NULL)
+            append(ret, value, 1);
+        else if (*value == ' ' && plus)
+            append_string(ret, "+");
+        else
+            append(ret, code,
+                   (size_t)sprintf(code, format[0] == 'x' ? "%%%02x" : "%%%02X",
+                                   (unsigned char)*value));
     }
 }
 
@@ -116,19 +155,42 @@ static void to_hex(const char *value, const char *format, struct text *ret)
 static void encode(const char *value, size_t kind, struct text *ret)
 {
     ret->length = 0;
-    if (kind == 0)
-        append_string(ret, value);
-    else if (kind == 1)
-        to_json(value, ret);
-    else if (kind == 2)
-        to_percent(value, ret);
-    else if (kind == 3 || kind == 4)
-        to_hex(value, kind == 3 ? "x" : "X", ret);
-    else
-        to_base64(value, strlen(value), kind == 6, ret);
+    switch (kind) {
+    case 0:
+        return append_string(ret, value);
+    case 1:
+        return to_json(value, false, "", ret);
+    case 2:
+        return to_percent(value, "X", "", false, ret);
+    case 3:
+    case 4:
+        return to_hex(value, kind == 3 ? "x" : "X", ret);
+    case 5:
+        return to_percent(value, "x", "", false, ret);
+    case 6:
+        return to_percent(value, "X", "/", false, ret);
+    case 7:
+        return to_percent(value, "X", "!'()*", false, ret);
+    case 8:
+        return to_percent(value, "X", "", true, ret);
+    case 9:
+        return to_json(value, false, "<>&", ret);
+    case 10:
+        return to_json(value, true, "", ret);
+    case 11:
+        return to_json(value, true, "/", ret);
+    default:
+        return to_base64(value, strlen(value), kind == 13, ret);
+    }
 }
-#define PLAIN_KINDS    5
-#define ENCODING_KINDS 7
+#define ASCII_KINDS    10 /* from here the value must be UTF-8 */
+#define PLAIN_KINDS    12
+#define ENCODING_KINDS 14
+
+static bool is_utf8(const char *value)
+{
+    return strchr(value, '\xFF') == NULL;
+}
 
 /* What of a value's base64 does not depend on its neighbours, when offset bytes stand before it. */
 static void add_base64_patterns(struct patterns *patterns, const char *value, size_t offset)
@@ -150,6 +212,8 @@ static void add_secret(struct patterns *patterns, const char *value)
 {
     struct text text = {.length = 0};
     for (size_t kind = 0; kind < PLAIN_KINDS; kind++) {
+        if (kind >= ASCII_KINDS && !is_utf8(value))
+            continue;
         encode(value, kind, &text);
         add_pattern(patterns, value, text.bytes, text.length);
     }
@@ -247,7 +311,7 @@ static void redact(const struct redaction *redaction, const struct text *input, 
         done += count;
     }
     redaction_flush(&stream, append, ret);
-    ck_assert_ptr_null(stream.held);
+    ck_assert_ptr_null(stream.held.bytes);
     shorten_labels(ret);
 }
 
@@ -275,6 +339,8 @@ static void check_every_split(const char *const *secrets, const struct text *inp
 static const char *const sets[][SECRETS_LIMIT + 1] = {
     {"hunter2-hunter2"},
     {"pa\"ss\\wo\trd /+&=%"},
+    {"<a\x01!b(c)*d'e>\x7F/ "},
+    {"\xC3\xA4/\xE2\x82\xAC\xF0\x9F\x98\x80!"},
     {"abcd1234", "1234wxyz"}, /* overlap */
     {"abcdefgh", "abcd"},     /* one begins with the other */
     {"abcdefgh", "efgh"},     /* ends with it */
@@ -285,6 +351,7 @@ static const char *const sets[][SECRETS_LIMIT + 1] = {
     {"line one\nline two", "two\nthree"},
     {"\xC3\xA4\xF0\x9F\x98\x80\xFF\xFE"},
     {"0123456789abcdef0123456789ABCDEF", "abcdef"},
+    {"one that is longer than any window of a search could be, or need be"},
 };
 
 /* In each encoding: alone, at the start and end of a text, twice in a row. */
@@ -420,6 +487,140 @@ START_TEST(refuses_more_lines_than_it_can_look_for)
 }
 END_TEST
 
+/* Each form of a value of that size takes memory of its own: without any of them there is no
+ * secret. */
+START_TEST(adds_nothing_when_out_of_memory)
+{
+    enum { FORMS = 15 }; /* those that differ */
+    static char value[20000];
+    bool added = false;
+    int given = 0;
+    for (size_t i = 0; i < sizeof(value); i++)
+        value[i] = "a/<\"\xC3\xA4! "[i % 8];
+    while (!added) {
+        struct error error;
+        CLEANUP(free_redaction) struct redaction *redaction = redaction_new();
+        ck_assert_int_lt(given, FORMS + 10);
+        mappings_left = given++;
+        added = redaction_add(redaction, "big", value, sizeof(value), &error);
+        mappings_left = INT_MAX;
+        ck_assert(added || error.code == ERROR_OUT_OF_MEMORY);
+        ck_assert(added || strstr(error.message, "big") != NULL);
+    }
+    ck_assert_int_gt(given, FORMS);
+    redaction_free(NULL);
+}
+END_TEST
+
+/* A NUL cannot come from a program's environment, but from a file. */
+START_TEST(takes_out_a_value_with_a_nul)
+{
+    static const char value[] = "one\0two";
+    static const char *const forms[] = {"one\\u0000two", "one%00two", "6f6e650074776f",
+                                        "b25lAHR3b"};
+    struct error error;
+    struct text input = {.length = 0};
+    struct text output;
+    CLEANUP(free_redaction) struct redaction *redaction = redaction_new();
+    ck_assert(redaction_add(redaction, "x", value, sizeof(value) - 1, &error));
+    append(&input, value, sizeof(value) - 1);
+    for (size_t i = 0; i < COUNT_OF(forms); i++)
+        append_string(&input, forms[i]);
+    redact(redaction, &input, 3, 5, &output);
+    append(&output, "", 1);
+    ck_assert_str_eq(output.bytes, "[redacted][redacted][redacted][redacted][redacted]");
+}
+END_TEST
+
+START_TEST(passes_nothing_unseen_when_out_of_memory)
+{
+    static const char *const secrets[] = {"hunter2-hunter2", NULL};
+    static char large[100000];
+    struct text output = {.length = 0};
+    CLEANUP(free_redaction) struct redaction *redaction = redaction_of(secrets);
+    struct redaction_stream stream = {.redaction = redaction};
+    char before[] = "before: it is longer than the longest form of the secret. hunter2-";
+    redaction_feed(&stream, before, sizeof(before) - 1, append, &output);
+    ck_assert_uint_gt(output.length, 0);
+    before[output.length] = '\0';
+    mappings_left = 0;
+    ck_assert_ptr_null(redaction_room(&stream, sizeof(large)));
+    redaction_feed(&stream, large, sizeof(large), append, &output);
+    mappings_left = INT_MAX;
+    redaction_feed(&stream, "hunter2 behind", 14, append, &output);
+    redaction_flush(&stream, append, &output);
+    append(&output, "", 1);
+    ck_assert(memcmp(output.bytes, before, strlen(before)) == 0);
+    ck_assert_str_eq(output.bytes + strlen(before), "[output lost: out of memory]hunter2 behind");
+}
+END_TEST
+
+/* What is not read is not taken; what is held stays in front of it. */
+START_TEST(takes_what_was_put_into_its_room)
+{
+    static const char *const secrets[] = {"hunter2-hunter2", NULL};
+    struct text output = {.length = 0};
+    CLEANUP(free_redaction) struct redaction *redaction = redaction_of(secrets);
+    struct redaction_stream stream = {.redaction = redaction};
+    const char *const parts[] = {"a hunter2", "", "-hun", "ter2 b hunter2-hunter2 c"};
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        char *room = redaction_room(&stream, 6000 * (i + 1));
+        ck_assert_ptr_nonnull(room);
+        memcpy(room, parts[i], strlen(parts[i]));
+        redaction_take(&stream, strlen(parts[i]), append, &output);
+    }
+    redaction_flush(&stream, append, &output);
+    append(&output, "", 1);
+    ck_assert_str_eq(output.bytes, "a [redacted:x] b [redacted:x] c");
+}
+END_TEST
+
+static char printable(uint64_t *state)
+{
+    return (char)('!' + (char)random_below(state, '~' - '!'));
+}
+
+/* As many secrets as a busy call has, in output that is much longer than they are. */
+START_TEST(finds_each_of_twenty_secrets)
+{
+    enum { SECRETS = 20, OUTPUT = 6000 };
+    static char values[SECRETS][41];
+    static const char *secrets[SECRETS + 1];
+    static struct patterns patterns;
+    static struct text input;
+    static struct text wanted;
+    static struct text output;
+    uint64_t state = (uint64_t)_i + 77;
+    patterns.count = 0;
+    input.length = 0;
+    for (size_t i = 0; i < SECRETS; i++) {
+        size_t length = (size_t)(_i == 0 ? 32 : 4) + random_below(&state, 8);
+        for (size_t j = 0; j < length; j++)
+            values[i][j] = printable(&state);
+        values[i][length] = '\0';
+        secrets[i] = values[i];
+        add_secret(&patterns, values[i]);
+    }
+    while (input.length < OUTPUT) {
+        if (random_below(&state, 100) == 0) {
+            struct text form;
+            encode(values[random_below(&state, SECRETS)], random_below(&state, ENCODING_KINDS),
+                   &form);
+            append(&input, form.bytes, form.length - (random_below(&state, 4) == 0));
+        } else {
+            append(&input, (char[]){printable(&state)}, 1);
+        }
+    }
+    CLEANUP(free_redaction) struct redaction *redaction = redaction_of(secrets);
+    reference(&patterns, &input, &wanted);
+    expect_no_pattern(&patterns, &wanted);
+    for (size_t piece = 1; piece < input.length; piece += 1 + piece / 4) {
+        redact(redaction, &input, 0, piece, &output);
+        expect_same(&output, &wanted, piece);
+    }
+}
+END_TEST
+
 int main(void)
 {
     int count = COUNT_OF(sets);
@@ -433,5 +634,10 @@ int main(void)
     tcase_add_test(cases[0], does_not_look_for_short_values);
     tcase_add_test(cases[0], names_and_counts_what_it_found);
     tcase_add_test(cases[0], refuses_more_lines_than_it_can_look_for);
+    tcase_add_test(cases[0], adds_nothing_when_out_of_memory);
+    tcase_add_test(cases[0], takes_out_a_value_with_a_nul);
+    tcase_add_test(cases[0], passes_nothing_unseen_when_out_of_memory);
+    tcase_add_test(cases[0], takes_what_was_put_into_its_room);
+    tcase_add_loop_test(cases[0], finds_each_of_twenty_secrets, 0, 2);
     return run_suite("redaction", cases, COUNT_OF(cases));
 }

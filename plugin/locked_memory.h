@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory for what must not be found: locked, left out of core dumps and of forks, wiped before it
+ * is given back. Each block is a mapping of its own. Any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+
+struct locked_memory {
+    unsigned char *bytes; /* zeroed; NULL: none */
+    size_t capacity;      /* a whole number of pages */
+};
+
+/* At least capacity bytes, more than 0; -1 with errno when there are none. Locking is best effort:
+ * where RLIMIT_MEMLOCK is small, the memory is there and not locked. */
+int locked_memory_get(size_t capacity, struct locked_memory *ret);
+/* Wipes and unmaps; an empty one is fine. */
+void locked_memory_clear(struct locked_memory *memory);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a secret may look in output: as it is and line by line, as a JSON string, percent-encoded, in
+ * hexadecimal, in base64 at each of the three byte offsets. Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Takes one form of the value; false ends the enumeration. The text is valid during the call. */
+typedef bool redaction_form_sink(void *user, const void *text, size_t length);
+
+/* Bytes of scratch for a value of that length: the longest form, "\u00XX" for each byte. */
+#define REDACTION_SCRATCH_BYTES(length) (6 * (length) + 8)
+
+/* Calls take with each form, some of them the same or empty. scratch has
+ * REDACTION_SCRATCH_BYTES(length) bytes, the caller's to wipe. false where take said so. */
+bool redaction_encode(const unsigned char *value, size_t length, char *scratch,
+                      redaction_form_sink *take, void *user);

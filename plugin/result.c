@@ -371,6 +371,7 @@ char *result_text(struct call *call, const struct error *error)
     json_draft_integer(&draft, "duration_ms", (int64_t)call->outcome.duration_ms);
     json_draft_integer(&draft, "queued_ms", (int64_t)call->admission.waited_ms);
     json_draft_string(&draft, "mode", settled ? sandbox_mode_name(call->configuration.mode) : NULL);
+    json_draft_string(&draft, "policy_sha256", settled ? call->configuration.policy->sha256 : NULL);
     json_draft_string(&draft, "run_id", call->run_id);
     json_draft_string(&draft, "cause", has_cause ? result_cause(call, error) : NULL);
     write_usage(&draft, call);

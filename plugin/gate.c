@@ -135,8 +135,7 @@ static bool check_capabilities(struct call *call, struct error *error)
     for (size_t i = 0; i < COUNT_OF(capabilities); i++)
         if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
             return false;
-    return call->registration.cancel_fd >= 0 ||
-           call_register(&call->registration, call->host.call_id, error);
+    return true;
 }
 
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
@@ -372,14 +371,30 @@ static bool run_program(struct call *call, struct error *error)
     return ended;
 }
 
+/* From now on the host can cancel it. */
+static bool begin_call(struct call *call, struct error *error)
+{
+    return call_register(&call->registration, call->host.call_id, error);
+}
+
+/* A call may be cancelled from inside any callback, and then goes no further. */
+static bool is_wanted(struct call *call, struct error *error)
+{
+    if (!is_cancelled(call))
+        return true;
+    error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+    return false;
+}
+
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        judge, obtain_approval, take_edit, take_place, collect_secrets, record_start, run_program,
+        begin_call, judge,           obtain_approval, take_edit,
+        take_place, collect_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
-        passed = stages[i](call, error);
+        passed = is_wanted(call, error) && stages[i](call, error);
     admission_leave(&call->admission);
     if (call->start_recorded)
         audit_record_end(call, passed ? NULL : error);

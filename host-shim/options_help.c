@@ -30,6 +30,7 @@ const char options_help[] =
     "\n"
     "What is granted to run and invoke:\n"
     "  --cap NAME                 a capability besides sandbox.exec; may be repeated\n"
+    "                             (NAME=VALUE: for that only; !NAME, !NAME=VALUE: never)\n"
     "  --no-default-caps          not even sandbox.exec\n"
     "  --secret NAME=FILE         a secret that the tool may be given; may be repeated\n"
     "  --workspace DIRECTORY      what the tool may read, where its policy lets it\n"

@@ -20,6 +20,7 @@ static const char *status_of_error(enum error_code code)
     case ERROR_APPROVAL_UNAVAILABLE:
     case ERROR_APPROVAL_TIMEOUT:
     case ERROR_POLICY_DENIED:
+    case ERROR_CONTENT_REFUSED:
     case ERROR_LANGUAGE_NOT_ALLOWED:
     case ERROR_MODE_NOT_ALLOWED:
     case ERROR_SECRET_NOT_ALLOWED:

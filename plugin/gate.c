@@ -220,9 +220,25 @@ static bool obtain_approval(struct call *call, struct error *error)
     return approval_obtain(&call->host, &question, &call->approval, error);
 }
 
+/* A variable ends at a NUL. */
+static bool check_value(const char *name, const struct secret_value *value, struct error *error)
+{
+    if (memchr(value->memory.bytes, '\0', value->length) == NULL)
+        return true;
+    error_set(error, ERROR_SECRET_UNUSABLE,
+              "the secret \"%s\" holds a NUL and cannot be an environment variable", name);
+    return false;
+}
+
 static bool collect_secrets(struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
+    const struct secret_sources sources = {
+        .host = &call->host,
+        .providers = call->configuration.policy->secret_providers,
+        .provider_count = call->configuration.policy->secret_provider_count,
+        .cancel_fd = call->registration.cancel_fd,
+    };
     if (request->secret_count == 0)
         return true;
     call->redaction = redaction_new();
@@ -230,7 +246,7 @@ static bool collect_secrets(struct call *call, struct error *error)
     for (size_t i = 0; kept && i < request->secret_count; i++) {
         const char *name = request->secrets[i].name;
         struct secret_value *value = &call->secrets[i];
-        if (!secret_value_read(&call->host, name, value, error) ||
+        if (!secret_value_read(&sources, name, value, error) || !check_value(name, value, error) ||
             !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
             return false;
         if (value->length < REDACTION_MINIMUM)

@@ -172,9 +172,15 @@ TOOL_EXPORT void tool_free(void *pointer);
 TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
 
 /* [any-thread, and from inside request_approval] Answers an approval request, once a token.
- * decision_json (borrowed): {"decision": "allow_once" | "allow_session" | "deny",
- * "request_sha256"?, "approver"?, "reason"?}. TOOL_INVALID, and the request is denied, for anything
- * else, and for a request_sha256 that is not this request's. */
+ * decision_json (borrowed): {"decision": D, "request_sha256"?, "approver"?, "reason"?,
+ * "arguments"?}, where D is a word of the request's "allowed_decisions": "allow_once";
+ * "allow_session" (the provider allows the identical request of the same principal and session
+ * from now on); "allow_always" (the host allows it from now on: it remembers the request_sha256,
+ * and answers by itself the next time); "edit" (run "arguments", an object like the request's
+ * "arguments", instead: they are checked as any input is); "deny"; "cancel" (the call ends as
+ * cancelled). TOOL_INVALID, and the request is denied, for anything else, and for a request_sha256
+ * that is not this request's. A second answer is TOOL_UNKNOWN; where it differs from a permitting
+ * one that nothing has run by yet, nothing will. */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)

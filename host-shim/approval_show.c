@@ -201,8 +201,17 @@ static const struct shown_member last_members[] = {
     {"code", "code", show_text},
 };
 
-/* Of no use to the person who decides. */
-static const char *const left_out[] = {"approval_id", "expires_in_ms", "timeout_ms"};
+/* Of no use to the person who decides; the arguments say once more what the other members say. */
+static const char *const left_out[] = {"approval_id",       "expires_in_ms", "timeout_ms",
+                                       "allowed_decisions", "arguments",     "run_id"};
+
+/* A file is decided upon by its content, which only the arguments have. */
+static const json_t *member_to_show(const json_t *request, const char *name)
+{
+    const json_t *files = json_object_get(json_object_get(request, "arguments"), "files");
+    return strcmp(name, "files") == 0 && json_is_array(files) ? files
+                                                              : json_object_get(request, name);
+}
 
 static bool is_empty(const json_t *value)
 {
@@ -223,7 +232,7 @@ static void show_listed(struct page *page, const json_t *request,
                         const struct shown_member *members, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const json_t *value = json_object_get(request, members[i].name);
+        const json_t *value = member_to_show(request, members[i].name);
         if (!is_empty(value))
             members[i].show(page, members[i].label, value);
     }

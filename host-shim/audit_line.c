@@ -2,135 +2,211 @@
 /* Writes and checks one line of the hash-chained audit log. Pure code, any thread. */
 #include "audit_line.h"
 
-#include <sha256.h>
 #include <string.h>
 #include <time.h>
 
 #include "cleanup.h"
 #include "json_member.h"
 
-#define TAIL_BEGIN  ",\"sha256\":\""
+#define HASH_BEGIN  ",\"sha256\":\""
+#define HMAC_BEGIN  ",\"hmac_sha256\":\""
 #define TAIL_END    "\"}"
-#define TAIL_LENGTH (sizeof(TAIL_BEGIN) - 1 + AUDIT_SHA256_HEX + sizeof(TAIL_END) - 1)
+#define HASH_LENGTH (sizeof(HASH_BEGIN) - 1 + SHA256_HEX + sizeof(TAIL_END) - 1)
+#define HMAC_LENGTH (sizeof(HMAC_BEGIN) - 1 + SHA256_HEX + 1) /* with its closing quote */
+
+#define TIME_LIMIT 64u
 
 struct audit_link audit_link_none(void)
 {
     struct audit_link none = {0};
-    memset(none.sha256, '0', AUDIT_SHA256_HEX);
+    memset(none.sha256, '0', SHA256_HEX);
     return none;
 }
 
-static void sha256_hex(const char *bytes, size_t length, char ret_hex[AUDIT_SHA256_HEX + 1])
+void audit_link_advance(struct audit_link *link, const char *line, size_t length)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint8_t digest[SHA256_DIGEST_LENGTH];
-    SHA2_CTX context;
-    SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)bytes, length);
-    SHA256Final(digest, &context);
-    for (size_t i = 0; i < sizeof(digest); i++) {
-        ret_hex[2 * i] = digits[digest[i] >> 4];
-        ret_hex[2 * i + 1] = digits[digest[i] & 0x0F];
-    }
-    ret_hex[AUDIT_SHA256_HEX] = '\0';
+    const char *line_end = line + length - 1;
+    link->seq++;
+    memcpy(link->sha256, line_end - (sizeof(TAIL_END) - 1) - SHA256_HEX, SHA256_HEX);
 }
 
-static void now_rfc3339(char *ret_text, size_t capacity)
+static void now_rfc3339(char ret_text[TIME_LIMIT])
 {
     struct timespec now;
     struct tm parts;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)gmtime_r(&now.tv_sec, &parts);
-    size_t length = strftime(ret_text, capacity, "%Y-%m-%dT%H:%M:%S", &parts);
-    (void)snprintf(ret_text + length, capacity - length, ".%03ldZ", now.tv_nsec / 1000000);
+    size_t length = strftime(ret_text, TIME_LIMIT, "%Y-%m-%dT%H:%M:%S", &parts);
+    (void)snprintf(ret_text + length, TIME_LIMIT - length, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
 /* Written anew, so that no line break or second member of the same name gets into the log. */
-static char *compact_object(const char *record_json, struct failure *failure)
+static char *compact_object(const char *object_json, struct failure *failure)
 {
-    json_error_t where;
-    CLEANUP_JSON json_t *record = json_loads(record_json, JSON_REJECT_DUPLICATES, &where);
-    if (!json_is_object(record)) {
+    CLEANUP_JSON json_t *object = json_loads(object_json, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(object)) {
         (void)failure_set(failure, "audit_unavailable",
                           "the provider's audit record is no JSON object");
         return NULL;
     }
-    char *text = json_dumps(record, JSON_COMPACT);
+    char *text = json_dumps(object, JSON_COMPACT);
     if (!text)
         (void)failure_out_of_memory(failure);
     return text;
 }
 
-bool audit_line_make(const struct audit_link *previous, const char *record_json, char **ret_line,
-                     size_t *ret_length, struct failure *failure)
+/* All before the signature and the hash. */
+static char *begin_line(const struct audit_link *previous, const char *name, const char *object,
+                        const struct audit_key *key)
 {
-    if (strnlen(record_json, AUDIT_RECORD_LIMIT + 1) > AUDIT_RECORD_LIMIT)
-        return failure_set(failure, "audit_unavailable", "an audit record of more than %u bytes",
-                           AUDIT_RECORD_LIMIT);
-    CLEANUP_FREE char *record = compact_object(record_json, failure);
-    if (!record)
-        return false;
-    char time_text[64];
-    now_rfc3339(time_text, sizeof(time_text));
-    CLEANUP_FREE char *hashed = NULL;
+    char time_text[TIME_LIMIT];
+    char *text = NULL;
+    now_rfc3339(time_text);
     int length =
-        asprintf(&hashed, "{\"seq\":%llu,\"time\":\"%s\",\"prev_sha256\":\"%s\",\"record\":%s",
-                 (unsigned long long)(previous->seq + 1), time_text, previous->sha256, record);
-    if (length < 0) {
-        hashed = NULL;
-        return failure_out_of_memory(failure);
+        asprintf(&text, "{\"seq\":%llu,\"time\":\"%s\",\"prev_sha256\":\"%s\",\"%s\":%s%s%s%s",
+                 (unsigned long long)(previous->seq + 1), time_text, previous->sha256, name, object,
+                 key ? ",\"key\":\"" : "", key ? key->id : "", key ? "\"" : "");
+    return length < 0 ? NULL : text;
+}
+
+static char *end_line(const char *begun, const struct audit_key *key)
+{
+    char hash[SHA256_HEX + 1];
+    char hmac[SHA256_HEX + 1];
+    CLEANUP_FREE char *hashed = NULL;
+    if (key) {
+        hmac_sha256_hex(key->bytes, key->length, begun, strlen(begun), hmac);
+        if (asprintf(&hashed, "%s" HMAC_BEGIN "%s\"", begun, hmac) < 0) {
+            hashed = NULL;
+            return NULL;
+        }
+        begun = hashed;
     }
-    if ((size_t)length + TAIL_LENGTH + 1 > AUDIT_LINE_LIMIT)
-        return failure_set(failure, "audit_unavailable", "an audit record of more than %u bytes",
-                           AUDIT_RECORD_LIMIT);
-    char hex[AUDIT_SHA256_HEX + 1];
-    sha256_hex(hashed, (size_t)length, hex);
     char *line = NULL;
-    int line_length = asprintf(&line, "%s" TAIL_BEGIN "%s" TAIL_END "\n", hashed, hex);
-    if (line_length < 0)
+    sha256_hex(begun, strlen(begun), hash);
+    return asprintf(&line, "%s" HASH_BEGIN "%s" TAIL_END "\n", begun, hash) < 0 ? NULL : line;
+}
+
+static bool too_long(struct failure *failure)
+{
+    return failure_set(failure, "audit_unavailable", "an audit record of more than %u bytes",
+                       AUDIT_RECORD_LIMIT);
+}
+
+bool audit_line_make(const struct audit_link *previous, const char *object_json, bool of_log,
+                     const struct audit_key *key, char **ret_line, size_t *ret_length,
+                     struct failure *failure)
+{
+    if (strnlen(object_json, AUDIT_RECORD_LIMIT + 1) > AUDIT_RECORD_LIMIT)
+        return too_long(failure);
+    CLEANUP_FREE char *object = compact_object(object_json, failure);
+    if (!object)
+        return false;
+    if (strlen(object) > AUDIT_RECORD_LIMIT) /* escapes can be longer than what they stand for */
+        return too_long(failure);
+    CLEANUP_FREE char *begun = begin_line(previous, of_log ? "log" : "record", object, key);
+    char *line = begun ? end_line(begun, key) : NULL;
+    if (!line)
         return failure_out_of_memory(failure);
     *ret_line = line;
-    *ret_length = (size_t)line_length;
+    *ret_length = strlen(line);
     return true;
 }
 
-static bool changed(struct failure *failure, const char *how)
+static bool broken(struct failure *failure, const char *how)
 {
     return failure_set(failure, "audit_broken", "%s", how);
 }
 
-static bool check_own_hash(const char *line, size_t length, char ret_hex[AUDIT_SHA256_HEX + 1],
-                           struct failure *failure)
+static bool check_hash(const char *line, size_t length, char ret_hex[SHA256_HEX + 1],
+                       struct failure *failure)
 {
-    if (length <= TAIL_LENGTH)
-        return changed(failure, "is too short to be a record");
-    const char *tail = line + length - TAIL_LENGTH;
-    const char *hex = tail + sizeof(TAIL_BEGIN) - 1;
-    if (memcmp(tail, TAIL_BEGIN, sizeof(TAIL_BEGIN) - 1) != 0 ||
-        memcmp(hex + AUDIT_SHA256_HEX, TAIL_END, sizeof(TAIL_END) - 1) != 0)
-        return changed(failure, "does not end in its own sha256");
-    sha256_hex(line, length - TAIL_LENGTH, ret_hex);
-    if (memcmp(hex, ret_hex, AUDIT_SHA256_HEX) != 0)
-        return changed(failure, "was changed: its text does not have its sha256");
+    if (length <= HASH_LENGTH)
+        return broken(failure, "was changed: it is too short to be a record");
+    const char *tail = line + length - HASH_LENGTH;
+    const char *hex = tail + sizeof(HASH_BEGIN) - 1;
+    if (memcmp(tail, HASH_BEGIN, sizeof(HASH_BEGIN) - 1) != 0 ||
+        memcmp(hex + SHA256_HEX, TAIL_END, sizeof(TAIL_END) - 1) != 0)
+        return broken(failure, "was changed: it does not end in its own sha256");
+    sha256_hex(line, length - HASH_LENGTH, ret_hex);
+    if (hex_differs(hex, ret_hex, SHA256_HEX))
+        return broken(failure, "was changed: its text does not have its sha256");
     return true;
 }
 
-bool audit_line_check(const char *line, size_t length, struct audit_link *ret_link,
-                      char ret_previous[AUDIT_SHA256_HEX + 1], struct failure *failure)
+static const struct audit_key *find_key(const struct audit_keys *keys, const char *id)
 {
-    struct audit_link link = {0};
-    if (!check_own_hash(line, length, link.sha256, failure))
-        return false;
-    json_error_t where;
-    CLEANUP_JSON json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &where);
-    const char *previous = json_member_string(object, "prev_sha256", "");
-    json_int_t seq = json_member_integer(object, "seq", 0);
-    if (seq < 1 || strlen(previous) != AUDIT_SHA256_HEX ||
-        !json_is_object(json_object_get(object, "record")) ||
-        !json_is_string(json_object_get(object, "time")) || json_object_size(object) != 5)
-        return changed(failure, "is not a record of this log's form");
-    link.seq = (uint64_t)seq;
-    *ret_link = link;
-    memcpy(ret_previous, previous, AUDIT_SHA256_HEX + 1);
+    for (size_t i = 0; i < AUDIT_KEYS_MOST; i++)
+        if (keys->keys[i] && strcmp(keys->keys[i]->id, id) == 0)
+            return keys->keys[i];
+    return NULL;
+}
+
+/* length: of the text before ,"sha256", which is longer than a signature: its members are there. */
+static bool check_signature(const char *line, size_t length, const struct audit_keys *keys,
+                            struct audit_entry *entry, struct failure *failure)
+{
+    if (!entry->key_id[0])
+        return true;
+    entry->signature = AUDIT_SIGNED_UNKNOWN;
+    const struct audit_key *key = find_key(keys, entry->key_id);
+    if (!key)
+        return true;
+    char hex[SHA256_HEX + 1];
+    const char *tail = line + length - HMAC_LENGTH;
+    hmac_sha256_hex(key->bytes, key->length, line, (size_t)(tail - line), hex);
+    if (memcmp(tail, HMAC_BEGIN, sizeof(HMAC_BEGIN) - 1) != 0 ||
+        hex_differs(tail + sizeof(HMAC_BEGIN) - 1, hex, SHA256_HEX))
+        return broken(failure, "was changed: its key did not sign it");
+    entry->signature = AUDIT_SIGNED;
     return true;
+}
+
+static bool copy_hex(const json_t *object, const char *name, char *ret, size_t digits)
+{
+    const char *text = json_member_string(object, name, "");
+    if (strlen(text) != digits || strspn(text, "0123456789abcdef") != digits)
+        return false;
+    memcpy(ret, text, digits + 1);
+    return true;
+}
+
+/* Takes the members over; false where one is missing, of another form, or one too many. */
+static bool read_members(struct audit_entry *entry)
+{
+    const json_t *json = entry->json;
+    json_int_t seq = json_member_integer(json, "seq", 0);
+    bool is_signed = json_object_get(json, "key") != NULL;
+    entry->record = json_object_get(json, "record");
+    entry->log = json_object_get(json, "log");
+    entry->time = json_member_string(json, "time", NULL);
+    entry->link.seq = (uint64_t)seq;
+    if (seq < 1 || !entry->time || !copy_hex(json, "prev_sha256", entry->previous, SHA256_HEX))
+        return false;
+    if (is_signed && !copy_hex(json, "key", entry->key_id, AUDIT_KEY_ID))
+        return false;
+    return json_is_object(entry->record ? entry->record : entry->log) &&
+           json_object_size(json) == (is_signed ? 7u : 5u);
+}
+
+bool audit_line_check(const char *line, size_t length, const struct audit_keys *keys,
+                      struct audit_entry *ret, struct failure *failure)
+{
+    CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
+    if (!check_hash(line, length, entry.link.sha256, failure))
+        return false;
+    entry.json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    if (!read_members(&entry))
+        return broken(failure, "is not of this log's form");
+    if (!check_signature(line, length - HASH_LENGTH, keys, &entry, failure))
+        return false;
+    *ret = entry;
+    entry = (struct audit_entry){0};
+    return true;
+}
+
+void audit_entry_clear(struct audit_entry *entry)
+{
+    json_decref(entry->json);
+    *entry = (struct audit_entry){0};
 }

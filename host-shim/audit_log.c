@@ -1,191 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Appends to the hash-chained audit log. The file is opened for each record and locked meanwhile,
- * so that several toolhosts can share it. On the thread inside tool_invoke().
+ * so that any number of toolhosts can share it. On the thread inside tool_invoke().
  */
 #include "audit_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
-#include "audit_line.h"
+#include "audit_file.h"
+#include "audit_own_entry.h"
+#include "audit_rotation.h"
 #include "cleanup.h"
 #include "descriptor_io.h"
-#include "monotonic_clock.h"
 
-#define LOCK_WAIT_MS 10000
-
-static bool make_directory(const char *path, struct failure *failure)
-{
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
-        return true;
-    return failure_set_errno(failure, "audit_unavailable", errno, "cannot make directory %s", path);
-}
-
-static bool make_parent_directories(char *path, struct failure *failure)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        bool made = make_directory(path, failure);
-        *slash = '/';
-        if (!made)
-            return false;
-    }
-    return true;
-}
+#define CODE "audit_unavailable"
 
 bool audit_log_default_path(char **ret_path, struct failure *failure)
 {
     const char *state = getenv("XDG_STATE_HOME");
     const char *home = getenv("HOME");
-    CLEANUP_FREE char *path = NULL;
+    char *path = NULL;
     int length = -1;
     if (state && state[0] == '/')
         length = asprintf(&path, "%s/toolhost/audit.jsonl", state);
     else if (home && home[0] == '/')
         length = asprintf(&path, "%s/.local/state/toolhost/audit.jsonl", home);
     else {
-        (void)failure_set(failure, "audit_unavailable", "no place for the audit log");
+        (void)failure_set(failure, CODE, "no place for the audit log");
         failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give --audit FILE");
         return false;
     }
-    if (length < 0) {
-        path = NULL;
+    if (length < 0)
         return failure_out_of_memory(failure);
-    }
-    if (!make_parent_directories(path, failure))
-        return false;
-    *ret_path = TAKE_POINTER(path);
+    *ret_path = path;
     return true;
 }
 
-/* Not forever: a host that hangs on a lock is worse than one that says why it does not run. */
-static bool lock(int fd, const char *path, struct failure *failure)
+bool audit_log_make_directories(const char *path, struct failure *failure)
 {
-    int64_t deadline = monotonic_ms() + LOCK_WAIT_MS;
-    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return failure_set_errno(failure, "audit_unavailable", errno, "cannot lock %s", path);
-        if (monotonic_ms() >= deadline)
-            return failure_set(failure, "audit_unavailable",
-                               "another process has kept %s locked for %d s", path,
-                               LOCK_WAIT_MS / 1000);
-        (void)usleep(2000);
-    }
-    return true;
-}
-
-static bool refuse_broken(struct failure *failure, const char *path, const char *how)
-{
-    (void)failure_set(failure, "audit_unavailable", "the last line of %s %s", path, how);
-    failure_set_hint(failure,
-                     "look at it with: toolhost audit verify FILE; keep the file, move it away "
-                     "and a new log is begun");
-    return false;
-}
-
-/* The last size bytes of the file at most, in full. */
-static bool read_end(int fd, off_t file_size, char *buffer, size_t size)
-{
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = pread(fd, buffer + done, size - done, file_size - (off_t)(size - done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        done += (size_t)got;
-    }
-    return true;
-}
-
-static bool find_last_link(int fd, off_t file_size, const char *path, struct audit_link *ret,
-                           struct failure *failure)
-{
-    *ret = audit_link_none();
-    if (file_size == 0)
-        return true;
-    size_t size = file_size < AUDIT_LINE_LIMIT + 1 ? (size_t)file_size : AUDIT_LINE_LIMIT + 1;
-    CLEANUP_FREE char *end = malloc(size);
-    if (!end)
+    CLEANUP_FREE char *copy = strdup(path);
+    if (!copy)
         return failure_out_of_memory(failure);
-    if (!read_end(fd, file_size, end, size))
-        return failure_set_errno(failure, "audit_unavailable", errno, "cannot read %s", path);
-    if (end[size - 1] != '\n')
-        return refuse_broken(failure, path, "is torn (a crash or a full disk cut it off)");
-    const char *before = size > 1 ? memrchr(end, '\n', size - 1) : NULL;
-    if (!before && (off_t)size < file_size)
-        return refuse_broken(failure, path, "is longer than any record");
-    const char *line = before ? before + 1 : end;
-    char previous[AUDIT_SHA256_HEX + 1];
-    struct failure why;
-    if (!audit_line_check(line, size - 1 - (size_t)(line - end), ret, previous, &why))
-        return refuse_broken(failure, path, why.message);
+    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+            return failure_set_errno(failure, CODE, errno, "cannot make directory %s", copy);
+        *slash = '/';
+    }
     return true;
 }
 
-/* The whole line or nothing of it: what a full disk has left of it is taken back. */
-static bool write_line(int fd, off_t old_size, const char *line, size_t length)
-{
-    ssize_t written = write(fd, line, length);
-    if (written == (ssize_t)length && fdatasync(fd) == 0)
-        return true;
-    int saved = written >= 0 && written < (ssize_t)length ? ENOSPC : errno;
-    /* Where even that fails the line stays torn, and the next append says so. */
-    (void)!ftruncate(fd, old_size);
-    errno = saved;
-    return false;
-}
-
-static bool append_chained(int fd, const char *path, const char *record_json,
-                           struct failure *failure)
-{
-    if (!lock(fd, path, failure))
-        return false;
-    struct stat status;
-    if (fstat(fd, &status) < 0)
-        return failure_set_errno(failure, "audit_unavailable", errno, "%s", path);
-    struct audit_link last;
-    if (!find_last_link(fd, status.st_size, path, &last, failure))
-        return false;
-    CLEANUP_FREE char *line = NULL;
-    size_t length = 0;
-    if (!audit_line_make(&last, record_json, &line, &length, failure))
-        return false;
-    if (!write_line(fd, status.st_size, line, length))
-        return failure_set_errno(failure, "audit_unavailable", errno, "cannot write to %s", path);
-    return true;
-}
-
-static bool append_unchained(int fd, const char *path, const char *record_json,
+static bool append_unchained(const struct audit_file *file, const char *record_json,
                              struct failure *failure)
 {
     struct audit_link none = audit_link_none();
     CLEANUP_FREE char *line = NULL;
     size_t length = 0;
-    if (!audit_line_make(&none, record_json, &line, &length, failure))
+    if (!audit_line_make(&none, record_json, false, NULL, &line, &length, failure))
         return false;
-    if (!write_fully(fd, line, length))
-        return failure_set_errno(failure, "audit_unavailable", errno, "cannot write to %s", path);
+    if (!write_fully(file->fd, line, length))
+        return failure_set_errno(failure, CODE, errno, "cannot write to %s", file->path);
     return true;
 }
 
-bool audit_log_append(const char *path, const char *record_json, struct failure *failure)
+/* The fragment is ended with a line break and stays; the line behind says what it is. */
+static bool mend(struct audit_file *file, struct audit_tail *tail, const struct audit_key *key,
+                 struct failure *failure)
 {
-    CLEANUP_CLOSE int fd =
-        open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0) {
-        (void)failure_set_errno(failure, "audit_unavailable", errno, "audit log %s", path);
-        failure_set_hint(failure, "give a writable file with --audit FILE");
+    if (tail->torn_bytes == 0)
+        return !tail->lacks_break || audit_file_write(file, "\n", 1, failure);
+    CLEANUP_FREE char *entry = audit_own_entry_mended(tail->torn_bytes, tail->torn_sha256);
+    CLEANUP_FREE char *line = NULL;
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    if (!entry)
+        return failure_out_of_memory(failure);
+    if (!audit_line_make(&tail->last, entry, true, key, &line, &length, failure))
         return false;
+    if (asprintf(&text, "\n%s", line) < 0) {
+        text = NULL;
+        return failure_out_of_memory(failure);
     }
-    if (S_ISCHR(status.st_mode))
-        return append_unchained(fd, path, record_json, failure);
-    if (!S_ISREG(status.st_mode))
-        return failure_set(failure, "audit_unavailable", "audit log %s: not a regular file", path);
-    return append_chained(fd, path, record_json, failure);
+    if (!audit_file_write(file, text, length + 1, failure))
+        return false;
+    audit_link_advance(&tail->last, line, length);
+    return true;
+}
+
+static bool refuse_key(const char *path, const char *wanted, struct failure *failure)
+{
+    if (wanted[0]) {
+        (void)failure_set(failure, CODE, "%s is signed by key %s, which was not given", path,
+                          wanted);
+        failure_set_hint(failure, "give it with --audit-key FILE, or change it with: toolhost "
+                                  "audit rotate --audit-key NEW --previous-key OLD");
+    } else {
+        (void)failure_set(failure, CODE, "%s is not signed until now", path);
+        failure_set_hint(failure, "begin to sign it with: toolhost audit rotate --audit-key FILE");
+    }
+    return false;
+}
+
+static const char *id_of(const struct audit_key *key)
+{
+    return key ? key->id : "";
+}
+
+/* Opens the log and reads its end; what needs no chain has none. */
+static bool open_at_end(const struct audit_log *log, const struct audit_keys *keys,
+                        struct audit_file *ret, struct audit_tail *ret_tail,
+                        struct failure *failure)
+{
+    return audit_file_open(log->path, ret, failure) &&
+           (ret->is_device || audit_file_read_tail(ret, keys, ret_tail, failure));
+}
+
+static bool is_next_key(const struct audit_tail *tail, const struct audit_key *key)
+{
+    return tail->starting || strcmp(tail->next_key_id, id_of(key)) == 0;
+}
+
+static bool append_chained(const struct audit_log *log, struct audit_file *file,
+                           struct audit_tail *tail, const char *record_json,
+                           struct failure *failure)
+{
+    CLEANUP_FREE char *line = NULL;
+    CLEANUP_FREE char *old_name = NULL;
+    size_t length = 0;
+    bool is_full = log->max_bytes > 0 && (uint64_t)file->size >= log->max_bytes;
+    if (!is_next_key(tail, log->key))
+        return refuse_key(log->path, tail->next_key_id, failure);
+    if (!mend(file, tail, log->key, failure) ||
+        (is_full && !audit_rotation_do(file, &tail->last, log->key, &old_name, failure)))
+        return false;
+    return audit_line_make(&tail->last, record_json, false, log->key, &line, &length, failure) &&
+           audit_file_write(file, line, length, failure) &&
+           (!tail->starting || audit_file_sync_directory(log->path, failure));
+}
+
+bool audit_log_append(const struct audit_log *log, const char *record_json, struct failure *failure)
+{
+    CLEANUP(audit_file_close) struct audit_file file = {.fd = -1};
+    const struct audit_keys keys = {{log->key}};
+    struct audit_tail tail;
+    if (!open_at_end(log, &keys, &file, &tail, failure))
+        return false;
+    return file.is_device ? append_unchained(&file, record_json, failure)
+                          : append_chained(log, &file, &tail, record_json, failure);
+}
+
+/* Signed by the key until now: the line after it is another's. */
+static bool change_key(struct audit_file *file, struct audit_tail *tail,
+                       const struct audit_key *previous, const struct audit_key *next,
+                       struct failure *failure)
+{
+    CLEANUP_FREE char *entry = audit_own_entry_key_changed(id_of(next));
+    CLEANUP_FREE char *line = NULL;
+    size_t length = 0;
+    if (!entry)
+        return failure_out_of_memory(failure);
+    if (!mend(file, tail, previous, failure) ||
+        !audit_line_make(&tail->last, entry, true, previous, &line, &length, failure) ||
+        !audit_file_write(file, line, length, failure))
+        return false;
+    audit_link_advance(&tail->last, line, length);
+    return true;
+}
+
+bool audit_log_rotate(const struct audit_log *log, const struct audit_key *previous,
+                      char **ret_name, struct failure *failure)
+{
+    CLEANUP(audit_file_close) struct audit_file file = {.fd = -1};
+    const struct audit_keys keys = {{log->key, previous}};
+    struct audit_tail tail;
+    if (!open_at_end(log, &keys, &file, &tail, failure))
+        return false;
+    if (file.is_device || tail.starting)
+        return failure_set(failure, CODE, "%s has no records that could be rotated", log->path);
+    if (is_next_key(&tail, log->key)) {
+        if (!mend(&file, &tail, log->key, failure))
+            return false;
+    } else {
+        if (!is_next_key(&tail, previous))
+            return refuse_key(log->path, tail.next_key_id, failure);
+        if (!change_key(&file, &tail, previous, log->key, failure))
+            return false;
+    }
+    return audit_rotation_do(&file, &tail.last, log->key, ret_name, failure);
 }

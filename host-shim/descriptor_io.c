@@ -23,8 +23,7 @@ bool write_fully(int fd, const void *bytes, size_t length)
     return true;
 }
 
-/* One byte more than the limit is asked for, so that "too large" is seen without a stat(). */
-static ssize_t read_up_to(int fd, char *buffer, size_t capacity)
+ssize_t read_up_to(int fd, char *buffer, size_t capacity)
 {
     size_t length = 0;
     while (length < capacity) {
@@ -52,6 +51,7 @@ bool read_bounded_file(const char *path, size_t limit, char **ret_text, size_t *
     CLEANUP_FREE char *text = malloc(limit + 2);
     if (!text)
         return failure_out_of_memory(failure);
+    /* One byte more than the limit, so that "too large" is seen without a stat(). */
     ssize_t length = read_up_to(fd, text, limit + 1);
     if (length < 0)
         return failure_set_errno(failure, "unreadable_file", errno, "%s", name);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "audit_log.h"
 #include "cleanup.h"
 #include "json_member.h"
 #include "secret_file.h"
@@ -100,7 +99,7 @@ static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
     const struct grants *grants = user;
     struct failure failure;
-    if (audit_log_append(grants->audit_path, record_json, &failure))
+    if (audit_log_append(&grants->audit_log, record_json, &failure))
         *verdict = TOOL_VERDICT_ALLOW;
     else
         notice_failure(grants, &failure);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "approval.h"
+#include "audit_log.h"
 #include "provider.h"
 
 struct named_secret {
@@ -24,7 +25,7 @@ struct grants {
     const struct named_secret *secrets;
     size_t secret_count;
     struct approver approver;
-    const char *audit_path;
+    struct audit_log audit_log;
     int cancelled_fd;
     /* Where output goes as it comes; NULL: nowhere. */
     void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);

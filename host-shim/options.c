@@ -106,7 +106,7 @@ static bool set_approve(struct options *options, const char *value, struct failu
 static bool set_audit(struct options *options, const char *value, struct failure *failure)
 {
     (void)failure;
-    options->audit = value;
+    options->audit.path = value;
     return true;
 }
 
@@ -212,12 +212,92 @@ static bool add_used_secret(struct options *options, const char *value, struct f
     return true;
 }
 
-static bool set_anchor(struct options *options, const char *value, struct failure *failure)
+static bool set_audit_key(struct options *options, const char *value, struct failure *failure)
+{
+    if (options->audit.key_count == OPTIONS_AUDIT_KEYS)
+        return failure_usage(failure, "too many %s", "--audit-key");
+    options->audit.keys[options->audit.key_count++] = value;
+    return true;
+}
+
+static bool set_audit_max_bytes(struct options *options, const char *value, struct failure *failure)
+{
+    uint64_t bytes = 0;
+    if (!number_parse(value, INT64_MAX, &bytes) || (bytes > 0 && bytes < AUDIT_MAX_BYTES_LEAST))
+        return failure_usage(failure, "--audit-max-bytes wants 0 (never) or %u at least, not %s",
+                             AUDIT_MAX_BYTES_LEAST, value);
+    options->audit.max_bytes = bytes;
+    return true;
+}
+
+static bool set_previous_key(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->audit.previous_key = value;
+    return true;
+}
+
+static bool set_head(struct options *options, const char *value, struct failure *failure)
 {
     if (strlen(value) != 64 || strspn(value, "0123456789abcdef") != 64)
-        return failure_usage(failure, "%s wants the sha256 of a record", "--anchor");
-    options->anchor = value;
+        return failure_usage(failure, "%s wants the sha256 of a record", "--head");
+    options->audit.head = value;
     return true;
+}
+
+static bool set_partial(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->audit.partial = true;
+    return true;
+}
+
+static bool set_run(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->audit.shown.run = value;
+    return true;
+}
+
+static bool set_principal(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->audit.shown.principal = value;
+    return true;
+}
+
+static bool set_status(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->audit.shown.status = value;
+    return true;
+}
+
+/* A day, or more of the time, as the log has it: they are compared as text. */
+static bool take_time(const char *value, const char *option, const char **ret,
+                      struct failure *failure)
+{
+    static const char form[] = "0000-00-00T00:00:00.000Z";
+    size_t length = strlen(value);
+    bool fits = length >= strlen("0000-00-00") && length < sizeof(form);
+    for (size_t i = 0; fits && i < length; i++)
+        fits = form[i] == '0' ? value[i] >= '0' && value[i] <= '9' : value[i] == form[i];
+    if (!fits)
+        return failure_usage(failure, "%s wants 2026-01-31 or 2026-01-31T12:00:00 (UTC), not %s",
+                             option, value);
+    *ret = value;
+    return true;
+}
+
+static bool set_since(struct options *options, const char *value, struct failure *failure)
+{
+    return take_time(value, "--since", &options->audit.shown.since, failure);
+}
+
+static bool set_until(struct options *options, const char *value, struct failure *failure)
+{
+    return take_time(value, "--until", &options->audit.shown.until, failure);
 }
 
 static bool set_case(struct options *options, const char *value, struct failure *failure)
@@ -260,6 +340,8 @@ static const struct option_row rows[] = {
     {"secret", 0, true, FOR_CALLS, add_secret},
     {"approve", 0, true, FOR_CALLS, set_approve},
     {"audit", 0, true, FOR_CALLS, set_audit},
+    {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key},
+    {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
     {"json", 0, false, FOR(COMMAND_DOCTOR), set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
@@ -272,7 +354,14 @@ static const struct option_row rows[] = {
     {"env", 0, true, FOR(COMMAND_RUN), add_environment},
     {"network", 0, false, FOR(COMMAND_RUN), set_network},
     {"use-secret", 0, true, FOR(COMMAND_RUN), add_used_secret},
-    {"anchor", 0, true, FOR(COMMAND_AUDIT), set_anchor},
+    {"head", 0, true, FOR(COMMAND_AUDIT), set_head},
+    {"partial", 0, false, FOR(COMMAND_AUDIT), set_partial},
+    {"previous-key", 0, true, FOR(COMMAND_AUDIT), set_previous_key},
+    {"run", 0, true, FOR(COMMAND_AUDIT), set_run},
+    {"principal", 0, true, FOR(COMMAND_AUDIT), set_principal},
+    {"status", 0, true, FOR(COMMAND_AUDIT), set_status},
+    {"since", 0, true, FOR(COMMAND_AUDIT), set_since},
+    {"until", 0, true, FOR(COMMAND_AUDIT), set_until},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
     {"help", 'h', false, FOR_ALL, set_help},
     {"version", 0, false, FOR_ALL, set_version},
@@ -295,7 +384,7 @@ static const struct {
     {"doctor", COMMAND_DOCTOR, 0, 0},
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
-    {"audit", COMMAND_AUDIT, 2, 2},
+    {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS},
     {"help", COMMAND_HELP, 0, 0},
 };
 
@@ -325,7 +414,7 @@ static const struct option_row *find_row(int choice)
     return NULL;
 }
 
-static bool take_all(int argc, char **argv, struct options *options, uint32_t *ret_used_rows,
+static bool take_all(int argc, char **argv, struct options *options, uint64_t *ret_used_rows,
                      struct failure *failure)
 {
     struct option long_options[COUNT_OF(rows) + 1] = {0};
@@ -352,14 +441,14 @@ static bool take_all(int argc, char **argv, struct options *options, uint32_t *r
         const struct option_row *row = find_row(choice);
         if (!row || !row->set(options, optarg, failure))
             return false;
-        *ret_used_rows |= 1u << (row - rows);
+        *ret_used_rows |= UINT64_C(1) << (row - rows);
     }
 }
 
-static bool check_rows(const struct options *options, uint32_t used_rows, struct failure *failure)
+static bool check_rows(const struct options *options, uint64_t used_rows, struct failure *failure)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        if ((used_rows & (1u << i)) && !(rows[i].commands & FOR(options->command)))
+        if ((used_rows & (UINT64_C(1) << i)) && !(rows[i].commands & FOR(options->command)))
             return failure_usage(failure, "--%s does not belong to this command", rows[i].name);
     }
     return true;
@@ -384,8 +473,9 @@ static bool check_words(const struct options *options, struct failure *failure)
 
 bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure)
 {
-    struct options options = {.tool = "code_execute"};
-    uint32_t used_rows = 0;
+    struct options options = {.tool = "code_execute",
+                              .audit = {.max_bytes = AUDIT_MAX_BYTES_DEFAULT}};
+    uint64_t used_rows = 0;
     bool parsed = take_all(argc, argv, &options, &used_rows, failure);
     if (parsed && optind < argc) {
         options.program_arguments = argv + optind;

@@ -7,13 +7,15 @@
 #include <stdint.h>
 
 #include "approval.h"
+#include "audit_log.h"
 #include "failure.h"
 #include "host_callbacks.h"
 
 #define OPTIONS_CAPABILITIES 32u
 #define OPTIONS_SECRETS      32u
 #define OPTIONS_PAIRS        128u
-#define OPTIONS_WORDS        4u
+#define OPTIONS_WORDS        64u
+#define OPTIONS_AUDIT_KEYS   7u /* --previous-key is one more */
 
 enum command {
     COMMAND_NONE,
@@ -33,6 +35,25 @@ struct name_value {
     const char *value;
 };
 
+/* What is to be shown of an audit log; NULL: all. */
+struct audit_filter {
+    const char *run;
+    const char *principal;
+    const char *status;
+    const char *since, *until; /* beginnings of RFC 3339 in UTC */
+};
+
+struct audit_options {
+    const char *path; /* NULL: the default one */
+    const char *keys[OPTIONS_AUDIT_KEYS];
+    size_t key_count;
+    const char *previous_key;
+    uint64_t max_bytes;
+    const char *head;
+    bool partial;
+    struct audit_filter shown;
+};
+
 /* All pointers but the names above are into argv. */
 struct options {
     enum command command;
@@ -45,7 +66,7 @@ struct options {
     struct name_value secrets[OPTIONS_SECRETS];
     size_t secret_count;
     struct approver approver;
-    const char *audit;
+    struct audit_options audit;
     bool verbose;
     bool json;
     bool sweep;
@@ -54,7 +75,6 @@ struct options {
     const char *language;
     const char *code;
     const char *stdin_file;
-    const char *anchor;
     const char *only_case;
     uint64_t timeout_ms; /* 0: not given */
     bool network;

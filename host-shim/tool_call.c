@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <pwd.h>
 
-#include "audit_log.h"
+#include "audit_setting.h"
 #include "cleanup.h"
 #include "json_member.h"
 #include "signal_watch.h"
@@ -145,13 +145,13 @@ static bool invoke(const struct options *options, const struct provider *provide
 {
     const char *capabilities[OPTIONS_CAPABILITIES + 1];
     struct named_secret secrets[OPTIONS_SECRETS];
-    CLEANUP_FREE char *default_audit = NULL;
-    if (!options->audit && !audit_log_default_path(&default_audit, failure))
+    CLEANUP(audit_setting_clear) struct audit_setting audit = {0};
+    if (!audit_setting_make(&options->audit, &audit, failure))
         return false;
     struct grants grants = {
         .provider = provider,
         .approver = options->approver,
-        .audit_path = options->audit ? options->audit : default_audit,
+        .audit_log = audit.log,
         .take_output = listener->take_output,
         .take_notice = listener->take_notice,
         .user = listener->user,

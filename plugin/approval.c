@@ -16,17 +16,12 @@
 #include "cleanup.h"
 #include "deadline.h"
 #include "host.h"
-#include "json_input.h"
-
-#define DECISION_BYTES_LIMIT 16384
-#define DECISION_DEPTH_LIMIT 4
 
 enum entry_state {
-    ENTRY_OPEN,    /* a call waits for the answer, or is still inside the callback */
-    ENTRY_PENDING, /* no call waits; the answer will be used by an identical one */
-    ENTRY_ALLOWED, /* answered; used up by the next identical call */
-    ENTRY_DENIED,
-    ENTRY_SESSION, /* answered for as long as the provider is loaded */
+    ENTRY_OPEN,     /* a call waits for the answer, or is still inside the callback */
+    ENTRY_PENDING,  /* no call waits; the answer will be used by an identical one */
+    ENTRY_ANSWERED, /* used up by the call that waits, or by the next identical one */
+    ENTRY_STANDING, /* answered for as long as the provider is loaded */
 };
 
 struct entry {
@@ -35,10 +30,20 @@ struct entry {
     enum entry_state state;
     bool waited_for; /* a call holds this entry and will remove it */
     uint64_t expires_ms;
+    unsigned answers; /* as in the question */
     char request_sha256[SHA256_HEX_LENGTH + 1];
-    char principal_sha256[SHA256_HEX_LENGTH +
-                          1]; /* whose request it is: a grant serves nobody else */
+    /* Whose request it is: a grant serves nobody else, one for a session none of the others. */
+    char principal_sha256[SHA256_HEX_LENGTH + 1];
+    char session_sha256[SHA256_HEX_LENGTH + 1];
+    enum approval_answer answer; /* from ENTRY_ANSWERED on */
+    enum error_code refusal;     /* where the answer does not allow */
     struct approval_outcome outcome;
+};
+
+/* Who asks: the identity that an entry is looked up by. */
+struct asker {
+    char principal_sha256[SHA256_HEX_LENGTH + 1];
+    char session_sha256[SHA256_HEX_LENGTH + 1];
 };
 
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -69,6 +74,7 @@ static void remove_entry(struct entry *entry)
         place = &(*place)->next;
     *place = entry->next;
     table_count--;
+    free(entry->outcome.arguments);
     free(entry);
 }
 
@@ -94,10 +100,10 @@ static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1]
     return true;
 }
 
-static void hash_principal(const char *principal, char ret[SHA256_HEX_LENGTH + 1])
+static void hash_name(const char *name, char ret[SHA256_HEX_LENGTH + 1])
 {
-    /* Nobody named is not the same as a principal of an empty name. */
-    sha256_hex(principal, principal != NULL ? strlen(principal) + 1 : 0, ret);
+    /* Nobody named is not the same as one of an empty name. */
+    sha256_hex(name, name != NULL ? strlen(name) + 1 : 0, ret);
 }
 
 /* How many calls wait: that principal's, or with NULL all. */
@@ -126,10 +132,10 @@ static bool check_room(const struct approval_question *question, const char *pri
     return false;
 }
 
-static struct entry *add_entry(const struct approval_question *question,
-                               const char *principal_sha256, struct error *error)
+static struct entry *add_entry(const struct approval_question *question, const struct asker *asker,
+                               struct error *error)
 {
-    if (!check_room(question, principal_sha256, error))
+    if (!check_room(question, asker->principal_sha256, error))
         return NULL;
     struct entry *entry = table_count < APPROVAL_TABLE_LIMIT ? calloc(1, sizeof(*entry)) : NULL;
     if (entry == NULL) {
@@ -143,8 +149,10 @@ static struct entry *add_entry(const struct approval_question *question,
     }
     (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s",
                    question->request_sha256);
-    (void)snprintf(entry->principal_sha256, sizeof(entry->principal_sha256), "%s",
-                   principal_sha256);
+    memcpy(entry->principal_sha256, asker->principal_sha256, sizeof(entry->principal_sha256));
+    memcpy(entry->session_sha256, asker->session_sha256, sizeof(entry->session_sha256));
+    entry->answers = question->answers | APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) |
+                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
     entry->waited_for = true;
     entry->expires_ms = monotonic_ms() + question->timeout_ms;
     entry->next = table;
@@ -153,15 +161,32 @@ static struct entry *add_entry(const struct approval_question *question,
     return entry;
 }
 
+static const char *refusal_text(enum error_code refusal)
+{
+    switch ((int)refusal) {
+    case ERROR_APPROVAL_MISMATCH:
+        return "approval mismatch";
+    case ERROR_APPROVAL_REPLAYED:
+        return "approval replayed";
+    case ERROR_CANCELLED:
+        return "cancelled by the approver";
+    default:
+        return "approval denied";
+    }
+}
+
 /* Turns an answered entry into the call's result, and the entry into what is left of it. */
 static bool use_answer(struct entry *entry, struct approval_outcome *outcome, struct error *error)
 {
     *outcome = entry->outcome;
-    bool allowed = entry->state == ENTRY_ALLOWED || entry->state == ENTRY_SESSION;
+    entry->outcome.arguments = NULL;
+    outcome->expires_ms = monotonic_ms() + APPROVAL_RUN_MS;
+    bool allowed = approval_answer_allows(entry->answer);
     if (!allowed)
-        error_set(error, ERROR_APPROVAL_DENIED, "approval denied%s%s",
+        error_set(error, entry->refusal, "%s%s%s", refusal_text(entry->refusal),
                   outcome->reason[0] != '\0' ? ": " : "", outcome->reason);
-    if (entry->state == ENTRY_SESSION) {
+    if (entry->answer == APPROVAL_ANSWER_ALLOW_SESSION) {
+        entry->state = ENTRY_STANDING;
         entry->waited_for = false;
         entry->expires_ms = UINT64_MAX;
     } else {
@@ -179,14 +204,21 @@ static bool report_pending(const struct entry *entry, struct approval_outcome *o
     return false;
 }
 
+static bool belongs_to(const struct entry *entry, const struct asker *asker)
+{
+    return strcmp(entry->principal_sha256, asker->principal_sha256) == 0 &&
+           (entry->answer != APPROVAL_ANSWER_ALLOW_SESSION ||
+            strcmp(entry->session_sha256, asker->session_sha256) == 0);
+}
+
 /* Is there an answer, or a question, for this very request from an earlier call? */
-static bool use_earlier(const struct approval_question *question, const char *principal_sha256,
+static bool use_earlier(const struct approval_question *question, const struct asker *asker,
                         struct approval_outcome *outcome, bool *ret_allowed, struct error *error)
 {
     remove_expired();
     for (struct entry *entry = table; entry != NULL; entry = entry->next) {
         if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
-            strcmp(entry->principal_sha256, principal_sha256) != 0)
+            !belongs_to(entry, asker))
             continue;
         *ret_allowed = entry->state == ENTRY_PENDING ? report_pending(entry, outcome, error)
                                                      : use_answer(entry, outcome, error);
@@ -224,6 +256,55 @@ static bool wait_for_answer(struct entry *entry, const struct approval_question 
     return use_answer(entry, outcome, error);
 }
 
+/* The answer of the entry from now on. false: it cannot be taken, and the request stands denied. */
+static bool give_answer(struct entry *entry, struct approval_decision_text *decision, bool readable)
+{
+    bool bound = decision->request_sha256[0] == '\0' ||
+                 strcmp(decision->request_sha256, entry->request_sha256) == 0;
+    bool offered = (entry->answers & APPROVAL_ANSWER_BIT(decision->answer)) != 0;
+    bool valid = readable && bound && offered;
+    const char *reason = decision->reason;
+    entry->state = ENTRY_ANSWERED;
+    entry->answer = valid ? decision->answer : APPROVAL_ANSWER_DENY;
+    entry->refusal =
+        entry->answer == APPROVAL_ANSWER_CANCEL ? ERROR_CANCELLED : ERROR_APPROVAL_DENIED;
+    if (!readable) {
+        reason = "the decision could not be read";
+    } else if (!bound) {
+        reason = "the decision was made for another request";
+        entry->refusal = ERROR_APPROVAL_MISMATCH;
+    } else if (!offered) {
+        reason = "the policy does not take this decision";
+    } else {
+        entry->outcome.arguments = TAKE_POINTER(decision->arguments);
+    }
+    (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "%s",
+                   approval_answer_name(entry->answer));
+    memcpy(entry->outcome.approver, decision->approver, sizeof(decision->approver));
+    (void)snprintf(entry->outcome.reason, sizeof(entry->outcome.reason), "%s", reason);
+    return valid;
+}
+
+/* Who says yes and then something else for the same token is two people, or one and a copy of what
+ * they said: where nothing has run by it yet, nothing will. */
+static void refuse_replay(struct entry *entry, const struct approval_decision_text *decision)
+{
+    bool same = decision->answer == entry->answer &&
+                (decision->arguments == NULL || entry->outcome.arguments == NULL ||
+                 strcmp(decision->arguments, entry->outcome.arguments) == 0);
+    if (same || !approval_answer_allows(entry->answer))
+        return;
+    if (entry->state == ENTRY_STANDING)
+        entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
+    entry->state = ENTRY_ANSWERED;
+    entry->answer = APPROVAL_ANSWER_DENY;
+    entry->refusal = ERROR_APPROVAL_REPLAYED;
+    free(TAKE_POINTER(entry->outcome.arguments));
+    (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "deny");
+    (void)snprintf(entry->outcome.reason, sizeof(entry->outcome.reason),
+                   "the request was answered twice, and differently");
+}
+
 static bool settle(struct entry *entry, uint32_t verdict, const struct approval_question *question,
                    struct approval_outcome *outcome, struct error *error)
 {
@@ -238,9 +319,9 @@ static bool settle(struct entry *entry, uint32_t verdict, const struct approval_
         return report_pending(entry, outcome, error);
     }
     if (verdict == TOOL_VERDICT_ALLOW) {
-        entry->state = ENTRY_ALLOWED;
-        (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "allow_once");
-        (void)snprintf(entry->outcome.approver, sizeof(entry->outcome.approver), "host");
+        struct approval_decision_text yes = {.answer = APPROVAL_ANSWER_ALLOW_ONCE,
+                                             .approver = "host"};
+        (void)give_answer(entry, &yes, true);
         return use_answer(entry, outcome, error);
     }
     return deny(entry, ERROR_APPROVAL_DENIED, "approval denied", outcome, error);
@@ -257,14 +338,15 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
     struct entry *entry = NULL;
     uint64_t token = 0;
     char id[APPROVAL_ID_LENGTH + 1];
-    char principal_sha256[SHA256_HEX_LENGTH + 1];
-    hash_principal(question->principal, principal_sha256);
+    struct asker asker;
+    hash_name(question->principal, asker.principal_sha256);
+    hash_name(question->session, asker.session_sha256);
     {
         HOLD_TABLE_LOCK();
         bool allowed = false;
-        if (use_earlier(question, principal_sha256, outcome, &allowed, error))
+        if (use_earlier(question, &asker, outcome, &allowed, error))
             return allowed;
-        entry = add_entry(question, principal_sha256, error);
+        entry = add_entry(question, &asker, error);
         if (entry == NULL)
             return false;
         token = entry->token;
@@ -280,73 +362,32 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
     return settle(entry, verdict, question, outcome, error);
 }
 
-struct decision {
-    enum entry_state state;
-    char name[32];
-    char request_sha256[SHA256_HEX_LENGTH + 1]; /* "" when absent */
-    char approver[APPROVAL_TEXT_LIMIT];
-    char reason[APPROVAL_TEXT_LIMIT];
-};
-
-static bool read_decision(const char *decision_json, struct decision *ret)
+bool approval_holds(const struct approval_outcome *outcome, struct error *error)
 {
-    static const struct json_input_limits limits = {DECISION_BYTES_LIMIT, DECISION_DEPTH_LIMIT};
-    struct error ignored;
-    *ret = (struct decision){.state = ENTRY_DENIED, .name = "deny"};
-    if (decision_json == NULL)
-        return false;
-    json_auto_t *json = json_input_parse("decision", decision_json,
-                                         strnlen(decision_json, DECISION_BYTES_LIMIT + 1), &limits,
-                                         ERROR_INVALID_INPUT, &ignored);
-    const char *name = NULL;
-    const char *hash = "";
-    const char *approver = "";
-    const char *reason = "";
-    if (json == NULL ||
-        json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?s}", "decision", &name,
-                       "request_sha256", &hash, "approver", &approver, "reason", &reason) != 0)
-        return false;
-    if (strcmp(name, "allow_once") == 0)
-        ret->state = ENTRY_ALLOWED;
-    else if (strcmp(name, "allow_session") == 0)
-        ret->state = ENTRY_SESSION;
-    else if (strcmp(name, "deny") != 0)
-        return false;
-    (void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-    (void)snprintf(ret->request_sha256, sizeof(ret->request_sha256), "%s", hash);
-    (void)snprintf(ret->approver, sizeof(ret->approver), "%s", approver);
-    (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
-    return strlen(hash) == 0 || strlen(hash) == SHA256_HEX_LENGTH;
+    if (outcome->expires_ms == 0 || monotonic_ms() < outcome->expires_ms)
+        return true;
+    error_set(error, ERROR_APPROVAL_TIMEOUT, "the approval expired before the run could begin");
+    return false;
 }
 
 int32_t approval_reply(uint64_t token, const char *decision_json)
 {
-    struct decision decision;
-    bool readable = read_decision(decision_json, &decision);
+    CLEANUP(approval_decision_clear)
+    struct approval_decision_text decision = {.answer = APPROVAL_ANSWER_DENY};
+    bool readable = approval_decision_read(decision_json, &decision);
 
     HOLD_TABLE_LOCK();
     struct entry *entry = table;
     while (entry != NULL && entry->token != token)
         entry = entry->next;
-    if (entry == NULL || (entry->state != ENTRY_OPEN && entry->state != ENTRY_PENDING) ||
-        entry->expires_ms <= monotonic_ms())
+    if (entry == NULL || entry->expires_ms <= monotonic_ms())
         return TOOL_UNKNOWN;
-    bool bound = decision.request_sha256[0] == '\0' ||
-                 strcmp(decision.request_sha256, entry->request_sha256) == 0;
-    bool valid = readable && bound;
-    if (!valid) {
-        decision.state = ENTRY_DENIED;
-        (void)snprintf(decision.name, sizeof(decision.name), "deny");
-        (void)snprintf(decision.reason, sizeof(decision.reason), "%s",
-                       readable ? "the decision was made for another request"
-                                : "the decision could not be read");
+    if (entry->state == ENTRY_ANSWERED || entry->state == ENTRY_STANDING) {
+        if (readable)
+            refuse_replay(entry, &decision);
+        return TOOL_UNKNOWN;
     }
-    entry->state = decision.state;
-    memcpy(entry->outcome.decision, decision.name, sizeof(decision.name));
-    memcpy(entry->outcome.approver, decision.approver, sizeof(decision.approver));
-    memcpy(entry->outcome.reason, decision.reason, sizeof(decision.reason));
-    if (!entry->waited_for && entry->state == ENTRY_SESSION)
-        entry->expires_ms = UINT64_MAX;
+    bool valid = give_answer(entry, &decision, readable);
     (void)pthread_cond_broadcast(&table_changed);
     return valid ? TOOL_ACCEPTED : TOOL_INVALID;
 }
@@ -368,10 +409,14 @@ void approval_forget_all(void)
     HOLD_TABLE_LOCK();
     for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
         next = entry->next;
-        if (entry->waited_for)
-            entry->state = ENTRY_DENIED;
-        else
+        if (entry->waited_for) {
+            entry->state = ENTRY_ANSWERED;
+            entry->answer = APPROVAL_ANSWER_DENY;
+            entry->refusal = ERROR_APPROVAL_DENIED;
+            (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "deny");
+        } else {
             remove_entry(entry);
+        }
     }
     (void)pthread_cond_broadcast(&table_changed);
 }

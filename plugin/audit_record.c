@@ -44,7 +44,9 @@ static void write_approval(struct json_draft *record, const struct approval_outc
     json_draft_open(record, "approval", '{');
     write_or_null(record, "approver", approval->approver);
     write_or_null(record, "decision", approval->decision);
+    write_or_null(record, "edited_from", approval->edited_from);
     write_or_null(record, "id", approval->id);
+    write_or_null(record, "reason", approval->reason);
     json_draft_close(record, '}');
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Base64 decoding. Pure code; runs in the gateway on the calling thread.
+ * Base64 both ways. Pure code; runs in the gateway on the calling thread.
  */
 #include "base64.h"
 
@@ -59,4 +59,25 @@ enum base64_result base64_decode(const char *text, size_t length, unsigned char 
     bytes[*ret_length] = '\0';
     *ret = TAKE_POINTER(bytes);
     return BASE64_OK;
+}
+
+char *base64_encode(const unsigned char *bytes, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text = malloc((length + 2) / 3 * 4 + 1);
+    if (text == NULL)
+        return NULL;
+    char *end = text;
+    for (size_t i = 0; i < length; i += 3) {
+        size_t count = length - i < 3 ? length - i : 3;
+        uint32_t bits = (uint32_t)bytes[i] << 16;
+        if (count > 1)
+            bits |= (uint32_t)bytes[i + 1] << 8;
+        if (count > 2)
+            bits |= bytes[i + 2];
+        for (size_t digit = 0; digit < 4; digit++)
+            *end++ = digit <= count ? digits[bits >> (18 - 6 * digit) & 0x3F] : '=';
+    }
+    *end = '\0';
+    return text;
 }

@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "host.h"
 #include "json_text.h"
+#include "request_arguments.h"
 
 #define NOTE_LIMIT 512
 
@@ -35,6 +36,24 @@ static void context_clear(struct call_context *context)
     free(context->workspace);
 }
 
+static void drop_request(struct call *call)
+{
+    run_description_clear(&call->description);
+    if (call->parsed)
+        request_clear(&call->request);
+}
+
+void call_replace_request(struct call *call, struct request *request)
+{
+    drop_request(call);
+    call->request = *request;
+    *request = (struct request){0};
+    call->language = NULL;
+    call->request_sha256[0] = '\0';
+    (void)json_array_clear(call->notes);
+    (void)json_array_extend(call->notes, call->request.notes);
+}
+
 void call_clear(struct call *call)
 {
     call_unregister(&call->registration);
@@ -42,11 +61,11 @@ void call_clear(struct call *call)
     redaction_free(call->redaction);
     for (size_t i = 0; i < COUNT_OF(call->secrets); i++)
         secret_value_clear(&call->secrets[i]);
-    run_description_clear(&call->description);
-    if (call->parsed)
-        request_clear(&call->request);
+    drop_request(call);
+    free(call->approval.arguments);
     configuration_clear(&call->configuration);
     context_clear(&call->context);
+    content_clear(&call->content);
     json_decref(call->notes);
 }
 
@@ -198,10 +217,11 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     json_draft_string(&draft, "principal", call->context.principal);
     json_draft_string(&draft, "session", call->context.session);
     json_draft_string(&draft, "reason", call->request.reason);
+    content_write(&draft, call);
+    json_draft_value(&draft, "arguments", request_arguments(&call->request));
     json_draft_open(&draft, "allowed_decisions", '[');
-    json_draft_string(&draft, NULL, "allow_once");
-    json_draft_string(&draft, NULL, "allow_session");
-    json_draft_string(&draft, NULL, "deny");
+    for (int answer = 0; answer < APPROVAL_ANSWER_COUNT; answer++)
+        json_draft_string(&draft, NULL, approval_answer_name((enum approval_answer)answer));
     json_draft_close(&draft, ']');
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, &length);

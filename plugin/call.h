@@ -16,6 +16,7 @@
 #include "call_registry.h"
 #include "canonical.h"
 #include "configuration.h"
+#include "content.h"
 #include "error.h"
 #include "json_text.h"
 #include "request.h"
@@ -50,6 +51,7 @@ struct call {
     uint64_t output_limit;
 
     char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
+    struct content_findings content;
     struct approval_outcome approval;
     struct secret_value secrets[REQUEST_SECRETS_LIMIT]; /* as request.secrets */
     struct redaction *redaction;                        /* NULL: no secrets */
@@ -64,6 +66,9 @@ struct call {
 /* tool, host and input are borrowed as in tool_invoke(). */
 void call_init(struct call *call, const struct tool_host *host);
 void call_clear(struct call *call);
+/* Takes another request over in the place of the one that was read, of which nothing is left; who
+ * calls, under which policy, and what was decided stay. */
+void call_replace_request(struct call *call, struct request *request);
 
 /* Adds a line to the result's notes; when out of memory, the note is lost and nothing else. */
 void call_note(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -30,6 +30,9 @@
       "correct the file at the place that the message names; until then nothing runs")            \
     X(POLICY_DENIED, "policy_denied", false, "a rule of the policy refuses the request",          \
       "change the request, or ask the operator to change the policy")                             \
+    X(CONTENT_REFUSED, "content_refused", false,                                                  \
+      "the policy refuses what the program's text has, or could not be checked for",              \
+      "change what the message names, or ask the operator to change \"content_checks\"")          \
     X(LIMIT_TOO_HIGH, "limit_too_high", false,                                                    \
       "the request asks for more than the policy's ceiling", "ask for less")                      \
     X(ACCESS_DENIED, "access_denied", false, "the host does not grant a needed capability",       \
@@ -43,6 +46,12 @@
       "call again when an approver is there")                                                     \
     X(APPROVAL_PENDING, "approval_pending", true, "the approval request waits for its answer",    \
       "repeat the identical call after it was answered")                                          \
+    X(APPROVAL_MISMATCH, "approval_mismatch", false,                                              \
+      "the decision was made for another request than the one that would run",                    \
+      "call again, so that this request is shown; a decision cannot be carried over")             \
+    X(APPROVAL_REPLAYED, "approval_replayed", false,                                              \
+      "the approval request was answered twice, and differently",                                 \
+      "call again, so that it is asked anew; who answers must not answer a token twice")          \
     X(UNKNOWN_SECRET, "unknown_secret", false, "nobody gives a secret of that name",              \
       "check the handle's name, or ask the operator to provide the secret")                       \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", false, "the policy does not list the secret",     \

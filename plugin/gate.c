@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse -> validate -> policy -> capability -> readiness -> approval -> admission -> secrets ->
- * audit start -> run -> audit end. Runs in the gateway, on the thread inside tool_invoke().
- * Readiness stands before approval, so that nobody is asked about what cannot run, and behind
- * capability, so that a stranger starts no process. Admission stands behind approval, so that who
- * waits for a person has nobody's place, and before secrets, so that none is in memory while its
- * call waits.
+ * parse -> validate -> policy -> capability -> readiness -> content -> approval -> admission ->
+ * secrets -> audit start -> run -> audit end. Runs in the gateway, on the thread inside
+ * tool_invoke(). What an approver made of a request goes through all that stands before the
+ * approval once more. Readiness stands before approval, so that nobody is asked about what cannot
+ * run, and behind capability, so that a stranger starts no process. Admission stands behind
+ * approval, so that who waits for a person has nobody's place, and before secrets, so that none is
+ * in memory while its call waits.
  */
 #include "gate.h"
 
@@ -25,6 +26,7 @@
 #include "host.h"
 #include "plan.h"
 #include "readiness.h"
+#include "secret_delivery.h"
 #include "workspace.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
@@ -70,7 +72,8 @@ static bool hash_request(struct call *call, struct error *error)
 
 static bool apply_policy(struct call *call, struct error *error)
 {
-    if (!configuration_current(&call->configuration, error))
+    /* An edited request stays under the policy that was shown to who edited it. */
+    if (call->configuration.policy == NULL && !configuration_current(&call->configuration, error))
         return false;
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
@@ -133,7 +136,8 @@ static bool check_capabilities(struct call *call, struct error *error)
     for (size_t i = 0; i < COUNT_OF(capabilities); i++)
         if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
             return false;
-    return call_register(&call->registration, call->host.call_id, error);
+    return call->registration.cancel_fd >= 0 ||
+           call_register(&call->registration, call->host.call_id, error);
 }
 
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
@@ -211,6 +215,8 @@ static bool obtain_approval(struct call *call, struct error *error)
     const struct approval_question question = {
         .request_sha256 = call->request_sha256,
         .principal = call->context.principal,
+        .session = call->context.session,
+        .answers = APPROVAL_ANSWERS_ALL,
         .timeout_ms = policy->approval_timeout_ms,
         .max_waiting = policy->approval_max_waiting,
         .make_request = make_approval_request,
@@ -220,43 +226,39 @@ static bool obtain_approval(struct call *call, struct error *error)
     return approval_obtain(&call->host, &question, &call->approval, error);
 }
 
-/* A variable ends at a NUL. */
-static bool check_value(const char *name, const struct secret_value *value, struct error *error)
+/* As with a trial: what is started here takes a place. */
+static bool check_content(struct call *call, struct error *error)
 {
-    if (memchr(value->memory.bytes, '\0', value->length) == NULL)
-        return true;
-    error_set(error, ERROR_SECRET_UNUSABLE,
-              "the secret \"%s\" holds a NUL and cannot be an environment variable", name);
-    return false;
+    bool checked =
+        (!content_needs_process(call) || take_place(call, error)) && content_check(call, error);
+    admission_leave(&call->admission);
+    return checked;
 }
 
-static bool collect_secrets(struct call *call, struct error *error)
+/* All that stands before the approval. */
+static bool judge(struct call *call, struct error *error)
 {
-    const struct request *request = &call->request;
-    const struct secret_sources sources = {
-        .host = &call->host,
-        .providers = call->configuration.policy->secret_providers,
-        .provider_count = call->configuration.policy->secret_provider_count,
-        .cancel_fd = call->registration.cancel_fd,
-    };
-    if (request->secret_count == 0)
+    return apply_policy(call, error) && check_capabilities(call, error) &&
+           check_readiness(call, error) && check_content(call, error);
+}
+
+static bool take_edit(struct call *call, struct error *error)
+{
+    const char *arguments = call->approval.arguments;
+    struct request edited;
+    if (arguments == NULL)
         return true;
-    call->redaction = redaction_new();
-    bool kept = call->redaction != NULL;
-    for (size_t i = 0; kept && i < request->secret_count; i++) {
-        const char *name = request->secrets[i].name;
-        struct secret_value *value = &call->secrets[i];
-        if (!secret_value_read(&sources, name, value, error) || !check_value(name, value, error) ||
-            !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
-            return false;
-        if (value->length < REDACTION_MINIMUM)
-            call_note(call, "the secret %s is too short to be redacted from the output", name);
-        kept = environment_set(&call->description.environment, request->secrets[i].variable,
-                               value->memory.bytes, value->length);
+    memcpy(call->approval.edited_from, call->request_sha256, sizeof(call->request_sha256));
+    if (!request_parse(call->request.shape, arguments, strlen(arguments), &edited, error)) {
+        /* Not the agent's to correct. */
+        error->code = ERROR_APPROVAL_DENIED;
+        error_set_hint(error, "%s", error_code_hint(ERROR_APPROVAL_DENIED));
+        error_add_context(error, "approval denied: the approver's edit cannot be used");
+        return false;
     }
-    if (!kept)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
-    return kept;
+    call_replace_request(call, &edited);
+    call_note(call, "the approver changed the request: what ran is not what was asked for");
+    return judge(call, error);
 }
 
 /* What was approved is what runs: the hash is made again from what the description was built of. */
@@ -268,8 +270,9 @@ static bool confirm_request(struct call *call, struct error *error)
                 memcmp(call->description.files[0].content, call->request.code,
                        call->request.code_length) == 0;
     if (!same)
-        error_set(error, ERROR_INTERNAL, "the request is not the one that was approved");
-    return same;
+        error_set(error, ERROR_APPROVAL_MISMATCH,
+                  "approval mismatch: the request is not the one that was approved");
+    return same && approval_holds(&call->approval, error);
 }
 
 /* What it waited is taken from the program's time. Later than the hash, which is over what was
@@ -359,8 +362,7 @@ static bool run_program(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        apply_policy, check_capabilities, check_readiness, obtain_approval,
-        take_place,   collect_secrets,    record_start,    run_program,
+        judge, obtain_approval, take_edit, take_place, deliver_secrets, record_start, run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

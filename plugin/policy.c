@@ -131,6 +131,7 @@ static void policy_free(struct policy *policy)
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
     policy_docker_clear(&policy->docker);
+    policy_content_clear(&policy->content);
     free(policy->source);
     free(policy->languages);
     string_list_free(policy->capabilities);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "policy_content.h"
 #include "policy_rules.h"
 #include "protocol/run_description.h"
 #include "sandbox_mode.h"
@@ -136,6 +137,7 @@ struct policy {
     struct policy_language *languages;
     size_t language_count;
     struct policy_docker docker;
+    struct policy_content content;
 };
 
 /* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the

@@ -329,6 +329,7 @@ static const struct {
     {"environment", parse_environment},
     {"languages", policy_parse_languages},
     {"docker", policy_parse_docker},
+    {"content_checks", policy_parse_content},
 };
 
 bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy)

@@ -15,9 +15,12 @@ static const char *status_of_error(enum error_code code)
     switch ((int)code) {
     case ERROR_ACCESS_DENIED:
     case ERROR_APPROVAL_DENIED:
+    case ERROR_APPROVAL_MISMATCH:
+    case ERROR_APPROVAL_REPLAYED:
     case ERROR_APPROVAL_UNAVAILABLE:
     case ERROR_APPROVAL_TIMEOUT:
     case ERROR_POLICY_DENIED:
+    case ERROR_CONTENT_REFUSED:
     case ERROR_LANGUAGE_NOT_ALLOWED:
     case ERROR_MODE_NOT_ALLOWED:
     case ERROR_SECRET_NOT_ALLOWED:
@@ -312,6 +315,7 @@ static void write_approval(struct json_draft *draft, const struct call *call)
     json_draft_string(draft, "decision", approval->decision);
     write_or_null(draft, "id", approval->id);
     write_or_null(draft, "approver", approval->approver);
+    write_or_null(draft, "edited_from", approval->edited_from);
     write_or_null(draft, "request_sha256", call->request_sha256);
     json_draft_close(draft, '}');
 }
@@ -368,6 +372,7 @@ char *result_text(struct call *call, const struct error *error)
     json_draft_integer(&draft, "duration_ms", (int64_t)call->outcome.duration_ms);
     json_draft_integer(&draft, "queued_ms", (int64_t)call->admission.waited_ms);
     json_draft_string(&draft, "mode", settled ? sandbox_mode_name(call->configuration.mode) : NULL);
+    json_draft_string(&draft, "policy_sha256", settled ? call->configuration.policy->sha256 : NULL);
     json_draft_string(&draft, "run_id", call->run_id);
     json_draft_string(&draft, "cause", has_cause ? result_cause(call, error) : NULL);
     write_usage(&draft, call);

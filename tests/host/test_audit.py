@@ -28,6 +28,7 @@ class Log(HostTest):
     def rewrite(self, lines):
         with open(self.audit_file, "wb") as file:
             file.writelines(lines)
+        os.chmod(self.audit_file, 0o600)
 
     def assert_broken(self, line, *more):
         done = self.verify(*more)
@@ -83,18 +84,18 @@ class Log(HostTest):
         self.assert_broken(6)
         self.rewrite([*lines[:-1], lines[-1][:40]])
         self.assert_broken(6)
-        # Whole lines cut off at the end leave a chain that is whole: only an anchor tells.
-        anchor = json.loads(lines[-1])["sha256"]
+        # Whole lines cut off at the end leave a chain that is whole: only a head that was kept tells.
+        head = json.loads(lines[-1])["sha256"]
         self.rewrite(lines[:-1])
         self.assertEqual(self.verify().returncode, 0)
-        done = self.verify("--anchor", anchor)
+        done = self.verify("--head", head)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(anchor.encode(), done.stderr)
+        self.assertIn(head.encode(), done.stderr)
 
-    def test_a_torn_or_changed_end_stops_everything(self):
+    def test_a_changed_end_stops_everything(self):
         self.write()
         whole = self.lines()
-        for end in (whole[-1][:-1], whole[-1][:40], whole[-1].replace(b"end", b"END"), b"nonsense\n", b"\n"):
+        for end in (whole[-1].replace(b"end", b"END"), b"nonsense\n", b"\n", b"nonsense"):
             self.rewrite([*whole[:-1], end])
             before = self.lines()
             done = self.run_code("echo ran")
@@ -103,12 +104,61 @@ class Log(HostTest):
             self.assertIn(b"audit verify", done.stderr)
             self.assertEqual(self.lines(), before)
 
+    def test_a_torn_end_is_mended_and_stays_visible(self):
+        self.write()
+        whole = self.lines()
+        last = whole[-1]
+        for torn in (last[:-2], last[:40], last[:1], b"\0" * 50, last[:40] + b"\n" + last[:60]):
+            self.rewrite([*whole[:-1], torn])
+            self.assertEqual(self.verify().returncode, 1, torn)
+            self.assertEqual(self.run_code("echo ran").stdout, b"ran\n", torn)
+            done = self.verify()
+            self.assertIn(b"1 torn line mended", done.stdout, (torn, done.stderr))
+            lines = self.lines()
+            self.assertEqual(b"".join(lines[:-3]), b"".join(whole[:-1]) + torn + b"\n")
+            mended = json.loads(lines[-3])
+            self.assertEqual(mended["log"], {"event": "mended", "torn_bytes": len(torn),
+                                             "torn_sha256": hashlib.sha256(torn).hexdigest()})
+            self.assertEqual(mended["seq"], 6)
+            # What was torn cannot be changed or taken away, and nothing else be passed off as torn.
+            for changed in (lines[:-4] + lines[-3:], lines[:-3] + [b"x\n"] + lines[-3:],
+                            lines[:-4] + [b"y" + lines[-4][1:]] + lines[-3:], lines[:-3] + lines[-2:],
+                            lines[:4] + lines[-4:]):
+                self.rewrite(changed)
+                self.assertEqual(self.verify().returncode, 1, changed)
+
+    def test_a_last_line_without_its_break_is_continued(self):
+        self.write()
+        whole = self.lines()
+        self.rewrite([*whole[:-1], whole[-1][:-1]])
+        self.assertEqual(self.run_code("echo ran").stdout, b"ran\n")
+        self.assertEqual(self.lines()[:6], whole)
+        self.assertIn(b"intact: 8 records", self.verify().stdout)
+
+    def test_a_first_line_that_is_torn(self):
+        self.rewrite([b'{"se'])
+        self.assertEqual(self.run_code("echo ran").stdout, b"ran\n")
+        self.assertIn(b"intact: 3 records", self.verify().stdout)
+
     def test_a_log_that_cannot_be_written_stops_everything(self):
         os.mkfifo(self.path("fifo"))
-        for path in (self.home, self.path("no/such/directory/log"), self.path("fifo"), "/dev/full"):
+        os.symlink("real", self.path("link"))
+        shared = self.path("shared", "", 0o640)
+        for path in (self.home, self.path("no/such/directory/log"), self.path("fifo"), "/dev/full", self.path("link"), shared):
             done = self.toolhost("run", "-l", "sh", "-c", "echo ran", "--approve", "always", "--audit", path)
             self.assertEqual((done.returncode, done.stdout), (125, b""), path)
             self.assertIn(b"audit_unavailable", done.stderr)
+
+    def test_a_log_of_somebody_else_stops_everything(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give a file away")
+        self.write(1)
+        os.chown(self.audit_file, 12345, 12345)
+        done = self.run_code("echo ran")
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertIn(b"belongs to user 12345", done.stderr)
+        os.chown(self.audit_file, 0, 0)
+        self.assertEqual(self.run_code("echo ran").returncode, 0)
 
     def test_a_full_disk_leaves_no_half_line(self):
         self.write(1)

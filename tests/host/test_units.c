@@ -142,19 +142,24 @@ END_TEST
 
 START_TEST(line_says_its_place)
 {
+    static const struct audit_keys no_keys;
     struct failure failure;
     struct audit_link link = audit_link_none();
-    char previous[AUDIT_SHA256_HEX + 1];
     for (uint64_t seq = 1; seq < 4; seq++) {
         CLEANUP_FREE char *line = NULL;
+        CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
         size_t length = 0;
-        char before[AUDIT_SHA256_HEX + 1];
+        char before[SHA256_HEX + 1];
         memcpy(before, link.sha256, sizeof(before));
-        ck_assert(audit_line_make(&link, "{\"sha256\":\"x\",\n\"n\":1}", &line, &length, &failure));
+        ck_assert(audit_line_make(&link, "{\"sha256\":\"x\",\n\"n\":1}", false, NULL, &line,
+                                  &length, &failure));
         ck_assert_ptr_eq(memchr(line, '\n', length), line + length - 1);
-        ck_assert(audit_line_check(line, length - 1, &link, previous, &failure));
+        ck_assert(audit_line_check(line, length - 1, &no_keys, &entry, &failure));
+        audit_link_advance(&link, line, length);
+        ck_assert_uint_eq(entry.link.seq, seq);
         ck_assert_uint_eq(link.seq, seq);
-        ck_assert_str_eq(previous, before);
+        ck_assert_str_eq(link.sha256, entry.link.sha256);
+        ck_assert_str_eq(entry.previous, before);
     }
 }
 END_TEST
@@ -167,7 +172,7 @@ START_TEST(line_refuses_what_is_no_record)
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         char *line = NULL;
         size_t length = 0;
-        ck_assert(!audit_line_make(&none, bad[i], &line, &length, &failure));
+        ck_assert(!audit_line_make(&none, bad[i], false, NULL, &line, &length, &failure));
         ck_assert_ptr_null(line);
     }
 }

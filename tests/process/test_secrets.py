@@ -13,9 +13,8 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from modes import Provider
-from provider import ALLOW, DENY, NOT_RUN, OK, Host
+from provider import ABSENT, DENY, NOT_RUN, OK, Host
 
-ABSENT = 0xAB5E4701
 LIMIT = 65536
 RIGHTS = ("sandbox.exec", "sandbox.exec.secrets")
 provider = Provider()

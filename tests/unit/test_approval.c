@@ -30,7 +30,8 @@
 struct asker {
     uint32_t verdict;
     uint64_t timeout_ms;
-    uint64_t max_waiting;   /* 0: any number */
+    uint64_t max_waiting; /* 0: any number */
+    const char *session;
     _Atomic uint64_t token; /* 0: not asked yet */
     atomic_uint asked;
     bool registered;
@@ -68,6 +69,8 @@ static bool ask_about(struct asker *asker, const char *hash, const char *princip
     const struct approval_question question = {
         .request_sha256 = hash,
         .principal = principal,
+        .session = asker->session,
+        .answers = APPROVAL_ANSWERS_ALL,
         .timeout_ms = asker->timeout_ms,
         .max_waiting = asker->max_waiting > 0 ? asker->max_waiting : UINT64_MAX,
         .make_request = make_request,
@@ -280,7 +283,9 @@ START_TEST(a_decision_for_another_request_denies)
     ask(&second);
     ck_assert(!second.allowed);
     ck_assert_uint_eq(second.asked, 0);
-    ck_assert_int_eq(second.error.code, ERROR_APPROVAL_DENIED);
+    ck_assert_int_eq(second.error.code, ERROR_APPROVAL_MISMATCH);
+    ck_assert_str_eq(second.error.message,
+                     "approval mismatch: the decision was made for another request");
 }
 END_TEST
 
@@ -307,6 +312,32 @@ START_TEST(a_grant_serves_its_principal_only)
     ck_assert_uint_eq(asker.asked, 4);
     ck_assert(ask_about(&asker, HASH, "alice"));
     ck_assert_uint_eq(asker.asked, 4);
+}
+END_TEST
+
+static bool ask_in_session(struct asker *asker, const char *principal, const char *session)
+{
+    asker->session = session;
+    return ask_about(asker, HASH, principal);
+}
+
+START_TEST(a_session_grant_serves_its_session_only)
+{
+    static const char *const others[][2] = {
+        {"alice", "two"}, {"alice", ""}, {"alice", NULL}, {"bob", "one"}, {NULL, "one"}};
+    struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    ck_assert(!ask_in_session(&asker, "alice", "one"));
+    ck_assert_int_eq(approval_reply(asker.token, "{\"decision\":\"allow_session\"}"),
+                     TOOL_ACCEPTED);
+    asker.verdict = TOOL_VERDICT_DENY;
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+            ck_assert(!ask_in_session(&asker, others[i][0], others[i][1]));
+        ck_assert_uint_eq(asker.asked, 1 + 5 * (round + 1));
+        for (int i = 0; i < 3; i++)
+            ck_assert(ask_in_session(&asker, "alice", "one"));
+        ck_assert_uint_eq(asker.asked, 1 + 5 * (round + 1));
+    }
 }
 END_TEST
 
@@ -436,6 +467,7 @@ int main(void)
     tcase_add_test(cases[0], a_decision_for_another_request_denies);
     tcase_add_test(cases[0], a_grant_for_another_request_is_not_used);
     tcase_add_test(cases[0], a_grant_serves_its_principal_only);
+    tcase_add_test(cases[0], a_session_grant_serves_its_session_only);
     tcase_add_test(cases[0], the_table_has_an_end);
     tcase_add_test(cases[1], the_registry_counts_and_finds);
     tcase_add_test(cases[1], no_descriptor_no_call);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "call.h"
 #include "cleanup.h"
@@ -22,6 +23,8 @@
 #define REQUEST(members) "{\"language\":\"sh\",\"code\":\"true\"" members "}"
 #define WITH_STDIN       REQUEST(",\"stdin\":\"input\"")
 
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
 char *__real_strdup(const char *string);
 int __real_open64(const char *path, int flags, ...);
 int __real_memfd_create(const char *name, unsigned flags);
@@ -62,6 +65,16 @@ bool __wrap_readiness_check(const struct trial_subject *subject,
     (void)error;
     (void)snprintf(ret_image_id, IMAGE_ID_SIZE, "%s", image_id);
     return true;
+}
+
+static time_t later_s; /* how much later than it is */
+static time_t seconds_to_pass;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    int result = __real_clock_gettime(clock, ret);
+    ret->tv_sec += later_s;
+    return result;
 }
 
 char *__wrap_strdup(const char *string)
@@ -241,9 +254,34 @@ START_TEST(what_changes_after_the_approval_does_not_run)
     call_init(&altered_call, &host);
     ck_assert(!gate_pass(&altered_call, "code_execute", REQUEST(""), &error));
     call_clear(&altered_call);
-    ck_assert_str_eq(error.message, "the request is not the one that was approved");
+    ck_assert_str_eq(error.message,
+                     "approval mismatch: the request is not the one that was approved");
+    ck_assert_int_eq(error.code, ERROR_APPROVAL_MISMATCH);
     ck_assert_str_eq(recorded.called, "CAW");
     ck_assert_str_eq(recorded.first_record, "refused");
+}
+END_TEST
+
+static void let_time_pass(void *user, const char *name, void *buffer, size_t capacity,
+                          size_t *length, uint32_t *verdict)
+{
+    record_secret(user, name, buffer, capacity, length, verdict);
+    later_s = seconds_to_pass;
+}
+
+/* Right before the run, and not only where it was given. */
+START_TEST(an_approval_that_expired_meanwhile_does_not_run)
+{
+    struct recording_host recorded;
+    struct tool_host host = recording_host(&recorded);
+    host.read_secret = let_time_pass;
+    seconds_to_pass = _i == 0 ? 1 : APPROVAL_RUN_MS / 1000 + 1;
+    configure_policy("{\"secrets\":{\"allowed\":[\"t\"]}}", "process");
+    json_auto_t *result = invoke("code_execute", REQUEST(",\"secrets\":{\"T\":\"{{secret:t}}\"}"),
+                                 &host, _i == 0 ? TOOL_OK : TOOL_NOT_RUN);
+    later_s = 0;
+    ck_assert_str_eq(error_code_of(result), _i == 0 ? "" : "approval_timeout");
+    ck_assert_str_eq(recorded.first_record, _i == 0 ? "start" : "refused");
 }
 END_TEST
 
@@ -257,5 +295,6 @@ int main(void)
     tcase_add_test(cases[0], nobody_is_asked_about_an_image_that_cannot_be_kept);
     tcase_add_loop_test(cases[0], what_changes_after_the_approval_does_not_run, 0,
                         COUNT_OF(alterations));
+    tcase_add_loop_test(cases[0], an_approval_that_expired_meanwhile_does_not_run, 0, 2);
     return run_suite("gate_faults", cases, COUNT_OF(cases));
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds and opens the files of an audit log. Main thread. */
+#include "audit_chain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "audit_own_entry.h"
+#include "cleanup.h"
+
+#define FILES_MOST 800u /* each is kept open */
+
+static void chain_file_clear(struct audit_chain_file *file)
+{
+    if (file->file)
+        (void)fclose(file->file);
+    free(file->path);
+    *file = (struct audit_chain_file){0};
+}
+
+void audit_chain_close(struct audit_chain *chain)
+{
+    for (size_t i = 0; i < chain->count; i++)
+        chain_file_clear(&chain->files[i]);
+    free(chain->files);
+    *chain = (struct audit_chain){0};
+}
+
+/* The lock only for the size: it is never in the middle of a line that is being written. */
+static bool open_file(const char *path, struct audit_chain_file *ret, struct failure *failure)
+{
+    CLEANUP(chain_file_clear) struct audit_chain_file file = {0};
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || flock(fd, LOCK_SH) < 0 || fstat(fd, &status) < 0 || flock(fd, LOCK_UN) < 0)
+        return failure_set_errno(failure, "unreadable_file", errno, "%s", path);
+    if (!S_ISREG(status.st_mode))
+        return failure_set(failure, "unreadable_file", "%s: not a regular file", path);
+    file.size = status.st_size;
+    file.path = strdup(path);
+    file.file = fdopen(fd, "r");
+    if (file.file)
+        (void)TAKE_FD(fd);
+    if (!file.file || !file.path)
+        return failure_out_of_memory(failure);
+    *ret = file;
+    file = (struct audit_chain_file){0};
+    return true;
+}
+
+size_t audit_chain_read_line(FILE *file, off_t size, char *line)
+{
+    size_t length = 0;
+    off_t left = size - ftello(file);
+    while (length < AUDIT_LINE_LIMIT && (off_t)length < left) {
+        int byte = getc_unlocked(file);
+        if (byte == EOF)
+            break;
+        line[length++] = (char)byte;
+        if (byte == '\n')
+            break;
+    }
+    return length;
+}
+
+static bool is_plain_name(const char *name)
+{
+    return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* Beside the file itself; NULL when out of memory. */
+static char *path_beside(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    char *text = NULL;
+    int directory = slash ? (int)(slash + 1 - path) : 0;
+    return asprintf(&text, "%.*s%s", directory, path, name) < 0 ? NULL : text;
+}
+
+/* What the file's first line says that it continues, and that line's number: *ret_path stays NULL
+ * where there is none (or no line that could say so: that is found when it is read). */
+static bool find_predecessor(const struct audit_chain_file *file, char **ret_path,
+                             uint64_t *ret_seq, struct failure *failure)
+{
+    static const struct audit_keys no_keys;
+    CLEANUP_FREE char *line = malloc(AUDIT_LINE_LIMIT);
+    CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
+    struct failure why;
+    if (!line)
+        return failure_out_of_memory(failure);
+    size_t length = audit_chain_read_line(file->file, file->size, line);
+    rewind(file->file);
+    if (length == 0 || !audit_line_check(line, length - 1, &no_keys, &entry, &why))
+        return true;
+    const char *name = audit_own_entry_previous_file(&entry);
+    if (!name || !is_plain_name(name))
+        return true;
+    *ret_seq = entry.link.seq;
+    *ret_path = path_beside(file->path, name);
+    return *ret_path || failure_out_of_memory(failure);
+}
+
+/* Puts the file before all others. */
+static bool put_first(struct audit_chain *chain, struct audit_chain_file *file,
+                      struct failure *failure)
+{
+    if (chain->count == FILES_MOST)
+        return failure_set(failure, "unreadable_file", "a log of more than %u files", FILES_MOST);
+    struct audit_chain_file *files =
+        reallocarray(chain->files, chain->count + 1, sizeof(*chain->files));
+    if (!files)
+        return failure_out_of_memory(failure);
+    memmove(files + 1, files, chain->count * sizeof(*files));
+    files[0] = *file;
+    chain->files = files;
+    chain->count++;
+    *file = (struct audit_chain_file){0};
+    return true;
+}
+
+static bool add_first(struct audit_chain *chain, const char *path, struct failure *failure)
+{
+    CLEANUP(chain_file_clear) struct audit_chain_file file = {0};
+    return open_file(path, &file, failure) && put_first(chain, &file, failure);
+}
+
+/* Back from the first file; each begins with a smaller number than the one that continues it. */
+static bool add_predecessors(struct audit_chain *chain, bool partial, struct failure *failure)
+{
+    uint64_t seq = UINT64_MAX;
+    for (;;) {
+        CLEANUP_FREE char *path = NULL;
+        uint64_t first_seq = 0;
+        if (!find_predecessor(&chain->files[0], &path, &first_seq, failure))
+            return false;
+        if (!path || first_seq >= seq)
+            return true;
+        seq = first_seq;
+        if (access(path, F_OK) < 0 && partial)
+            return true;
+        if (access(path, F_OK) < 0) {
+            (void)failure_set(failure, "audit_broken",
+                              "%s continues %s, which is not there: the records before %llu "
+                              "were removed",
+                              chain->files[0].path, path, (unsigned long long)first_seq);
+            failure_set_hint(failure, "--partial takes a log whose oldest files were put away");
+            return false;
+        }
+        if (!add_first(chain, path, failure))
+            return false;
+    }
+}
+
+bool audit_chain_open(const char *const *names, size_t count, bool partial, struct audit_chain *ret,
+                      struct failure *failure)
+{
+    CLEANUP(audit_chain_close) struct audit_chain chain = {0};
+    for (size_t i = count; i > 0; i--)
+        if (!add_first(&chain, names[i - 1], failure))
+            return false;
+    if (!add_predecessors(&chain, partial, failure))
+        return false;
+    *ret = chain;
+    chain = (struct audit_chain){0};
+    return true;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prints audit records for people. Main thread. */
+#include "audit_show.h"
+
+#include <string.h>
+
+#include "audit_own_entry.h"
+#include "cleanup.h"
+#include "json_member.h"
+#include "text_escape.h"
+
+static void put(FILE *out, const char *text)
+{
+    text_escape_write(out, text, strlen(text));
+}
+
+/* "LABEL text", where there is a text. */
+static void put_labelled(FILE *out, const char *label, const char *text)
+{
+    if (!text)
+        return;
+    (void)fprintf(out, "%s", label);
+    put(out, text);
+}
+
+static void put_list(FILE *out, const char *label, const json_t *list)
+{
+    size_t index = 0;
+    const json_t *value = NULL;
+    json_array_foreach(list, index, value)
+    {
+        (void)fprintf(out, "%s", index == 0 ? label : ", ");
+        put(out, json_string_value(value) ? json_string_value(value) : "?");
+    }
+}
+
+static void put_number(FILE *out, const char *label, const json_t *object, const char *name,
+                       const char *unit)
+{
+    const json_t *value = json_object_get(object, name);
+    if (json_is_integer(value))
+        (void)fprintf(out, "%s%lld%s", label, (long long)json_integer_value(value), unit);
+}
+
+static const json_t *record_of(const json_t *entry)
+{
+    return json_object_get(entry, "record");
+}
+
+static const char *status_of(const json_t *first, const json_t *end)
+{
+    if (end)
+        return json_member_string(record_of(end), "status", "ended");
+    const char *event = json_member_string(record_of(first), "event", "?");
+    return strcmp(event, "start") == 0 ? "unended" : event;
+}
+
+static bool in_time(const struct audit_filter *filter, const char *time)
+{
+    return (!filter->since || strncmp(time, filter->since, strlen(filter->since)) >= 0) &&
+           (!filter->until || strncmp(time, filter->until, strlen(filter->until)) <= 0);
+}
+
+static bool is_wanted(const char *wanted, const char *found)
+{
+    return !wanted || strcmp(wanted, found) == 0;
+}
+
+static bool is_chosen(const struct audit_filter *filter, const json_t *first, const json_t *end)
+{
+    const json_t *record = record_of(first);
+    return in_time(filter, json_member_string(first, "time", "")) &&
+           is_wanted(filter->run, json_member_string(record, "run_id", "")) &&
+           is_wanted(filter->principal, json_member_string(record, "principal", "")) &&
+           is_wanted(filter->status, status_of(first, end));
+}
+
+static void put_who(FILE *out, const json_t *record)
+{
+    const json_t *approval = json_object_get(record, "approval");
+    put_labelled(out, "\n  run ", json_member_string(record, "run_id", NULL));
+    put_labelled(out, " of ", json_member_string(record, "principal", NULL));
+    put_labelled(out, ", session ", json_member_string(record, "session", NULL));
+    put_labelled(out, "\n  approval ", json_member_string(approval, "decision", NULL));
+    put_labelled(out, " by ", json_member_string(approval, "approver", NULL));
+}
+
+static void put_hashes(FILE *out, const json_t *record)
+{
+    put_labelled(out, "\n  code    ", json_member_string(record, "code_sha256", NULL));
+    put_labelled(out, "\n  request ", json_member_string(record, "request_sha256", NULL));
+    put_labelled(out, "\n  policy  ", json_member_string(record, "policy_sha256", NULL));
+    put_labelled(out, "\n  trace   ", json_member_string(record, "traceparent", NULL));
+    put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
+}
+
+static void put_end(FILE *out, const json_t *record)
+{
+    put_number(out, ", exit status ", record, "exit_code", "");
+    put_number(out, ", ", record, "duration_ms", " ms");
+    put_labelled(out, ", error ", json_member_string(record, "error", NULL));
+    put_labelled(out, ": ", json_member_string(record, "message", NULL));
+}
+
+static void put_layers(FILE *out, const json_t *record)
+{
+    const json_t *isolation = json_object_get(record, "isolation");
+    put_list(out, "\n  layers  ", json_object_get(isolation, "applied"));
+    put_list(out, "\n  missing ", json_object_get(isolation, "missing"));
+}
+
+/* first: the start, or all there is. */
+static void show_block(const struct audit_show *show, const json_t *first, const json_t *end)
+{
+    FILE *out = show->out;
+    const json_t *record = record_of(first);
+    if (!is_chosen(&show->filter, first, end))
+        return;
+    put(out, json_member_string(first, "time", "?"));
+    put_labelled(out, "  ", status_of(first, end));
+    put_labelled(out, "  ", json_member_string(record, "language", NULL));
+    put_labelled(out, " in mode ", json_member_string(record, "mode", NULL));
+    if (json_member_true(record, "network"))
+        (void)fputs(" with network", out);
+    put_end(out, end ? record_of(end) : record);
+    put_who(out, record);
+    put_hashes(out, record);
+    put_layers(out, end ? record_of(end) : record);
+    (void)fputc('\n', out);
+}
+
+/* The log's own lines belong to nobody's run. */
+static void show_own(const struct audit_show *show, const struct audit_entry *entry)
+{
+    const struct audit_filter *filter = &show->filter;
+    if (filter->run || filter->principal || filter->status || !in_time(filter, entry->time))
+        return;
+    put(show->out, entry->time);
+    put_labelled(show->out, "  log ", json_member_string(entry->log, "event", "?"));
+    put_labelled(show->out, " after ", audit_own_entry_previous_file(entry));
+    put_labelled(show->out, " to ", json_member_string(entry->log, "key", NULL));
+    (void)fputc('\n', show->out);
+}
+
+void audit_show_entry(struct audit_show *show, const struct audit_entry *entry)
+{
+    if (!entry->record) {
+        show_own(show, entry);
+        return;
+    }
+    const char *event = json_member_string(entry->record, "event", "");
+    const char *run = json_member_string(entry->record, "run_id", "");
+    if (strcmp(event, "start") == 0 && run[0] &&
+        json_object_set(show->started, run, entry->json) == 0)
+        return;
+    const json_t *start = strcmp(event, "end") == 0 ? json_object_get(show->started, run) : NULL;
+    if (!start) {
+        show_block(show, entry->json, NULL);
+        return;
+    }
+    show_block(show, start, entry->json);
+    (void)json_object_del(show->started, run);
+}
+
+void audit_show_end(struct audit_show *show)
+{
+    const char *run = NULL;
+    json_t *start = NULL;
+    json_object_foreach(show->started, run, start)
+    {
+        show_block(show, start, NULL);
+    }
+    json_decref(TAKE_POINTER(show->started));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The audit log for people: a block for each run, joined from its start and its end, and for each
+ * refusal. Whatever came from outside is escaped. Main thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "audit_line.h"
+#include "options.h"
+
+struct audit_show {
+    FILE *out;
+    struct audit_filter filter;
+    json_t *started; /* runs whose end has not come yet: run_id -> the entry's JSON; owned */
+};
+
+/* Takes the next record, and prints what is complete with it. */
+void audit_show_entry(struct audit_show *show, const struct audit_entry *entry);
+/* Prints the runs that have no end: under way, or their gateway died. */
+void audit_show_end(struct audit_show *show);

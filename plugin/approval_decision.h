@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an approver can answer, and reading it. The words are those of tool_reply_approval() in
+ * abi/tool_provider.h. Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "canonical.h"
+#include "request.h"
+
+#define APPROVAL_TEXT_LIMIT 256 /* bytes of approver and reason, with the NUL; more is cut off */
+#define APPROVAL_DECISION_BYTES_LIMIT \
+    (REQUEST_BYTES_LIMIT + (16u << 10)) /* an edit holds a whole request */
+
+enum approval_answer {
+    APPROVAL_ANSWER_ALLOW_ONCE,
+    APPROVAL_ANSWER_ALLOW_SESSION, /* the provider remembers it for principal and session */
+    APPROVAL_ANSWER_ALLOW_ALWAYS,  /* the host remembers it, and answers the next time itself */
+    APPROVAL_ANSWER_EDIT,          /* run these arguments instead */
+    APPROVAL_ANSWER_DENY,
+    APPROVAL_ANSWER_CANCEL, /* end the call, rather than tell the agent what to change */
+    APPROVAL_ANSWER_COUNT
+};
+
+#define APPROVAL_ANSWER_BIT(answer) (1u << (answer))
+#define APPROVAL_ANSWERS_ALL        (APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_COUNT) - 1)
+
+struct approval_decision_text {
+    enum approval_answer answer;
+    char request_sha256[SHA256_HEX_LENGTH + 1]; /* "" when absent */
+    char approver[APPROVAL_TEXT_LIMIT];         /* "" when absent, as the reason */
+    char reason[APPROVAL_TEXT_LIMIT];
+    char *arguments; /* of an edit, new: a JSON object; else NULL */
+};
+
+const char *approval_answer_name(enum approval_answer answer);
+/* Does the program run by it? */
+bool approval_answer_allows(enum approval_answer answer);
+
+/* true and *ret (approval_decision_clear()); false for anything that is not exactly one of the
+ * words with the members that belong to it, and when out of memory. */
+bool approval_decision_read(const char *decision_json, struct approval_decision_text *ret);
+void approval_decision_clear(struct approval_decision_text *decision);

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian package that scripts/build-package makes, the manual page and the completions in it. It is installed below a directory
+of the test's own, never on this machine."""
+import gzip
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+
+TOP = pathlib.Path(__file__).parents[2]
+folder = tempfile.TemporaryDirectory()
+scratch = pathlib.Path(folder.name)
+CLEAN = {name: value for name, value in os.environ.items() if name not in ("CODE_EXECUTE_SO", "PYTHONPATH", "NINJAFLAGS")}
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, stdin=subprocess.DEVNULL, **options)
+
+
+def made(*command, **options):
+    done = run(*command, **options)
+    tap.equal(done.returncode, 0, f"{command[0]}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+package = pathlib.Path(made(TOP / "scripts" / "build-package", scratch, env=CLEAN).split()[-1])
+root = scratch / "root"
+made("dpkg-deb", "--extract", package, root)
+toolhost = root / "usr" / "bin" / "toolhost"
+
+
+def test_it_depends_on_what_it_is_linked_with():
+    fields = made("dpkg-deb", "--field", package, "Depends")
+    for library in ("libc6", "libjansson4", "libseccomp2", "libcurl4", "libmd0"):
+        tap.contains(fields, library)
+
+
+def test_a_run_from_the_packages_tree():
+    done = run(toolhost, "--approve", "always", "--audit", "/dev/null", "run", "--language", "sh", "-c", "echo $((6*7))", env=CLEAN)
+    tap.equal((done.returncode, done.stdout), (0, "42\n"), done.stderr)
+
+
+def dpkg(*what, base):
+    for part in ("updates", "info"):
+        (base / "var" / "lib" / "dpkg" / part).mkdir(parents=True, exist_ok=True)
+    (base / "var" / "lib" / "dpkg" / "status").touch()
+    return made("dpkg", f"--root={base}", "--force-script-chrootless", "--force-depends", "--force-not-root", *what,
+                env={**CLEAN, "PATH": CLEAN["PATH"] + ":/usr/sbin:/sbin"})
+
+
+def installed(name, with_apparmor):
+    base = scratch / name
+    (base / "etc" / "apparmor.d" / "abi").mkdir(parents=True)
+    if with_apparmor:
+        (base / "etc" / "apparmor.d" / "abi" / "4.0").touch()
+    dpkg("--install", package, base=base)
+    return base
+
+
+def test_the_profile_is_put_where_apparmor_knows_its_words_and_goes_with_the_package():
+    base = installed("ubuntu", True)
+    profile = base / "etc" / "apparmor.d" / "code-execute-process"
+    tap.equal(profile.read_text(), (TOP / "policies" / "apparmor" / "code-execute-process").read_text(), "the profile")
+    dpkg("--remove", "code-execute", base=base)
+    tap.equal([profile.exists(), (base / "usr" / "bin" / "toolhost").exists()], [False, False], "after its removal")
+    older = installed("debian", False)
+    tap.true((older / "usr" / "bin" / "toolhost").exists(), "installed there too")
+    tap.true(not (older / "etc" / "apparmor.d" / "code-execute-process").exists(), "an older AppArmor would not read it")
+
+
+def test_the_profile_is_for_the_program_that_is_installed():
+    pattern = re.search(r"^profile \S+ (\S+) ", (TOP / "policies" / "apparmor" / "code-execute-process").read_text(), re.M).group(1)
+    found = [f"/{path.relative_to(root)}" for path in root.glob(pattern.lstrip("/"))]
+    tap.equal([len(found), os.access(root / found[0][1:], os.X_OK)], [1, True], pattern)
+
+
+def options_of_help():
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", made(toolhost, "--help", env=CLEAN)))
+
+
+def groff(page):
+    return subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z"], input=page, capture_output=True, text=True, env=CLEAN)
+
+
+def test_the_manual_page_has_every_option_and_no_fault():
+    page = gzip.decompress((root / "usr" / "share" / "man" / "man1" / "toolhost.1.gz").read_bytes()).decode()
+    shown = page.replace("\\-", "-")
+    tap.equal(sorted(option for option in options_of_help() if option not in shown), [], "options that are missing")
+    warned = groff(page)
+    tap.equal((warned.returncode, warned.stderr), (0, ""), "groff")
+    tap.true(groff(page + "\n.no-such-macro\n").stderr, "groff would tell")
+
+
+def completed(*words):
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+              '_toolhost "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; printf "%s\\n" "${COMPREPLY[@]}"')
+    file = root / "usr" / "share" / "bash-completion" / "completions" / "toolhost"
+    return set(made("bash", "-c", script, "bash", file, toolhost, *words, env=CLEAN).split())
+
+
+def test_bash_completes_commands_options_and_values():
+    tap.true({"run", "invoke", "doctor", "audit"} <= completed(""), completed(""))
+    tap.equal(completed("--pol"), {"--policy"})
+    tap.equal(completed("-"), options_of_help(), "all options")
+    tap.equal(completed("--sandbox", "d"), {"docker"})
+    tap.true("verify" in completed("audit", ""), completed("audit", ""))
+
+
+def test_the_zsh_completion_is_zsh():
+    tap.equal(run("zsh", "-n", root / "usr" / "share" / "zsh" / "site-functions" / "_toolhost").stderr, "")
+
+
+tap.run(globals())

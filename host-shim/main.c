@@ -33,6 +33,8 @@ static int run_command(const struct options *options, int out)
         return command_conformance_case(options, out);
     case COMMAND_AUDIT:
         return command_audit(options, out);
+    case COMMAND_MCP:
+        return command_mcp(options, out);
     case COMMAND_VERSION:
         return print_text(out, "toolhost " TOOLHOST_VERSION "\n");
     case COMMAND_HELP:

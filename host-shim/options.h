@@ -26,6 +26,7 @@ enum command {
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
     COMMAND_AUDIT,
+    COMMAND_MCP,
     COMMAND_HELP,
     COMMAND_VERSION,
 };
@@ -66,6 +67,10 @@ struct options {
     struct name_value secrets[OPTIONS_SECRETS];
     size_t secret_count;
     struct approver approver;
+    bool approver_named; /* --approve was given */
+    bool no_elicitation;
+    const char *listen; /* a socket's path */
+    uint64_t max_calls; /* 0: not given */
     struct audit_options audit;
     bool verbose;
     bool json;

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 
 #include "audit_record.h"
-#include "capability.h"
+#include "capability_check.h"
 #include "cleanup.h"
 #include "context.h"
 #include "decision.h"
@@ -98,44 +98,10 @@ static bool apply_policy(struct call *call, struct error *error)
     return true;
 }
 
-/* Effective right = host and policy and request: each capability the request needs is asked of
- * both. */
-static bool need_capability(struct call *call, bool needed, enum capability capability,
-                            struct error *error)
-{
-    if (!needed)
-        return true;
-    const char *name = capability_name(capability);
-    if (policy_allows_capability(call->configuration.policy, name) &&
-        host_grants_capability(&call->host, name))
-        return true;
-    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", name);
-    return false;
-}
-
 static bool check_capabilities(struct call *call, struct error *error)
 {
-    const struct request *request = &call->request;
-    const struct policy_limits *limits = &call->language->limits;
-    uint64_t usual_ms = request->shape == REQUEST_SANDBOX_EXEC
-                            ? limits->sandbox_exec_wall_ms.default_value
-                            : limits->wall_ms.default_value;
-    const struct {
-        bool needed;
-        enum capability capability;
-    } capabilities[] = {
-        {true, CAPABILITY_EXEC},
-        {call->configuration.mode == SANDBOX_MODE_NONE, CAPABILITY_MODE_NONE},
-        {request->network, CAPABILITY_NETWORK},
-        {request->secret_count > 0, CAPABILITY_SECRETS},
-        {request->file_count > 0, CAPABILITY_FILES},
-        {request->image != NULL, CAPABILITY_IMAGE},
-        {request->session != NULL, CAPABILITY_SESSION},
-        {request->timeout_ms > usual_ms, CAPABILITY_LIMITS_EXTENDED},
-    };
-    for (size_t i = 0; i < COUNT_OF(capabilities); i++)
-        if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
-            return false;
+    if (!capability_check(call, error))
+        return false;
     return call->registration.cancel_fd >= 0 ||
            call_register(&call->registration, call->host.call_id, error);
 }

@@ -160,7 +160,3 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
     return NULL;
 }
 
-bool policy_allows_capability(const struct policy *policy, const char *capability)
-{
-    return string_list_contains(policy->capabilities, capability);
-}

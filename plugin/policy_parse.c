@@ -104,9 +104,9 @@ bool policy_check_mode(const struct json_place *place, const char *name)
 
 static bool check_capability(const struct json_place *place, const char *name)
 {
-    if (capability_known(name))
+    if (capability_entry_valid(name))
         return true;
-    return json_place_refuse(place, "unknown capability");
+    return json_place_refuse(place, "unknown capability, or none that has such a parameter");
 }
 
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret)

@@ -98,14 +98,6 @@ static bool apply_policy(struct call *call, struct error *error)
     return true;
 }
 
-static bool check_capabilities(struct call *call, struct error *error)
-{
-    if (!capability_check(call, error))
-        return false;
-    return call->registration.cancel_fd >= 0 ||
-           call_register(&call->registration, call->host.call_id, error);
-}
-
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
  */
 static bool pin_image(struct call *call, const char *image_id, struct error *error)
@@ -204,7 +196,7 @@ static bool check_content(struct call *call, struct error *error)
 /* All that stands before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
-    return apply_policy(call, error) && check_capabilities(call, error) &&
+    return apply_policy(call, error) && capability_check(call, error) &&
            check_readiness(call, error) && check_content(call, error);
 }
 
@@ -325,14 +317,30 @@ static bool run_program(struct call *call, struct error *error)
     return ended;
 }
 
+/* From now on the host can cancel it. */
+static bool begin_call(struct call *call, struct error *error)
+{
+    return call_register(&call->registration, call->host.call_id, error);
+}
+
+/* A call may be cancelled from inside any callback, and then goes no further. */
+static bool is_wanted(struct call *call, struct error *error)
+{
+    if (!is_cancelled(call))
+        return true;
+    error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+    return false;
+}
+
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        judge, obtain_approval, take_edit, take_place, deliver_secrets, record_start, run_program,
+        begin_call, judge,           obtain_approval, take_edit,
+        take_place, deliver_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
-        passed = stages[i](call, error);
+        passed = is_wanted(call, error) && stages[i](call, error);
     admission_leave(&call->admission);
     if (call->start_recorded)
         audit_record_end(call, passed ? NULL : error);

@@ -25,6 +25,7 @@ enum command {
     COMMAND_DOCTOR,
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
+    COMMAND_APPROVALS,
     COMMAND_AUDIT,
     COMMAND_HELP,
     COMMAND_VERSION,
@@ -66,6 +67,9 @@ struct options {
     struct name_value secrets[OPTIONS_SECRETS];
     size_t secret_count;
     struct approver approver;
+    bool always;   /* approvals approve: the answer is to stand */
+    uint64_t days; /* for so long; 0: not given */
+    const char *reason;
     struct audit_options audit;
     bool verbose;
     bool json;

@@ -112,7 +112,9 @@ struct tool_host {
      * input. */
     const char *context_json;
 
-    /* [callback] Is the named capability granted to this caller? Absent: none is. */
+    /* [callback] Is the named capability granted to this caller? Absent: none is. Beside a
+     * capability of the manifest it may be asked for one of its parameters, "NAME=PARAMETER", when
+     * it has not granted NAME: a host grants only names that it knows, and so none it does not. */
     void (*check_capability)(void *user, const char *capability, uint32_t *verdict);
 
     /* [callback] A person or rule decides on request_json (borrowed for the call), which names the

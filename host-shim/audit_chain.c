@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <glob.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -80,10 +82,20 @@ static char *path_beside(const char *path, const char *name)
     return asprintf(&text, "%.*s%s", directory, path, name) < 0 ? NULL : text;
 }
 
-/* What the file's first line says that it continues, and that line's number: *ret_path stays NULL
- * where there is none (or no line that could say so: that is found when it is read). */
-static bool find_predecessor(const struct audit_chain_file *file, char **ret_path,
-                             uint64_t *ret_seq, struct failure *failure)
+/* What the first line says of the file before. */
+struct origin {
+    char *path;   /* owned; NULL: there is none */
+    uint64_t seq; /* of the first line; 0: it does not say */
+};
+
+static void origin_clear(struct origin *origin)
+{
+    free(origin->path);
+}
+
+/* A first line that is not whole says nothing; that is found when it is read. */
+static bool read_origin(const struct audit_chain_file *file, struct origin *ret,
+                        struct failure *failure)
 {
     static const struct audit_keys no_keys;
     CLEANUP_FREE char *line = malloc(AUDIT_LINE_LIMIT);
@@ -96,11 +108,38 @@ static bool find_predecessor(const struct audit_chain_file *file, char **ret_pat
     if (length == 0 || !audit_line_check(line, length - 1, &no_keys, &entry, &why))
         return true;
     const char *name = audit_own_entry_previous_file(&entry);
+    ret->seq = entry.link.seq;
     if (!name || !is_plain_name(name))
         return true;
-    *ret_seq = entry.link.seq;
-    *ret_path = path_beside(file->path, name);
-    return *ret_path || failure_out_of_memory(failure);
+    ret->path = path_beside(file->path, name);
+    return ret->path || failure_out_of_memory(failure);
+}
+
+/* Where the line that names the file before was tampered with, the names still tell their order. */
+static bool guess_origin(const struct audit_chain_file *file, struct origin *ret,
+                         struct failure *failure)
+{
+    static const char suffix[] = ".[0-9]*-[0-9a-f]*";
+    static const char any_suffixed[] = "*.[0-9]*-[0-9a-f]*";
+    CLEANUP(globfree) glob_t found = {0};
+    CLEANUP_FREE char *pattern = NULL;
+    size_t length = strlen(file->path);
+    bool is_old = fnmatch(any_suffixed, file->path, 0) == 0;
+    if (is_old)
+        length = (size_t)(strrchr(file->path, '.') - file->path);
+    if (asprintf(&pattern, "%.*s%s", (int)length, file->path, suffix) < 0) {
+        pattern = NULL;
+        return failure_out_of_memory(failure);
+    }
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return true;
+    for (size_t i = found.gl_pathc; i > 0; i--) {
+        if (is_old && strcmp(found.gl_pathv[i - 1], file->path) >= 0)
+            continue;
+        ret->path = strdup(found.gl_pathv[i - 1]);
+        return ret->path || failure_out_of_memory(failure);
+    }
+    return true;
 }
 
 /* Puts the file before all others. */
@@ -127,29 +166,38 @@ static bool add_first(struct audit_chain *chain, const char *path, struct failur
     return open_file(path, &file, failure) && put_first(chain, &file, failure);
 }
 
-/* Back from the first file; each begins with a smaller number than the one that continues it. */
+static bool refuse_gap(const struct audit_chain_file *file, const struct origin *origin,
+                       struct failure *failure)
+{
+    (void)failure_set(failure, "audit_broken",
+                      "%s continues %s, which is not there: the records before %llu were removed",
+                      file->path, origin->path, (unsigned long long)origin->seq);
+    failure_set_hint(failure, "--partial takes a log whose oldest files were put away");
+    return false;
+}
+
+/* So that a log that was tampered with has no circle. */
+static bool is_in(const struct audit_chain *chain, const char *path)
+{
+    for (size_t i = 0; i < chain->count; i++)
+        if (strcmp(chain->files[i].path, path) == 0)
+            return true;
+    return false;
+}
+
 static bool add_predecessors(struct audit_chain *chain, bool partial, struct failure *failure)
 {
-    uint64_t seq = UINT64_MAX;
     for (;;) {
-        CLEANUP_FREE char *path = NULL;
-        uint64_t first_seq = 0;
-        if (!find_predecessor(&chain->files[0], &path, &first_seq, failure))
+        CLEANUP(origin_clear) struct origin origin = {0};
+        const struct audit_chain_file *first = &chain->files[0];
+        if (!read_origin(first, &origin, failure) ||
+            (!origin.path && origin.seq != 1 && !guess_origin(first, &origin, failure)))
             return false;
-        if (!path || first_seq >= seq)
+        if (!origin.path || is_in(chain, origin.path))
             return true;
-        seq = first_seq;
-        if (access(path, F_OK) < 0 && partial)
-            return true;
-        if (access(path, F_OK) < 0) {
-            (void)failure_set(failure, "audit_broken",
-                              "%s continues %s, which is not there: the records before %llu "
-                              "were removed",
-                              chain->files[0].path, path, (unsigned long long)first_seq);
-            failure_set_hint(failure, "--partial takes a log whose oldest files were put away");
-            return false;
-        }
-        if (!add_first(chain, path, failure))
+        if (access(origin.path, F_OK) < 0)
+            return partial || refuse_gap(first, &origin, failure);
+        if (!add_first(chain, origin.path, failure))
             return false;
     }
 }

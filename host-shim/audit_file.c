@@ -27,7 +27,7 @@ static bool unavailable(struct failure *failure, const char *path)
 static bool lock(int fd, const char *path, int64_t deadline_ms, struct failure *failure)
 {
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
+        if (errno != EWOULDBLOCK && errno != EINTR)
             return failure_set_errno(failure, CODE, errno, "cannot lock %s", path);
         if (monotonic_ms() >= deadline_ms)
             return failure_set(failure, CODE, "another process has kept %s locked for %d s", path,

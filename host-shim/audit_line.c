@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "json_compact.h"
 #include "json_member.h"
 
 #define HASH_BEGIN  ",\"sha256\":\""
@@ -49,7 +50,7 @@ static char *compact_object(const char *object_json, struct failure *failure)
                           "the provider's audit record is no JSON object");
         return NULL;
     }
-    char *text = json_dumps(object, JSON_COMPACT);
+    char *text = json_compact(object);
     if (!text)
         (void)failure_out_of_memory(failure);
     return text;
@@ -189,6 +190,13 @@ static bool read_members(struct audit_entry *entry)
            json_object_size(json) == (is_signed ? 7u : 5u);
 }
 
+bool audit_line_has_its_hash(const char *line, size_t length)
+{
+    char hex[SHA256_HEX + 1];
+    struct failure why;
+    return check_hash(line, length, hex, &why);
+}
+
 bool audit_line_check(const char *line, size_t length, const struct audit_keys *keys,
                       struct audit_entry *ret, struct failure *failure)
 {
@@ -196,6 +204,8 @@ bool audit_line_check(const char *line, size_t length, const struct audit_keys *
     if (!check_hash(line, length, entry.link.sha256, failure))
         return false;
     entry.json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    if (!entry.json) /* jansson does not tell them apart */
+        return broken(failure, "is not JSON, or there is no memory to read it");
     if (!read_members(&entry))
         return broken(failure, "is not of this log's form");
     if (!check_signature(line, length - HASH_LENGTH, keys, &entry, failure))

@@ -67,4 +67,6 @@ bool audit_line_make(const struct audit_link *previous, const char *object_json,
  * among keys. false fills the failure with what is wrong (code audit_broken; out_of_memory). */
 bool audit_line_check(const char *line, size_t length, const struct audit_keys *keys,
                       struct audit_entry *ret, struct failure *failure);
+/* Only that: such a line was written as a whole, whatever else is wrong with it. */
+bool audit_line_has_its_hash(const char *line, size_t length);
 void audit_entry_clear(struct audit_entry *entry);

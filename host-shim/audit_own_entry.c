@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_compact.h"
 #include "json_member.h"
 
 static char *take_text(json_t *object)
 {
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    char *text = json_compact(object);
     json_decref(object);
     return text;
 }

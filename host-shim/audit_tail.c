@@ -89,7 +89,7 @@ static enum scan scan_backwards(const struct window *window, const struct audit_
             tail->lacks_break = !ended;
             break;
         }
-        if (ended && at_end)
+        if ((ended && at_end) || audit_line_has_its_hash(line, length))
             return SCAN_BROKEN;
         if (!begins_as_ours(line, length)) {
             (void)failure_set(failure, "audit_broken", "is not one of an audit log");

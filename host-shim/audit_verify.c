@@ -20,7 +20,8 @@ struct torn {
 
 struct walk {
     const struct audit_question *question;
-    const struct audit_chain_file *file;
+    const struct audit_chain *chain;
+    const struct audit_chain_file *file; /* of the chain */
     uint64_t line_number;
     char *line; /* AUDIT_LINE_LIMIT bytes */
     size_t length;
@@ -55,39 +56,44 @@ static bool read_entry(struct walk *walk, struct audit_entry *ret, struct failur
     return audit_line_check(walk->line, walk->length - 1, &walk->question->keys, ret, failure);
 }
 
-/* Does a later line of the file have that number? The file is read to its end. */
-static bool comes_later(struct walk *walk, uint64_t seq, uint64_t *ret_line_number)
+/* Does a later line have that number? All is read to the end. */
+static bool comes_later(struct walk *walk, uint64_t seq)
 {
-    while (read_line(walk)) {
-        CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
-        struct failure why;
-        if (!read_entry(walk, &entry, &why) || entry.link.seq != seq)
-            continue;
-        *ret_line_number = walk->line_number;
-        return true;
+    const struct audit_chain_file *end = walk->chain->files + walk->chain->count;
+    for (;;) {
+        while (read_line(walk)) {
+            CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
+            struct failure why;
+            if (read_entry(walk, &entry, &why) && entry.link.seq == seq)
+                return true;
+        }
+        if (walk->file + 1 == end)
+            return false;
+        walk->file++;
+        walk->line_number = 0;
     }
-    return false;
 }
 
-static bool name_gap(struct walk *walk, uint64_t found, uint64_t line_number,
-                     struct failure *failure)
+/* Another number than the next one. */
+static bool name_gap(struct walk *walk, uint64_t found, struct failure *failure)
 {
-    char how[160];
+    const struct walk place = *walk;
     uint64_t wanted = walk->answer.last.seq + 1;
-    uint64_t later = 0;
+    char how[256];
+    int length = snprintf(how, sizeof(how),
+                          "has record %llu where %llu belongs: ", (unsigned long long)found,
+                          (unsigned long long)wanted);
+    char *rest = how + length;
+    size_t left = sizeof(how) - (size_t)length;
     if (found < wanted)
-        (void)snprintf(how, sizeof(how), "has record %llu where %llu belongs: it was added again",
-                       (unsigned long long)found, (unsigned long long)wanted);
-    else if (comes_later(walk, wanted, &later))
-        (void)snprintf(how, sizeof(how),
-                       "has record %llu where %llu belongs: they were reordered, that one is at "
-                       "line %llu",
-                       (unsigned long long)found, (unsigned long long)wanted,
-                       (unsigned long long)later);
+        (void)snprintf(rest, left, "it was added again");
+    else if (comes_later(walk, wanted))
+        (void)snprintf(rest, left, "they were reordered, that one is at line %llu%s",
+                       (unsigned long long)walk->line_number,
+                       walk->file == place.file ? "" : " of a later file");
     else
-        (void)snprintf(how, sizeof(how), "has record %llu where %llu belongs: that was removed",
-                       (unsigned long long)found, (unsigned long long)wanted);
-    return broken(walk, line_number, how, failure);
+        (void)snprintf(rest, left, "that was removed");
+    return broken(&place, place.line_number, how, failure);
 }
 
 static bool check_place(struct walk *walk, const struct audit_entry *entry, struct failure *failure)
@@ -95,7 +101,7 @@ static bool check_place(struct walk *walk, const struct audit_entry *entry, stru
     char how[160];
     const struct audit_link *last = &walk->answer.last;
     if (entry->link.seq != last->seq + 1)
-        return name_gap(walk, entry->link.seq, walk->line_number, failure);
+        return name_gap(walk, entry->link.seq, failure);
     if (strcmp(entry->previous, last->sha256) != 0) {
         (void)snprintf(how, sizeof(how),
                        "names another hash than record %llu before it has: that one was changed "
@@ -258,6 +264,7 @@ bool audit_verify(const struct audit_question *question, struct audit_answer *re
         return false;
     walk.answer.last = audit_link_none();
     walk.answer.files = chain.count;
+    walk.chain = &chain;
     bool intact = true;
     for (size_t i = 0; intact && i < chain.count; i++) {
         walk.file = &chain.files[i];

@@ -29,6 +29,15 @@ int console_take_stdout(void)
     return TAKE_FD(fd);
 }
 
+int console_take_stdin(void)
+{
+    CLEANUP_CLOSE int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    CLEANUP_CLOSE int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || none < 0 || dup2(none, STDIN_FILENO) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
 static void print_line(const char *label, const char *text)
 {
     (void)fputs(label, stderr);

@@ -14,6 +14,10 @@
 /* Moves standard output away; the descriptor where it is now, or -1. */
 int console_take_stdout(void);
 
+/* Moves standard input away, so that no provider and no child of it reads from it; the descriptor
+ * where it is now, or -1. */
+int console_take_stdin(void);
+
 /* Prints "toolhost: CODE: message" and "hint: …" on standard error, escaped. */
 void console_print_failure(const struct failure *failure);
 /* Prints "toolhost: text" on standard error, escaped. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capability_grant.h"
 #include "cleanup.h"
 #include "json_member.h"
 #include "secret_file.h"
@@ -34,10 +35,9 @@ static void notice_failure(const struct grants *grants, const struct failure *fa
 static void check_capability(void *user, const char *capability, uint32_t *verdict)
 {
     const struct grants *grants = user;
-    for (size_t i = 0; capability && i < grants->capability_count; i++) {
-        if (strcmp(grants->capabilities[i], capability) == 0)
-            *verdict = TOOL_VERDICT_ALLOW;
-    }
+    if (capability &&
+        capability_is_granted(grants->capabilities, grants->capability_count, capability))
+        *verdict = TOOL_VERDICT_ALLOW;
 }
 
 static json_t *decision_json(const char *hash, const struct approval_decision *decision,

@@ -35,6 +35,8 @@ static int run_command(const struct options *options, int out)
         return command_approvals(options, out);
     case COMMAND_AUDIT:
         return command_audit(options, out);
+    case COMMAND_MCP:
+        return command_mcp(options, out);
     case COMMAND_VERSION:
         return print_text(out, "toolhost " TOOLHOST_VERSION "\n");
     case COMMAND_HELP:

@@ -12,11 +12,13 @@
 #include "number.h"
 
 #define FOR(command) (1u << (command))
-#define FOR_CALLS    (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
+#define FOR_ONE_CALL (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
+#define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_MCP))
 #define FOR_PROVIDER (FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
 #define FOR_ALL      UINT32_MAX
 
 #define LONGEST_GRANT_DAYS 3650u
+#define MOST_CALLS         1024u
 #define LONGEST_TIMEOUT_MS UINT64_C(86400000)
 
 typedef bool set_option(struct options *options, const char *value, struct failure *failure);
@@ -87,6 +89,7 @@ static bool add_secret(struct options *options, const char *value, struct failur
 
 static bool set_approve(struct options *options, const char *value, struct failure *failure)
 {
+    options->approver_named = true;
     return approval_option_parse(value, &options->approver, failure);
 }
 
@@ -330,6 +333,31 @@ static bool set_case(struct options *options, const char *value, struct failure 
     return true;
 }
 
+static bool set_listen(struct options *options, const char *value, struct failure *failure)
+{
+    static const char prefix[] = "unix:";
+    if (strncmp(value, prefix, strlen(prefix)) != 0 || !value[strlen(prefix)])
+        return failure_usage(failure, "--listen wants unix:PATH, not %s", value);
+    options->listen = value + strlen(prefix);
+    return true;
+}
+
+static bool set_max_calls(struct options *options, const char *value, struct failure *failure)
+{
+    if (!number_parse(value, MOST_CALLS, &options->max_calls) || options->max_calls == 0)
+        return failure_usage(failure, "--max-calls wants a number up to %u, not %s", MOST_CALLS,
+                             value);
+    return true;
+}
+
+static bool set_no_elicitation(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->no_elicitation = true;
+    return true;
+}
+
 static bool set_help(struct options *options, const char *value, struct failure *failure)
 {
     (void)value;
@@ -374,7 +402,7 @@ static const struct option_row rows[] = {
     {"json", 0, false, FOR(COMMAND_DOCTOR) | FOR(COMMAND_APPROVALS), set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
     {"workspace", 0, true, FOR_CALLS, set_workspace},
-    {"tool", 0, true, FOR_CALLS, set_tool},
+    {"tool", 0, true, FOR_ONE_CALL, set_tool},
     {"language", 'l', true, FOR(COMMAND_RUN), set_language},
     {"code", 'c', true, FOR(COMMAND_RUN), set_code},
     {"timeout-ms", 0, true, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), set_timeout},
@@ -391,6 +419,10 @@ static const struct option_row rows[] = {
     {"since", 0, true, FOR(COMMAND_AUDIT), set_since},
     {"until", 0, true, FOR(COMMAND_AUDIT), set_until},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
+    {"mode", 0, true, FOR(COMMAND_MCP), set_sandbox},
+    {"listen", 0, true, FOR(COMMAND_MCP), set_listen},
+    {"max-calls", 0, true, FOR(COMMAND_MCP), set_max_calls},
+    {"no-elicitation", 0, false, FOR(COMMAND_MCP), set_no_elicitation},
     {"help", 'h', false, FOR_ALL, set_help},
     {"version", 0, false, FOR_ALL, set_version},
 };
@@ -414,6 +446,7 @@ static const struct {
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
     {"approvals", COMMAND_APPROVALS, 1, 2},
     {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS},
+    {"mcp", COMMAND_MCP, 0, 0},
     {"help", COMMAND_HELP, 0, 0},
 };
 

@@ -27,6 +27,7 @@ enum command {
     COMMAND_CONFORMANCE_CASE,
     COMMAND_APPROVALS,
     COMMAND_AUDIT,
+    COMMAND_MCP,
     COMMAND_HELP,
     COMMAND_VERSION,
 };
@@ -70,6 +71,10 @@ struct options {
     bool always;   /* approvals approve: the answer is to stand */
     uint64_t days; /* for so long; 0: not given */
     const char *reason;
+    bool approver_named; /* --approve was given */
+    bool no_elicitation;
+    const char *listen; /* a socket's path */
+    uint64_t max_calls; /* 0: not given */
     struct audit_options audit;
     bool verbose;
     bool json;

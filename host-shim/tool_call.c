@@ -79,8 +79,7 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     return *ret_status != NULL;
 }
 
-/* Who calls, and where the tool may look. */
-static char *context_text(const struct options *options, struct failure *failure)
+json_t *tool_context(const struct options *options, struct failure *failure)
 {
     char memory[4096];
     char workspace[PATH_MAX];
@@ -91,43 +90,63 @@ static char *context_text(const struct options *options, struct failure *failure
         return NULL;
     }
     (void)getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found);
-    CLEANUP_JSON json_t *context =
-        json_pack("{s:s*, s:s*}", "principal", found ? found->pw_name : NULL, "workspace",
-                  options->workspace ? workspace : NULL);
-    char *text = context ? json_dumps(context, JSON_COMPACT) : NULL;
-    if (!text)
+    json_t *context = json_pack("{s:s*, s:s*}", "principal", found ? found->pw_name : NULL,
+                                "workspace", options->workspace ? workspace : NULL);
+    if (!context)
         (void)failure_set(failure, "usage", "the workspace's path is not UTF-8");
-    return text;
+    return context;
 }
 
-static void grant_capabilities(const struct options *options, struct grants *grants,
-                               const char *memory[OPTIONS_CAPABILITIES + 1])
+static void grant_capabilities(const struct options *options, struct tool_grants *grants)
 {
+    const char **memory = grants->capabilities;
     size_t count = 0;
     if (!options->no_default_capabilities)
         memory[count++] = "sandbox.exec";
     for (size_t i = 0; i < options->capability_count; i++)
         memory[count++] = options->capabilities[i];
-    grants->capabilities = memory;
-    grants->capability_count = count;
+    grants->grants.capabilities = memory;
+    grants->grants.capability_count = count;
 }
 
-static void grant_secrets(const struct options *options, struct grants *grants,
-                          struct named_secret memory[OPTIONS_SECRETS])
+static void grant_secrets(const struct options *options, struct tool_grants *grants)
 {
     for (size_t i = 0; i < options->secret_count; i++)
-        memory[i] = (struct named_secret){options->secrets[i].name, options->secrets[i].value};
-    grants->secrets = memory;
-    grants->secret_count = options->secret_count;
+        grants->secrets[i] =
+            (struct named_secret){options->secrets[i].name, options->secrets[i].value};
+    grants->grants.secrets = grants->secrets;
+    grants->grants.secret_count = options->secret_count;
+}
+
+bool tool_grants_make(const struct options *options, const struct provider *provider,
+                      struct tool_grants *ret, struct failure *failure)
+{
+    if (!audit_setting_make(&options->audit, &ret->audit, failure))
+        return false;
+    ret->grants = (struct grants){
+        .provider = provider,
+        .approver = options->approver,
+        .audit_log = ret->audit.log,
+    };
+    grant_capabilities(options, ret);
+    grant_secrets(options, ret);
+    return true;
+}
+
+void tool_grants_clear(struct tool_grants *grants)
+{
+    audit_setting_clear(&grants->audit);
+    *grants = (struct tool_grants){0};
 }
 
 static bool invoke_watched(const struct options *options, const struct provider *provider,
                            const char *input_json, struct grants *grants, int32_t *ret_status,
                            char **ret_text, bool *ret_interrupted, struct failure *failure)
 {
-    CLEANUP_FREE char *context = context_text(options, failure);
+    CLEANUP_JSON json_t *who = tool_context(options, failure);
+    CLEANUP_FREE char *context = who ? json_dumps(who, JSON_COMPACT) : NULL;
     if (!context)
-        return false;
+        return who ? failure_out_of_memory(failure) : false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
     if (!signal_watch_start(&watch, provider->cancel, CALL_ID, failure))
         return false;
@@ -143,25 +162,16 @@ static bool invoke(const struct options *options, const struct provider *provide
                    const char *input_json, const struct call_listener *listener,
                    struct call_result *ret, struct failure *failure)
 {
-    const char *capabilities[OPTIONS_CAPABILITIES + 1];
-    struct named_secret secrets[OPTIONS_SECRETS];
-    CLEANUP(audit_setting_clear) struct audit_setting audit = {0};
-    if (!audit_setting_make(&options->audit, &audit, failure))
+    CLEANUP(tool_grants_clear) struct tool_grants grants = {0};
+    if (!tool_grants_make(options, provider, &grants, failure))
         return false;
-    struct grants grants = {
-        .provider = provider,
-        .approver = options->approver,
-        .audit_log = audit.log,
-        .take_output = listener->take_output,
-        .take_notice = listener->take_notice,
-        .user = listener->user,
-    };
-    grant_capabilities(options, &grants, capabilities);
-    grant_secrets(options, &grants, secrets);
+    grants.grants.take_output = listener->take_output;
+    grants.grants.take_notice = listener->take_notice;
+    grants.grants.user = listener->user;
     int32_t status = TOOL_FAILED;
     char *text = NULL;
-    if (!invoke_watched(options, provider, input_json, &grants, &status, &text, &ret->interrupted,
-                        failure))
+    if (!invoke_watched(options, provider, input_json, &grants.grants, &status, &text,
+                        &ret->interrupted, failure))
         return false;
     ret->json = take_object(provider, text, failure);
     ret->ran = status == TOOL_OK;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "audit_setting.h"
 #include "failure.h"
 #include "options.h"
 
@@ -25,6 +26,23 @@ struct call_result {
     bool interrupted; /* a signal came while the call was under way */
     json_t *json;     /* what the provider returned; new */
 };
+
+/* What the command line grants, for one call or for many at a time: copy the grants and say for
+ * each call where output and notices go. It lends its own memory, so it must stay where it is. */
+struct tool_grants {
+    struct grants grants;
+    const char *capabilities[OPTIONS_CAPABILITIES + 1];
+    struct named_secret secrets[OPTIONS_SECRETS];
+    struct audit_setting audit; /* owned */
+};
+
+/* *ret is all zero before. */
+bool tool_grants_make(const struct options *options, const struct provider *provider,
+                      struct tool_grants *ret, struct failure *failure);
+void tool_grants_clear(struct tool_grants *grants);
+
+/* Who calls, and where the tool may look: a call's context_json; new. */
+json_t *tool_context(const struct options *options, struct failure *failure);
 
 /* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:
  * there is no result, and the failure says why. */

@@ -66,6 +66,7 @@ void call_clear(struct call *call)
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
     context_clear(&call->context);
+    content_clear(&call->content);
     json_decref(call->notes);
 }
 
@@ -230,6 +231,7 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     json_draft_string(&draft, "principal", call->context.principal);
     json_draft_string(&draft, "session", call->context.session);
     json_draft_string(&draft, "reason", call->request.reason);
+    content_write(&draft, call);
     json_draft_value(&draft, "arguments", request_arguments(&call->request));
     json_draft_open(&draft, "allowed_decisions", '[');
     for (int answer = 0; answer < APPROVAL_ANSWER_COUNT; answer++)

@@ -16,6 +16,7 @@
 #include "call_registry.h"
 #include "canonical.h"
 #include "configuration.h"
+#include "content.h"
 #include "error.h"
 #include "json_text.h"
 #include "request.h"
@@ -50,6 +51,7 @@ struct call {
     uint64_t output_limit;
 
     char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
+    struct content_findings content;
     struct approval_outcome approval;
     struct secret_value secrets[REQUEST_SECRETS_LIMIT]; /* as request.secrets */
     struct redaction *redaction;                        /* NULL: no secrets */

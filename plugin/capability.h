@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The capabilities a call can need. One table names them for the manifest, the policy, the gate and
- * the documentation. A name outside it grants nothing anywhere. Constant data, any thread.
+ * The capabilities a call can need, and lists that grant and deny them. One table names them for
+ * the manifest, the policy, the gate and the documentation. A name outside it grants nothing
+ * anywhere. Constant data and pure code, any thread.
+ *
+ * An entry of a list is NAME, NAME=PARAMETER (that one thing only), !NAME or !NAME=PARAMETER (a
+ * denial, which wins over any grant).
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* X(constant, name, what it lets a call do); the first is needed by every call. */
 #define CAPABILITIES(X)                                                                           \
@@ -26,7 +31,21 @@ enum capability {
         CAPABILITY_COUNT
 };
 
+/* NAME=PARAMETER at its longest, and a NUL. */
+#define CAPABILITY_TEXT_SIZE 320
+
 /* capability < CAPABILITY_COUNT */
 const char *capability_name(enum capability capability);
 const char *capability_meaning(enum capability capability);
-bool capability_known(const char *name);
+
+/* Whether it is an entry of a list: a name of the table, and a parameter only where it has one: of
+ * secrets a secret's name, of network HOST:PORT (lower case; [ADDRESS]:PORT for IPv6). */
+bool capability_entry_valid(const char *entry);
+
+/* Whether the list (entries that are valid; NULL-terminated) grants it. parameter NULL: all of it,
+ * which a denial of any part takes away. */
+bool capability_list_grants(char *const *list, enum capability capability, const char *parameter);
+
+/* NAME, or NAME=PARAMETER. */
+void capability_text(enum capability capability, const char *parameter,
+                     char ret[CAPABILITY_TEXT_SIZE]);

@@ -30,6 +30,9 @@
       "correct the file at the place that the message names; until then nothing runs")            \
     X(POLICY_DENIED, "policy_denied", false, "a rule of the policy refuses the request",          \
       "change the request, or ask the operator to change the policy")                             \
+    X(CONTENT_REFUSED, "content_refused", false,                                                  \
+      "the policy refuses what the program's text has, or could not be checked for",              \
+      "change what the message names, or ask the operator to change \"content_checks\"")          \
     X(LIMIT_TOO_HIGH, "limit_too_high", false,                                                    \
       "the request asks for more than the policy's ceiling", "ask for less")                      \
     X(ACCESS_DENIED, "access_denied", false, "the host does not grant a needed capability",       \

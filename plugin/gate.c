@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse -> validate -> policy -> capability -> readiness -> approval -> admission -> secrets ->
- * audit start -> run -> audit end. Runs in the gateway, on the thread inside tool_invoke(). What an
- * approver made of a request goes through all that stands before the approval once more.
- * Readiness stands before approval, so that nobody is asked about what cannot run, and behind
- * capability, so that a stranger starts no process. Admission stands behind approval, so that who
- * waits for a person has nobody's place, and before secrets, so that none is in memory while its
- * call waits.
+ * parse -> validate -> policy -> capability -> readiness -> content -> approval -> admission ->
+ * secrets -> audit start -> run -> audit end. Runs in the gateway, on the thread inside
+ * tool_invoke(). What an approver made of a request goes through all that stands before the
+ * approval once more. Readiness stands before approval, so that nobody is asked about what cannot
+ * run, and behind capability, so that a stranger starts no process. Admission stands behind
+ * approval, so that who waits for a person has nobody's place, and before secrets, so that none is
+ * in memory while its call waits.
  */
 #include "gate.h"
 
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 
 #include "audit_record.h"
-#include "capability.h"
+#include "capability_check.h"
 #include "cleanup.h"
 #include "context.h"
 #include "decision.h"
@@ -95,48 +95,6 @@ static bool apply_policy(struct call *call, struct error *error)
     else if (request->secret_count > 0)
         call_note(call, "the program has no network: secrets can only be used locally");
     return true;
-}
-
-/* Effective right = host and policy and request: each capability the request needs is asked of
- * both. */
-static bool need_capability(struct call *call, bool needed, enum capability capability,
-                            struct error *error)
-{
-    if (!needed)
-        return true;
-    const char *name = capability_name(capability);
-    if (policy_allows_capability(call->configuration.policy, name) &&
-        host_grants_capability(&call->host, name))
-        return true;
-    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", name);
-    return false;
-}
-
-static bool check_capabilities(struct call *call, struct error *error)
-{
-    const struct request *request = &call->request;
-    const struct policy_limits *limits = &call->language->limits;
-    uint64_t usual_ms = request->shape == REQUEST_SANDBOX_EXEC
-                            ? limits->sandbox_exec_wall_ms.default_value
-                            : limits->wall_ms.default_value;
-    const struct {
-        bool needed;
-        enum capability capability;
-    } capabilities[] = {
-        {true, CAPABILITY_EXEC},
-        {call->configuration.mode == SANDBOX_MODE_NONE, CAPABILITY_MODE_NONE},
-        {request->network, CAPABILITY_NETWORK},
-        {request->secret_count > 0, CAPABILITY_SECRETS},
-        {request->file_count > 0, CAPABILITY_FILES},
-        {request->image != NULL, CAPABILITY_IMAGE},
-        {request->session != NULL, CAPABILITY_SESSION},
-        {request->timeout_ms > usual_ms, CAPABILITY_LIMITS_EXTENDED},
-    };
-    for (size_t i = 0; i < COUNT_OF(capabilities); i++)
-        if (!need_capability(call, capabilities[i].needed, capabilities[i].capability, error))
-            return false;
-    return call->registration.cancel_fd >= 0 ||
-           call_register(&call->registration, call->host.call_id, error);
 }
 
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
@@ -225,11 +183,20 @@ static bool obtain_approval(struct call *call, struct error *error)
     return approval_obtain(&call->host, &question, &call->approval, error);
 }
 
+/* As with a trial: what is started here takes a place. */
+static bool check_content(struct call *call, struct error *error)
+{
+    bool checked =
+        (!content_needs_process(call) || take_place(call, error)) && content_check(call, error);
+    admission_leave(&call->admission);
+    return checked;
+}
+
 /* All that stands before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
-    return apply_policy(call, error) && check_capabilities(call, error) &&
-           check_readiness(call, error);
+    return apply_policy(call, error) && capability_check(call, error) &&
+           check_readiness(call, error) && check_content(call, error);
 }
 
 static bool take_edit(struct call *call, struct error *error)
@@ -372,14 +339,30 @@ static bool run_program(struct call *call, struct error *error)
     return ended;
 }
 
+/* From now on the host can cancel it. */
+static bool begin_call(struct call *call, struct error *error)
+{
+    return call_register(&call->registration, call->host.call_id, error);
+}
+
+/* A call may be cancelled from inside any callback, and then goes no further. */
+static bool is_wanted(struct call *call, struct error *error)
+{
+    if (!is_cancelled(call))
+        return true;
+    error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+    return false;
+}
+
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        judge, obtain_approval, take_edit, take_place, collect_secrets, record_start, run_program,
+        begin_call, judge,           obtain_approval, take_edit,
+        take_place, collect_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
-        passed = stages[i](call, error);
+        passed = is_wanted(call, error) && stages[i](call, error);
     admission_leave(&call->admission);
     if (call->start_recorded)
         audit_record_end(call, passed ? NULL : error);

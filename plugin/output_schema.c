@@ -93,6 +93,8 @@ static const struct output_member top_members[] = {
     {"queued_ms", OUTPUT_INTEGER,
      .description = "how long it waited for its turn; the program had that much less of its time"},
     {"mode", OUTPUT_STRING, true, .values = modes, .description = "the sandbox it ran in"},
+    {"policy_sha256", OUTPUT_STRING, true,
+     .description = "the policy it was decided by; null where none was in force"},
     {"run_id", OUTPUT_STRING, true, .description = "the run's name in the audit log"},
     {"cause", OUTPUT_STRING, true, .values = causes, .description = "what ended the program"},
     {"usage", OUTPUT_OBJECT, .members = usage_members, .description = "what the run used"},

@@ -255,6 +255,37 @@ bool plan_run(struct call *call, struct error *error)
     return add_files(call, error);
 }
 
+enum sandbox_mode plan_checking_mode(enum sandbox_mode mode)
+{
+    return mode == SANDBOX_MODE_NONE ? SANDBOX_MODE_PROCESS : mode;
+}
+
+bool plan_content_check(const struct call *call, size_t file_limit, struct run_description *ret)
+{
+    static const struct request no_request;
+    const struct policy *policy = call->configuration.policy;
+    const struct policy_language *language = call->language;
+    const struct run_docker *docker = &call->description.docker;
+    enum sandbox_mode mode = plan_checking_mode(call->configuration.mode);
+    memcpy(ret->run_id, call->run_id, sizeof(ret->run_id));
+    fill_limits(&policy->limits, &ret->limits);
+    ret->limits.wall_ms = policy->content.timeout_ms;
+    ret->files = calloc(file_limit, sizeof(*ret->files));
+    return ret->files != NULL && fill_common(policy, mode, language, false, ret) &&
+           fill_docker(&policy->docker, mode, docker->image, &ret->docker) &&
+           copy_text(docker->image_id, &ret->docker.image_id) && copy_text("", &ret->workspace) &&
+           add_command(ret, command_of(policy, mode, language), language) &&
+           (mode != SANDBOX_MODE_PROCESS ||
+            preparation_fill(&language->preparation, &no_request, language->file, ret));
+}
+
+bool plan_add_file(struct run_description *description, const char *path, const void *content,
+                   size_t length)
+{
+    /* First: a half-made one is the description's to free. */
+    return copy_file(path, content, length, &description->files[description->file_count++]);
+}
+
 bool plan_trial(const struct trial_subject *subject, struct run_description *ret)
 {
     const struct policy *policy = subject->policy;

@@ -15,6 +15,16 @@
  * NOT_SUPPORTED or OUT_OF_MEMORY. */
 bool plan_run(struct call *call, struct error *error);
 
+/* The mode in which a program's text is read: never none. */
+enum sandbox_mode plan_checking_mode(enum sandbox_mode mode);
+/* A description that runs a program of ours as the language's, in the sandbox that the call's would
+ * get, without network, workspace and anything else of the request, with place for that many files.
+ * false when out of memory; what *ret holds is the caller's either way. */
+bool plan_content_check(const struct call *call, size_t file_limit, struct run_description *ret);
+/* Adds a file, where there is place for it. false when out of memory. */
+bool plan_add_file(struct run_description *description, const char *path, const void *content,
+                   size_t length);
+
 /* What a trial is to find out about. All borrowed. */
 struct trial_subject {
     const struct policy *policy;

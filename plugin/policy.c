@@ -130,6 +130,7 @@ static void policy_free(struct policy *policy)
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
     policy_docker_clear(&policy->docker);
+    policy_content_clear(&policy->content);
     free(policy->source);
     free(policy->languages);
     string_list_free(policy->capabilities);
@@ -158,7 +159,3 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
     return NULL;
 }
 
-bool policy_allows_capability(const struct policy *policy, const char *capability)
-{
-    return string_list_contains(policy->capabilities, capability);
-}

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "policy_content.h"
 #include "policy_rules.h"
 #include "protocol/run_description.h"
 #include "sandbox_mode.h"
@@ -108,7 +109,7 @@ struct policy {
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
     uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */
-    char **capabilities;      /* the ones a call may have; NULL-terminated */
+    char **capabilities;      /* entries of capability.h: what a call may have */
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
     uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
@@ -132,6 +133,7 @@ struct policy {
     struct policy_language *languages;
     size_t language_count;
     struct policy_docker docker;
+    struct policy_content content;
 };
 
 /* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the
@@ -166,7 +168,6 @@ struct policy_verdict {
 /* What the rules say: deny before ask before allow, the default where none applies. */
 struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
 
-bool policy_allows_capability(const struct policy *policy, const char *capability);
 bool policy_allows_secret(const struct policy *policy, const char *name);
 /* The rule of a secret, NULL where there is none: any language and mode may have it. */
 const struct policy_secret *policy_find_secret(const struct policy *policy, const char *name);

@@ -6,12 +6,11 @@
 #include "policy_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "trusted_file.h"
 
 /* What was asked for, or less at the file's end; -1 with errno. */
 static ssize_t read_all(int fd, char *bytes, size_t length)
@@ -30,24 +29,9 @@ static ssize_t read_all(int fd, char *bytes, size_t length)
     return (ssize_t)used;
 }
 
-/* An open regular file, or -1 with error. */
-static int open_file(const char *path, struct error *error)
-{
-    struct stat status;
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return error_set_errno(error, ERROR_INVALID_POLICY, errno, "policy %.200s: cannot be read",
-                               path);
-    if (fstat(fd, &status) < 0)
-        return error_set_errno(error, ERROR_INVALID_POLICY, errno, "policy %.200s: fstat", path);
-    if (!S_ISREG(status.st_mode))
-        return error_set(error, ERROR_INVALID_POLICY, "policy %.200s: not a regular file", path);
-    return TAKE_FD(fd);
-}
-
 char *policy_file_read(const char *path, size_t *ret_length, struct error *error)
 {
-    CLEANUP_CLOSE int fd = open_file(path, error);
+    CLEANUP_CLOSE int fd = trusted_file_open("policy", path, ERROR_INVALID_POLICY, error);
     if (fd < 0)
         return NULL;
     /* One byte more than is allowed tells a file that is too long, whatever its size said. */

@@ -104,9 +104,9 @@ bool policy_check_mode(const struct json_place *place, const char *name)
 
 static bool check_capability(const struct json_place *place, const char *name)
 {
-    if (capability_known(name))
+    if (capability_entry_valid(name))
         return true;
-    return json_place_refuse(place, "unknown capability");
+    return json_place_refuse(place, "unknown capability, or none that has such a parameter");
 }
 
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret)
@@ -329,6 +329,7 @@ static const struct {
     {"environment", parse_environment},
     {"languages", policy_parse_languages},
     {"docker", policy_parse_docker},
+    {"content_checks", policy_parse_content},
 };
 
 bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy)

@@ -26,6 +26,7 @@ bool policy_parse_approval(const struct json_place *place, json_t *value, struct
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_secrets(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
+bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy);
 
 /* A new copy of the text; false when out of memory. */
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret);

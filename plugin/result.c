@@ -20,6 +20,7 @@ static const char *status_of_error(enum error_code code)
     case ERROR_APPROVAL_UNAVAILABLE:
     case ERROR_APPROVAL_TIMEOUT:
     case ERROR_POLICY_DENIED:
+    case ERROR_CONTENT_REFUSED:
     case ERROR_LANGUAGE_NOT_ALLOWED:
     case ERROR_MODE_NOT_ALLOWED:
     case ERROR_SECRET_NOT_ALLOWED:
@@ -269,9 +270,12 @@ static void note_missing_module(struct call *call, const char *text)
                   name);
 }
 
-static void write_signal(struct json_draft *draft, int number)
+void result_write_signal(struct json_draft *draft, const struct call *call,
+                         const struct error *error)
 {
     char name[32];
+    const struct run_event *ended = &call->outcome.ended;
+    int number = error == NULL && ended->exit_code < 0 ? ended->signal : 0;
     const char *abbreviation = number > 0 ? sigabbrev_np(number) : NULL;
     if (abbreviation != NULL)
         (void)snprintf(name, sizeof(name), "SIG%s", abbreviation);
@@ -344,7 +348,7 @@ static void write_end(struct json_draft *draft, const struct call *call, const s
         json_draft_integer(draft, "exit_code", ended->exit_code);
     else
         json_draft_string(draft, "exit_code", NULL);
-    write_signal(draft, error == NULL && ended->exit_code < 0 ? ended->signal : 0);
+    result_write_signal(draft, call, error);
 }
 
 char *result_text(struct call *call, const struct error *error)
@@ -371,6 +375,7 @@ char *result_text(struct call *call, const struct error *error)
     json_draft_integer(&draft, "duration_ms", (int64_t)call->outcome.duration_ms);
     json_draft_integer(&draft, "queued_ms", (int64_t)call->admission.waited_ms);
     json_draft_string(&draft, "mode", settled ? sandbox_mode_name(call->configuration.mode) : NULL);
+    json_draft_string(&draft, "policy_sha256", settled ? call->configuration.policy->sha256 : NULL);
     json_draft_string(&draft, "run_id", call->run_id);
     json_draft_string(&draft, "cause", has_cause ? result_cause(call, error) : NULL);
     write_usage(&draft, call);

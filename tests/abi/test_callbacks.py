@@ -260,6 +260,34 @@ def test_cancel_while_waiting_for_approval():
     tap.equal(result["status"], "cancelled")
 
 
+def test_cancel_from_inside_a_callback():
+    """Whatever that callback then allows: no secret is read for it, no start is recorded, nothing runs."""
+    class Cancelling(Host):
+        read = 0
+
+        def read_secret(self, *arguments):
+            self.read += 1
+            super().read_secret(*arguments)
+
+    def cancelling(name):
+        def callback(*arguments):
+            getattr(Host, name)(host, *arguments)
+            tap.equal(provider.cancel(78), ACCEPTED)
+        host = Cancelling(SECRET_RIGHTS, secrets={"token": b"a-secret-of-some-length"}, call_id=78, **{name: callback})
+        return host
+
+    provider.use_policy(SECRET_POLICY)
+    try:
+        for name in ("check_capability", "request_approval"):
+            host = cancelling(name)
+            tap.equal(must_not_run(host, "cancelled", WITH_SECRET)["status"], "cancelled", name)
+            tap.equal((host.read, [record["event"] for record in host.records]), (0, ["refused"]), name)
+        host = Cancelling(SECRET_RIGHTS, secrets={"token": b"a-secret-of-some-length"}, call_id=78)
+        tap.equal((provider.invoke(WITH_SECRET, host)[0], host.read > 0), (OK, True), "not cancelled")
+    finally:
+        provider.reset()
+
+
 def test_callbacks_run_on_the_calling_thread_only():
     threads = set()
 

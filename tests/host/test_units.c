@@ -6,6 +6,7 @@
 #include "approval_command.h"
 #include "approval_show.h"
 #include "audit_line.h"
+#include "capability_grant.h"
 #include "cleanup.h"
 #include "doctor_report.h"
 #include "number.h"
@@ -48,6 +49,34 @@ START_TEST(escape_shows_what_hides)
     }
     CLEANUP_FREE char *with_nul = escaped("a\0b", 3);
     ck_assert_str_eq(with_nul, "a<U+0000>b");
+}
+END_TEST
+
+/* asked for, one letter a question: all of it, =a, =b, its child, another */
+START_TEST(a_denied_capability_is_never_granted)
+{
+    static const char *const asked[] = {"x", "x=a", "x=b", "x.y", "z", "x=!"};
+    static const struct {
+        const char *grants[3];
+        size_t count;
+        const char *granted;
+    } cases[] = {
+        {{NULL}, 0, "------"},
+        {{"x"}, 1, "+++---"},
+        {{"x=a"}, 1, "-+----"},
+        {{"x", "!x"}, 2, "------"},
+        {{"!x", "x=a"}, 2, "------"},
+        {{"x", "!x=a"}, 2, "--+---"},
+        {{"x=a", "!x=a", "x=b"}, 3, "--+---"},
+        {{"x.y", "!x", "z"}, 3, "---++-"},
+        {{"!z"}, 1, "------"},
+        {{"x=a=b"}, 1, "------"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        for (size_t j = 0; j < COUNT_OF(asked); j++)
+            ck_assert_msg(capability_is_granted(cases[i].grants, cases[i].count, asked[j]) ==
+                              (cases[i].granted[j] == '+'),
+                          "case %zu, %s", i, asked[j]);
 }
 END_TEST
 
@@ -284,6 +313,7 @@ int main(void)
     TCase *units = tcase_create("units");
     tcase_add_test(units, escape_shows_what_hides);
     tcase_add_test(units, escape_takes_any_bytes);
+    tcase_add_test(units, a_denied_capability_is_never_granted);
     tcase_add_test(units, number_is_strict);
     tcase_add_test(units, options_keep_the_programs_arguments);
     tcase_add_test(units, decision_is_exactly_one_word);

@@ -13,7 +13,7 @@ import engine
 import modes
 import tap
 
-VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha256": "<sha256>",
+VOLATILE = {"run_id": "<id>", "duration_ms": "<ms>", "id": "<id>", "request_sha256": "<sha256>", "policy_sha256": "<sha256>",
             "wall_ms": "<ms>", "user_ms": "<ms>", "system_ms": "<ms>", "peak_memory_bytes": "<bytes>",
             "outer_uid": "<uid>", "landlock_abi": "<n>", "cgroup_version": "<n>", "cgroup_memory": "<bool>",
             "cgroup_pids": "<bool>", "seccomp_instructions": "<n>", "engine_version": "<version>", "engine_api": "<version>",

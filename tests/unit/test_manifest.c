@@ -60,7 +60,8 @@ END_TEST
 static const char good_result[] =
     "{\"status\":\"completed\",\"stdout\":\"\",\"stderr\":\"\",\"exit_code\":0,\"signal\":null,"
     "\"timed_out\":false,\"truncated\":{\"stdout\":false,\"stderr\":false,\"stdout_bytes\":0,"
-    "\"stderr_bytes\":0},\"duration_ms\":1,\"queued_ms\":0,\"mode\":\"process\",\"run_id\":\"a\","
+    "\"stderr_bytes\":0},\"duration_ms\":1,\"queued_ms\":0,\"mode\":\"process\",\"policy_sha256\":"
+    "null,\"run_id\":\"a\","
     "\"cause\":"
     "\"exit\","
     "\"usage\":{\"wall_ms\":1,\"user_ms\":1,\"system_ms\":1,\"peak_memory_bytes\":1,\"processes\":"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "capability.h"
 #include "cleanup.h"
 #include "language.h"
 #include "policy.h"
@@ -37,6 +38,27 @@ static const struct {
     {"{\"require\":[\"cgroups\"]}", "/require/0: unknown layer"},
     {"{\"capabilities\":null}", "/capabilities: missing"},
     {"{\"capabilities\":[\"sandbox.exec\",\"sandbox.*\"]}", "/capabilities/1: unknown capability"},
+    {"{\"capabilities\":[\"\"]}", "/capabilities/0: must not be empty"},
+    {"{\"capabilities\":[\"!\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"!!sandbox.exec\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec=x\"]}", "/capabilities/0: unknown capability, or none"},
+    {"{\"capabilities\":[\"sandbox.exec.secrets=\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"!sandbox.exec.secrets=a b\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a:\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a:0\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a:080\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a:65536\"]}", "/capabilities/0: unknown"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a:100000\"]}", "/capabilities/0: unknown"},
+    {"{\"capabilities\":[\"sandbox.exec.network=a:1x\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=A:1\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=:1\"]}", "/capabilities/0: unknown capability"},
+    {"{\"capabilities\":[\"sandbox.exec.network=::1:1\"]}", "/capabilities/0: unknown"},
+    {"{\"capabilities\":[\"sandbox.exec.network=[::1:1\"]}", "/capabilities/0: unknown"},
+    {"{\"capabilities\":[\"sandbox.exec.network=[::1]\"]}", "/capabilities/0: unknown"},
+    {"{\"capabilities\":[\"sandbox.exec.files=a\"]}", "/capabilities/0: unknown capability"},
     {"{\"approval\":null}", "/approval: missing"},
     {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"reason\":\"\"}]}}",
      "/approval/rules/0/reason: must not be empty"},
@@ -229,6 +251,8 @@ static const char *const accepted[] = {
     "{\"view\":{\"read_only\":[\"/procfs\",\"/usr/dev\"]}}",
     "{\"secrets\":{\"allowed\":[]}}",
     "{\"outer_uids\":{\"count\":64}}",
+    "{\"capabilities\":[\"!sandbox.exec\",\"sandbox.exec.secrets=a\",\"!sandbox.exec.secrets=b\","
+    "\"sandbox.exec.network=a.example-1:443\",\"sandbox.exec.network=[::1]:65535\"]}",
     "{\"docker\":{\"host\":\"tcp://h:1\",\"context\":\"c\",\"certificates\":\"/c\"}}",
 };
 
@@ -326,10 +350,9 @@ START_TEST(built_in_is_as_promised)
     ck_assert_uint_eq(policy->limits.output_total_bytes.default_value, 64u << 20);
     ck_assert_uint_eq(policy->outer_uid_base, 2000000000);
     ck_assert_uint_eq(policy->outer_uid_count, 65536);
-    ck_assert(policy_allows_capability(policy, "sandbox.exec"));
-    ck_assert(!policy_allows_capability(policy, "sandbox.exec.mode.none"));
-    ck_assert(policy_allows_capability(policy, "sandbox.exec.limits.extended"));
-    ck_assert(!policy_allows_capability(policy, "sandbox"));
+    for (int i = 0; i < CAPABILITY_COUNT; i++)
+        ck_assert_int_eq(capability_list_grants(policy->capabilities, (enum capability)i, NULL),
+                         i != CAPABILITY_MODE_NONE);
 }
 END_TEST
 
@@ -427,6 +450,49 @@ START_TEST(a_secret_has_its_own_rule_or_that_of_all)
     ck_assert(!policy_allows_secret(policy, "b"));
     CLEANUP(cleanup_policy) struct policy *builtin = policy_load_builtin(&error);
     ck_assert_ptr_null(policy_find_secret(builtin, "a"));
+}
+END_TEST
+
+START_TEST(a_host_has_a_longest_name)
+{
+    struct error error;
+    for (int length = 253; length <= 254; length++) {
+        char patch[512];
+        (void)snprintf(patch, sizeof(patch), "{\"capabilities\":[\"sandbox.exec.network=%0*d:1\"]}",
+                       length, 1);
+        CLEANUP(cleanup_policy) struct policy *policy = load(patch, &error);
+        ck_assert_int_eq(policy != NULL, length == 253);
+    }
+}
+END_TEST
+
+static char exec_only[] = "sandbox.exec", all_secrets[] = "sandbox.exec.secrets",
+            one_secret[] = "sandbox.exec.secrets=a", no_secrets[] = "!sandbox.exec.secrets",
+            not_that_secret[] = "!sandbox.exec.secrets=a", unknown[] = "sandbox.exec.secret";
+
+static const struct {
+    char *list[4];
+    const char *granted; /* of: all secrets, a, b */
+} grants[] = {
+    {{NULL}, "---"},
+    {{exec_only, unknown}, "---"},
+    {{exec_only, all_secrets}, "*ab"},
+    {{one_secret}, "-a-"},
+    {{no_secrets}, "---"},
+    {{all_secrets, no_secrets}, "---"},
+    {{no_secrets, all_secrets, one_secret}, "---"},
+    {{not_that_secret, all_secrets}, "--b"},
+    {{all_secrets, one_secret, not_that_secret}, "--b"},
+    {{one_secret, not_that_secret}, "---"},
+};
+
+START_TEST(a_denial_wins_over_any_grant)
+{
+    const char *const wanted[] = {NULL, "a", "b"};
+    for (size_t i = 0; i < COUNT_OF(wanted); i++)
+        ck_assert_int_eq(capability_list_grants(grants[_i].list, CAPABILITY_SECRETS, wanted[i]),
+                         grants[_i].granted[i] != '-');
+    ck_assert(!capability_list_grants(grants[_i].list, CAPABILITY_NETWORK, NULL));
 }
 END_TEST
 
@@ -598,6 +664,8 @@ int main(void)
     tcase_add_test(cases[1], a_language_has_limits_of_its_own);
     tcase_add_test(cases[1], a_secret_has_its_own_rule_or_that_of_all);
     tcase_add_test(cases[1], an_approver_can_always_deny);
+    tcase_add_test(cases[1], a_host_has_a_longest_name);
+    tcase_add_loop_test(cases[1], a_denial_wins_over_any_grant, 0, COUNT_OF(grants));
     tcase_add_loop_test(cases[2], decides_deny_before_ask_before_allow, 0, COUNT_OF(decisions));
     tcase_add_test(cases[2], rules_override_the_default);
     tcase_add_test(cases[3], reads_regular_files_only);

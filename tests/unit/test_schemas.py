@@ -210,7 +210,7 @@ class Schemas(unittest.TestCase):
     def test_output_names(self):
         self.assertEqual(list(OUTPUT["properties"]), [
             "status", "stdout", "stderr", "exit_code", "signal", "timed_out", "truncated",
-            "duration_ms", "queued_ms", "mode", "run_id", "cause", "usage", "limits", "isolation", "files",
+            "duration_ms", "queued_ms", "mode", "policy_sha256", "run_id", "cause", "usage", "limits", "isolation", "files",
             "results", "approval", "notes", "error"])
         self.assertEqual(OUTPUT["properties"]["status"]["enum"], [
             "completed", "timeout", "killed", "cancelled", "denied", "pending", "error"])
@@ -269,7 +269,7 @@ RESULT = {
     "status": "error", "stdout": "", "stderr": "", "exit_code": None, "signal": None,
     "timed_out": False,
     "truncated": {"stdout": False, "stderr": False, "stdout_bytes": 0, "stderr_bytes": 0},
-    "duration_ms": 0, "queued_ms": 0, "mode": None, "run_id": None, "cause": None,
+    "duration_ms": 0, "queued_ms": 0, "mode": None, "policy_sha256": None, "run_id": None, "cause": None,
     "usage": {"wall_ms": 0, "user_ms": 0, "system_ms": 0, "peak_memory_bytes": 0, "processes": 0, "output_bytes": 0},
     "limits": {}, "isolation": {"requested": [], "applied": [], "missing": [], "details": {}},
     "files": [], "results": [], "approval": None, "notes": [],

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host's side of capabilities, for any provider: what NAME, NAME=VALUE, !NAME and !NAME=VALUE
+ * of
+ * --cap say to a question of the provider (docs/abi.md). Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* asked: NAME, or NAME=VALUE. A denial wins. One of a single value also denies NAME as a whole: the
+ * provider then asks for each value. NAME=! is never granted. */
+bool capability_is_granted(const char *const *grants, size_t count, const char *asked);

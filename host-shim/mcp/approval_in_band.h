@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Approval by the person at the client (elicitation). In revisions with a handshake the call waits
+ * while the client asks; from 2026-07-28 on it is answered with "input_required" and the client
+ * sends it again. Only used where the operator has named no other approver. What decides is the
+ * answer of the client to the very question, bound to the request's hash; nothing in a tool's input
+ * and nothing a client calls itself leads here. On the thread of the call unless said otherwise.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tool_provider.h"
+
+struct call;
+struct server;
+struct connection;
+struct terms;
+
+enum in_band_decision {
+    IN_BAND_UNDECIDED,
+    IN_BAND_ACCEPTED,
+    IN_BAND_DECLINED,
+};
+
+/* What the person said to the question about that request; it serves once. */
+struct in_band_answer {
+    enum in_band_decision decision;
+    char request_sha256[65];
+    uint64_t token; /* under which the provider may remember the request */
+};
+
+struct in_band {
+    void (*ask_elsewhere)(void *user, uint64_t token, const char *request_json, uint32_t *verdict);
+    struct in_band_answer answer;
+    bool cannot_ask;  /* approval is needed, and the client has no form to ask with */
+    bool asked_again; /* the request waits for the client's next try */
+    char request_sha256[65];
+    /* With a handshake; under the server's lock. */
+    char question_id[40]; /* "" while nothing is asked */
+    enum in_band_decision response;
+};
+
+/* Takes request_approval of the host over where the client's person is to decide. */
+void in_band_attach(struct call *call, struct tool_host *host);
+/* Before the provider is called: hands it what the person said to the try before. */
+void in_band_deliver(struct call *call);
+/* What the call must be answered with instead of the provider's output: an error, or
+ * "input_required"; NULL: with the output. New. */
+json_t *in_band_reply(struct call *call, const json_t *output);
+
+/* Main thread. The state and the responses of a try. ret_answer is filled where the person has
+ * decided; *ret_reply (new) where the question must be put again, or where the state is forged.
+ * true: go on with the call. */
+bool in_band_read_try(struct connection *connection, const json_t *id, const json_t *params,
+                      const struct terms *terms, const char *call_sha256,
+                      struct in_band_answer *ret_answer, json_t **ret_reply);
+/* Main thread, under the server's lock: the client's response to the question. */
+void in_band_take_response(struct call *call, const json_t *result);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a client's messages and answers them, or starts the calls that will. A request speaks for
+ * itself (2026-07-28) or under the terms of its connection's handshake (revisions before); the two
+ * are told apart for each request, so that one process serves both. Main thread.
+ */
+#include "mcp/dispatch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "json_member.h"
+#include "mcp/call.h"
+#include "mcp/envelope.h"
+#include "mcp/json_rpc.h"
+#include "mcp/server.h"
+
+#define HANDSHAKE 1u
+#define MODERN    2u
+#define BOTH      (HANDSHAKE | MODERN)
+
+struct request {
+    struct connection *connection;
+    struct batch *batch;
+    struct rpc_message message;
+    struct terms terms;
+};
+
+static void answer(const struct request *request, json_t *message)
+{
+    connection_answer(request->connection, request->batch, message);
+}
+
+static void answer_error(const struct request *request, int code, const char *text, json_t *data)
+{
+    answer(request, rpc_error(request->message.id, code, text, data));
+}
+
+static void answer_complete(const struct request *request, json_t *result)
+{
+    answer(request, envelope_complete(request->connection->server, request->message.id,
+                                      &request->terms, result));
+}
+
+static void answer_cacheable(const struct request *request, json_t *result)
+{
+    answer(request, envelope_cacheable(request->connection->server, request->message.id,
+                                       &request->terms, result));
+}
+
+static json_t *capabilities_of(const struct terms *terms)
+{
+    json_t *capabilities = json_pack("{s:{}}", "tools");
+    if (!terms->modern)
+        (void)json_object_set_new(capabilities, "logging", json_object());
+    return capabilities;
+}
+
+static void initialize(struct request *request)
+{
+    struct connection *connection = request->connection;
+    if (!json_is_string(json_object_get(request->message.params, "protocolVersion"))) {
+        answer_error(request, RPC_INVALID_PARAMS, "initialize names no protocolVersion",
+                     json_pack("{s:o}", "supported", terms_supported()));
+        return;
+    }
+    terms_clear(&connection->terms);
+    terms_read_handshake(request->message.params, &connection->terms);
+    connection->initialized = true;
+    request->terms = connection->terms;
+    answer_complete(request,
+                    json_pack("{s:s, s:o, s:o}", "protocolVersion", connection->terms.revision,
+                              "capabilities", capabilities_of(&connection->terms), "serverInfo",
+                              envelope_server_info(connection->server)));
+}
+
+static void discover(struct request *request)
+{
+    answer_cacheable(request, json_pack("{s:o, s:o}", "supportedVersions", terms_supported(),
+                                        "capabilities", capabilities_of(&request->terms)));
+}
+
+static void answer_empty(struct request *request)
+{
+    answer_complete(request, json_object());
+}
+
+/* There is no log of the protocol's: standard error has it all. */
+static void set_level(struct request *request)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    const char *level = json_member_string(request->message.params, "level", "");
+    for (size_t i = 0; i < COUNT_OF(levels); i++) {
+        if (strcmp(levels[i], level) == 0) {
+            answer_empty(request);
+            return;
+        }
+    }
+    answer_error(request, RPC_INVALID_PARAMS, "no such level", NULL);
+}
+
+static void list_tools(struct request *request)
+{
+    if (json_object_get(request->message.params, "cursor")) {
+        answer_error(request, RPC_INVALID_PARAMS, "no such cursor: the list has one page", NULL);
+        return;
+    }
+    answer_cacheable(request,
+                     json_pack("{s:O}", "tools", request->connection->server->catalogue.tools));
+}
+
+static void call_tool(struct request *request)
+{
+    static const size_t shown = 128;
+    struct connection *connection = request->connection;
+    const json_t *params = request->message.params;
+    const json_t *name_value = json_object_get(params, "name");
+    const char *name = json_string_value(name_value);
+    const json_t *given = json_object_get(params, "arguments");
+    bool whole = name && strlen(name) == json_string_length(name_value); /* no NUL in it */
+    const json_t *tool = whole ? catalogue_find(&connection->server->catalogue, name) : NULL;
+    if (!name || (given && !json_is_object(given))) {
+        answer_error(request, RPC_INVALID_PARAMS,
+                     name ? "arguments is no object" : "name is missing", NULL);
+        return;
+    }
+    if (!tool) {
+        char text[192];
+        (void)snprintf(text, sizeof(text), "Unknown tool: %.*s", (int)shown, name);
+        json_t *message = rpc_error(request->message.id, RPC_INVALID_PARAMS, text, NULL);
+        if (!message) /* a name that was cut inside a character */
+            message = rpc_error(request->message.id, RPC_INVALID_PARAMS, "Unknown tool", NULL);
+        answer(request, message);
+        return;
+    }
+    CLEANUP_JSON json_t *none = json_object();
+    const json_t *arguments = given ? given : none;
+    struct call_order order = {.id = request->message.id,
+                               .tool = tool,
+                               .name = name,
+                               .arguments = arguments,
+                               .terms = &request->terms,
+                               .batch = request->batch};
+    char digest[65];
+    json_t *reply = NULL;
+    if (!call_digest(name, arguments, digest)) {
+        answer_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
+        return;
+    }
+    if (request->terms.modern && !in_band_read_try(connection, request->message.id, params,
+                                                   &request->terms, digest, &order.answer, &reply))
+        answer(request, reply);
+    else
+        call_start(connection, &order);
+}
+
+struct method {
+    const char *name;
+    unsigned eras;
+    void (*serve)(struct request *request);
+};
+
+static const struct method methods[] = {
+    {"initialize", HANDSHAKE, initialize},      {"ping", HANDSHAKE, answer_empty},
+    {"logging/setLevel", HANDSHAKE, set_level}, {"server/discover", MODERN, discover},
+    {"tools/list", BOTH, list_tools},           {"tools/call", BOTH, call_tool},
+};
+
+static const struct method *find_method(const struct request *request)
+{
+    unsigned era = request->terms.modern ? MODERN : HANDSHAKE;
+    for (size_t i = 0; i < COUNT_OF(methods); i++) {
+        if ((methods[i].eras & era) && strcmp(methods[i].name, request->message.method) == 0)
+            return &methods[i];
+    }
+    return NULL;
+}
+
+/* initialize and ping open a connection of an earlier revision, and need nothing before them. */
+static bool opens_handshake(const char *method)
+{
+    return strcmp(method, "initialize") == 0 || strcmp(method, "ping") == 0;
+}
+
+static bool read_terms(struct request *request)
+{
+    const struct connection *connection = request->connection;
+    const json_t *params = request->message.params;
+    struct terms_problem problem = {0};
+    if (!terms_are_modern(params) &&
+        (connection->initialized || opens_handshake(request->message.method))) {
+        static const struct terms before_handshake = {.revision = "2024-11-05"};
+        terms_read_request(connection->initialized ? &connection->terms : &before_handshake, params,
+                           &request->terms);
+        return true;
+    }
+    if (terms_read_modern(params, &request->terms, &problem))
+        return true;
+    answer_error(request, problem.code, problem.message, problem.data);
+    return false;
+}
+
+static void serve_request(struct request *request)
+{
+    if (!read_terms(request))
+        return;
+    const struct method *method = find_method(request);
+    if (!method) {
+        answer_error(request, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+    } else if (call_is_known(request->connection->server, request->connection,
+                             request->message.id)) {
+        answer_error(request, RPC_INVALID_REQUEST, "a request of that id is under way", NULL);
+    } else {
+        method->serve(request);
+    }
+    terms_clear(&request->terms);
+}
+
+static void take_notification(struct connection *connection, const struct rpc_message *message)
+{
+    const json_t *id = json_object_get(message->params, "requestId");
+    if (strcmp(message->method, "notifications/cancelled") == 0 && id)
+        call_cancel(connection->server, connection, id);
+}
+
+static void dispatch_message(struct connection *connection, struct batch *batch,
+                             const json_t *message)
+{
+    struct request request = {connection, batch, rpc_read(message), {0}};
+    switch (request.message.kind) {
+    case RPC_REQUEST:
+        batch_expect(batch);
+        serve_request(&request);
+        break;
+    case RPC_NOTIFICATION:
+        take_notification(connection, &request.message);
+        break;
+    case RPC_RESPONSE:
+        call_take_response(connection->server, connection, request.message.id,
+                           request.message.result);
+        break;
+    case RPC_INVALID:
+        batch_expect(batch);
+        answer_error(&request, RPC_INVALID_REQUEST, request.message.problem, NULL);
+        break;
+    }
+}
+
+static void dispatch_batch(struct connection *connection, const json_t *messages)
+{
+    bool allowed =
+        connection->initialized && strcmp(connection->terms.revision, TERMS_BATCHED_REVISION) == 0;
+    struct batch *batch = allowed && json_array_size(messages) > 0 ? batch_new(connection) : NULL;
+    if (!batch) {
+        connection_answer(connection, NULL,
+                          rpc_error(NULL, RPC_INVALID_REQUEST,
+                                    "arrays of messages belong to revision 2025-03-26 alone, and "
+                                    "have at least one",
+                                    NULL));
+        return;
+    }
+    size_t index = 0;
+    const json_t *message = NULL;
+    json_array_foreach(messages, index, message) dispatch_message(connection, batch, message);
+    connection_answer(connection, batch, NULL);
+}
+
+static bool is_blank(const char *line, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!strchr(" \t\r", line[i]) || line[i] == '\0')
+            return false;
+    }
+    return true;
+}
+
+void dispatch_line(struct connection *connection, const char *line, size_t length)
+{
+    if (is_blank(line, length))
+        return;
+    json_error_t where;
+    CLEANUP_JSON json_t *message =
+        json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    if (!message)
+        connection_answer(connection, NULL,
+                          rpc_error(NULL, RPC_PARSE_ERROR, "the line is no JSON text", NULL));
+    else if (json_is_array(message))
+        dispatch_batch(connection, message);
+    else
+        dispatch_message(connection, NULL, message);
+}
+
+void dispatch_too_long(struct connection *connection)
+{
+    connection_answer(connection, NULL,
+                      rpc_error(NULL, RPC_INVALID_REQUEST, "the line is longer than 16 MiB", NULL));
+}

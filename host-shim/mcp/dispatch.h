@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client's line asks for: the methods of the Model Context Protocol. Main thread. */
+#pragma once
+
+#include <stddef.h>
+
+struct connection;
+
+/* One line without its break. */
+void dispatch_line(struct connection *connection, const char *line, size_t length);
+/* A line that was longer than is taken. */
+void dispatch_too_long(struct connection *connection);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands around every result. Any thread. */
+#include "mcp/envelope.h"
+
+#include "mcp/json_rpc.h"
+#include "mcp/server.h"
+
+#define KEPT_MS 300000 /* the configuration lasts as long as the process */
+
+json_t *envelope_server_info(const struct server *server)
+{
+    return json_pack("{s:s, s:s}", "name", server->catalogue.provider, "version",
+                     server->catalogue.version);
+}
+
+json_t *envelope_identify(const struct server *server, json_t *result)
+{
+    json_t *meta =
+        json_pack("{s:o}", "io.modelcontextprotocol/serverInfo", envelope_server_info(server));
+    if (result)
+        (void)json_object_set_new(result, "_meta", meta);
+    else
+        json_decref(meta);
+    return result;
+}
+
+json_t *envelope_complete(const struct server *server, const json_t *id, const struct terms *terms,
+                          json_t *result)
+{
+    if (result && terms->modern) {
+        (void)json_object_set_new(result, "resultType", json_string("complete"));
+        (void)envelope_identify(server, result);
+    }
+    return rpc_result(id, result);
+}
+
+json_t *envelope_cacheable(const struct server *server, const json_t *id, const struct terms *terms,
+                           json_t *result)
+{
+    if (result && terms->modern) {
+        (void)json_object_set_new(result, "ttlMs", json_integer(KEPT_MS));
+        (void)json_object_set_new(result, "cacheScope", json_string("private"));
+    }
+    return envelope_complete(server, id, terms, result);
+}

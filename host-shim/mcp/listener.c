@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listens on a Unix socket. Main thread. */
+#include "mcp/listener.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "mcp/server.h"
+
+#define BACKLOG 16
+
+static bool somebody_answers(const struct sockaddr_un *address)
+{
+    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+}
+
+/* Only ever a socket: any other file stays, and binding fails. */
+static void remove_stale(const struct sockaddr_un *address)
+{
+    struct stat status;
+    if (lstat(address->sun_path, &status) == 0 && S_ISSOCK(status.st_mode) &&
+        !somebody_answers(address))
+        (void)unlink(address->sun_path);
+}
+
+bool listener_open(const char *path, struct listener *ret, struct failure *failure)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path))
+        return failure_usage(failure, "--listen: the path is longer than a socket's may be");
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return failure_set_errno(failure, "internal", errno, "no socket");
+    remove_stale(&address);
+    /* The mode of the descriptor becomes that of the file: it is never open to others. */
+    if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+        chmod(path, 0600) < 0 || listen(fd, BACKLOG) < 0)
+        return failure_set_errno(failure, "internal", errno, "cannot listen on %s", path);
+    ret->fd = TAKE_FD(fd);
+    (void)snprintf(ret->path, sizeof(ret->path), "%s", path);
+    return true;
+}
+
+int listener_accept(const struct listener *listener)
+{
+    CLEANUP_CLOSE int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
+    struct ucred peer = {0};
+    socklen_t size = sizeof(peer);
+    if (fd < 0)
+        return -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
+        (peer.uid != geteuid() && peer.uid != 0)) {
+        server_notice("refused a client of another user");
+        return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+void listener_close(struct listener *listener)
+{
+    if (listener->fd < 0)
+        return;
+    close_fd(TAKE_FD(listener->fd));
+    (void)unlink(listener->path);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collects output and sends it at a bounded rate. The thread of the call, and the main thread. */
+#include "mcp/progress.h"
+
+#include <string.h>
+
+#include "mcp/connection.h"
+#include "mcp/json_rpc.h"
+#include "mcp/text.h"
+#include "monotonic_clock.h"
+
+void progress_start(struct progress *progress, bool wanted)
+{
+    *progress = (struct progress){.wanted = wanted, .sent_ms = INT64_MIN / 2};
+    (void)pthread_mutex_init(&progress->lock, NULL);
+}
+
+static void keep_latest(struct progress *progress, const char *bytes, size_t length)
+{
+    progress->bytes += length;
+    if (length > sizeof(progress->text)) {
+        bytes += length - sizeof(progress->text);
+        length = sizeof(progress->text);
+    }
+    size_t room = sizeof(progress->text) - progress->length;
+    if (length > room) {
+        size_t dropped = length - room;
+        memmove(progress->text, progress->text + dropped, progress->length - dropped);
+        progress->length -= dropped;
+    }
+    memcpy(progress->text + progress->length, bytes, length);
+    progress->length += length;
+}
+
+static int send_due(struct progress *progress, struct connection *connection, const json_t *token)
+{
+    if (progress->ended || progress->bytes == progress->sent_bytes)
+        return -1;
+    int64_t due = progress->sent_ms + PROGRESS_EVERY_MS;
+    int64_t now = monotonic_ms();
+    if (now < due)
+        return (int)(due - now);
+    json_t *params = json_pack("{s:o, s:I, s:o}", "progressToken", json_deep_copy(token),
+                               "progress", (json_int_t)progress->bytes, "message",
+                               text_to_json(progress->text, progress->length));
+    connection_send(connection, rpc_notification("notifications/progress", params),
+                    OUTBOX_DROPPABLE);
+    progress->sent_ms = now;
+    progress->sent_bytes = progress->bytes;
+    progress->length = 0;
+    return -1;
+}
+
+bool progress_add(struct progress *progress, struct connection *connection, const json_t *token,
+                  const void *bytes, size_t length)
+{
+    if (!progress->wanted || length == 0)
+        return false;
+    (void)pthread_mutex_lock(&progress->lock);
+    keep_latest(progress, bytes, length);
+    bool waits = send_due(progress, connection, token) >= 0;
+    (void)pthread_mutex_unlock(&progress->lock);
+    return waits;
+}
+
+int progress_tend(struct progress *progress, struct connection *connection, const json_t *token)
+{
+    if (!progress->wanted)
+        return -1;
+    (void)pthread_mutex_lock(&progress->lock);
+    int next = send_due(progress, connection, token);
+    (void)pthread_mutex_unlock(&progress->lock);
+    return next;
+}
+
+void progress_end(struct progress *progress)
+{
+    (void)pthread_mutex_lock(&progress->lock);
+    progress->ended = true;
+    (void)pthread_mutex_unlock(&progress->lock);
+}
+
+void progress_clear(struct progress *progress)
+{
+    (void)pthread_mutex_destroy(&progress->lock);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The server's loop and its end. Main thread; what is marked so in the header, any. The end has a
+ * time limit of its own: a client that has closed our input may send signals next.
+ */
+#include "mcp/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "cleanup.h"
+#include "console.h"
+#include "mcp/call.h"
+#include "mcp/connection.h"
+#include "mcp/dispatch.h"
+#include "mcp/end_signal.h"
+#include "mcp/listener.h"
+#include "monotonic_clock.h"
+
+#define MOST_CONNECTIONS 16u
+#define READ_SIZE        65536u
+#define DRAIN_MS         200
+#define FORCED_END_MS    1900
+
+enum fixed_events {
+    EVENT_WAKE,
+    EVENT_SIGNAL,
+    EVENT_LISTENER,
+    EVENT_CONNECTIONS, /* and those behind it */
+};
+
+void server_lock(struct server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+}
+
+void server_unlock(struct server *server)
+{
+    (void)pthread_mutex_unlock(&server->lock);
+}
+
+void server_wake(struct server *server)
+{
+    uint64_t one = 1;
+    (void)!write(server->wake_fd, &one, sizeof(one));
+}
+
+void server_notice(const char *text)
+{
+    flockfile(stderr);
+    console_print_notice(text);
+    funlockfile(stderr);
+}
+
+static size_t count_connections(const struct server *server)
+{
+    size_t count = 0;
+    for (const struct connection *connection = server->connections; connection;
+         connection = connection->next)
+        count++;
+    return count;
+}
+
+static bool add_connection(struct server *server, int in, int out, bool is_socket,
+                           struct failure *failure)
+{
+    struct connection *connection = connection_new(server, in, out, is_socket, failure);
+    if (!connection)
+        return false;
+    connection->next = server->connections;
+    server->connections = connection;
+    return true;
+}
+
+static void accept_client(struct server *server, const struct listener *listener)
+{
+    struct failure failure;
+    int fd = listener_accept(listener);
+    if (fd >= 0 && !add_connection(server, fd, fd, true, &failure))
+        server_notice(failure.message);
+}
+
+static void end_connection(struct server *server, struct connection *connection)
+{
+    struct connection **link = &server->connections;
+    while (*link != connection)
+        link = &(*link)->next;
+    *link = connection->next;
+    call_cancel(server, connection, NULL);
+    connection_close(connection);
+    connection_release(connection);
+}
+
+static void dispatch_lines(struct connection *connection)
+{
+    const char *line = NULL;
+    size_t length = 0;
+    for (;;) {
+        switch (line_reader_next(&connection->reader, &line, &length)) {
+        case LINE_NONE:
+            return;
+        case LINE_READY:
+            dispatch_line(connection, line, length);
+            break;
+        case LINE_TOO_LONG:
+            dispatch_too_long(connection);
+            break;
+        }
+    }
+}
+
+/* false: no more will come. */
+static bool read_connection(struct connection *connection)
+{
+    char bytes[READ_SIZE];
+    ssize_t got = read(connection->in, bytes, sizeof(bytes));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return true;
+    if (got <= 0 || !line_reader_add(&connection->reader, bytes, (size_t)got))
+        return false;
+    dispatch_lines(connection);
+    return true;
+}
+
+static void drain_event(int fd)
+{
+    uint64_t count = 0;
+    (void)!read(fd, &count, sizeof(count));
+}
+
+/* Fills the events; the connections' in their order. */
+static nfds_t watch(const struct server *server, int signal_fd, const struct listener *listener,
+                    struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS])
+{
+    bool full = count_connections(server) >= MOST_CONNECTIONS;
+    events[EVENT_WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
+    events[EVENT_SIGNAL] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+    events[EVENT_LISTENER] = (struct pollfd){.fd = full ? -1 : listener->fd, .events = POLLIN};
+    nfds_t count = EVENT_CONNECTIONS;
+    for (const struct connection *connection = server->connections; connection;
+         connection = connection->next)
+        events[count++] = (struct pollfd){.fd = connection->in, .events = POLLIN};
+    return count;
+}
+
+/* false: the one client of standard input has gone. Its connection stays for the end, which has a
+ * limit: what was not written may never be. */
+static bool read_connections(struct server *server, const struct pollfd *events)
+{
+    for (struct connection *connection = server->connections, *next = NULL; connection;
+         connection = next, events++) {
+        next = connection->next;
+        bool lasts = !outbox_is_broken(connection->outbox);
+        if (lasts && events->revents)
+            lasts = read_connection(connection);
+        if (!lasts && !connection->is_socket)
+            return false;
+        if (!lasts)
+            end_connection(server, connection);
+    }
+    return true;
+}
+
+/* Until there is nobody to serve any more, or a signal comes. */
+static void serve(struct server *server, int signal_fd, const struct listener *listener)
+{
+    struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS];
+    for (;;) {
+        int timeout = call_tend(server);
+        nfds_t count = watch(server, signal_fd, listener, events);
+        if (poll(events, count, timeout) < 0) {
+            if (errno == EINTR)
+                continue;
+            return;
+        }
+        if (events[EVENT_SIGNAL].revents)
+            return;
+        if (events[EVENT_WAKE].revents)
+            drain_event(server->wake_fd);
+        if (!read_connections(server, events + EVENT_CONNECTIONS))
+            return;
+        if (events[EVENT_LISTENER].revents)
+            accept_client(server, listener);
+    }
+}
+
+static void *end_by_force(void *unused)
+{
+    (void)unused;
+    (void)usleep(FORCED_END_MS * 1000);
+    /* A provider's backends end with the process. */
+    _exit(EXIT_SUCCESS);
+}
+
+/* What hangs, in a run or in the provider's own end, does not keep the process. */
+static void limit_the_end(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_by_force, NULL) == 0)
+        (void)pthread_detach(thread);
+}
+
+static void end_calls(struct server *server)
+{
+    int64_t deadline = monotonic_ms() + SERVER_END_MS;
+    call_cancel(server, NULL, NULL);
+    for (;;) {
+        int timeout = call_tend(server);
+        int left = milliseconds_until(deadline);
+        if (call_count(server) == 0)
+            return;
+        if (left == 0)
+            _exit(EXIT_SUCCESS);
+        struct pollfd event = {.fd = server->wake_fd, .events = POLLIN};
+        if (poll(&event, 1, timeout >= 0 && timeout < left ? timeout : left) > 0)
+            drain_event(server->wake_fd);
+    }
+}
+
+static void end_connections(struct server *server)
+{
+    int64_t deadline = monotonic_ms() + DRAIN_MS;
+    while (server->connections) {
+        outbox_drain(server->connections->outbox, deadline);
+        end_connection(server, server->connections);
+    }
+}
+
+static bool open_clients(struct server *server, int *out, struct listener *listener,
+                         struct failure *failure)
+{
+    if (server->options->listen)
+        return listener_open(server->options->listen, listener, failure);
+    int in = console_take_stdin();
+    if (in < 0)
+        return failure_set_errno(failure, "internal", errno, "standard input cannot be used");
+    return add_connection(server, in, TAKE_FD(*out), false, failure);
+}
+
+bool server_run(const struct options *options, const struct provider *provider,
+                const struct tool_grants *grants, json_t *context, const json_t *status, int out,
+                struct failure *failure)
+{
+    CLEANUP_CLOSE int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CLEANUP_CLOSE int own_out = fcntl(out, F_DUPFD_CLOEXEC, 3);
+    struct server server = {.options = options,
+                            .provider = provider,
+                            .grants = grants,
+                            .context = context,
+                            .wake_fd = wake};
+    struct listener listener = {.fd = -1};
+    int signal_fd = -1;
+    if (wake < 0 || own_out < 0)
+        return failure_set_errno(failure, "internal", errno, "no descriptors");
+    if (!rounds_init(&server.rounds, failure) ||
+        !catalogue_make(provider->manifest(), status, &server.catalogue, failure))
+        return false;
+    (void)pthread_mutex_init(&server.lock, NULL);
+    (void)pthread_cond_init(&server.changed, NULL);
+    bool open = end_signal_watch(&signal_fd, failure) &&
+                open_clients(&server, &own_out, &listener, failure);
+    if (open) {
+        serve(&server, signal_fd, &listener);
+        limit_the_end();
+        end_calls(&server);
+        end_connections(&server);
+    }
+    listener_close(&listener);
+    rounds_clear(&server.rounds);
+    catalogue_clear(&server.catalogue);
+    (void)pthread_cond_destroy(&server.changed);
+    (void)pthread_mutex_destroy(&server.lock);
+    return open;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of any kind as text for JSON. Pure code, any thread. */
+#include "mcp/text.h"
+
+#include <sha256.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cleanup.h"
+
+/* How many bytes the character at text has; 0 where none begins there. Unicode 15, table 3-7. */
+static size_t character_length(const unsigned char *text, size_t length)
+{
+    size_t size = text[0] < 0x80   ? 1
+                  : text[0] < 0xc2 ? 0
+                  : text[0] < 0xe0 ? 2
+                  : text[0] < 0xf0 ? 3
+                  : text[0] < 0xf5 ? 4
+                                   : 0;
+    if (size == 0 || size > length)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    bool beyond = (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf4 && text[1] >= 0x90);
+    return overlong || beyond ? 0 : size;
+}
+
+json_t *text_to_json(const char *bytes, size_t length)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    CLEANUP_FREE char *text = malloc(length * strlen(replacement) + 1);
+    if (!text)
+        return NULL;
+    size_t used = 0;
+    for (size_t i = 0; i < length;) {
+        size_t size = character_length((const unsigned char *)bytes + i, length - i);
+        if (size > 0) {
+            memcpy(text + used, bytes + i, size);
+            used += size;
+            i += size;
+        } else {
+            memcpy(text + used, replacement, strlen(replacement));
+            used += strlen(replacement);
+            i++;
+        }
+    }
+    return json_stringn(text, used);
+}
+
+void text_sha256(const void *bytes, size_t length, char ret[65])
+{
+    (void)SHA256Data(bytes, length, ret);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of any kind as text for JSON. Pure code, any thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+/* What is not UTF-8, at the edges of a piece as well, becomes U+FFFD. NULL when out of memory. */
+json_t *text_to_json(const char *bytes, size_t length);
+/* The SHA-256 in hexadecimal. */
+void text_sha256(const void *bytes, size_t length, char ret[65]);

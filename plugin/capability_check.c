@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking policy and host. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "capability_check.h"
+
+#include "cleanup.h"
+#include "host.h"
+
+static bool wants_more_time(const struct call *call)
+{
+    const struct policy_limits *limits = &call->language->limits;
+    const struct policy_limit *usual = call->request.shape == REQUEST_SANDBOX_EXEC
+                                           ? &limits->sandbox_exec_wall_ms
+                                           : &limits->wall_ms;
+    return call->request.timeout_ms > usual->default_value;
+}
+
+size_t capability_needs(const struct call *call, struct capability_need ret[CAPABILITY_NEEDS_LIMIT])
+{
+    const struct request *request = &call->request;
+    const struct {
+        bool needed;
+        enum capability capability;
+    } wholes[] = {
+        {true, CAPABILITY_EXEC},
+        {call->configuration.mode == SANDBOX_MODE_NONE, CAPABILITY_MODE_NONE},
+        {request->network, CAPABILITY_NETWORK},
+        {request->file_count > 0, CAPABILITY_FILES},
+        {request->image != NULL, CAPABILITY_IMAGE},
+        {request->session != NULL, CAPABILITY_SESSION},
+        {wants_more_time(call), CAPABILITY_LIMITS_EXTENDED},
+    };
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(wholes); i++)
+        if (wholes[i].needed)
+            ret[count++] = (struct capability_need){.capability = wholes[i].capability};
+    for (size_t i = 0; i < request->secret_count; i++)
+        ret[count++] = (struct capability_need){CAPABILITY_SECRETS, request->secrets[i].name};
+    return count;
+}
+
+bool capability_policy_grants(const struct call *call, const struct capability_need *need)
+{
+    return capability_list_grants(call->configuration.policy->capabilities, need->capability,
+                                  need->parameter);
+}
+
+/* No parameter of any capability: a host that grants it says yes to what it does not know, so its
+ * yes to a parameter says nothing. */
+#define NO_PARAMETER "!"
+
+/* The whole first. What a host without parameters answers to that is all it can say: where it does
+ * not grant the whole, its list of grants has no parameter, and a list of denials is told by
+ * NO_PARAMETER. */
+static bool host_grants(const struct call *call, const struct capability_need *need,
+                        const char *text)
+{
+    char nonsense[CAPABILITY_TEXT_SIZE];
+    if (host_grants_capability(&call->host, capability_name(need->capability)))
+        return true;
+    if (need->parameter == NULL)
+        return false;
+    capability_text(need->capability, NO_PARAMETER, nonsense);
+    return !host_grants_capability(&call->host, nonsense) &&
+           host_grants_capability(&call->host, text);
+}
+
+bool capability_check(const struct call *call, struct error *error)
+{
+    struct capability_need needs[CAPABILITY_NEEDS_LIMIT];
+    size_t count = capability_needs(call, needs);
+    for (size_t i = 0; i < count; i++) {
+        char text[CAPABILITY_TEXT_SIZE];
+        capability_text(needs[i].capability, needs[i].parameter, text);
+        if (capability_policy_grants(call, &needs[i]) && host_grants(call, &needs[i], text))
+            continue;
+        error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
+        return false;
+    }
+    return true;
+}

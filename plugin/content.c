@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stage of the gate and what is said of its findings. Runs in the gateway, on the thread inside
+ * tool_invoke(). */
+#include "content.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "cleanup.h"
+#include "content_checkers.h"
+
+void content_describe(struct content_finding *finding, const char *rule, const char *format, ...)
+{
+    va_list arguments;
+    (void)snprintf(finding->rule, sizeof(finding->rule), "%s", rule);
+    va_start(arguments, format);
+    (void)vsnprintf(finding->message, sizeof(finding->message), format, arguments);
+    va_end(arguments);
+}
+
+bool content_add(struct content_findings *findings, const struct content_finding *finding)
+{
+    if (findings->count == CONTENT_FINDINGS_LIMIT) {
+        findings->more++;
+        return true;
+    }
+    if (findings->list == NULL)
+        findings->list = calloc(CONTENT_FINDINGS_LIMIT, sizeof(*findings->list));
+    if (findings->list == NULL)
+        return false;
+    findings->list[findings->count++] = *finding;
+    return true;
+}
+
+void content_clear(struct content_findings *findings)
+{
+    free(findings->list);
+    *findings = (struct content_findings){0};
+}
+
+static const char *name_of_file(const struct call *call, const struct content_finding *finding)
+{
+    return finding->file == 0 ? NULL : call->request.files[finding->file - 1].path;
+}
+
+void content_write(struct json_draft *draft, const struct call *call)
+{
+    const struct content_findings *findings = &call->content;
+    json_draft_open(draft, "content_findings", '[');
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct content_finding *finding = &findings->list[i];
+        json_draft_open(draft, NULL, '{');
+        json_draft_integer(draft, "column", finding->column);
+        json_draft_string(draft, "file", name_of_file(call, finding));
+        json_draft_integer(draft, "line", finding->line);
+        json_draft_string(draft, "message", finding->message);
+        json_draft_string(draft, "rule", finding->rule);
+        json_draft_close(draft, '}');
+    }
+    json_draft_close(draft, ']');
+    json_draft_integer(draft, "content_findings_more", (int64_t)findings->more);
+}
+
+/* "helper.py line 3, column 1: imports os, which the policy forbids (forbidden_module)" */
+static void format_finding(const struct call *call, const struct content_finding *finding,
+                           char *text, size_t size)
+{
+    const char *file = name_of_file(call, finding);
+    int length = 0;
+    if (finding->line > 0)
+        length = snprintf(text, size, "%s%sline %u, column %u: ", file != NULL ? file : "",
+                          file != NULL ? " " : "", finding->line, finding->column);
+    (void)snprintf(text + length, size - (size_t)length, "%s (%s)", finding->message,
+                   finding->rule);
+}
+
+bool content_is_program(const char *path, const char *extension)
+{
+    size_t length = strlen(path);
+    size_t end = strlen(extension);
+    return length > end && strcmp(path + length - end, extension) == 0;
+}
+
+static bool refuse(const struct call *call, const struct content_finding *finding, size_t others,
+                   struct error *error)
+{
+    char text[sizeof(error->message) - 64];
+    format_finding(call, finding, text, sizeof(text));
+    error_set(error, ERROR_CONTENT_REFUSED, "content refused: %s", text);
+    if (others > 0)
+        error_set_hint(error,
+                       "change line %u (%s) and %zu more places that the notes name, or ask the "
+                       "operator to change the policy's \"content_checks\"",
+                       finding->line, finding->rule, others);
+    else if (finding->line > 0)
+        error_set_hint(error,
+                       "change line %u (%s), or ask the operator to change the policy's "
+                       "\"content_checks\"",
+                       finding->line, finding->rule);
+    return false;
+}
+
+static bool no_memory(struct error *error)
+{
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the content check");
+    return false;
+}
+
+/* What the checker has said, under the terms that its findings have in the policy. first: how many
+ * findings were there before it. */
+static bool judge(struct call *call, const struct content_answer *answer,
+                  enum content_action action, bool required, size_t first, struct error *error)
+{
+    struct content_findings *findings = &call->content;
+    if (answer->verdict == CONTENT_STOPPED)
+        return false;
+    bool refused = action == CONTENT_REFUSE && findings->count > first;
+    if (refused)
+        return refuse(call, &findings->list[first], findings->count - first - 1, error);
+    if (answer->verdict == CONTENT_READ)
+        return true;
+    if (required)
+        return refuse(call, &answer->why, 0, error);
+    return content_add(findings, &answer->why) || no_memory(error);
+}
+
+static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
+{
+    const struct request *request = &call->request;
+    struct json_draft draft = {.order = JSON_ORDER_MADE};
+    char hash[SHA256_HEX_LENGTH + 1];
+    size_t length = 0;
+    sha256_hex(request->code, request->code_length, hash);
+    json_draft_open(&draft, NULL, '[');
+    json_draft_string(&draft, NULL, call->configuration.policy->sha256);
+    json_draft_string(&draft, NULL, request->language->name);
+    json_draft_string(&draft, NULL, hash);
+    for (size_t i = 0; i < request->file_count; i++) {
+        sha256_hex(request->files[i].content, request->files[i].length, hash);
+        json_draft_string(&draft, NULL, request->files[i].path);
+        json_draft_string(&draft, NULL, hash);
+    }
+    json_draft_close(&draft, ']');
+    CLEANUP_FREE char *text = json_draft_take(&draft, &length);
+    if (text == NULL)
+        return false;
+    sha256_hex(text, length, ret);
+    return true;
+}
+
+static void note_findings(struct call *call)
+{
+    const struct content_findings *findings = &call->content;
+    for (size_t i = 0; i < findings->count; i++) {
+        char text[CONTENT_MESSAGE_LIMIT + CONTENT_RULE_LIMIT + REQUEST_PATH_LIMIT + 64];
+        format_finding(call, &findings->list[i], text, sizeof(text));
+        call_note(call, "content check: %s", text);
+    }
+    if (findings->more > 0)
+        call_note(call, "content check: %llu more findings", (unsigned long long)findings->more);
+}
+
+static bool check_text(struct call *call, struct error *error)
+{
+    const struct policy_content *content = &call->configuration.policy->content;
+    const char *language = call->request.language->name;
+    const struct content_rules *rules = policy_content_find(content, language);
+    if (rules == NULL)
+        return true;
+    struct content_answer answer = content_check_python(call, rules, error);
+    return judge(call, &answer, rules->action, rules->required, 0, error);
+}
+
+bool content_needs_process(const struct call *call)
+{
+    const struct policy_content *content = &call->configuration.policy->content;
+    const struct content_rules *rules = policy_content_find(content, call->request.language->name);
+    return rules != NULL && strcmp(rules->language, "python") == 0;
+}
+
+bool content_check(struct call *call, struct error *error)
+{
+    char text_sha256[SHA256_HEX_LENGTH + 1];
+    if (!hash_text(call, text_sha256))
+        return no_memory(error);
+    if (strcmp(text_sha256, call->content.text_sha256) == 0) {
+        note_findings(call); /* an edit of something else has taken the notes away */
+        return true;
+    }
+    content_clear(&call->content);
+    bool passed = check_text(call, error);
+    note_findings(call);
+    if (passed)
+        memcpy(call->content.text_sha256, text_sha256, sizeof(text_sha256));
+    return passed;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy's section "content_checks": what of a program's text is told to the approver, or
+ * refused. What a check does not find is not made safe by it: isolation is the sandbox's. Read with
+ * the policy, immutable and shared with it. Any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONTENT_SEQUENCE_LIMIT 16    /* words of one rule */
+#define CONTENT_MESSAGE_LIMIT  200   /* bytes of a rule's message, and of a finding's */
+#define CONTENT_RULE_LIMIT     32    /* bytes of a rule's name */
+#define CONTENT_COMMAND_LIMIT  60000 /* ms */
+
+enum content_action { CONTENT_WARN, CONTENT_REFUSE };
+
+/* Words that stand one behind the other in the program. */
+struct content_token_rule {
+    char *name;
+    char *message;
+    char **sequence; /* at least one */
+    bool anywhere;   /* in comments and strings too */
+};
+
+/* For one language. */
+struct content_rules {
+    char *language;
+    enum content_action action;
+    bool required;            /* a program that cannot be checked is refused */
+    bool enforce_imports;     /* allowed_modules also holds at import, in the sandbox */
+    char **allowed_modules;   /* NULL: there is no list; an empty one allows none */
+    char **forbidden_modules; /* NULL or empty: none */
+    char **forbidden_names;   /* built-ins, or MODULE.NAME */
+    struct content_token_rule *tokens;
+    size_t token_count;
+};
+
+/* A checker that is none of ours: the gateway's, or a command of the operator's. */
+struct content_outsider {
+    bool asked; /* the policy names it */
+    enum content_action action;
+    bool required;
+    char **argv; /* of a command */
+    uint64_t timeout_ms;
+};
+
+struct policy_content {
+    uint64_t timeout_ms; /* of a check of ours */
+    struct content_rules *languages;
+    size_t language_count;
+    struct content_outsider host;
+    struct content_outsider command;
+};
+
+/* NULL where the policy has no rules for the language. */
+const struct content_rules *policy_content_find(const struct policy_content *content,
+                                                const char *language);
+/* Releases what the section holds. */
+void policy_content_clear(struct policy_content *content);

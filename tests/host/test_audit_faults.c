@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The audit log when what it stands on fails: each call of the system and each allocation, once, in
+ * each thing that is done with a log. It says so or it has done its work; nothing leaks; the log
+ * can be appended to afterwards, and its chain is whole. Single-threaded test process.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "audit_file.h"
+#include "audit_setting.h"
+#include "audit_verify.h"
+#include "cleanup.h"
+#include "tap_suite.h"
+
+static bool counting;
+static long until_failure; /* calls that still go through */
+static bool failed;
+static int error_number;
+static long live;       /* blocks not freed */
+static long clock_step; /* seconds that pass between two looks at the clock */
+static time_t clock_offset;
+
+static bool parsing; /* jansson 2.14 survives a failure there only if all others fail too */
+static bool failed_parsing;
+
+static bool fails(void)
+{
+    if (!counting)
+        return false;
+    if (until_failure-- != 0 && !failed_parsing)
+        return false;
+    failed = true;
+    failed_parsing = parsing;
+    errno = error_number;
+    return true;
+}
+
+static bool no_memory(bool is_new)
+{
+    if (fails())
+        return true;
+    live += counting && is_new;
+    return false;
+}
+
+#define WRAPPED(result, name, parameters, arguments, failure) \
+    result __real_##name parameters;                          \
+    result __wrap_##name parameters;                          \
+    result __wrap_##name parameters                           \
+    {                                                         \
+        return fails() ? (failure) : __real_##name arguments; \
+    }
+#define ALLOCATING(result, name, parameters, arguments, is_new)    \
+    result __real_##name parameters;                               \
+    result __wrap_##name parameters;                               \
+    result __wrap_##name parameters                                \
+    {                                                              \
+        return no_memory(is_new) ? NULL : __real_##name arguments; \
+    }
+
+ALLOCATING(void *, malloc, (size_t size), (size), true)
+ALLOCATING(void *, calloc, (size_t count, size_t size), (count, size), true)
+ALLOCATING(void *, reallocarray, (void *block, size_t count, size_t size), (block, count, size),
+           block == NULL)
+ALLOCATING(char *, strdup, (const char *text), (text), true)
+WRAPPED(int, fstat64, (int fd, struct stat64 *status), (fd, status), -1)
+WRAPPED(int, lstat64, (const char *path, struct stat64 *status), (path, status), -1)
+WRAPPED(int, flock, (int fd, int operation), (fd, operation), -1)
+WRAPPED(ssize_t, pread64, (int fd, void *bytes, size_t size, off64_t offset),
+        (fd, bytes, size, offset), -1)
+WRAPPED(ssize_t, read, (int fd, void *bytes, size_t size), (fd, bytes, size), -1)
+WRAPPED(ssize_t, write, (int fd, const void *bytes, size_t size), (fd, bytes, size), -1)
+WRAPPED(int, ftruncate64, (int fd, off64_t size), (fd, size), -1)
+WRAPPED(int, link, (const char *from, const char *to), (from, to), -1)
+WRAPPED(int, rename, (const char *from, const char *to), (from, to), -1)
+WRAPPED(int, unlink, (const char *path), (path), -1)
+WRAPPED(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
+WRAPPED(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL)
+WRAPPED(int, ferror, (FILE * file), (file), 1)
+
+/* Thousands of times: without the disk where they succeed. */
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+    return fails() ? -1 : 0 * fd;
+}
+
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    return fails() ? -1 : 0 * fd;
+}
+
+int __real_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...)
+{
+    return fails() ? -1 : __real_open64(path, flags, 0600);
+}
+
+static int allocate_text(char **ret_text, const char *format, va_list arguments)
+{
+    return no_memory(true) ? -1 : vasprintf(ret_text, format, arguments);
+}
+
+int __wrap_asprintf(char **ret_text, const char *format, ...);
+int __wrap_asprintf(char **ret_text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = allocate_text(ret_text, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+int __wrap___asprintf_chk(char **ret_text, int flag, const char *format, ...);
+int __wrap___asprintf_chk(char **ret_text, int flag, const char *format, ...)
+{
+    (void)flag;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = allocate_text(ret_text, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+void __real_free(void *block);
+void __wrap_free(void *block);
+void __wrap_free(void *block)
+{
+    live -= counting && block != NULL;
+    __real_free(block);
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+    int result = __real_clock_gettime(clock, ret);
+    clock_offset += clock == CLOCK_MONOTONIC ? clock_step : 0;
+    ret->tv_sec += clock == CLOCK_MONOTONIC ? clock_offset : 0;
+    return result;
+}
+
+#define PARSING(name, parameters, arguments)     \
+    json_t *__real_##name parameters;            \
+    json_t *__wrap_##name parameters;            \
+    json_t *__wrap_##name parameters             \
+    {                                            \
+        parsing = true;                          \
+        json_t *value = __real_##name arguments; \
+        parsing = false;                         \
+        failed_parsing = false;                  \
+        return value;                            \
+    }
+PARSING(json_loads, (const char *text, size_t flags, json_error_t *error), (text, flags, error))
+PARSING(json_loadb, (const char *text, size_t length, size_t flags, json_error_t *error),
+        (text, length, flags, error))
+
+static char home[] = P_tmpdir "/audit-faults-XXXXXX";
+static char log_path[128], key_path[128], other_key_path[128];
+static struct audit_key *key, *other_key;
+
+static void in_home(char ret[128], const char *name)
+{
+    (void)snprintf(ret, 128, "%s/%s", home, name);
+}
+
+static void write_file(const char *path, const char *text, int flags)
+{
+    CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
+    ck_assert_int_eq(write(fd, text, strlen(text)), strlen(text));
+}
+
+static void empty_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    char inside[512];
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+        if (entry->d_name[0] == '.')
+            continue;
+        (void)snprintf(inside, sizeof(inside), "%s/%s", path, entry->d_name);
+        if (entry->d_type == DT_DIR) {
+            empty_directory(inside);
+            (void)rmdir(inside);
+        } else {
+            (void)unlink(inside);
+        }
+    }
+    (void)closedir(directory);
+}
+
+static struct audit_log log_of(const struct audit_key *signing, uint64_t max_bytes)
+{
+    return (struct audit_log){log_path, signing, max_bytes};
+}
+
+static bool append(const struct audit_key *signing, uint64_t max_bytes, struct failure *failure)
+{
+    const struct audit_log log = log_of(signing, max_bytes);
+    return audit_log_append(&log, "{\"event\":\"tried\"}", failure);
+}
+
+static void must_append(const struct audit_key *signing, uint64_t max_bytes)
+{
+    struct failure failure;
+    ck_assert_msg(append(signing, max_bytes, &failure), "%s", failure.message);
+}
+
+static void begin_nothing(void)
+{
+}
+
+static void begin_two(void)
+{
+    must_append(NULL, 0);
+    must_append(NULL, 0);
+}
+
+static void begin_signed(void)
+{
+    must_append(key, 0);
+}
+
+static void begin_torn(void)
+{
+    begin_two();
+    write_file(log_path, "{\"seq\":3,\"ti", O_APPEND);
+}
+
+static void begin_without_break(void)
+{
+    begin_two();
+    struct stat status;
+    ck_assert_int_eq(stat(log_path, &status), 0);
+    ck_assert_int_eq(truncate(log_path, status.st_size - 1), 0);
+}
+
+static void begin_torn_signed(void)
+{
+    begin_signed();
+    write_file(log_path, "{\"seq\":2,\"ti", O_APPEND);
+}
+
+static void begin_three_files(void)
+{
+    begin_two();
+    must_append(NULL, 1);
+    must_append(NULL, 1);
+}
+
+static bool do_append(struct failure *failure)
+{
+    return append(NULL, 0, failure);
+}
+
+static bool do_append_signed(struct failure *failure)
+{
+    return append(key, 0, failure);
+}
+
+static bool do_append_rotating(struct failure *failure)
+{
+    return append(NULL, 1, failure);
+}
+
+static bool rotate(const struct audit_key *previous, const struct audit_key *next,
+                   struct failure *failure)
+{
+    CLEANUP_FREE char *name = NULL;
+    const struct audit_log log = log_of(next, 0);
+    return audit_log_rotate(&log, previous, &name, failure);
+}
+
+static bool do_rotate(struct failure *failure)
+{
+    return rotate(NULL, NULL, failure);
+}
+
+static bool do_change_key(struct failure *failure)
+{
+    return rotate(key, other_key, failure);
+}
+
+static bool verify(const struct audit_keys *keys, struct audit_answer *ret, struct failure *failure)
+{
+    const char *names[] = {log_path};
+    const struct audit_question question = {.names = names, .name_count = 1, .keys = *keys};
+    return audit_verify(&question, ret, failure);
+}
+
+static bool do_verify(struct failure *failure)
+{
+    static const struct audit_keys no_keys;
+    struct audit_answer answer;
+    return verify(&no_keys, &answer, failure);
+}
+
+static bool do_make_setting(struct failure *failure)
+{
+    CLEANUP(audit_setting_clear) struct audit_setting setting = {0};
+    const struct audit_options options = {.keys = {key_path}, .key_count = 1};
+    return audit_setting_make(&options, &setting, failure);
+}
+
+static bool do_append_to_device(struct failure *failure)
+{
+    const struct audit_log log = {.path = "/dev/null"};
+    return audit_log_append(&log, "{}", failure);
+}
+
+static const struct deed {
+    void (*begin)(void);
+    bool (*act)(struct failure *failure);
+    bool is_signed;
+} deeds[] = {
+    {begin_nothing, do_append, false},
+    {begin_two, do_append, false},
+    {begin_torn, do_append, false},
+    {begin_without_break, do_append, false},
+    {begin_two, do_append_rotating, false},
+    {begin_torn, do_append_rotating, false},
+    {begin_nothing, do_append_signed, true},
+    {begin_signed, do_append_signed, true},
+    {begin_two, do_rotate, false},
+    {begin_torn, do_rotate, false},
+    {begin_signed, do_change_key, true},
+    {begin_torn_signed, do_change_key, true},
+    {begin_three_files, do_verify, false},
+    {begin_nothing, do_make_setting, false},
+    {begin_nothing, do_append_to_device, false},
+};
+
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+    DIR *directory = opendir("/proc/self/fd");
+    while (readdir(directory) != NULL)
+        count++;
+    (void)closedir(directory);
+    return count;
+}
+
+/* One of the keys is the one: which, depends on how far a change of keys got. */
+static void expect_continuable(const struct deed *deed, int number, long failing)
+{
+    const struct audit_keys keys = {
+        {deed->is_signed ? key : NULL, deed->is_signed ? other_key : NULL}};
+    struct failure failure;
+    struct audit_answer answer;
+    bool appended = append(deed->is_signed ? key : NULL, 0, &failure) ||
+                    (deed->is_signed && append(other_key, 0, &failure));
+    ck_assert_msg(appended, "deed %d, call %ld: %s", number, failing, failure.message);
+    ck_assert_msg(verify(&keys, &answer, &failure), "deed %d, call %ld: %s", number, failing,
+                  failure.message);
+    ck_assert_uint_ge(answer.last.seq, 1);
+}
+
+/* Was there still a call that could fail? */
+static bool attempt(int number, long failing)
+{
+    const struct deed *deed = &deeds[number];
+    struct failure failure = {0};
+    empty_directory(home);
+    write_file(key_path, "0123456789abcdef0123456789abcdef\n", O_TRUNC);
+    deed->begin();
+    size_t descriptors = count_descriptors();
+    live = 0;
+    failed = false;
+    until_failure = failing;
+    counting = true;
+    bool done = deed->act(&failure);
+    counting = false;
+    ck_assert_msg(done || failure.code[0], "deed %d, call %ld: no reason", number, failing);
+    ck_assert_msg(done || failed, "deed %d: %s", number, failure.message);
+    ck_assert_msg(live == 0, "deed %d, call %ld: %ld blocks left", number, failing, live);
+    ck_assert_uint_eq(count_descriptors(), descriptors);
+    if (deed->act != do_make_setting && deed->act != do_append_to_device)
+        expect_continuable(deed, number, failing);
+    return failed;
+}
+
+START_TEST(each_call_fails_once)
+{
+    static const int errors[] = {EIO, ENOSPC};
+    for (size_t i = 0; i < COUNT_OF(errors); i++) {
+        long failing = 0;
+        error_number = errors[i];
+        while (attempt(_i, failing))
+            failing++;
+        ck_assert_msg(failing > 2 || _i == (int)COUNT_OF(deeds) - 1, "%ld calls", failing);
+    }
+}
+END_TEST
+
+/* Positive control of the test: what is not on the disk is not confirmed. */
+START_TEST(a_record_is_confirmed_only_when_it_is_on_the_disk)
+{
+    static const struct audit_keys no_keys;
+    struct failure failure;
+    struct audit_answer before, after;
+    begin_two();
+    ck_assert(verify(&no_keys, &before, &failure));
+    for (long failing = 0;; failing++) {
+        failed = false;
+        until_failure = failing;
+        counting = true;
+        bool done = do_append(&failure);
+        counting = false;
+        ck_assert(verify(&no_keys, &after, &failure));
+        ck_assert_uint_eq(after.last.seq, before.last.seq + done);
+        if (!failed)
+            break;
+        before = after;
+    }
+}
+END_TEST
+
+START_TEST(a_lock_is_not_waited_for_without_end)
+{
+    struct failure failure;
+    begin_two();
+    struct audit_file file = {.fd = -1};
+    ck_assert(audit_file_open(log_path, &file, &failure));
+    clock_step = 7;
+    ck_assert(!append(NULL, 0, &failure));
+    ck_assert_ptr_nonnull(strstr(failure.message, "locked for 30 s"));
+    clock_step = 0;
+    audit_file_close(&file);
+    must_append(NULL, 0);
+}
+END_TEST
+
+/* A file that is never the one at its path: each lstat() fails. */
+START_TEST(a_file_that_is_replaced_again_and_again)
+{
+    struct failure failure;
+    begin_two();
+    clock_step = 31;
+    error_number = ENOENT;
+    until_failure = 3; /* open, fstat, flock, fstat: lstat is the next but one */
+    failed = false;
+    counting = true;
+    until_failure = 4;
+    bool done = do_append(&failure);
+    counting = false;
+    clock_step = 0;
+    ck_assert(failed && !done);
+    ck_assert_ptr_nonnull(strstr(failure.message, "again and again"));
+    must_append(NULL, 0);
+}
+END_TEST
+
+static void start(void)
+{
+    struct failure failure;
+    ck_assert_ptr_nonnull(mkdtemp(home));
+    in_home(log_path, "audit.jsonl");
+    in_home(key_path, "key");
+    in_home(other_key_path, "other-key");
+    ck_assert_int_eq(setenv("XDG_STATE_HOME", home, 1), 0);
+    write_file(key_path, "0123456789abcdef0123456789abcdef\n", O_TRUNC);
+    write_file(other_key_path, "fedcba9876543210fedcba9876543210", O_TRUNC);
+    ck_assert(audit_setting_read_key(key_path, &key, &failure));
+    ck_assert(audit_setting_read_key(other_key_path, &other_key, &failure));
+    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
+}
+
+static void end(void)
+{
+    empty_directory(home);
+    (void)rmdir(home);
+    audit_setting_free_key(&key);
+    audit_setting_free_key(&other_key);
+    (void)strcpy(home + strlen(home) - 6, "XXXXXX");
+}
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("faults")};
+    tcase_set_timeout(cases[0], 240);
+    tcase_add_checked_fixture(cases[0], start, end);
+    tcase_add_loop_test(cases[0], each_call_fails_once, 0, COUNT_OF(deeds));
+    tcase_add_test(cases[0], a_record_is_confirmed_only_when_it_is_on_the_disk);
+    tcase_add_test(cases[0], a_lock_is_not_waited_for_without_end);
+    tcase_add_test(cases[0], a_file_that_is_replaced_again_and_again);
+    return run_suite("audit faults", cases, COUNT_OF(cases));
+}

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""toolhost mcp on the wire: both eras, errors, many calls, cancelling, progress, the end."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import tap
+from client import CODE_EXECUTE, HANDSHAKE, MODERN, PATIENCE, McpTest, meta
+
+
+class Handshake(McpTest):
+    def test_each_revision_is_spoken_and_an_unknown_one_gets_the_latest(self):
+        for revision in HANDSHAKE:
+            with self.subTest(revision):
+                self.assertEqual(self.start().handshake(revision)["protocolVersion"], revision)
+        for unknown in ("1999-01-01", MODERN):
+            self.assertEqual(self.start().handshake(unknown)["protocolVersion"], HANDSHAKE[0])
+
+    def test_says_who_serves(self):
+        result = self.start().handshake()
+        self.assertEqual(result["serverInfo"], {"name": "fixture", "version": "1.0.0"})
+        self.assertIn("tools", result["capabilities"])
+
+    def test_ping_before_and_after(self):
+        wire = self.start()
+        self.assertEqual(wire.call("ping"), {})
+        wire.handshake()
+        self.assertEqual(wire.call("ping"), {})
+
+    def test_nothing_else_before_it(self):
+        wire = self.start()
+        for method in ("tools/list", "tools/call", "logging/setLevel"):
+            self.assertEqual(wire.error(method, {})["code"], -32602)
+
+    def test_without_protocol_version(self):
+        error = self.start().error("initialize", {})
+        self.assertEqual(error["code"], -32602)
+        self.assertEqual(error["data"]["supported"], [MODERN, *HANDSHAKE])
+
+    def test_logging_level(self):
+        wire = self.started()
+        self.assertEqual(wire.call("logging/setLevel", {"level": "debug"}), {})
+        self.assertEqual(wire.error("logging/setLevel", {"level": "loud"})["code"], -32602)
+
+    def test_results_have_nothing_of_the_later_era(self):
+        wire = self.started()
+        for result in (wire.call("tools/list"), wire.call("tools/call", wire.tool_call("echo x"))):
+            self.assertFalse({"resultType", "ttlMs", "cacheScope", "requestState"} & set(result))
+
+
+class Modern(McpTest):
+    def test_discover(self):
+        result = self.start().call("server/discover", {"_meta": meta()})
+        self.assertEqual(result["supportedVersions"], [MODERN, *HANDSHAKE])
+        self.assertEqual(result["resultType"], "complete")
+        self.assertIsInstance(result["ttlMs"], int)
+        self.assertIn(result["cacheScope"], ("public", "private"))
+        self.assertEqual(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "fixture")
+
+    def test_list_and_call_without_anything_before(self):
+        wire = self.start("--approve", "always")
+        tools = wire.call("tools/list", {"_meta": meta()})
+        self.assertEqual([tool["name"] for tool in tools["tools"]], ["code_execute"])
+        self.assertIn("ttlMs", tools)
+        result = wire.call("tools/call", {**wire.tool_call("echo $((6*7))"), "_meta": meta()})
+        self.assertEqual((result["resultType"], result["isError"]), ("complete", False))
+        self.assertEqual(result["structuredContent"]["stdout"], "42\n")
+
+    def test_what_is_missing_is_said(self):
+        wire = self.start()
+        for left_out in ("protocolVersion", "clientCapabilities"):
+            given = {k: v for k, v in meta().items() if not k.endswith(left_out)}
+            error = wire.error("tools/list", {"_meta": given})
+            self.assertEqual(error["code"], -32602)
+            self.assertIn(left_out, error["message"])
+        self.assertEqual(wire.error("tools/list")["code"], -32602)
+        self.assertEqual(wire.error("tools/list", {"_meta": meta(capabilities=7)})["code"], -32602)
+
+    def test_unsupported_revision(self):
+        error = self.start().error("tools/list", {"_meta": meta("2031-01-01")})
+        self.assertEqual(error["code"], -32022)
+        self.assertEqual(error["data"]["requested"], "2031-01-01")
+        self.assertIn(MODERN, error["data"]["supported"])
+
+    def test_what_was_removed(self):
+        wire = self.start()
+        for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "nonsense"):
+            self.assertEqual(wire.error(method, {"_meta": meta()})["code"], -32601, method)
+
+    def test_both_eras_in_one_process(self):
+        wire = self.start("--approve", "always")
+        self.assertIn("supportedVersions", wire.call("server/discover", {"_meta": meta()}))
+        wire.handshake()
+        self.assertNotIn("resultType", wire.call("tools/list"))
+        self.assertIn("resultType", wire.call("tools/list", {"_meta": meta()}))
+        self.assertEqual(wire.error("server/discover")["code"], -32601)
+
+    def test_trace_reaches_the_provider_and_nonsense_does_not(self):
+        wire = self.start("--approve", "always", plugin=CODE_EXECUTE)
+        trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        for given in (trace, "00-XYZ", "x" * 10000):
+            wire.call("tools/call", {**wire.tool_call("true"), "_meta": meta(traceparent=given)})
+        records = [json.dumps(record) for record in self.records()]
+        self.assertTrue(any(trace in record for record in records))
+        self.assertFalse(any("XYZ" in record or "xxxx" in record for record in records))
+
+
+class Errors(McpTest):
+    def test_protocol_errors(self):
+        wire = self.started()
+        self.assertEqual(wire.error("nonsense")["code"], -32601)
+        error = wire.error("tools/call", {"name": "no_such_tool", "arguments": {}})
+        self.assertEqual((error["code"], error["message"]), (-32602, "Unknown tool: no_such_tool"))
+        self.assertEqual(wire.error("tools/call", {"arguments": {}})["code"], -32602)
+        self.assertEqual(wire.error("tools/call", {"name": "code_execute", "arguments": 7})["code"], -32602)
+        self.assertEqual(wire.error("tools/call", {"name": "code_execute\0x", "arguments": {}})["code"], -32602)
+        self.assertEqual(wire.error("tools/list", {"cursor": "x"})["code"], -32602)
+
+    def test_tool_errors(self):
+        wire = self.started()
+        result = wire.call("tools/call", {"name": "code_execute", "arguments": {"language": "sh"}})
+        self.assertTrue(result["isError"])
+        self.assertTrue(result["content"][0]["text"].startswith("invalid_input: "))
+        wire = self.started(approve="never")
+        result = wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertTrue(result["isError"])
+        self.assertTrue(result["content"][0]["text"].startswith("approval_denied: "))
+        self.assertIn("hint: ", result["content"][0]["text"])
+        self.assertEqual(self.ran(), [])
+
+    def test_a_program_that_fails_is_no_tool_error(self):
+        wire = self.started()
+        result = wire.call("tools/call", wire.tool_call("exit 3"))
+        self.assertEqual((result["isError"], result["structuredContent"]["exit_code"]), (False, 3))
+
+    def test_a_result_that_cannot_be_read(self):
+        wire = self.started(plugin="result_junk")
+        result = wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertTrue(result["isError"])
+        self.assertNotIn("structuredContent", result)
+
+    def test_lines_that_are_no_message(self):
+        wire = self.started()
+        for line, code in ((b"{", -32700), (b"nonsense", -32700), (b"\xff\xfe", -32700), (b'{"a":1,"a":2}', -32700),
+                           (b"[" * 100000, -32700), (b"7", -32600), (b"[]", -32600), (b"{}", -32600),
+                           (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),
+                           (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+                           (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
+                           (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600),
+                           (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600),
+                           (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600)):
+            with self.subTest(line[:60]):
+                wire.send_line(line)
+                self.assertEqual(wire.next()["error"]["code"], code)
+        wire.send_line(b"")
+        wire.send_line(b" \r")
+        self.assertEqual(wire.call("ping"), {})
+
+    def test_a_line_that_is_too_long_is_refused_and_the_next_is_read(self):
+        wire = self.started()
+        wire.send_line(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * (17 << 20) + b'"}}')
+        self.assertEqual(wire.next()["error"]["code"], -32600)
+        self.assertEqual(wire.call("ping"), {})
+
+    def test_input_with_every_character(self):
+        wire = self.started()
+        text = "a\u0000\u2028\U0001f600\"\\\n"
+        wire.send_line(json.dumps({"jsonrpc": "2.0", "id": text, "method": "ping"}, ensure_ascii=False).encode())
+        self.assertEqual(wire.next()["id"], text)
+
+
+class Batches(McpTest):
+    def test_an_array_is_answered_with_an_array_in_the_one_revision_that_has_them(self):
+        wire = self.started(revision="2025-03-26")
+        wire.send([{"jsonrpc": "2.0", "id": 11, "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"},
+                   {"jsonrpc": "2.0", "id": 12, "method": "tools/call", "params": wire.tool_call("echo x")},
+                   {"jsonrpc": "2.0", "id": 13, "method": "nonsense"}, 7])
+        answers = wire.next()
+        self.assertEqual({answer.get("id") for answer in answers}, {11, 12, 13, None})
+        wire.send([{"jsonrpc": "2.0", "method": "notifications/x"}])
+        self.assertEqual(wire.call("ping"), {})
+
+    def test_not_in_others(self):
+        for revision in HANDSHAKE:
+            if revision == "2025-03-26":
+                continue
+            wire = self.started(revision=revision)
+            wire.send([{"jsonrpc": "2.0", "id": 11, "method": "ping"}])
+            self.assertEqual(wire.next()["error"]["code"], -32600)
+
+
+class Calls(McpTest):
+    def test_the_list_is_the_manifests(self):
+        wire = self.started(plugin=CODE_EXECUTE)
+        tool = wire.call("tools/list")["tools"][0]
+        self.assertEqual(tool["name"], "code_execute")
+        self.assertEqual(tool["title"], "Run code in a sandbox")
+        self.assertEqual(tool["inputSchema"]["required"], ["language", "code"])
+        self.assertEqual(tool["outputSchema"]["type"], "object")
+        self.assertEqual(tool["annotations"], {"readOnlyHint": False, "destructiveHint": True,
+                                               "idempotentHint": False, "openWorldHint": False})
+
+    def test_many_at_once(self):
+        wire = self.started()
+        ids = [wire.ask("tools/call", wire.tool_call(f"echo {n}")) for n in range(24)]
+        for n, id in enumerate(ids):
+            self.assertEqual(wire.answer_to(id)["result"]["structuredContent"]["stdout"], f"{n}\n")
+
+    def test_not_more_than_there_is_room_for(self):
+        wire = self.started("--max-calls", "2")
+        running = [wire.ask("tools/call", wire.tool_call("sleep 60")) for _ in range(2)]
+        result = wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertTrue(result["isError"])
+        self.assertTrue(result["content"][0]["text"].startswith("too_many_requests: "))
+        self.assertEqual(wire.call("ping"), {})
+        for id in running:
+            wire.notify("notifications/cancelled", {"requestId": id})
+        self.wait_until(lambda: not wire.call("tools/call", wire.tool_call("echo x"))["isError"], "room")
+
+    def test_an_identifier_serves_one_request_at_a_time(self):
+        wire = self.started()
+        id = wire.ask("tools/call", wire.tool_call("sleep 60"))
+        wire.ask("tools/call", wire.tool_call("echo x"), id=id)
+        self.assertEqual(wire.answer_to(id)["error"]["code"], -32600)
+
+    def test_cancelling_ends_the_run_and_nothing_answers(self):
+        wire = self.started()
+        id = wire.ask("tools/call", wire.tool_call("sleep 60"))
+        self.wait_until(self.ran, "the run")
+        wire.notify("notifications/cancelled", {"requestId": id, "reason": "test"})
+        self.wait_until(lambda: any(record["event"] == "end" for record in self.records()), "its end")
+        wire.notify("notifications/cancelled", {"requestId": "no such"})
+        wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertFalse([message for message in wire.seen if message.get("id") == id])
+
+    def test_cancelling_at_once(self):
+        wire = self.started()
+        for _ in range(20):
+            id = wire.ask("tools/call", wire.tool_call("sleep 60"))
+            wire.notify("notifications/cancelled", {"requestId": id})
+        self.wait_until(lambda: len([r for r in self.records() if r["event"] == "end"]) == len(self.ran()), "all ends")
+        result = wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertEqual(result["structuredContent"]["stdout"], "x\n")
+
+    def test_output_comes_as_progress_only_where_it_is_wanted(self):
+        wire = self.started()
+        id = wire.ask("tools/call", {**wire.tool_call("echo first\nsleep 300\necho second\nraw"),
+                                     "_meta": {"progressToken": "token"}})
+        answer = wire.answer_to(id)
+        progress = [message["params"] for message in wire.seen if message.get("method") == "notifications/progress"]
+        self.assertTrue(progress)
+        self.assertEqual({params["progressToken"] for params in progress}, {"token"})
+        self.assertTrue(progress[0]["message"].startswith("first"))
+        steps = [params["progress"] for params in progress]
+        self.assertEqual(steps, sorted(set(steps)))
+        self.assertEqual(wire.seen[-1], answer)
+        wire.call("tools/call", wire.tool_call("echo first"))
+        self.assertNotEqual(wire.seen[-2].get("method"), "notifications/progress")
+
+    def test_what_a_provider_prints_stays_off_the_wire(self):
+        wire = self.started(plugin="prints_to_stdout")
+        result = wire.call("tools/call", wire.tool_call("echo mine"))
+        self.assertEqual(result["structuredContent"]["stdout"], "mine\n")
+        self.wait_until(lambda: "a provider that prints" in self.said(), "the provider's print")
+
+    def test_a_run_of_the_real_provider(self):
+        wire = self.started("--mode", "process", plugin=CODE_EXECUTE)
+        result = wire.call("tools/call", wire.tool_call("read line; echo $((6*7)) $line"))
+        if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
+            self.skipTest(result["content"][0]["text"])
+        self.assertEqual(result["structuredContent"]["stdout"], "42\n")
+        self.assertEqual(json.loads(result["content"][0]["text"]), result["structuredContent"])
+
+
+class TheEnd(McpTest):
+    def assert_ends(self, what):
+        what()
+        begun = time.monotonic()
+        self.assertEqual(self.process.wait(PATIENCE), 0)
+        return time.monotonic() - begun
+
+    PING = json.dumps({"jsonrpc": "2.0", "id": "x" * 1000, "method": "ping"}).encode() + b"\n"
+
+    def unread(self):
+        """A server whose answers nobody reads."""
+        process = subprocess.Popen(self.command("--approve", "always"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=self.environment(), start_new_session=True, bufsize=0)
+        self.addCleanup(self._end, process, subprocess.DEVNULL)
+        return process
+
+    def running(self, **more):
+        wire = self.started(**more)
+        wire.ask("tools/call", wire.tool_call("sleep 600000"))
+        self.wait_until(self.ran, "the run")
+        return wire
+
+    def test_end_of_input_ends_the_runs(self):
+        self.running()
+        self.assert_ends(self.process.stdin.close)
+        self.assertEqual(self.records()[-1]["event"], "end")
+
+    def test_signals_do_too(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            os.path.exists(self.audit_file) and os.remove(self.audit_file)
+            self.running()
+            self.assert_ends(lambda number=number: self.process.send_signal(number))
+            self.assertEqual(self.records()[-1]["event"], "end")
+
+    def test_a_provider_that_does_not_end_its_run_does_not_keep_it(self):
+        """The fixture sleeps for ten minutes; the limit of the end is two seconds and the machine may be busy."""
+        self.running(plugin="ignores_cancel")
+        self.assertLess(self.assert_ends(self.process.stdin.close), 30)
+
+    def test_a_client_that_does_not_read_does_not_keep_it(self):
+        process = self.unread()
+        process.stdin.write(self.PING * 1000)  # a megabyte of answers: more than a pipe holds
+        process.stdin.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_a_client_that_has_closed_its_end(self):
+        process = self.unread()
+        process.stdout.close()
+        process.stdin.write(self.PING)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_what_cannot_start_says_why(self):
+        for arguments in (("--mode", "none"), ("--policy", "/no/such/policy")):
+            self.start(*arguments)
+            self.assertEqual(self.process.wait(PATIENCE), 1)
+            self.assertIn("toolhost: ", self.said())
+        self.start("--listen", "tcp:1")
+        self.assertEqual(self.process.wait(PATIENCE), 2)
+
+
+class Sockets(McpTest):
+    def listening(self, *arguments):
+        path = os.path.join(self.home, "socket")
+        self.start("--approve", "always", "--listen", f"unix:{path}", *arguments)
+        self.wait_until(lambda: os.path.exists(path), "the socket")
+        return path
+
+    def test_clients_side_by_side(self):
+        path = self.listening()
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        first, connection = self.connect(path)
+        second, _ = self.connect(path)
+        first.handshake()
+        second.handshake("2024-11-05")
+        running = first.ask("tools/call", first.tool_call("sleep 600000"), id="same")
+        self.assertEqual(second.call("tools/call", second.tool_call("echo x"))["structuredContent"]["stdout"], "x\n")
+        second.notify("notifications/cancelled", {"requestId": running})  # not its own
+        self.assertEqual(first.call("ping"), {})
+        connection.shutdown(2)
+        self.wait_until(lambda: len([r for r in self.records() if r["event"] == "end"]) == 2, "the end of the run")
+        self.assertEqual(second.call("ping"), {})
+        self.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.process.wait(PATIENCE), 0)
+        self.assertFalse(os.path.exists(path))
+
+    def test_a_dead_ones_socket_is_replaced_and_a_living_ones_is_not(self):
+        path = self.listening()
+        self.process.kill()
+        self.process.wait()
+        self.assertTrue(os.path.exists(path))
+        self.listening()
+        self.wait_until(lambda: self.answers(path), "an answer")
+        second = subprocess.run(self.command("--listen", f"unix:{path}"), capture_output=True, env=self.environment(),
+                                timeout=PATIENCE)
+        self.assertEqual(second.returncode, 1)
+        self.assertTrue(self.answers(path))
+
+    def answers(self, path):
+        try:
+            wire, _ = self.connect(path)
+        except OSError:
+            return False
+        return wire.call("ping") == {}
+
+
+if __name__ == "__main__":
+    tap.run_unittest()

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of docs/capabilities.md, row by row: each is made into a policy, a host and a request, and the call's answer must be the
+row's. That nothing is left out of the first table is held too.
+
+test_capabilities.py CAPABILITIES.md
+"""
+import itertools
+import json
+import pathlib
+import re
+import sys
+
+import tap
+from provider import ALLOW, Host, Provider
+
+TEXT = pathlib.Path(sys.argv.pop(1)).read_text(encoding="utf-8")
+EXEC = "sandbox.exec"
+ORDINARY = {"language": "sh", "code": "true"}
+provider = Provider()
+
+
+def rows(heading):
+    """The cells of the tables below a heading, without their heads."""
+    section = TEXT.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
+    return [row for row in table if not set(row[0]) <= {"-"} and row[0] not in ("capability", "request")]
+
+
+def words(cell):
+    return [word for word in re.findall(r"`([^`]*)`", cell) if word != "-"]
+
+
+NEEDS = [(words(name)[0], json.loads(words(request)[0]), json.loads(words(policy)[0])) for name, request, policy in rows("What needs which")]
+
+
+def granted_by(grants, asked):
+    """docs/abi.md for a host with a list, in this test's own words."""
+    name, has_parameter, _ = asked.partition("=")
+    if asked.endswith("=!") or "!" + name in grants or "!" + asked in grants:
+        return False
+    if not has_parameter and any(grant.startswith(f"!{name}=") for grant in grants):
+        return False
+    return name in grants or asked in grants
+
+
+SPECIAL = {
+    "plain names only": lambda asked: "=" not in asked and asked != "sandbox.exec.secrets",
+    "all but S": lambda asked: asked != "sandbox.exec.secrets",
+    "anything with =": lambda asked: asked == EXEC or "=" in asked,
+}
+
+
+class ThisHost(Host):
+    """Answers by a function; stores no record of a start, so that nothing runs."""
+
+    def __init__(self, grants):
+        super().__init__(secrets={"a": b"value-of-a", "b": b"value-of-b"})
+        self.grants, self.asked = grants, []
+
+    def check_capability(self, capability, verdict):
+        self.asked.append(capability.decode())
+        if self.grants(capability.decode()):
+            verdict[0] = ALLOW
+
+    def audit(self, record, verdict):
+        if json.loads(record)["event"] != "start":
+            verdict[0] = ALLOW
+
+
+def decide(policy, capabilities, host, request):
+    policy = {**policy, "capabilities": capabilities, "approval": {"default": "allow"}}
+    mode = policy.get("modes", {}).get("default", "process")
+    tap.equal(provider.use_policy(policy, mode), 0, f"{policy} is a policy")
+    _, output = provider.invoke({**ORDINARY, **request}, host)
+    return output["error"]
+
+
+def check(what, error, decision, denied):
+    if decision == "granted":
+        # What comes behind: the start record, or an engine or layer that this machine does not have.
+        tap.true(error["code"] in ("audit_unavailable", "backend_unavailable", "sandbox_unavailable", "runtime_not_found"), f"{what}: {error}")
+    else:
+        tap.equal(error["code"], "access_denied", f"{what}: {error}")
+        tap.true(error["message"].startswith(f"access denied: {denied}"), f"{what}: {error}")
+
+
+def test_every_combination_is_in_the_table():
+    table = rows("For each of them")
+    combinations = {tuple(row[:3]) for row in table}
+    tap.equal(len(combinations), len(table), "none is there twice")
+    for request, policy, host in itertools.product(("needs it", "does not"), ("`NAME`", "`-`", "`!NAME`", "`NAME` `!NAME`"),
+                                                   ("`NAME`", "`-`", "`!NAME`")):
+        tap.true((request, policy, host) in combinations, f"{request}, {policy}, {host} is missing")
+    manifest = provider.manifest()["tools"][0]["capabilities"]
+    names = [entry if isinstance(entry, str) else entry["name"] for entry in manifest["required"] + manifest["optional"]]
+    tap.equal(sorted(name for name, _, _ in NEEDS), sorted(names), "every capability of the manifest is there")
+
+
+def list_of(cell, name):
+    entries = [word.replace("NAME", name) for word in words(cell)]
+    return entries if name == EXEC else [EXEC, *entries]
+
+
+def test_each_capability_by_policy_and_host():
+    made = 0
+    for (name, needs, besides), (request, policy, host, decision) in itertools.product(NEEDS, rows("For each of them")):
+        if request == "does not" and name == EXEC:
+            continue  # every call needs it
+        # The mode needs mode.none, whatever is asked for.
+        besides_now = besides if request == "needs it" or name != "sandbox.exec.mode.none" else {}
+        grants = list_of(host, name)
+        asking = ThisHost(lambda asked, grants=grants: granted_by(grants, asked))
+        error = decide(besides_now, list_of(policy, name), asking, needs if request == "needs it" else {})
+        made += 1
+        if name == "sandbox.exec.session" and request == "needs it":
+            tap.equal(error["code"], "not_supported", "sessions")
+            continue
+        check(f"{name}: {request}, policy {policy}, host {host}", error, decision, name)
+    tap.true(made > 180, made)
+
+
+def test_parameters():
+    long_names = {"S": "sandbox.exec.secrets", "N": "sandbox.exec.network"}
+
+    def entries(cell):
+        return [EXEC, *(re.sub(r"^(!?)([SN])(?==|$)", lambda found: found[1] + long_names[found[2]], word) for word in words(cell))]
+
+    table = rows("With a parameter")
+    tap.true(len(table) > 30, len(table))
+    for request, policy, host, decision in table:
+        special = words(host)[0] if words(host) else None
+        grants = entries(host)
+        asking = ThisHost(SPECIAL.get(special, lambda asked, grants=grants: granted_by(grants, asked)))
+        if request == "network":
+            needs, besides, denied = {"network": True}, {"network": {"allowed": True}}, "sandbox.exec.network"
+        else:
+            needs = {"secrets": {name.upper(): "{{secret:%s}}" % name for name in words(request)}}
+            besides, denied = {"secrets": {"allowed": ["a", "b"]}}, "sandbox.exec.secrets="
+        error = decide(besides, entries(policy), asking, needs)
+        check(f"{request}, policy {policy}, host {host}", error, decision, denied)
+
+
+def test_a_host_is_asked_for_the_whole_first_and_only_for_what_the_policy_grants():
+    host = ThisHost(lambda asked: asked in (EXEC, "sandbox.exec.secrets=a"))
+    decide({"secrets": {"allowed": ["a", "b"]}}, [EXEC, "sandbox.exec.secrets=a"], host, {"secrets": {"A": "{{secret:a}}"}})
+    tap.equal(host.asked, [EXEC, "sandbox.exec.secrets", "sandbox.exec.secrets=!", "sandbox.exec.secrets=a"])
+    host = ThisHost(lambda asked: True)
+    decide({"secrets": {"allowed": ["a", "b"]}}, [EXEC, "sandbox.exec.secrets=a"], host, {"secrets": {"A": "{{secret:b}}"}})
+    tap.equal(host.asked, [EXEC])
+
+
+tap.run(globals())

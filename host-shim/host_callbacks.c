@@ -104,6 +104,7 @@ static void read_secret(void *user, const char *name, void *buffer, size_t capac
             notice_failure(grants, &failure);
         return;
     }
+    *verdict = TOOL_VERDICT_ABSENT; /* the policy's providers may have it */
 }
 
 static void audit(void *user, const char *record_json, uint32_t *verdict)

@@ -333,6 +333,13 @@ static bool set_case(struct options *options, const char *value, struct failure 
     return true;
 }
 
+static bool set_format(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->format = value;
+    return true;
+}
+
 static bool set_listen(struct options *options, const char *value, struct failure *failure)
 {
     static const char prefix[] = "unix:";
@@ -419,6 +426,7 @@ static const struct option_row rows[] = {
     {"since", 0, true, FOR(COMMAND_AUDIT), set_since},
     {"until", 0, true, FOR(COMMAND_AUDIT), set_until},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
+    {"format", 0, true, FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE), set_format},
     {"mode", 0, true, FOR(COMMAND_MCP), set_sandbox},
     {"listen", 0, true, FOR(COMMAND_MCP), set_listen},
     {"max-calls", 0, true, FOR(COMMAND_MCP), set_max_calls},

@@ -85,6 +85,7 @@ struct options {
     const char *code;
     const char *stdin_file;
     const char *only_case;
+    const char *format;
     uint64_t timeout_ms; /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];

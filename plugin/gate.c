@@ -26,6 +26,7 @@
 #include "host.h"
 #include "plan.h"
 #include "readiness.h"
+#include "secret_delivery.h"
 #include "workspace.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
@@ -218,29 +219,6 @@ static bool take_edit(struct call *call, struct error *error)
     return judge(call, error);
 }
 
-static bool collect_secrets(struct call *call, struct error *error)
-{
-    const struct request *request = &call->request;
-    if (request->secret_count == 0)
-        return true;
-    call->redaction = redaction_new();
-    bool kept = call->redaction != NULL;
-    for (size_t i = 0; kept && i < request->secret_count; i++) {
-        const char *name = request->secrets[i].name;
-        struct secret_value *value = &call->secrets[i];
-        if (!secret_value_read(&call->host, name, value, error) ||
-            !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
-            return false;
-        if (value->length < REDACTION_MINIMUM)
-            call_note(call, "the secret %s is too short to be redacted from the output", name);
-        kept = environment_set(&call->description.environment, request->secrets[i].variable,
-                               value->memory.bytes, value->length);
-    }
-    if (!kept)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
-    return kept;
-}
-
 /* What was approved is what runs: the hash is made again from what the description was built of. */
 static bool confirm_request(struct call *call, struct error *error)
 {
@@ -358,7 +336,7 @@ bool gate_pass(struct call *call, const char *tool, const char *input_json, stru
 {
     static bool (*const stages[])(struct call *, struct error *) = {
         begin_call, judge,           obtain_approval, take_edit,
-        take_place, collect_secrets, record_start,    run_program,
+        take_place, deliver_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

@@ -10,7 +10,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from provider import (ABI_VERSION, ACCEPTED, ALLOW, INVALID, LATER, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider,
+from provider import (ABI_VERSION, ABSENT, ACCEPTED, ALLOW, INVALID, LATER, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider,
                       ToolHost)
 
 # A callback that raises is what is tested here: its traceback on stderr is expected.
@@ -109,7 +109,7 @@ def test_audit_writes_junk():
 def test_read_secret_missing_denying_raising_junk():
     tap.equal(provider.use_policy(SECRET_POLICY), OK, "prepare")
     try:
-        for callback in [None, lambda *_: None, raises, *[writes(junk) for junk in JUNK]]:
+        for callback in [None, lambda *_: None, raises, writes(ABSENT), *[writes(junk) for junk in JUNK]]:
             must_not_run(Host(SECRET_RIGHTS, read_secret=callback), "unknown_secret", WITH_SECRET)
         host = Host(SECRET_RIGHTS, {"token": b"s3cr3t-value"})
         code, result = provider.invoke({**WITH_SECRET, "code": "echo ${#TOKEN} $TOKEN"}, host)
@@ -124,7 +124,7 @@ def test_read_secret_that_lies_about_its_length():
         def too_long(_name, _buffer, _capacity, length, verdict):
             length[0] = 1 << 40
             verdict[0] = ALLOW
-        must_not_run(Host(SECRET_RIGHTS, read_secret=too_long), "invalid_input", WITH_SECRET)
+        must_not_run(Host(SECRET_RIGHTS, read_secret=too_long), "secret_too_large", WITH_SECRET)
         large = Host(SECRET_RIGHTS, {"token": b"x" * 65536})
         code, result = provider.invoke({**WITH_SECRET, "code": "echo ${#TOKEN}"}, large)
         tap.equal((code, result["stdout"]), (OK, "65536\n"), "a secret that needs the second call")

@@ -2,6 +2,7 @@
 /* Prints audit records for people. Main thread. */
 #include "audit_show.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "audit_own_entry.h"
@@ -145,6 +146,19 @@ static void show_own(const struct audit_show *show, const struct audit_entry *en
     (void)fputc('\n', show->out);
 }
 
+bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_show *ret,
+                      struct failure *failure)
+{
+    CLEANUP_CLOSE int fd = fcntl(out, F_DUPFD_CLOEXEC, 3);
+    CLEANUP_JSON json_t *started = json_object();
+    FILE *stream = started ? fdopen(fd, "w") : NULL;
+    if (!stream)
+        return failure_out_of_memory(failure);
+    (void)TAKE_FD(fd);
+    *ret = (struct audit_show){stream, *filter, TAKE_POINTER(started)};
+    return true;
+}
+
 void audit_show_entry(struct audit_show *show, const struct audit_entry *entry)
 {
     if (!entry->record) {
@@ -173,5 +187,7 @@ void audit_show_end(struct audit_show *show)
     {
         show_block(show, start, NULL);
     }
-    json_decref(TAKE_POINTER(show->started));
+    (void)fclose(show->out);
+    json_decref(show->started);
+    *show = (struct audit_show){0};
 }

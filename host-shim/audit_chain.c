@@ -199,8 +199,11 @@ static bool add_predecessors(struct audit_chain *chain, bool partial, struct fai
             return false;
         if (!origin.path || is_in(chain, origin.path))
             return true;
-        if (access(origin.path, F_OK) < 0)
-            return partial ? true : refuse_gap(first, &origin, failure);
+        bool is_gone = access(origin.path, F_OK) < 0;
+        if (is_gone && !partial)
+            return refuse_gap(first, &origin, failure);
+        if (is_gone)
+            return true;
         if (!add_first(chain, origin.path, failure))
             return false;
     }

@@ -26,12 +26,10 @@ static void put_labelled(FILE *out, const char *label, const char *text)
 
 static void put_list(FILE *out, const char *label, const json_t *list)
 {
-    size_t index = 0;
-    const json_t *value = NULL;
-    json_array_foreach(list, index, value)
-    {
-        (void)fprintf(out, "%s", index == 0 ? label : ", ");
-        put(out, json_string_value(value) ? json_string_value(value) : "?");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        (void)fprintf(out, "%s", i == 0 ? label : ", ");
+        put(out, text ? text : "?");
     }
 }
 
@@ -181,12 +179,9 @@ void audit_show_entry(struct audit_show *show, const struct audit_entry *entry)
 
 void audit_show_end(struct audit_show *show)
 {
-    const char *run = NULL;
-    json_t *start = NULL;
-    json_object_foreach(show->started, run, start)
-    {
-        show_block(show, start, NULL);
-    }
+    for (void *place = json_object_iter(show->started); place;
+         place = json_object_iter_next(show->started, place))
+        show_block(show, json_object_iter_value(place), NULL);
     (void)fclose(show->out);
     json_decref(show->started);
     *show = (struct audit_show){0};

@@ -287,7 +287,7 @@ class Shown(Commands):
                        "isolation": {"applied": ["seccomp", "cgroup"], "missing": ["landlock"]}}, time="2026-01-02T00:00:01.000Z")
                  .add({**c, "event": "refused", "status": "denied", "error": "approval_denied", "message": "no\nno"},
                       time="2026-01-03T00:00:00.000Z")
-                 .add({"event": "end", "run_id": "lost", "signal": "SIGKILL"}, time="2026-01-04T00:00:00.000Z")
+                 .add({"event": "end", "run_id": "lost", "exit_code": None, "signal": "SIGKILL"}, time="2026-01-04T00:00:00.000Z")
                  .add({}, time="2026-01-05T00:00:00.000Z")
                  .add({"event": "start"}, time="2026-01-06T00:00:00.000Z")
                  .add(log={"event": "key_changed", "key": None}, time="2026-01-07T00:00:00.000Z"))

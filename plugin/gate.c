@@ -347,6 +347,12 @@ static bool run_program(struct call *call, struct error *error)
     return ended;
 }
 
+bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
+                       struct error *error)
+{
+    return parse(call, tool, input_json, error) && apply_policy(call, error);
+}
+
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {

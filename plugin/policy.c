@@ -127,6 +127,7 @@ static void policy_free(struct policy *policy)
 {
     policy_rules_free(policy->rules, policy->rule_count);
     policy_secrets_free(policy->secret_rules, policy->secret_rule_count);
+    policy_secret_providers_free(policy->secret_providers, policy->secret_provider_count);
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
     policy_docker_clear(&policy->docker);

@@ -71,6 +71,9 @@ extern "C" {
 /* request_approval only: nobody waits; the call returns status "pending" (error approval_pending)
  * and an identical later call uses the answer that tool_reply_approval() has brought by then. */
 #define TOOL_VERDICT_PENDING UINT32_C(0x9E4D0001)
+/* read_secret only: the host has no secret of that name and no objection to another source of the
+ * provider's operator. A provider that does not know it denies. */
+#define TOOL_VERDICT_ABSENT UINT32_C(0xAB5E4701)
 
 /* What tool_invoke(), tool_prepare() and tool_status() return. */
 #define TOOL_OK                                                                       \
@@ -127,8 +130,9 @@ struct tool_host {
 
     /* [callback] Copies the named secret into buffer (lent, locked, wiped by the provider), writes
      * its length to *length and allows. Where it needs more than capacity: writes the needed
-     * length, allows, and is called once more with a larger buffer (65,536 bytes at most). Absent:
-     * there are no secrets. */
+     * length, allows, and is called once more with a larger buffer (65,536 bytes at most). Says
+     * TOOL_VERDICT_ABSENT for a name that it does not know: the operator's policy may then name
+     * another source; a denial is the last word. A NULL callback knows no name. */
     void (*read_secret)(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
                         uint32_t *verdict);
 

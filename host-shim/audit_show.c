@@ -52,7 +52,8 @@ static const char *status_of(const json_t *first, const json_t *end)
     if (end)
         return json_member_string(record_of(end), "status", "ended");
     const char *event = json_member_string(record_of(first), "event", "?");
-    return strcmp(event, "start") == 0 ? "unended" : event;
+    return strcmp(event, "start") == 0 ? "unended"
+                                       : json_member_string(record_of(first), "status", event);
 }
 
 static bool in_time(const struct audit_filter *filter, const char *time)
@@ -89,6 +90,7 @@ static void put_hashes(FILE *out, const json_t *record)
 {
     put_labelled(out, "\n  code    ", json_member_string(record, "code_sha256", NULL));
     put_labelled(out, "\n  request ", json_member_string(record, "request_sha256", NULL));
+    put_labelled(out, "\n  image   ", json_member_string(record, "image_id", NULL));
     put_labelled(out, "\n  policy  ", json_member_string(record, "policy_sha256", NULL));
     put_labelled(out, "\n  trace   ", json_member_string(record, "traceparent", NULL));
     put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
@@ -97,6 +99,7 @@ static void put_hashes(FILE *out, const json_t *record)
 static void put_end(FILE *out, const json_t *record)
 {
     put_number(out, ", exit status ", record, "exit_code", "");
+    put_labelled(out, ", ", json_member_string(record, "signal", NULL));
     put_number(out, ", ", record, "duration_ms", " ms");
     put_labelled(out, ", error ", json_member_string(record, "error", NULL));
     put_labelled(out, ": ", json_member_string(record, "message", NULL));

@@ -62,6 +62,8 @@ static struct json_draft begin_record(const struct call *call, const char *event
     write_approval(&record, &call->approval);
     json_draft_string(&record, "code_sha256", code_sha256);
     json_draft_string(&record, "event", event);
+    write_or_null(&record, "image", call->description.docker.image);
+    write_or_null(&record, "image_id", call->description.docker.image_id);
     json_draft_string(&record, "language", call->request.language->name);
     json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
     json_draft_boolean(&record, "network", call->request.network);
@@ -104,6 +106,7 @@ static void write_end(struct json_draft *record, const struct call *call, const 
         json_draft_integer(record, "exit_code", ended->exit_code);
     else
         json_draft_string(record, "exit_code", NULL);
+    result_write_signal(record, call, error);
     json_draft_integer(record, "duration_ms", (int64_t)call->outcome.duration_ms);
     json_draft_integer(record, "queued_ms", (int64_t)call->admission.waited_ms);
     json_draft_integer(record, "stdout_bytes", (int64_t)call->run.output.capture.total);
@@ -125,6 +128,7 @@ void audit_record_end(const struct call *call, const struct error *error)
 void audit_record_refusal(const struct call *call, const struct error *error)
 {
     struct json_draft record = begin_record(call, "refused");
+    json_draft_string(&record, "status", result_status(call, error));
     json_draft_string(&record, "error", error_code_name(error->code));
     json_draft_string(&record, "message", error->message);
     (void)store(call, &record); /* nothing runs either way */

@@ -170,7 +170,9 @@ static bool check_text(struct call *call, struct error *error)
     const struct content_rules *rules = policy_content_find(content, language);
     if (rules == NULL)
         return true;
-    struct content_answer answer = content_check_python(call, rules, error);
+    struct content_answer answer = strcmp(language, "python") == 0
+                                       ? content_check_python(call, rules, error)
+                                       : content_check_tokens(call, rules, error);
     return judge(call, &answer, rules->action, rules->required, 0, error);
 }
 

@@ -151,7 +151,8 @@ static bool add_files(struct call *call, struct error *error)
     struct run_description *description = &call->description;
     const struct request *request = &call->request;
     const char *program = call->language->file;
-    description->files = calloc(request->file_count + 1, sizeof(*description->files));
+    description->files = calloc(request->file_count + 1 + request->secret_count,
+                                sizeof(*description->files)); /* secrets may be files */
     bool copied = description->files != NULL;
     if (copied) {
         description->file_count = request->file_count + 1;

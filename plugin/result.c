@@ -270,9 +270,12 @@ static void note_missing_module(struct call *call, const char *text)
                   name);
 }
 
-static void write_signal(struct json_draft *draft, int number)
+void result_write_signal(struct json_draft *draft, const struct call *call,
+                         const struct error *error)
 {
     char name[32];
+    const struct run_event *ended = &call->outcome.ended;
+    int number = error == NULL && ended->exit_code < 0 ? ended->signal : 0;
     const char *abbreviation = number > 0 ? sigabbrev_np(number) : NULL;
     if (abbreviation != NULL)
         (void)snprintf(name, sizeof(name), "SIG%s", abbreviation);
@@ -345,7 +348,7 @@ static void write_end(struct json_draft *draft, const struct call *call, const s
         json_draft_integer(draft, "exit_code", ended->exit_code);
     else
         json_draft_string(draft, "exit_code", NULL);
-    write_signal(draft, error == NULL && ended->exit_code < 0 ? ended->signal : 0);
+    result_write_signal(draft, call, error);
 }
 
 char *result_text(struct call *call, const struct error *error)

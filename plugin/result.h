@@ -12,7 +12,10 @@
 /* error: NULL where the program ran to an end. A new string, NULL when out of memory. */
 char *result_text(struct call *call, const struct error *error);
 
-/* The parts that the audit records share with it; the last is the member "isolation". */
+/* The parts that the audit records share with it; the last two are the members "signal" and
+ * "isolation". */
 const char *result_status(const struct call *call, const struct error *error);
 const char *result_cause(const struct call *call, const struct error *error);
+void result_write_signal(struct json_draft *draft, const struct call *call,
+                         const struct error *error);
 void result_write_isolation(struct json_draft *draft, const struct call *call);

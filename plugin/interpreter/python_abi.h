@@ -9,8 +9,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-typedef struct _object PyObject;
+typedef struct _typeobject PyTypeObject;
+/* The head of an object as builds have it that keep the stable interface. */
+typedef struct _object {
+    ssize_t ob_refcnt;
+    PyTypeObject *ob_type;
+} PyObject;
 typedef PyObject *(*PyCFunction)(PyObject *self, PyObject *arguments);
+typedef PyObject *(*PyCFunctionFast)(PyObject *self, PyObject *const *arguments, ssize_t count,
+                                     PyObject *names);
 
 typedef struct PyMethodDef {
     const char *ml_name;
@@ -21,6 +28,10 @@ typedef struct PyMethodDef {
 
 #define METH_NOARGS        0x0004
 #define METH_O             0x0008
+#define METH_KEYWORDS      0x0002
+#define METH_FASTCALL      0x0080
+#define PY_TP_DEL          53
+#define PY_TP_FINALIZE     80
 #define PYTHON_ABI_VERSION 3
 
 /* The head of an object as builds have it that keep the stable interface. */
@@ -50,3 +61,44 @@ void Py_DecRef(PyObject *object);
 void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Parent(void);
 void PyOS_AfterFork_Child(void);
+void PyErr_Clear(void);
+PyObject *PyErr_Occurred(void);
+PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
+PyObject *PyObject_CallObject(PyObject *callable, PyObject *arguments);
+PyObject *PyObject_CallMethod(PyObject *object, const char *name, const char *format, ...);
+int PyObject_IsTrue(PyObject *object);
+long PyLong_AsLong(PyObject *number);
+ssize_t PyList_Size(PyObject *list);
+PyObject *PyList_GetItem(PyObject *list, ssize_t index);   /* borrowed */
+PyObject *PyTuple_GetItem(PyObject *tuple, ssize_t index); /* borrowed */
+PyObject *PyDict_Copy(PyObject *dictionary);
+void PyDict_Clear(PyObject *dictionary);
+PyObject *PyDict_GetItem(PyObject *dictionary, PyObject *key);         /* borrowed */
+PyObject *PyDict_GetItemString(PyObject *dictionary, const char *key); /* borrowed */
+int PyDict_SetItem(PyObject *dictionary, PyObject *key, PyObject *value);
+int PyDict_SetItemString(PyObject *dictionary, const char *key, PyObject *value);
+int PyDict_DelItemString(PyObject *dictionary, const char *key);
+int PyDict_Next(PyObject *dictionary, ssize_t *position, PyObject **key, PyObject **value);
+PyObject *PySys_GetObject(const char *name); /* borrowed */
+PyObject *PyImport_GetModuleDict(void);      /* borrowed */
+PyObject *PyImport_ImportModule(const char *name);
+PyObject *PyModule_New(const char *name);
+PyObject *PyModule_GetDict(PyObject *module); /* borrowed */
+PyObject *PyCapsule_New(void *pointer, const char *name, void (*destructor)(PyObject *capsule));
+PyObject *PyWeakref_NewRef(PyObject *object, PyObject *callback);
+PyObject *PyWeakref_GetObject(PyObject *reference); /* borrowed */
+PyObject *PyCFunction_NewEx(PyMethodDef *method, PyObject *self, PyObject *module);
+PyCFunction PyCFunction_GetFunction(PyObject *function);
+void *PyType_GetSlot(PyTypeObject *type, int slot);
+const char *Py_GetVersion(void);
+int Py_FinalizeEx(void);
+
+/* Beyond the stable interface: there in the versions that finalization.c knows. */
+struct PyCFunctionObject {
+    PyObject ob_base;
+    PyMethodDef *m_ml;
+};
+extern PyObject _Py_NoneStruct __attribute__((visibility("default")));
+#define Py_None (&_Py_NoneStruct)
+__attribute__((weak)) int _Py_IsFinalizing(void);
+__attribute__((weak)) void _PyModule_Clear(PyObject *module);

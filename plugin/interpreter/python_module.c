@@ -3,6 +3,7 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
+#include "finalization.h"
 #include "python_abi.h"
 #include "run_taker.h"
 
@@ -53,11 +54,11 @@ static PyObject *own_pages(PyObject *self, PyObject *arguments)
     return PyList_New(0);
 }
 
-/* The object is never released. */
-static PyObject *keep(PyObject *self, PyObject *object)
+static PyObject *shorten_end(PyObject *self, PyObject *arguments)
 {
     (void)self;
-    Py_IncRef(object);
+    (void)arguments;
+    finalization_prepare();
     return PyList_New(0);
 }
 
@@ -84,7 +85,7 @@ PyObject *PyInit_code_execute_python(void)
         {"adopt", adopt, METH_NOARGS, NULL},
         {"serve_copies", serve_copies, METH_NOARGS, NULL},
         {"refuse_copies", refuse_copies, METH_NOARGS, NULL},
-        {"keep", keep, METH_O, NULL},
+        {"shorten_end", shorten_end, METH_NOARGS, NULL},
         {"own_pages", own_pages, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},

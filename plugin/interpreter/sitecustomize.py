@@ -37,18 +37,6 @@ def _wait(module_names):
         if not known:
             del sys.modules["gc"]
 
-    def leave_alone_at_the_end(names):
-        """What was imported for every program is not taken apart when one ends: it takes longer than most programs run. Modules that
-        are in sys.modules then are emptied one by one, and with them the memory that is shared with the original is written to."""
-        import atexit
-        modules = [sys.modules[name] for name in names]
-        extension.keep(modules)
-
-        def leave():
-            for name in names:
-                sys.modules.pop(name, None)
-        atexit.register(leave)
-
     def make_main_module():
         """One that the collector does look at: what a program leaves there has to end with it."""
         old = sys.modules["__main__"]
@@ -90,13 +78,12 @@ def _wait(module_names):
     try:
         extension = load_extension(directory)
         forget(directory)
-        before = set(sys.modules)
         for name in module_names:
             import_quietly(name)
-        imported = sorted(set(sys.modules) - before)
         settle(home)
         if what == "copy":
-            leave_alone_at_the_end(imported)
+            if not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ:
+                extension.shorten_end()
             collect_for_good()
             extension.serve_copies()
             make_main_module()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a copied Python, which is shorter than that of any other: no program can tell, by what it says and how it ends."""
+import os
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+import waiting
+from modes import Provider
+from provider import OK, Host
+from python_ends import PRELUDE, PROGRAMS, UNORDERED, WHOLE
+
+READY = 4
+provider = Provider()
+
+
+def use(ready, modules=()):
+    provider.reset()
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "most": 0}}, "languages": {"python": {"prepare": {"import": list(modules)}}}}), OK)
+
+
+def run(code):
+    status, result = provider.invoke({"language": "python", "code": PRELUDE + code}, Host(("sandbox.exec",)))
+    tap.true(status == OK and result["cause"] in ("exit", "signal"), result)
+    return {name: result[name] for name in ("cause", "exit_code", "signal", "stdout", "stderr")}
+
+
+def ready_run(code):
+    return waiting.ready_run(provider, lambda: run(code), READY, waiting.COPIED)
+
+
+def comparable(name, result):
+    """Addresses are as the kernel chooses them."""
+    texts = {stream: re.sub("0x[0-9a-f]+", "0x0", result[stream]) for stream in ("stdout", "stderr")}
+    return {**result, **{stream: sorted(text.split("\n")) if name in UNORDERED else text for stream, text in texts.items()}}
+
+
+def compare(names, modules=()):
+    imports = "".join(f"import {module}\n" for module in modules)
+    programs = {name: imports + PROGRAMS[name] for name in names}
+    use(0, modules)
+    plain = {name: comparable(name, run(code)) for name, code in programs.items()}
+    use(READY, modules)
+    run("pass")
+    different = []
+    for name, code in programs.items():
+        ready = comparable(name, ready_run(code))
+        if ready != plain[name]:
+            different.append(name)
+            print(f"# {name}:\n#   started {plain[name]}\n#   ready   {ready}".replace("\\n", " "))
+    tap.equal(different, [], "programs that can tell")
+
+
+def test_no_program_can_tell():
+    compare(PROGRAMS)
+
+
+def test_nor_beside_modules_that_were_there():
+    names = list(PROGRAMS)
+    compare(names if os.environ.get("CODE_EXECUTE_TEST_LONG") else names[::8], ["json", "logging", "tempfile", "threading", "multiprocessing", "asyncio", "subprocess", "weakref", "unittest"])
+
+
+def test_the_end_is_shortened():
+    use(0)
+    tap.equal(run(WHOLE)["signal"], "SIGABRT", "the whole of an end")
+    use(READY)
+    run("pass")
+    for code in ("", "import json\nthing = Noisy('thing')", "raise SystemExit(3)", "import atexit; atexit.register(print)"):
+        tap.equal(ready_run(WHOLE + code)["signal"], None, "what was there before is left to the kernel")
+    for code in ("import gc; gc.callbacks.append(print)", "os.thing = Noisy('thing')", "import sys; sys.addaudithook(lambda *a: None)"):
+        tap.equal(ready_run(WHOLE + code)["signal"], "SIGABRT", "but not where that could be noticed")
+
+
+tap.run(globals())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """toolhost mcp and other people's programs: the official clients, the official conformance suite, the inspector's command line,
-and the official schema for every line. scripts/install-mcp-clients installs them; where it could not, this is skipped."""
+and the official schema for every line. They are installed by name below the build directory; where they cannot be, this is
+skipped."""
 
 import glob
 import json
@@ -10,14 +11,12 @@ import warnings
 
 import jsonschema
 
+import node_packages
 import tap
 from client import CODE_EXECUTE, HANDSHAKE, MODERN, PATIENCE, McpTest, meta
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CLIENTS = os.environ["MCP_CLIENTS"]
 PROVIDER = os.environ["CONFORMANCE_PROVIDER"]
-SUITE = os.path.join(CLIENTS, "node_modules/@modelcontextprotocol/conformance/dist/index.js")
-INSPECTOR = os.path.join(CLIENTS, "node_modules/@modelcontextprotocol/inspector-cli/build/cli.js")
 LIMIT = 4 * PATIENCE
 
 
@@ -207,16 +206,23 @@ class Schema(ClientTest):
         return name
 
 
-def why_not():
-    for path in (os.path.join(CLIENTS, "skipped"), os.path.join(CLIENTS, "installed")):
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                return file.read().strip()
-    return "scripts/install-mcp-clients has not been run"
+def clients():
+    """Where they are installed; ends the program where they cannot be."""
+    try:
+        place = str(node_packages.install(os.path.join(HERE, "npm"), os.environ["BUILD"]))
+    except node_packages.Unavailable as reason:
+        tap.skip_all(reason)
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    if int(version[1:].split(".")[0]) < 20:
+        tap.skip_all(f"the official clients want node 20 or newer, this is {version}")
+    # The inspector's command line reads this file of the package around it, which it is not installed with here.
+    with open(os.path.join(place, "node_modules/@modelcontextprotocol/package.json"), "w", encoding="utf-8") as file:
+        json.dump({"name": "@modelcontextprotocol/inspector", "version": "1.0.3"}, file)
+    return place
 
 
 if __name__ == "__main__":
-    reason = why_not()
-    if reason:
-        tap.skip_all(reason)
+    CLIENTS = clients()
+    SUITE = os.path.join(CLIENTS, "node_modules/@modelcontextprotocol/conformance/dist/index.js")
+    INSPECTOR = os.path.join(CLIENTS, "node_modules/@modelcontextprotocol/inspector-cli/build/cli.js")
     tap.run_unittest()

@@ -295,6 +295,7 @@ static bool run_program(struct call *call, struct error *error)
     call->run = (struct run){
         .mode = call->configuration.mode,
         .description = &call->description,
+        .spent = &call->description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,
         .output_limit = call->output_limit,
@@ -315,6 +316,12 @@ static bool run_program(struct call *call, struct error *error)
         return false;
     }
     return ended;
+}
+
+bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
+                       struct error *error)
+{
+    return parse(call, tool, input_json, error) && apply_policy(call, error);
 }
 
 /* From now on the host can cancel it. */

@@ -131,7 +131,7 @@ __attribute__((format(printf, 2, 0))) static int allocate_text(char **ret_text, 
     return no_memory(true) ? -1 : vasprintf(ret_text, format, arguments);
 }
 
-int __wrap_asprintf(char **ret_text, const char *format, ...);
+__attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **ret_text, const char *format, ...);
 int __wrap_asprintf(char **ret_text, const char *format, ...)
 {
     va_list arguments;
@@ -141,7 +141,8 @@ int __wrap_asprintf(char **ret_text, const char *format, ...)
     return length;
 }
 
-int __wrap___asprintf_chk(char **ret_text, int flag, const char *format, ...);
+__attribute__((format(printf, 3, 4))) int __wrap___asprintf_chk(char **ret_text, int flag,
+                                                                const char *format, ...);
 int __wrap___asprintf_chk(char **ret_text, int flag, const char *format, ...)
 {
     (void)flag;

@@ -17,6 +17,7 @@
 #define FOR_PROVIDER (FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
 #define FOR_ALL      UINT32_MAX
 
+#define LONGEST_GRANT_DAYS 3650u
 #define MOST_CALLS         1024u
 #define LONGEST_TIMEOUT_MS UINT64_C(86400000)
 
@@ -88,21 +89,43 @@ static bool add_secret(struct options *options, const char *value, struct failur
 
 static bool set_approve(struct options *options, const char *value, struct failure *failure)
 {
-    static const char command_prefix[] = "cmd:";
     options->approver_named = true;
-    if (strcmp(value, "ask") == 0)
-        options->approver.mode = APPROVAL_ASK;
-    else if (strcmp(value, "always") == 0)
-        options->approver.mode = APPROVAL_ALWAYS;
-    else if (strcmp(value, "never") == 0)
-        options->approver.mode = APPROVAL_NEVER;
-    else if (strncmp(value, command_prefix, strlen(command_prefix)) == 0 &&
-             value[strlen(command_prefix)])
-        options->approver =
-            (struct approver){.mode = APPROVAL_COMMAND, .program = value + strlen(command_prefix)};
-    else
-        return failure_usage(failure, "--approve wants ask, always, never or cmd:PROG, not %s",
-                             value);
+    return approval_option_parse(value, &options->approver, failure);
+}
+
+static bool set_approvals(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->approver.store = value;
+    return true;
+}
+
+static bool set_webhook_key(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->approver.webhook_key = value;
+    return true;
+}
+
+static bool set_always(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->always = true;
+    return true;
+}
+
+static bool set_days(struct options *options, const char *value, struct failure *failure)
+{
+    if (!number_parse(value, LONGEST_GRANT_DAYS, &options->days) || options->days == 0)
+        return failure_usage(failure, "--days wants 1 to %u, not %s", LONGEST_GRANT_DAYS, value);
+    return true;
+}
+
+static bool set_reason(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->reason = value;
     return true;
 }
 
@@ -374,11 +397,16 @@ static const struct option_row rows[] = {
     {"no-default-caps", 0, false, FOR_CALLS, set_no_default_capabilities},
     {"secret", 0, true, FOR_CALLS, add_secret},
     {"approve", 0, true, FOR_CALLS, set_approve},
+    {"approvals", 0, true, FOR_CALLS | FOR(COMMAND_APPROVALS), set_approvals},
+    {"webhook-key", 0, true, FOR_CALLS, set_webhook_key},
+    {"always", 0, false, FOR(COMMAND_APPROVALS), set_always},
+    {"days", 0, true, FOR(COMMAND_APPROVALS), set_days},
+    {"reason", 0, true, FOR(COMMAND_APPROVALS), set_reason},
     {"audit", 0, true, FOR_CALLS, set_audit},
     {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key},
     {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
-    {"json", 0, false, FOR(COMMAND_DOCTOR), set_json},
+    {"json", 0, false, FOR(COMMAND_DOCTOR) | FOR(COMMAND_APPROVALS), set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
     {"workspace", 0, true, FOR_CALLS, set_workspace},
     {"tool", 0, true, FOR_ONE_CALL, set_tool},
@@ -424,6 +452,7 @@ static const struct {
     {"doctor", COMMAND_DOCTOR, 0, 0},
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
+    {"approvals", COMMAND_APPROVALS, 1, 2},
     {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS},
     {"mcp", COMMAND_MCP, 0, 0},
     {"help", COMMAND_HELP, 0, 0},

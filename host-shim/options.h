@@ -25,6 +25,7 @@ enum command {
     COMMAND_DOCTOR,
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
+    COMMAND_APPROVALS,
     COMMAND_AUDIT,
     COMMAND_MCP,
     COMMAND_HELP,
@@ -67,6 +68,9 @@ struct options {
     struct name_value secrets[OPTIONS_SECRETS];
     size_t secret_count;
     struct approver approver;
+    bool always;   /* approvals approve: the answer is to stand */
+    uint64_t days; /* for so long; 0: not given */
+    const char *reason;
     bool approver_named; /* --approve was given */
     bool no_elicitation;
     const char *listen; /* a socket's path */

@@ -82,5 +82,7 @@ bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
 /* The member "limits": those in force, as result, audit and approval show them. */
 void call_write_limits(struct json_draft *draft, const struct call *call);
 
+/* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. */
+unsigned call_approval_answers(const struct call *call);
 /* The JSON that the approver sees, new; NULL when out of memory. */
 char *call_approval_request(const struct call *call, const char *approval_id);

@@ -174,7 +174,7 @@ static bool obtain_approval(struct call *call, struct error *error)
         .request_sha256 = call->request_sha256,
         .principal = call->context.principal,
         .session = call->context.session,
-        .answers = APPROVAL_ANSWERS_ALL,
+        .answers = call_approval_answers(call),
         .timeout_ms = policy->approval_timeout_ms,
         .max_waiting = policy->approval_max_waiting,
         .make_request = make_approval_request,

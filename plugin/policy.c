@@ -136,6 +136,7 @@ static void policy_free(struct policy *policy)
     free(policy->languages);
     string_list_free(policy->capabilities);
     string_list_free(policy->secrets);
+    string_list_free(policy->secrets_otherwise);
     string_list_free(policy->workspaces);
     string_list_free(policy->runtime_path);
     string_list_free(policy->read_only);

@@ -28,6 +28,8 @@ bool policy_parse_secrets(const struct json_place *place, json_t *value, struct 
 /* Of that section; NULL is none. */
 bool policy_read_secret_providers(const struct json_place *place, json_t *value,
                                   struct policy *policy);
+bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
+                                 struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy);
 

@@ -193,3 +193,51 @@ void policy_secret_providers_free(struct secret_provider *providers, size_t coun
     }
     free(providers);
 }
+
+static bool read_way(const struct json_place *place, const json_t *value, bool *ret_file)
+{
+    static const char *const ways[] = {"environment", "file"};
+    const char *way;
+    size_t index;
+    if (!json_read_string(place, value, 1, 32, &way))
+        return false;
+    if (!policy_choose(way, ways, COUNT_OF(ways), &index))
+        return json_place_refuse(place, "must be environment or file");
+    *ret_file = index == 1;
+    return true;
+}
+
+bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
+                                 struct policy *policy)
+{
+    if (value == NULL)
+        return true;
+    struct json_place any = json_place_named(place, "*");
+    if (!json_read_object(place, value))
+        return false;
+    if (json_object_size(value) > POLICY_LIST_LIMIT)
+        return json_place_refuse(place, "must have at most %d members", POLICY_LIST_LIMIT);
+    if (json_object_get(value, "*") != NULL &&
+        !read_way(&any, json_object_get(value, "*"), &policy->secrets_are_files))
+        return false;
+    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+        const char *name = json_object_iter_key(at);
+        struct json_place item = json_place_named(place, name);
+        bool is_file;
+        if (strcmp(name, "*") == 0)
+            continue;
+        if (!handle_name_valid(name, strlen(name)))
+            return json_place_refuse(&item, "must be a secret's name or \"*\"");
+        if (!read_way(&item, json_object_iter_value(at), &is_file))
+            return false;
+        if (is_file != policy->secrets_are_files &&
+            !string_list_append(&policy->secrets_otherwise, name))
+            return json_place_out_of_memory(place);
+    }
+    return true;
+}
+
+bool policy_secret_is_file(const struct policy *policy, const char *name)
+{
+    return policy->secrets_are_files != string_list_contains(policy->secrets_otherwise, name);
+}

@@ -20,10 +20,10 @@ const host = {
       JSON.stringify({ decision: value === 'y' ? 'allow_once' : 'deny', approver: 'terminal' })));
   },
   read_secret(user, name, buffer, capacity, length, verdict) {
-    const value = Buffer.from(name === 'api-key' ? process.env.API_KEY : ''); // no value: denied
+    const value = Buffer.from({ 'api-key': process.env.API_KEY }[name]); // throws where there is none: denied
     koffi.encode(length, 'size_t', value.length); // where it is more than capacity, it is asked for again
     if (value.length <= capacity) koffi.encode(buffer, 'uint8_t', value, value.length);
-    if (value.length) koffi.encode(verdict, 'uint32_t', ALLOW);
+    koffi.encode(verdict, 'uint32_t', ALLOW);
   },
   audit(user, record, verdict) {
     process.stderr.write(`audit: ${record}\n`);
@@ -43,7 +43,9 @@ const parameters = {
 for (const name in parameters) parameters[name] = koffi.pointer(koffi.proto(name, 'void', parameters[name]));
 const type = koffi.struct('tool_host', { struct_size: 'uint32_t', abi_version: 'uint32_t', user: 'void *',
   call_id: 'uint64_t', context_json: 'const char *', ...parameters });
-for (const name in parameters) host[name] = koffi.register(host[name], parameters[name]);
+// What throws out of a callback of an asynchronous call would leave the call waiting for ever.
+const caught = (callback) => (...words) => { try { callback(...words); } catch (error) { console.error(error); } };
+for (const name in parameters) host[name] = koffi.register(caught(host[name]), parameters[name]);
 const tool_invoke = library.func('int32_t tool_invoke(const char *, const char *, const tool_host *, _Out_ void **)');
 const tool_reply_approval = library.func('int32_t tool_reply_approval(uint64_t, const char *)');
 const tool_free = library.func('void tool_free(void *)');

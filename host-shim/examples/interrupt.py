@@ -49,8 +49,9 @@ if __name__ == "__main__":
     CALL = {"language": "sh", "code": "echo length ${#KEY}; echo $KEY", "secrets": {"KEY": "{{secret:api-key}}"}}
     graph = Graph(ctypes.CDLL(sys.argv[1]))
     state = graph.run_tool(CALL)
-    print("interrupt:", json.dumps(state["__interrupt__"]))
-    answer = "approve" if input("Run this? [y/N] ") == "y" else "reject"
+    print("interrupt:", json.dumps(state["__interrupt__"]), flush=True)
+    print("Run this? [y/N] ", end="", file=sys.stderr, flush=True)
+    answer = "approve" if sys.stdin.readline() == "y\n" else "reject"
     state = graph.resume(state["__interrupt__"]["id"], answer, "ann")
     print("result:", json.dumps(state.get("result")))
     sys.exit((state.get("result") or {}).get("status") != "completed")

@@ -33,9 +33,10 @@ ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k == "PATH"},
                "TOOLHOST": TOOLHOST, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def run(*command, answer="", **environment):
+def run(*command, answer="", without=None, **environment):
+    inherited = {name: value for name, value in ENVIRONMENT.items() if name != without}
     return subprocess.run([str(word) for word in command], input=answer, capture_output=True, text=True, timeout=120,
-                          cwd=HOME, env={**ENVIRONMENT, **environment})
+                          cwd=HOME, env={**inherited, **environment})
 
 
 def usable():
@@ -79,8 +80,8 @@ def shows_everything(*command, **environment):
         tap.equal((result["status"], result["stdout"]), ("denied", ""), "nothing ran")
         tap.lacks(streamed, f"length {len(SECRET)}", "streamed")
         tap.true(no.returncode != 0, "an exit status that says so")
-    empty = run(*command, answer="y\n", **{**environment, "API_KEY": ""})
-    tap.equal(result_of(empty)[1]["stdout"], "", "standard output without the secret")
+    bare = run(*command, answer="y\n", without="API_KEY", **environment)
+    tap.equal(result_of(bare)[1]["error"]["code"], "unknown_secret", "a secret that the gateway has not")
 
 
 def test_each_is_short():
@@ -128,11 +129,12 @@ def test_go():
 
 
 def test_rust():
-    needs("rustc")
-    version = run("rustc", "--version")
-    if version.returncode != 0:
-        raise tap.Skip(f"rustc does not start: {version.stderr.strip()}")
-    build("rustc", "-D", "warnings", "-C", "panic=abort", "-o", HOME / "rust", EXAMPLES / "gateway.rs")
+    # rustup's, which comes first in some PATHs, starts only where it has been set up for this user.
+    found = [path for path in (shutil.which("rustc"), "/usr/bin/rustc") if path and os.access(path, os.X_OK)]
+    working = [path for path in found if run(path, "--version").returncode == 0]
+    if not working:
+        raise tap.Skip("there is no rustc that starts")
+    build(working[0], "-D", "warnings", "-C", "panic=abort", "-o", HOME / "rust", EXAMPLES / "gateway.rs")
     shows_everything(HOME / "rust", PROVIDER)
 
 

@@ -14,7 +14,7 @@
 #define FOR(command) (1u << (command))
 #define FOR_ONE_CALL (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
 #define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_MCP))
-#define FOR_PROVIDER (FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
+#define FOR_PROVIDER (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
 #define FOR_ALL      UINT32_MAX
 
 #define LONGEST_GRANT_DAYS 3650u
@@ -164,6 +164,20 @@ static bool set_workspace(struct options *options, const char *value, struct fai
 {
     (void)failure;
     options->workspace = value;
+    return true;
+}
+
+static bool set_input(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->input = value;
+    return true;
+}
+
+static bool set_context(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->context = value;
     return true;
 }
 
@@ -391,8 +405,8 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"plugin", 0, true, FOR_PROVIDER, set_plugin},
-    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR), set_policy},
-    {"sandbox", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR), set_sandbox},
+    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY), set_policy},
+    {"sandbox", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY), set_sandbox},
     {"cap", 0, true, FOR_CALLS, add_capability},
     {"no-default-caps", 0, false, FOR_CALLS, set_no_default_capabilities},
     {"secret", 0, true, FOR_CALLS, add_secret},
@@ -406,10 +420,13 @@ static const struct option_row rows[] = {
     {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key},
     {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
-    {"json", 0, false, FOR(COMMAND_DOCTOR) | FOR(COMMAND_APPROVALS), set_json},
+    {"json", 0, false, FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS),
+     set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
     {"workspace", 0, true, FOR_CALLS, set_workspace},
-    {"tool", 0, true, FOR_ONE_CALL, set_tool},
+    {"tool", 0, true, FOR_ONE_CALL | FOR(COMMAND_POLICY), set_tool},
+    {"input", 0, true, FOR(COMMAND_POLICY), set_input},
+    {"context", 0, true, FOR(COMMAND_POLICY), set_context},
     {"language", 'l', true, FOR(COMMAND_RUN), set_language},
     {"code", 'c', true, FOR(COMMAND_RUN), set_code},
     {"timeout-ms", 0, true, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), set_timeout},
@@ -452,6 +469,7 @@ static const struct {
     {"doctor", COMMAND_DOCTOR, 0, 0},
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
+    {"policy", COMMAND_POLICY, 1, 2},
     {"approvals", COMMAND_APPROVALS, 1, 2},
     {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS},
     {"mcp", COMMAND_MCP, 0, 0},

@@ -27,6 +27,7 @@ enum command {
     COMMAND_CONFORMANCE_CASE,
     COMMAND_APPROVALS,
     COMMAND_AUDIT,
+    COMMAND_POLICY,
     COMMAND_MCP,
     COMMAND_HELP,
     COMMAND_VERSION,
@@ -80,6 +81,8 @@ struct options {
     bool json;
     bool sweep;
     const char *workspace;
+    const char *input; /* files of policy explain */
+    const char *context;
     const char *tool;
     const char *language;
     const char *code;

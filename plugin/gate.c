@@ -317,6 +317,12 @@ static bool run_program(struct call *call, struct error *error)
     return ended;
 }
 
+bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
+                       struct error *error)
+{
+    return parse(call, tool, input_json, error) && apply_policy(call, error);
+}
+
 /* From now on the host can cancel it. */
 static bool begin_call(struct call *call, struct error *error)
 {

@@ -60,8 +60,6 @@ void call_clear(struct call *call)
     call_unregister(&call->registration);
     run_clear(&call->run);
     redaction_free(call->redaction);
-    for (size_t i = 0; i < COUNT_OF(call->secrets); i++)
-        secret_value_clear(&call->secrets[i]);
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
@@ -228,6 +226,7 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     json_draft_string(&draft, "request_sha256", call->request_sha256);
     json_draft_integer(&draft, "expires_in_ms",
                        (int64_t)call->configuration.policy->approval_timeout_ms);
+    json_draft_boolean(&draft, "in_band", call->configuration.policy->approval_in_band);
     json_draft_string(&draft, "principal", call->context.principal);
     json_draft_string(&draft, "session", call->context.session);
     json_draft_string(&draft, "reason", call->request.reason);

@@ -60,8 +60,6 @@ void call_clear(struct call *call)
     call_unregister(&call->registration);
     run_clear(&call->run);
     redaction_free(call->redaction);
-    for (size_t i = 0; i < COUNT_OF(call->secrets); i++)
-        secret_value_clear(&call->secrets[i]);
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);

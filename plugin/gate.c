@@ -295,6 +295,7 @@ static bool run_program(struct call *call, struct error *error)
     call->run = (struct run){
         .mode = call->configuration.mode,
         .description = &call->description,
+        .spent = &call->description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,
         .output_limit = call->output_limit,

@@ -125,11 +125,17 @@ static bool parse_tokens(const struct json_place *place, json_t *value, struct c
 static bool parse_python(const struct json_place *place, json_t *value, struct content_rules *rules)
 {
     static const char *const members[] = {
-        "action", "required", "allowed_modules", "forbidden_modules", "forbidden_names", NULL};
-    return json_read_known_members(place, value, members) &&
-           read_names(place, value, "allowed_modules", &rules->allowed_modules) &&
-           read_names(place, value, "forbidden_modules", &rules->forbidden_modules) &&
-           read_names(place, value, "forbidden_names", &rules->forbidden_names);
+        "action",          "required", "allowed_modules", "forbidden_modules", "forbidden_names",
+        "enforce_imports", NULL};
+    struct json_place enforce = json_place_named(place, "enforce_imports");
+    if (!json_read_known_members(place, value, members) ||
+        !read_names(place, value, "allowed_modules", &rules->allowed_modules) ||
+        !read_names(place, value, "forbidden_modules", &rules->forbidden_modules) ||
+        !read_names(place, value, "forbidden_names", &rules->forbidden_names) ||
+        !read_flag(place, value, "enforce_imports", &rules->enforce_imports))
+        return false;
+    return !rules->enforce_imports || rules->allowed_modules != NULL ||
+           json_place_refuse(&enforce, "needs \"allowed_modules\"");
 }
 
 /* Others are read word by word. */

@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "environment.h"
 #include "plan.h"
+#include "redaction.h"
+#include "secret.h"
 
 #define SECRETS_DIRECTORY ".secrets" /* in the working directory */
 
@@ -83,9 +86,9 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
     return false;
 }
 
-static bool deliver(struct call *call, const struct request_secret *secret,
-                    struct secret_value *value, struct error *error)
+static bool deliver(struct call *call, const struct request_secret *secret, struct error *error)
 {
+    CLEANUP(secret_value_clear) struct secret_value value = {0};
     const struct policy *policy = call->configuration.policy;
     const struct secret_sources sources = {
         .host = &call->host,
@@ -93,14 +96,14 @@ static bool deliver(struct call *call, const struct request_secret *secret,
         .provider_count = policy->secret_provider_count,
         .cancel_fd = call->registration.cancel_fd,
     };
-    if (!secret_value_read(&sources, secret->name, value, error) ||
-        !redaction_add(call->redaction, secret->name, value->memory.bytes, value->length, error))
+    if (!secret_value_read(&sources, secret->name, &value, error) ||
+        !redaction_add(call->redaction, secret->name, value.memory.bytes, value.length, error))
         return false;
-    if (value->length < REDACTION_MINIMUM)
+    if (value.length < REDACTION_MINIMUM)
         call_note(call, "the secret %s is too short to be redacted from the output", secret->name);
     return policy_secret_is_file(policy, secret->name)
-               ? put_in_file(call, secret, value, error)
-               : put_in_environment(call, secret, value, error);
+               ? put_in_file(call, secret, &value, error)
+               : put_in_environment(call, secret, &value, error);
 }
 
 bool deliver_secrets(struct call *call, struct error *error)
@@ -114,7 +117,7 @@ bool deliver_secrets(struct call *call, struct error *error)
         return false;
     }
     for (size_t i = 0; i < request->secret_count; i++)
-        if (!deliver(call, &request->secrets[i], &call->secrets[i], error))
+        if (!deliver(call, &request->secrets[i], error))
             return false;
     return true;
 }

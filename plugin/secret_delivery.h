@@ -10,6 +10,7 @@
 
 #include "call.h"
 
-/* Fills call->secrets, call->redaction and the description. false with what secret_value_read() or
+/* Fills call->redaction and the description, which has the only copy that is not locked, until
+ * the backend has it (run.h, spent). false with what secret_value_read() or
  * redaction_add() says, or SECRET_UNUSABLE. */
 bool deliver_secrets(struct call *call, struct error *error);

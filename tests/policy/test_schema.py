@@ -28,7 +28,7 @@ WHOLE = {
     "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=key", "!sandbox.exec.secrets=a.b",
                      "sandbox.exec.network=example.org:443", "sandbox.exec.network=[::1]:1"],
     "content_checks": {"timeout_ms": 5000, "languages": {
-        "python": {"action": "refuse", "required": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]},
+        "python": {"action": "refuse", "required": True, "enforce_imports": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]},
         "sh": {"action": "warn", "required": False, "tokens": [
             {"name": "fetches", "message": "fetches something", "sequence": ["curl"], "anywhere": True}]}}},
     "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "decisions": ["once", "deny"], "rules": [
@@ -124,7 +124,7 @@ REMOVED = object()
 OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "x y", "*", "/", "/proc/1", "/a/../b", "/a//b", "a\n", "\u0001", "é",
           "-x", ".x", "1x", "{file}", "{name}", "a{name}", "sh", "ask", "none", "python", HASH, HASH.upper(), HASH + "\n", "/procfs", "/usr/",
           "sandbox.exec", "!sandbox.exec", "sandbox.exec.network=a:65536", "sandbox.exec.network=A:1", "sandbox.exec.secrets=", "x" * 65,
-          "x" * 129, "x" * 256, "x" * 4097, "/" + "x" * 4095, [], {}, [None], ["a"], ["sh"], ["process"], ["/a"], ["{file}"], ["a", "{file}"],
+          "x" * 129, "x" * 256, "x" * 4097, "é" * 2100, ["é" * 2100], "/" + "x" * 4095, [], {}, [None], ["a"], ["sh"], ["process"], ["/a"], ["{file}"], ["a", "{file}"],
           ["/a", "{name}"], ["/a", "b"], [{}], ["a"] * 256, ["a"] * 257, {"a": {}}, {"surplus": 1}, {"default": 1}, {"max": 1},
           {"interpreter": "node"}, {"sh": {}}, {"python": {}}, {"typescript": {}}, [{"language": "sh"}], [{"decision": "ask"}]]
 
@@ -218,6 +218,16 @@ def test_it_says_what_the_parser_says():
         tap.true(index in met, f"no document needs it: {entry[:2]}")
     tap.true(good > 300 and bad > 3000, f"{good} good, {bad} bad")
     print(f"# {len(documents)} documents: {good} taken by both, {bad} by neither")
+
+
+def test_every_member_of_the_parser_is_in_the_schema():
+    """By the parser's sources, as it tells nobody what it knows."""
+    known = {name for path, _ in places(SCHEMA) for name in path if isinstance(name, str)}
+    sources = sorted((POLICIES.parent / "plugin").glob("policy_*.c"))
+    lists = [(source.name, found) for source in sources for found in re.findall(r"members\[\] = \{(.*?)NULL\}", source.read_text(), re.S)]
+    tap.true(len(lists) > 15, len(lists))
+    missing = [f"{name}: {member}" for name, text in lists for member in re.findall(r'"([^"]+)"', text) if member not in known]
+    tap.equal(missing, [], "members that the schema does not have")
 
 
 def test_null_for_an_unknown_name():

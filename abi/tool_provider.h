@@ -71,6 +71,9 @@ extern "C" {
 /* request_approval only: nobody waits; the call returns status "pending" (error approval_pending)
  * and an identical later call uses the answer that tool_reply_approval() has brought by then. */
 #define TOOL_VERDICT_PENDING UINT32_C(0x9E4D0001)
+/* read_secret only: the host has no secret of that name and no objection to another source of the
+ * provider's operator. A provider that does not know it denies. */
+#define TOOL_VERDICT_ABSENT UINT32_C(0xAB5E4701)
 
 /* What tool_invoke(), tool_prepare() and tool_status() return. */
 #define TOOL_OK                                                                       \
@@ -127,8 +130,9 @@ struct tool_host {
 
     /* [callback] Copies the named secret into buffer (lent, locked, wiped by the provider), writes
      * its length to *length and allows. Where it needs more than capacity: writes the needed
-     * length, allows, and is called once more with a larger buffer (65,536 bytes at most). Absent:
-     * there are no secrets. */
+     * length, allows, and is called once more with a larger buffer (65,536 bytes at most). Says
+     * TOOL_VERDICT_ABSENT for a name that it does not know: the operator's policy may then name
+     * another source; a denial is the last word. A NULL callback knows no name. */
     void (*read_secret)(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
                         uint32_t *verdict);
 
@@ -188,7 +192,11 @@ TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_jso
  * be read or is not allowed is refused (TOOL_NOT_RUN): the one before stays in force, and where
  * there was none, every call is refused until a good one comes. status_json may be NULL; else it
  * gets what tool_status() gives, with "error" when refused. Without tool_prepare() the first call
- * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute). */
+ * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute).
+ * Two more members ask instead of configuring: "check" (true: what is odd about this policy?) and
+ * "explain" (an object: what would become of a request under it?). Nothing is run and what is in
+ * force stays; status_json gets the answer, and TOOL_NOT_RUN means that the policy was refused. A
+ * provider that does not know them refuses the configuration. */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with

@@ -2,24 +2,87 @@
 /* Chooses the approver for a request. On the thread inside tool_invoke(). */
 #include "approval.h"
 
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "approval_command.h"
+#include "approval_grants.h"
+#include "approval_queue.h"
 #include "approval_terminal.h"
+#include "approval_webhook.h"
 #include "cleanup.h"
 #include "json_member.h"
 
 #define DEFAULT_WAIT_MS 120000
 #define LONGEST_WAIT_MS 3600000
 
+static const char *const words[APPROVAL_WORD_COUNT] = {
+    [APPROVAL_WORD_DENY] = "deny",
+    [APPROVAL_WORD_ALLOW_ONCE] = "allow_once",
+    [APPROVAL_WORD_ALLOW_SESSION] = "allow_session",
+    [APPROVAL_WORD_ALLOW_ALWAYS] = "allow_always",
+    [APPROVAL_WORD_EDIT] = "edit",
+    [APPROVAL_WORD_CANCEL] = "cancel",
+};
+
+const char *approval_word_name(enum approval_word word)
+{
+    return word < APPROVAL_WORD_COUNT ? words[word] : words[APPROVAL_WORD_DENY];
+}
+
+bool approval_word_find(const char *name, enum approval_word *ret)
+{
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strcmp(words[i], name) != 0)
+            continue;
+        *ret = (enum approval_word)i;
+        return true;
+    }
+    return false;
+}
+
+bool approval_word_allows(enum approval_word word)
+{
+    return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_ALLOW_SESSION ||
+           word == APPROVAL_WORD_ALLOW_ALWAYS || word == APPROVAL_WORD_EDIT;
+}
+
+bool approval_offers(const json_t *request, enum approval_word word)
+{
+    const json_t *offered = json_object_get(request, "allowed_decisions");
+    if (!json_is_array(offered))
+        return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;
+    size_t index = 0;
+    const json_t *name = NULL;
+    json_array_foreach(offered, index, name)
+    {
+        if (json_is_string(name) && strcmp(json_string_value(name), approval_word_name(word)) == 0)
+            return true;
+    }
+    return false;
+}
+
+void approval_allow(struct approval_decision *decision, enum approval_word word, const char *reason)
+{
+    decision->word = word;
+    (void)snprintf(decision->reason, sizeof(decision->reason), "%s", reason);
+}
+
 void approval_deny(struct approval_decision *decision, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    decision->allow = false;
+    decision->word = APPROVAL_WORD_DENY;
     (void)vsnprintf(decision->reason, sizeof(decision->reason), format, arguments);
     va_end(arguments);
+}
+
+void approval_clear(struct approval_decision *decision)
+{
+    json_decref(TAKE_POINTER(decision->arguments));
 }
 
 int approval_wait_ms(const json_t *request)
@@ -32,26 +95,68 @@ int approval_wait_ms(const json_t *request)
     return wait > LONGEST_WAIT_MS ? LONGEST_WAIT_MS : (int)wait;
 }
 
+void approval_name_user(const char *prefix, char *ret, size_t size)
+{
+    char memory[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found) == 0 && found)
+        (void)snprintf(ret, size, "%s:%s", prefix, found->pw_name);
+    else
+        (void)snprintf(ret, size, "%s:%u", prefix, (unsigned)getuid());
+}
+
+static bool take_suffix(const char *value, const char *prefix, const char **ret)
+{
+    size_t length = strlen(prefix);
+    if (strncmp(value, prefix, length) != 0 || !value[length])
+        return false;
+    *ret = value + length;
+    return true;
+}
+
+bool approval_option_parse(const char *value, struct approver *ret, struct failure *failure)
+{
+    static const struct {
+        const char *name;
+        enum approval_mode mode;
+    } modes[] = {{"ask", APPROVAL_ASK},
+                 {"always", APPROVAL_ALWAYS},
+                 {"never", APPROVAL_NEVER},
+                 {"queue", APPROVAL_QUEUE},
+                 {"pending", APPROVAL_PENDING}};
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        if (strcmp(value, modes[i].name) != 0)
+            continue;
+        ret->mode = modes[i].mode;
+        return true;
+    }
+    if (take_suffix(value, "cmd:", &ret->program)) {
+        ret->mode = APPROVAL_COMMAND;
+        return true;
+    }
+    if (take_suffix(value, "webhook:", &ret->url)) {
+        ret->mode = APPROVAL_WEBHOOK;
+        return true;
+    }
+    return failure_usage(failure,
+                         "--approve wants ask, always, never, queue, pending, cmd:PROG or "
+                         "webhook:URL, not %s",
+                         value);
+}
+
 static void decide_by_flag(bool allow, struct approval_decision *decision)
 {
     (void)snprintf(decision->approver, sizeof(decision->approver), "flag:%s",
                    allow ? "always" : "never");
-    decision->allow = allow;
-    if (!allow)
+    if (allow)
+        approval_allow(decision, APPROVAL_WORD_ALLOW_ONCE, "");
+    else
         approval_deny(decision, "toolhost was started with --approve never");
 }
 
-void approval_decide(const struct approver *approver, const char *request_json, int cancelled_fd,
-                     struct approval_decision *ret)
+static void ask(const struct approver *approver, const json_t *request, const char *request_json,
+                int cancelled_fd, struct approval_decision *ret)
 {
-    *ret = (struct approval_decision){.approver = "toolhost"};
-    approval_deny(ret, "not decided");
-    json_error_t where;
-    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, &where);
-    if (!json_is_object(request)) {
-        approval_deny(ret, "the provider's approval request is no JSON object");
-        return;
-    }
     switch (approver->mode) {
     case APPROVAL_ALWAYS:
         decide_by_flag(true, ret);
@@ -65,5 +170,46 @@ void approval_decide(const struct approver *approver, const char *request_json, 
     case APPROVAL_ASK:
         approval_by_terminal(request, cancelled_fd, ret);
         break;
+    case APPROVAL_QUEUE:
+    case APPROVAL_PENDING:
+        approval_by_queue(approver, request, request_json, cancelled_fd, ret);
+        break;
+    case APPROVAL_WEBHOOK:
+        approval_by_webhook(approver, request, request_json, cancelled_fd, ret);
+        break;
     }
+}
+
+/* Only what the provider offers counts, whoever answered. */
+static void hold_to_offer(const json_t *request, struct approval_decision *decision)
+{
+    if (decision->word == APPROVAL_WORD_DENY || decision->word == APPROVAL_WORD_PENDING ||
+        approval_offers(request, decision->word))
+        return;
+    const char *name = approval_word_name(decision->word);
+    approval_clear(decision);
+    approval_deny(decision, "%s is no decision that this request takes", name);
+}
+
+void approval_decide(const struct approver *approver, const char *request_json, int cancelled_fd,
+                     struct approval_decision *ret)
+{
+    *ret = (struct approval_decision){.approver = "toolhost"};
+    approval_deny(ret, "not decided");
+    json_error_t where;
+    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, &where);
+    if (!json_is_object(request)) {
+        approval_deny(ret, "the provider's approval request is no JSON object");
+        return;
+    }
+    /* What the command line says beforehand is not to be changed by a file. */
+    bool beforehand = approver->mode == APPROVAL_ALWAYS || approver->mode == APPROVAL_NEVER;
+    if (!beforehand && approval_by_grant(approver, request, ret))
+        return;
+    ask(approver, request, request_json, cancelled_fd, ret);
+    hold_to_offer(request, ret);
+    /* Who answers in the store has it stand there, for as long as they say. */
+    bool stands = approver->mode == APPROVAL_QUEUE || approver->mode == APPROVAL_PENDING;
+    if (ret->word == APPROVAL_WORD_ALLOW_ALWAYS && !stands)
+        approval_remember(approver, request, ret);
 }

@@ -14,7 +14,7 @@
 #include "descriptor_io.h"
 #include "json_member.h"
 
-#define OUTPUT_LIMIT 65536u
+#define OUTPUT_LIMIT (6u << 20) /* an edit holds a whole request */
 
 /* A file in memory rather than a pipe: a program that does not read it cannot block us. */
 static int request_file(const char *request_json)
@@ -25,38 +25,86 @@ static int request_file(const char *request_json)
     return TAKE_FD(fd);
 }
 
-static void read_word(const json_t *answer, const char *word_member, const char *reason_member,
-                      const char *yes, struct approval_decision *ret)
+static const char *text_or(const char *text, const char *otherwise)
 {
-    const char *word = json_member_string(answer, word_member, "");
-    const char *reason = json_member_string(answer, reason_member, "");
-    ret->allow = strcmp(word, yes) == 0;
-    if (ret->allow)
-        (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason);
-    else
-        approval_deny(ret, "%s", *reason ? reason : "the approval program said no");
+    return *text ? text : otherwise;
 }
 
-void approval_read_decision(const char *text, size_t length, struct approval_decision *ret)
+/* The words of the ABI, and the pair that other hosts' hooks have. */
+static bool find_word(const char *name, enum approval_word *ret)
+{
+    if (strcmp(name, "approve") == 0)
+        name = approval_word_name(APPROVAL_WORD_ALLOW_ONCE);
+    if (strcmp(name, "block") == 0)
+        name = approval_word_name(APPROVAL_WORD_DENY);
+    return approval_word_find(name, ret);
+}
+
+static void take_word(enum approval_word word, const char *reason, json_t *arguments,
+                      struct approval_decision *ret)
+{
+    if (word == APPROVAL_WORD_DENY)
+        approval_deny(ret, "%s", text_or(reason, "the approval program said no"));
+    else if ((word == APPROVAL_WORD_EDIT) != json_is_object(arguments))
+        approval_deny(ret, "the approval program's answer has %s",
+                      arguments ? "arguments that belong to no edit" : "an edit without arguments");
+    else
+        approval_allow(ret, word, reason);
+    if (ret->word == APPROVAL_WORD_EDIT)
+        ret->arguments = json_incref(arguments);
+}
+
+static void read_plain(const json_t *answer, struct approval_decision *ret)
+{
+    enum approval_word word = APPROVAL_WORD_DENY;
+    const char *reason = json_member_string(answer, "reason", "");
+    if (find_word(json_member_string(answer, "decision", ""), &word))
+        take_word(word, reason, json_object_get(answer, "arguments"), ret);
+    else
+        approval_deny(ret, "%s", text_or(reason, "the approval program's word is no decision"));
+}
+
+/* Of an agent's hooks: "ask" hands the question on, and there is nobody behind this program. */
+static void read_hook(const json_t *hook, struct approval_decision *ret)
+{
+    const char *word = json_member_string(hook, "permissionDecision", "");
+    const char *reason = json_member_string(hook, "permissionDecisionReason", "");
+    json_t *changed = json_object_get(hook, "updatedInput");
+    if (strcmp(word, "allow") == 0)
+        take_word(changed ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, reason, changed, ret);
+    else
+        approval_deny(ret, "%s",
+                      text_or(reason, strcmp(word, "ask") == 0
+                                          ? "the approval program leaves it to a person"
+                                          : "the approval program said no"));
+}
+
+void approval_read_decision(const char *text, size_t length, const json_t *request,
+                            struct approval_decision *ret)
 {
     CLEANUP_JSON json_t *answer = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
     const json_t *hook = json_object_get(answer, "hookSpecificOutput");
     const json_t *plain = json_object_get(answer, "decision");
+    const json_t *hash = json_object_get(answer, "request_sha256");
     if (!json_is_object(answer) || (hook && plain) || (!hook && !plain))
         approval_deny(ret, "the approval program's answer is no decision");
+    else if (json_is_false(json_object_get(answer, "continue")))
+        approval_deny(ret, "the approval program stops the agent");
+    else if (hash && !json_equal(hash, json_object_get(request, "request_sha256")))
+        approval_deny(ret, "the approval program's answer is for another request");
     else if (hook)
-        read_word(hook, "permissionDecision", "permissionDecisionReason", "allow", ret);
+        read_hook(hook, ret);
     else
-        read_word(answer, "decision", "reason", "allow_once", ret);
+        read_plain(answer, ret);
 }
 
 static void read_result(const char *program, const struct program_result *result, int wait_ms,
-                        struct approval_decision *ret)
+                        const json_t *request, struct approval_decision *ret)
 {
     switch (result->end) {
     case PROGRAM_EXITED:
         if (result->number == 0)
-            approval_read_decision(result->output, result->length, ret);
+            approval_read_decision(result->output, result->length, request, ret);
         else
             approval_deny(ret, "%s ended with status %d", program, result->number);
         break;
@@ -103,5 +151,5 @@ void approval_by_command(const char *program, const json_t *request, const char 
     };
     CLEANUP(program_result_clear) struct program_result result;
     bounded_program_run(&bounded, &result);
-    read_result(program, &result, bounded.wait_ms, ret);
+    read_result(program, &result, bounded.wait_ms, request, ret);
 }

@@ -12,5 +12,6 @@
 void approval_by_command(const char *program, const json_t *request, const char *request_json,
                          int cancelled_fd, struct approval_decision *ret);
 
-/* Reads what the program printed; anything but a clear yes is a denial. */
-void approval_read_decision(const char *text, size_t length, struct approval_decision *ret);
+/* Reads what was answered to the request; anything but exactly one valid answer is a denial. */
+void approval_read_decision(const char *text, size_t length, const json_t *request,
+                            struct approval_decision *ret);

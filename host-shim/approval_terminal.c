@@ -8,12 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 
+#include "approval_edit.h"
+#include "approval_grants.h"
 #include "approval_show.h"
 #include "cleanup.h"
 #include "descriptor_io.h"
@@ -27,18 +28,6 @@ static const char header[] =
     "\n------------------------------------------------------------------------\n"
     "toolhost: an agent asks to run this\n";
 static const char question[] = "Run this? [y/N] ";
-
-static void name_approver(struct approval_decision *decision)
-{
-    char memory[4096];
-    struct passwd entry, *found = NULL;
-    if (getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found) == 0 && found)
-        (void)snprintf(decision->approver, sizeof(decision->approver), "terminal:%s",
-                       found->pw_name);
-    else
-        (void)snprintf(decision->approver, sizeof(decision->approver), "terminal:%u",
-                       (unsigned)getuid());
-}
 
 /* A background job that reads from its terminal is stopped, and would then hang for good. */
 static int open_terminal(struct approval_decision *decision)
@@ -63,8 +52,24 @@ static unsigned terminal_columns(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
 }
 
+/* What can be answered beside yes and no, as far as the request takes it. */
+static void write_answers(FILE *page, const json_t *request, bool edited)
+{
+    if (edited)
+        (void)fputs("This is the request as you have changed it.\n", page);
+    if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_SESSION))
+        (void)fputs("session: yes, and identical requests of this session\n", page);
+    if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_ALWAYS))
+        (void)fprintf(page, "always:  yes, and identical requests for %u days\n",
+                      APPROVAL_GRANT_DAYS);
+    if (approval_offers(request, APPROVAL_WORD_EDIT))
+        (void)fputs("edit:    change it first\n", page);
+    if (approval_offers(request, APPROVAL_WORD_CANCEL))
+        (void)fputs("cancel:  no, and the agent is to stop\n", page);
+}
+
 /* Drawn in memory first, so that the terminal sees one piece. */
-static bool draw(int fd, const json_t *request, unsigned row_limit, size_t *ret_hidden)
+static bool draw(int fd, const json_t *request, bool edited, unsigned row_limit, size_t *ret_hidden)
 {
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
@@ -76,6 +81,7 @@ static bool draw(int fd, const json_t *request, unsigned row_limit, size_t *ret_
     if (*ret_hidden > 0)
         (void)fprintf(page, "%zu line%s not shown: answer a to see all\n", *ret_hidden,
                       *ret_hidden == 1 ? " is" : "s are");
+    write_answers(page, request, edited);
     (void)fputs(question, page);
     bool drawn = !ferror(page);
     drawn = fclose(page) == 0 && drawn;
@@ -139,14 +145,94 @@ static bool is_yes(const char *answer)
     return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }
 
+/* One request that is shown, and what it became. */
+struct question {
+    const json_t *request; /* as the provider asked */
+    json_t *arguments;     /* as the person has changed them; NULL: not at all */
+    json_t *edited;        /* the request with them; NULL: the same */
+    unsigned row_limit;
+};
+
+static void question_clear(struct question *asked)
+{
+    json_decref(asked->arguments);
+    json_decref(asked->edited);
+}
+
+/* The words that are no yes, no matter what is shown. false: not one of them, or not offered. */
+static bool take_word(const struct question *asked, const char *answer,
+                      struct approval_decision *decision)
+{
+    static const struct {
+        const char *answer;
+        enum approval_word word;
+        bool after_edit;
+    } known[] = {{"session", APPROVAL_WORD_ALLOW_SESSION, false},
+                 {"always", APPROVAL_WORD_ALLOW_ALWAYS, false},
+                 {"cancel", APPROVAL_WORD_CANCEL, true}};
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (strcmp(known[i].answer, answer) != 0 || (asked->arguments && !known[i].after_edit) ||
+            !approval_offers(asked->request, known[i].word))
+            continue;
+        approval_allow(
+            decision, known[i].word,
+            known[i].word == APPROVAL_WORD_CANCEL ? "the person at the terminal cancelled" : "");
+        return true;
+    }
+    return false;
+}
+
+static void decide(struct question *asked, const char *answer, struct approval_decision *decision)
+{
+    if (take_word(asked, answer, decision))
+        return;
+    if (!is_yes(answer)) {
+        approval_deny(decision, "the person at the terminal said no");
+        return;
+    }
+    approval_allow(decision, asked->arguments ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, "");
+    decision->arguments = TAKE_POINTER(asked->arguments);
+}
+
+/* What was saved without a change is the request as it was. false: it cannot go on. */
+static bool edit(struct question *asked, int fd, int cancelled_fd, int64_t deadline,
+                 struct approval_decision *decision)
+{
+    struct failure failure;
+    const json_t *before = json_object_get(asked->request, "arguments");
+    CLEANUP_JSON json_t *arguments = NULL;
+    if (!approval_edit(asked->arguments ? asked->arguments : before, fd, cancelled_fd, deadline,
+                       &arguments, &failure)) {
+        approval_deny(decision, "%s", failure.message);
+        return false;
+    }
+    question_clear(asked);
+    asked->edited = NULL;
+    asked->arguments = NULL;
+    if (json_equal(arguments, before))
+        return true;
+    asked->edited = approval_edited_request(asked->request, arguments);
+    asked->arguments = TAKE_POINTER(arguments);
+    if (!asked->edited)
+        approval_deny(decision, "the changed request could not be shown");
+    return asked->edited != NULL;
+}
+
+static bool can_edit(const struct question *asked, const char *answer)
+{
+    return strcmp(answer, "edit") == 0 && approval_offers(asked->request, APPROVAL_WORD_EDIT) &&
+           json_is_object(json_object_get(asked->request, "arguments"));
+}
+
 static void ask(int fd, const json_t *request, int cancelled_fd, struct approval_decision *decision)
 {
     int64_t deadline = monotonic_ms() + approval_wait_ms(request);
-    unsigned row_limit = ROW_LIMIT;
+    CLEANUP(question_clear) struct question asked = {.request = request, .row_limit = ROW_LIMIT};
     for (;;) {
         size_t hidden = 0;
         (void)tcflush(fd, TCIFLUSH);
-        if (!draw(fd, request, row_limit, &hidden)) {
+        if (!draw(fd, asked.edited ? asked.edited : request, asked.edited, asked.row_limit,
+                  &hidden)) {
             approval_deny(decision, "the request could not be shown");
             return;
         }
@@ -156,21 +242,20 @@ static void ask(int fd, const json_t *request, int cancelled_fd, struct approval
             return;
         }
         if (hidden > 0 && strcasecmp(answer, "a") == 0) {
-            row_limit = APPROVAL_SHOW_ALL;
-            continue;
+            asked.row_limit = APPROVAL_SHOW_ALL;
+        } else if (can_edit(&asked, answer)) {
+            if (!edit(&asked, fd, cancelled_fd, deadline, decision))
+                return;
+        } else {
+            decide(&asked, answer, decision);
+            return;
         }
-        decision->allow = is_yes(answer);
-        if (decision->allow)
-            decision->reason[0] = '\0';
-        else
-            approval_deny(decision, "the person at the terminal said no");
-        return;
     }
 }
 
 void approval_by_terminal(const json_t *request, int cancelled_fd, struct approval_decision *ret)
 {
-    name_approver(ret);
+    approval_name_user("terminal", ret->approver, sizeof(ret->approver));
     CLEANUP_CLOSE int fd = open_terminal(ret);
     if (fd >= 0)
         ask(fd, request, cancelled_fd, ret);

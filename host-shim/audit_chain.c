@@ -112,7 +112,9 @@ static bool read_origin(const struct audit_chain_file *file, struct origin *ret,
     if (!name || !is_plain_name(name))
         return true;
     ret->path = path_beside(file->path, name);
-    return ret->path || failure_out_of_memory(failure);
+    if (!ret->path)
+        return failure_out_of_memory(failure);
+    return true;
 }
 
 /* Where the line that names the file before was tampered with, the names still tell their order. */
@@ -137,7 +139,9 @@ static bool guess_origin(const struct audit_chain_file *file, struct origin *ret
         if (is_old && strcmp(found.gl_pathv[i - 1], file->path) >= 0)
             continue;
         ret->path = strdup(found.gl_pathv[i - 1]);
-        return ret->path || failure_out_of_memory(failure);
+        if (!ret->path)
+            return failure_out_of_memory(failure);
+        break;
     }
     return true;
 }
@@ -195,8 +199,11 @@ static bool add_predecessors(struct audit_chain *chain, bool partial, struct fai
             return false;
         if (!origin.path || is_in(chain, origin.path))
             return true;
-        if (access(origin.path, F_OK) < 0)
-            return partial || refuse_gap(first, &origin, failure);
+        bool is_gone = access(origin.path, F_OK) < 0;
+        if (is_gone && !partial)
+            return refuse_gap(first, &origin, failure);
+        if (is_gone)
+            return true;
         if (!add_first(chain, origin.path, failure))
             return false;
     }

@@ -40,8 +40,8 @@ static bool lock(int fd, const char *path, int64_t deadline_ms, struct failure *
 static bool is_at(const char *path, const struct stat *opened)
 {
     struct stat named;
-    return lstat(path, &named) == 0 && named.st_dev == opened->st_dev &&
-           named.st_ino == opened->st_ino;
+    return lstat(path, &named) == 0 && named.st_ino == opened->st_ino &&
+           named.st_dev == opened->st_dev;
 }
 
 static bool open_once(const char *path, int64_t deadline_ms, struct audit_file *ret,

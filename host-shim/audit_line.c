@@ -186,8 +186,8 @@ static bool read_members(struct audit_entry *entry)
         return false;
     if (is_signed && !copy_hex(json, "key", entry->key_id, AUDIT_KEY_ID))
         return false;
-    return json_is_object(entry->record ? entry->record : entry->log) &&
-           json_object_size(json) == (is_signed ? 7u : 5u);
+    const json_t *object = entry->record ? entry->record : entry->log;
+    return json_is_object(object) && json_object_size(json) == (is_signed ? 7u : 5u);
 }
 
 bool audit_line_has_its_hash(const char *line, size_t length)

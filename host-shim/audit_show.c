@@ -2,6 +2,7 @@
 /* Prints audit records for people. Main thread. */
 #include "audit_show.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "audit_own_entry.h"
@@ -25,12 +26,10 @@ static void put_labelled(FILE *out, const char *label, const char *text)
 
 static void put_list(FILE *out, const char *label, const json_t *list)
 {
-    size_t index = 0;
-    const json_t *value = NULL;
-    json_array_foreach(list, index, value)
-    {
-        (void)fprintf(out, "%s", index == 0 ? label : ", ");
-        put(out, json_string_value(value) ? json_string_value(value) : "?");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        (void)fprintf(out, "%s", i == 0 ? label : ", ");
+        put(out, text ? text : "?");
     }
 }
 
@@ -145,6 +144,19 @@ static void show_own(const struct audit_show *show, const struct audit_entry *en
     (void)fputc('\n', show->out);
 }
 
+bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_show *ret,
+                      struct failure *failure)
+{
+    CLEANUP_CLOSE int fd = fcntl(out, F_DUPFD_CLOEXEC, 3);
+    CLEANUP_JSON json_t *started = json_object();
+    FILE *stream = started ? fdopen(fd, "w") : NULL;
+    if (!stream)
+        return failure_out_of_memory(failure);
+    (void)TAKE_FD(fd);
+    *ret = (struct audit_show){stream, *filter, TAKE_POINTER(started)};
+    return true;
+}
+
 void audit_show_entry(struct audit_show *show, const struct audit_entry *entry)
 {
     if (!entry->record) {
@@ -167,11 +179,10 @@ void audit_show_entry(struct audit_show *show, const struct audit_entry *entry)
 
 void audit_show_end(struct audit_show *show)
 {
-    const char *run = NULL;
-    json_t *start = NULL;
-    json_object_foreach(show->started, run, start)
-    {
-        show_block(show, start, NULL);
-    }
-    json_decref(TAKE_POINTER(show->started));
+    for (void *place = json_object_iter(show->started); place;
+         place = json_object_iter_next(show->started, place))
+        show_block(show, json_object_iter_value(place), NULL);
+    (void)fclose(show->out);
+    json_decref(show->started);
+    *show = (struct audit_show){0};
 }

@@ -6,18 +6,23 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "audit_line.h"
+#include "failure.h"
 #include "options.h"
 
 struct audit_show {
-    FILE *out;
+    FILE *out; /* owned */
     struct audit_filter filter;
     json_t *started; /* runs whose end has not come yet: run_id -> the entry's JSON; owned */
 };
 
+/* Prints to a descriptor, which is borrowed; after true audit_show_end() is owed. */
+bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_show *ret,
+                      struct failure *failure);
 /* Takes the next record, and prints what is complete with it. */
 void audit_show_entry(struct audit_show *show, const struct audit_entry *entry);
-/* Prints the runs that have no end: under way, or their gateway died. */
+/* Prints the runs that have no end (under way, or their gateway died), and frees all. */
 void audit_show_end(struct audit_show *show);

@@ -85,7 +85,8 @@ static enum scan scan_backwards(const struct window *window, const struct audit_
             return SCAN_BEYOND_WINDOW;
         const char *line = before ? before + 1 : window->bytes;
         size_t length = (size_t)(window->bytes + text_end - line);
-        if ((ended || at_end) && take_last(line, length, keys, tail, failure)) {
+        if (take_last(line, length, keys, tail,
+                      failure)) { /* the file's last line may lack its break */
             tail->lacks_break = !ended;
             break;
         }
@@ -122,14 +123,12 @@ bool audit_file_read_tail(const struct audit_file *file, const struct audit_keys
         struct audit_tail tail = {.last = audit_link_none(), .starting = true};
         if (!window_read(file, windows[i], &window, failure))
             return false;
-        switch (scan_backwards(&window, keys, &tail, &why)) {
-        case SCAN_DONE:
+        enum scan scan = scan_backwards(&window, keys, &tail, &why);
+        if (scan == SCAN_BROKEN)
+            return refuse(failure, file->path, why.message);
+        if (scan == SCAN_DONE) {
             *ret = tail;
             return true;
-        case SCAN_BROKEN:
-            return refuse(failure, file->path, why.message);
-        case SCAN_BEYOND_WINDOW:
-            break;
         }
     }
     return refuse(failure, file->path, "is longer than any record");

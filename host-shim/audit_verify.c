@@ -147,10 +147,11 @@ static bool torn_is_mended(struct torn *torn, const struct audit_entry *entry)
 static bool check_torn(struct walk *walk, const struct audit_entry *entry, struct failure *failure)
 {
     struct torn *torn = &walk->torn;
-    if (torn->bytes == 0)
-        return !audit_own_entry_is_mending(entry) ||
-               broken(walk, walk->line_number, "mends a torn line before it: that was removed",
+    if (torn->bytes == 0 && audit_own_entry_is_mending(entry))
+        return broken(walk, walk->line_number, "mends a torn line before it: that was removed",
                       failure);
+    if (torn->bytes == 0)
+        return true;
     if (!torn_is_mended(torn, entry))
         return broken(walk, torn->first_line, torn->why.message, failure);
     walk->answer.mended++;
@@ -213,8 +214,9 @@ static bool walk_file(struct walk *walk, struct failure *failure)
             return false;
     if (ferror(walk->file->file))
         return failure_set(failure, "unreadable_file", "%s cannot be read", walk->file->path);
-    return walk->torn.bytes == 0 ||
-           broken(walk, walk->torn.first_line, walk->torn.why.message, failure);
+    if (walk->torn.bytes > 0)
+        return broken(walk, walk->torn.first_line, walk->torn.why.message, failure);
+    return true;
 }
 
 static bool has_keys(const struct audit_keys *keys)

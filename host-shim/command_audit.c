@@ -28,8 +28,9 @@ static bool key_ring_read(const struct audit_options *options, struct key_ring *
     for (size_t i = 0; i < options->key_count; i++)
         if (!audit_setting_read_key(options->keys[i], &ring->keys[i], failure))
             return false;
-    return !options->previous_key ||
-           audit_setting_read_key(options->previous_key, &ring->keys[options->key_count], failure);
+    if (!options->previous_key)
+        return true;
+    return audit_setting_read_key(options->previous_key, &ring->keys[options->key_count], failure);
 }
 
 static struct audit_keys lend(const struct key_ring *ring)
@@ -126,13 +127,11 @@ static bool show(const struct options *options, const struct audit_keys *keys, i
                  struct failure *failure)
 {
     CLEANUP(names_clear) struct names names = {0};
-    CLEANUP_FILE FILE *stream = fdopen(dup(out), "w");
-    struct audit_show show = {stream, options->audit.shown, json_object()};
+    struct audit_show show = {0};
     struct audit_answer answer;
-    if (!names_find(options, &names, failure))
+    if (!names_find(options, &names, failure) ||
+        !audit_show_begin(out, &options->audit.shown, &show, failure))
         return false;
-    if (!stream || !show.started)
-        return failure_out_of_memory(failure);
     const struct audit_question question = {
         .names = names.names,
         .name_count = names.count,

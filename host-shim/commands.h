@@ -19,5 +19,7 @@ int command_invoke(const struct options *options, int out);
 int command_doctor(const struct options *options, int out);
 int command_conformance(const struct options *options, int out);
 int command_conformance_case(const struct options *options, int out);
+int command_policy(const struct options *options, int out);
+int command_approvals(const struct options *options, int out);
 int command_audit(const struct options *options, int out);
 int command_mcp(const struct options *options, int out);

@@ -23,21 +23,6 @@ static const uint32_t junk_verdicts[] = {
     ~TOOL_VERDICT_ALLOW,
 };
 
-/* A provider may have rules that need no approval, and tools that need no capability. */
-static bool grant_matters(struct conformance *conformance, enum grant grant)
-{
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    if (!witness)
-        return true;
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    if (outcome.code != TOOL_OK || witness->asked[grant] > 0 || grant == GRANT_AUDIT)
-        return true;
-    const json_t *capabilities = json_object_get(conformance->tool, "capabilities");
-    return grant == GRANT_CAPABILITY &&
-           json_array_size(json_object_get(capabilities, "required")) > 0;
-}
-
 static void remove_callback(struct tool_host *host, enum grant grant)
 {
     if (grant == GRANT_CAPABILITY)
@@ -58,7 +43,7 @@ static enum case_result expect_denial(struct conformance *conformance, struct wi
 
 static enum case_result case_missing(struct conformance *conformance, unsigned grant)
 {
-    if (!grant_matters(conformance, grant))
+    if (!witness_grant_matters(conformance, grant))
         return case_skip(conformance, "the provider does not ask for it here");
     CLEANUP_FREE struct witness *witness = witness_new(conformance);
     if (!witness)
@@ -69,7 +54,7 @@ static enum case_result case_missing(struct conformance *conformance, unsigned g
 
 static enum case_result case_silent(struct conformance *conformance, unsigned grant)
 {
-    if (!grant_matters(conformance, grant))
+    if (!witness_grant_matters(conformance, grant))
         return case_skip(conformance, "the provider does not ask for it here");
     CLEANUP_FREE struct witness *witness = witness_new(conformance);
     if (!witness)
@@ -92,7 +77,7 @@ static enum case_result try_verdict(struct conformance *conformance, unsigned gr
 
 static enum case_result case_junk(struct conformance *conformance, unsigned grant)
 {
-    if (!grant_matters(conformance, grant))
+    if (!witness_grant_matters(conformance, grant))
         return case_skip(conformance, "the provider does not ask for it here");
     enum case_result result = try_verdict(conformance, grant, TOOL_VERDICT_DENY);
     for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(junk_verdicts); i++)
@@ -101,42 +86,6 @@ static enum case_result case_junk(struct conformance *conformance, unsigned gran
     if (result == CASE_PASSED && grant != GRANT_APPROVAL)
         result = try_verdict(conformance, grant, TOOL_VERDICT_LATER);
     return result == CASE_PASSED ? try_verdict(conformance, grant, TOOL_VERDICT_PENDING) : result;
-}
-
-enum reply { REPLY_ALLOW, REPLY_DENY, REPLY_OTHER_HASH, REPLY_JUNK };
-
-static const char *const replies[] = {
-    [REPLY_ALLOW] = "{\"decision\":\"allow_once\",\"approver\":\"conformance\"}",
-    [REPLY_DENY] = "{\"decision\":\"deny\",\"approver\":\"conformance\",\"reason\":\"no\"}",
-    [REPLY_OTHER_HASH] = "{\"decision\":\"allow_once\",\"approver\":\"conformance\","
-                         "\"request_sha256\":"
-                         "\"0000000000000000000000000000000000000000000000000000000000000000\"}",
-    [REPLY_JUNK] = "{\"decision\":\"perhaps\"}",
-};
-
-/* The answer from inside the callback, which then says "later": it has been given already. */
-static enum case_result case_reply(struct conformance *conformance, unsigned reply)
-{
-    if (!grant_matters(conformance, GRANT_APPROVAL))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
-    witness->reply = replies[reply];
-    witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    enum case_result result =
-        reply == REPLY_ALLOW
-            ? witness_expect_ran(conformance, &outcome, "allowed from inside")
-            : witness_expect_nothing_ran(conformance, witness, &outcome, "denied from inside");
-    if (result != CASE_PASSED)
-        return result;
-    if (reply == REPLY_JUNK && witness->reply_codes[0] != TOOL_INVALID)
-        return case_fail(conformance, "a decision that cannot be read was not TOOL_INVALID");
-    if (witness->reply_codes[1] != TOOL_UNKNOWN)
-        return case_fail(conformance, "the second answer to a token was not TOOL_UNKNOWN");
-    return CASE_PASSED;
 }
 
 struct guarded_page {
@@ -256,10 +205,6 @@ const struct conformance_row conformance_callback_rows[] = {
     {"approval-missing", case_missing, GRANT_APPROVAL, 0},
     {"approval-silent", case_silent, GRANT_APPROVAL, 0},
     {"approval-junk", case_junk, GRANT_APPROVAL, 0},
-    {"approval-reply-allow", case_reply, REPLY_ALLOW, CASE_NEEDS_A_RUN},
-    {"approval-reply-deny", case_reply, REPLY_DENY, CASE_NEEDS_A_RUN},
-    {"approval-reply-other-hash", case_reply, REPLY_OTHER_HASH, CASE_NEEDS_A_RUN},
-    {"approval-reply-junk", case_reply, REPLY_JUNK, CASE_NEEDS_A_RUN},
     {"audit-missing", case_missing, GRANT_AUDIT, 0},
     {"audit-silent", case_silent, GRANT_AUDIT, 0},
     {"audit-junk", case_junk, GRANT_AUDIT, 0},

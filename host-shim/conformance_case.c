@@ -56,6 +56,8 @@ const struct conformance_row *conformance_row_at(size_t index)
         {conformance_load_rows, conformance_load_row_count},
         {conformance_call_rows, conformance_call_row_count},
         {conformance_callback_rows, conformance_callback_row_count},
+        {conformance_answer_rows, conformance_answer_row_count},
+        {conformance_secret_rows, conformance_secret_row_count},
         {conformance_lifecycle_rows, conformance_lifecycle_row_count},
     };
     for (size_t i = 0; i < COUNT_OF(tables); i++) {

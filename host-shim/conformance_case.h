@@ -43,6 +43,12 @@ extern const size_t conformance_call_row_count;
 /* What the host grants. */
 extern const struct conformance_row conformance_callback_rows[];
 extern const size_t conformance_callback_row_count;
+/* How approval is answered: at once, later, for another time, or by a cancellation. */
+extern const struct conformance_row conformance_answer_rows[];
+extern const size_t conformance_answer_row_count;
+/* Secrets. */
+extern const struct conformance_row conformance_secret_rows[];
+extern const size_t conformance_secret_row_count;
 /* Cancelling, ending, reloading, and being a good guest. */
 extern const struct conformance_row conformance_lifecycle_rows[];
 extern const size_t conformance_lifecycle_row_count;

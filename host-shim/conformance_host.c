@@ -29,20 +29,45 @@ static void check_capability(void *user, const char *capability, uint32_t *verdi
     answer(enter(user), GRANT_CAPABILITY, verdict);
 }
 
+static void look_for_secret(struct witness *witness, const char *text)
+{
+    if (text && strstr(text, WITNESS_SECRET))
+        witness->secret.seen = true;
+}
+
 static void request_approval(void *user, uint64_t token, const char *request_json,
                              uint32_t *verdict)
 {
-    (void)request_json;
     struct witness *witness = enter(user);
+    look_for_secret(witness, request_json);
+    if (witness->cancels)
+        (void)witness->provider->cancel(witness->host.call_id);
     for (size_t i = 0; witness->reply && i < COUNT_OF(witness->reply_codes); i++)
         witness->reply_codes[i] = witness->provider->reply_approval(token, witness->reply);
     answer(witness, GRANT_APPROVAL, verdict);
+    atomic_store(&witness->token, token);
+}
+
+static void read_secret(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
+                        uint32_t *verdict)
+{
+    (void)name;
+    struct witness_secret *secret = &enter(user)->secret;
+    size_t told = secret->told[secret->asked > 0];
+    secret->asked++;
+    secret->capacity = capacity;
+    for (size_t i = 0; i < told && told <= capacity; i++)
+        ((char *)buffer)[i] = WITNESS_SECRET[i % WITNESS_SECRET_LENGTH];
+    *length = told;
+    if (!secret->silent)
+        *verdict = secret->verdict;
 }
 
 static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
-    (void)record_json;
-    answer(enter(user), GRANT_AUDIT, verdict);
+    struct witness *witness = enter(user);
+    look_for_secret(witness, record_json);
+    answer(witness, GRANT_AUDIT, verdict);
 }
 
 static void on_output(void *user, uint32_t stream, const void *bytes, size_t length)
@@ -59,9 +84,8 @@ static void on_output(void *user, uint32_t stream, const void *bytes, size_t len
 
 static void log_line(void *user, uint32_t level, const char *message)
 {
-    (void)enter(user);
     (void)level;
-    (void)message;
+    look_for_secret(enter(user), message);
 }
 
 struct witness *witness_new(const struct conformance *conformance)
@@ -78,12 +102,15 @@ struct witness *witness_new(const struct conformance *conformance)
         .call_id = atomic_fetch_add(&last_call_id, 1),
         .check_capability = check_capability,
         .request_approval = request_approval,
+        .read_secret = read_secret,
         .audit = audit,
         .on_output = on_output,
         .log = log_line,
     };
     for (unsigned grant = 0; grant < GRANT_COUNT; grant++)
         witness->verdict[grant] = TOOL_VERDICT_ALLOW;
+    witness->secret = (struct witness_secret){
+        .told = {WITNESS_SECRET_LENGTH, WITNESS_SECRET_LENGTH}, .verdict = TOOL_VERDICT_ALLOW};
     return witness;
 }
 
@@ -135,6 +162,20 @@ bool witness_can_run(struct conformance *conformance)
                     json_member_string(error, "code", "?"),
                     json_member_string(error, "message", "?"));
     return false;
+}
+
+bool witness_grant_matters(struct conformance *conformance, enum grant grant)
+{
+    CLEANUP_FREE struct witness *witness = witness_new(conformance);
+    CLEANUP(outcome_clear) struct outcome outcome = {0};
+    if (!witness)
+        return true;
+    witness_invoke_good(conformance, witness, &witness->host, &outcome);
+    if (outcome.code != TOOL_OK || witness->asked[grant] > 0 || grant == GRANT_AUDIT)
+        return true;
+    const json_t *capabilities = json_object_get(conformance->tool, "capabilities");
+    return grant == GRANT_CAPABILITY &&
+           json_array_size(json_object_get(capabilities, "required")) > 0;
 }
 
 static bool shows_marker(const struct conformance *conformance, const char *text)

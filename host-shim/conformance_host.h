@@ -18,6 +18,21 @@ enum grant { GRANT_CAPABILITY, GRANT_APPROVAL, GRANT_AUDIT, GRANT_COUNT };
 
 #define WITNESS_OUTPUT_LIMIT 65536u
 
+/* Repeated, it is the witness's secret; what of the host's records holds it once is a leak. */
+#define WITNESS_SECRET        "7d1f-conformance-secret;"
+#define WITNESS_SECRET_LENGTH (sizeof(WITNESS_SECRET) - 1)
+
+/* What read_secret does. */
+struct witness_secret {
+    size_t
+        told[2]; /* the length that the first and every further call says; at most that is copied */
+    uint32_t verdict;
+    bool silent;     /* writes no verdict */
+    unsigned asked;  /* calls of it so far */
+    size_t capacity; /* of the last one */
+    bool seen;       /* the secret was in a record, a request for approval, or a line of the log */
+};
+
 struct witness {
     struct tool_host host;
     const struct provider *provider;
@@ -27,8 +42,11 @@ struct witness {
     unsigned asked[GRANT_COUNT];
     bool silent[GRANT_COUNT]; /* the callback writes nothing */
     uint32_t verdict[GRANT_COUNT];
+    struct witness_secret secret;
     const char *reply;      /* a decision that request_approval gives from inside; or NULL */
     int32_t reply_codes[2]; /* what the first and the second reply returned */
+    bool cancels;           /* request_approval cancels the call from inside */
+    _Atomic uint64_t token; /* of the last request for approval; 0: none came */
     size_t output_length;   /* of stdout and stderr as they came */
     char output[WITNESS_OUTPUT_LIMIT];
 };
@@ -56,6 +74,10 @@ void witness_invoke_good(const struct conformance *conformance, struct witness *
 
 /* Whether a call with everything granted runs here; false fills the remark with why not. */
 bool witness_can_run(struct conformance *conformance);
+
+/* Whether the provider asks for it: it may have rules that need no approval, and tools that need no
+ * capability. */
+bool witness_grant_matters(struct conformance *conformance, enum grant grant);
 
 /* Passed when nothing ran and the provider said so as the ABI wants it. */
 enum case_result witness_expect_nothing_ran(struct conformance *conformance,

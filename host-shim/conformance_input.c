@@ -7,6 +7,8 @@
 #include "cleanup.h"
 #include "json_member.h"
 
+#define MARKING_PROGRAM "echo conformance-$((6*7))-marker"
+
 bool conformance_input_has_marker(const json_t *tool)
 {
     return strcmp(json_member_string(tool, "name", ""), "code_execute") == 0;
@@ -70,7 +72,7 @@ static char *from_schema(const json_t *tool)
 char *conformance_input_good(const json_t *tool)
 {
     if (conformance_input_has_marker(tool))
-        return shell_program("echo conformance-$((6*7))-marker");
+        return shell_program(MARKING_PROGRAM);
     return from_schema(tool);
 }
 
@@ -84,4 +86,16 @@ char *conformance_input_numbered(unsigned number)
 char *conformance_input_sleeping(void)
 {
     return shell_program("sleep 30");
+}
+
+char *conformance_input_with_secret(const json_t *tool)
+{
+    const json_t *schema = json_object_get(tool, "input_schema");
+    if (!conformance_input_has_marker(tool) ||
+        !json_object_get(json_object_get(schema, "properties"), "secrets"))
+        return NULL;
+    CLEANUP_JSON json_t *input =
+        json_pack("{s:s, s:s, s:{s:s}}", "language", "sh", "code", MARKING_PROGRAM, "secrets",
+                  "CONFORMANCE", "{{secret:conformance}}");
+    return input ? json_dumps(input, JSON_COMPACT) : NULL;
 }

@@ -15,3 +15,5 @@ char *conformance_input_good(const json_t *tool);
 /* A program that prints "number-42-N", or that sleeps; for tools with a marker. */
 char *conformance_input_numbered(unsigned number);
 char *conformance_input_sleeping(void);
+/* The good one with a secret's handle; NULL where the tool's schema has no place for it. */
+char *conformance_input_with_secret(const json_t *tool);

@@ -19,7 +19,7 @@
 #include "monotonic_clock.h"
 
 #define RELOADS          10
-#define PARALLEL         8u
+#define PARALLEL         32u
 #define CANCEL_WITHIN_MS 5000
 #define CHILDREN_END_MS  2000
 
@@ -71,6 +71,9 @@ static enum case_result expect_no_leftover(struct conformance *conformance,
     if (!process_state_take(&after))
         return case_fail(conformance, "the state of the process cannot be read");
     const char *leftover = process_state_leftover(before, &after);
+    CLEANUP_FREE char *path = realpath(conformance->path, NULL);
+    if (path && process_state_maps(path))
+        return case_fail(conformance, "left behind: the provider itself, in memory");
     return leftover ? case_fail(conformance, "left behind: %s", leftover) : CASE_PASSED;
 }
 
@@ -81,6 +84,7 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
     CLEANUP(process_state_clear) struct process_state before = {0};
     if (!process_state_take(&before))
         return case_fail(conformance, "the state of the process cannot be read");
+    size_t mapped_files = 0;
     for (int round = 0; round < RELOADS; round++) {
         if (!conformance_load(conformance))
             return CASE_FAILED;
@@ -89,6 +93,13 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
         enum case_result result = expect_no_leftover(conformance, &before);
         if (result != CASE_PASSED)
             return result;
+        /* A library that a provider needs may stay for good, but only once. */
+        CLEANUP(process_state_clear) struct process_state after = {0};
+        if (!process_state_take(&after))
+            return case_fail(conformance, "the state of the process cannot be read");
+        if (round > 0 && after.mapped_files > mapped_files)
+            return case_fail(conformance, "left behind: a mapping of a file");
+        mapped_files = after.mapped_files;
     }
     return CASE_PASSED;
 }

@@ -43,6 +43,30 @@ static bool list_directory(const char *path, char **ret_names, size_t *ret_count
     return true;
 }
 
+/* proc_pid_maps(5): the sixth field is the file's name, from the root on. Counts those, or those of
+ * one name. */
+static bool count_mapped(const char *only, size_t *ret_count)
+{
+    CLEANUP_FILE FILE *maps = fopen("/proc/self/maps", "re");
+    CLEANUP_FREE char *line = NULL;
+    size_t capacity = 0, count = 0;
+    if (!maps)
+        return false;
+    while (getline(&line, &capacity, maps) > 0) {
+        char *name = strchr(line, '/');
+        line[strcspn(line, "\n")] = '\0';
+        count += name && (!only || strcmp(name, only) == 0);
+    }
+    *ret_count = count;
+    return true;
+}
+
+bool process_state_maps(const char *path)
+{
+    size_t count = 0;
+    return count_mapped(path, &count) && count > 0;
+}
+
 static char *environment_text(void)
 {
     char *text = NULL;
@@ -74,7 +98,8 @@ static bool take_texts(struct process_state *state)
     state->locale = strdup(locale ? locale : "");
     return state->directory && state->environment && state->locale &&
            list_directory("/proc/self/fd", &state->descriptors, &descriptors) &&
-           list_directory("/proc/self/task", &tasks, &state->threads);
+           list_directory("/proc/self/task", &tasks, &state->threads) &&
+           count_mapped(NULL, &state->mapped_files);
 }
 
 bool process_state_take(struct process_state *ret)

@@ -22,6 +22,7 @@ struct process_state {
     char *locale;
     char *descriptors; /* the numbers of the open ones */
     size_t threads;
+    size_t mapped_files; /* parts of files in its memory */
 };
 
 /* false when out of memory or /proc cannot be read. */
@@ -31,6 +32,8 @@ void process_state_clear(struct process_state *state);
 /* What of the host's own is not as it was; NULL when all is. */
 const char *process_state_difference(const struct process_state *before,
                                      const struct process_state *after);
+/* Is any part of that file in this process's memory? path is as the kernel writes it. */
+bool process_state_maps(const char *path);
 /* What was left behind: descriptors or threads; NULL for nothing. */
 const char *process_state_leftover(const struct process_state *before,
                                    const struct process_state *after);

@@ -43,8 +43,9 @@ static void check_capability(void *user, const char *capability, uint32_t *verdi
 static json_t *decision_json(const char *hash, const struct approval_decision *decision,
                              const char *reason)
 {
-    return json_pack("{s:s, s:s, s:s*, s:s*}", "decision", decision->allow ? "allow_once" : "deny",
-                     "approver", decision->approver, "reason", reason, "request_sha256", hash);
+    return json_pack("{s:s, s:s*, s:s*, s:s*, s:O*}", "decision",
+                     approval_word_name(decision->word), "approver", decision->approver, "reason",
+                     reason, "request_sha256", hash, "arguments", decision->arguments);
 }
 
 /* Bound by its hash to the request that was shown. A reason that was cut off inside a character is
@@ -60,19 +61,30 @@ static char *decision_text(const char *request_json, const struct approval_decis
     return answer ? json_dumps(answer, JSON_COMPACT) : NULL;
 }
 
+static void tell(const struct grants *grants, const struct approval_decision *decision)
+{
+    if (decision->notice[0])
+        notice(grants, "%s", decision->notice);
+    if (decision->word == APPROVAL_WORD_DENY || decision->word == APPROVAL_WORD_CANCEL)
+        notice(grants, "denied by %s: %s", decision->approver, decision->reason);
+    if (decision->no_approver)
+        notice(grants, "hint: answer beforehand with --approve always or never, or let a program "
+                       "decide with --approve cmd:PROG");
+}
+
 /* The answer always goes through tool_reply_approval(), which carries who decided and why. "Later"
  * says that it was not given through the verdict; without an accepted answer the denial stands. */
 static void request_approval(void *user, uint64_t token, const char *request_json,
                              uint32_t *verdict)
 {
     const struct grants *grants = user;
-    struct approval_decision decision;
+    CLEANUP(approval_clear) struct approval_decision decision;
     approval_decide(&grants->approver, request_json, grants->cancelled_fd, &decision);
-    if (!decision.allow)
-        notice(grants, "denied by %s: %s", decision.approver, decision.reason);
-    if (decision.no_approver)
-        notice(grants, "hint: answer beforehand with --approve always or never, or let a program "
-                       "decide with --approve cmd:PROG");
+    tell(grants, &decision);
+    if (decision.word == APPROVAL_WORD_PENDING) {
+        *verdict = TOOL_VERDICT_PENDING;
+        return;
+    }
     CLEANUP_FREE char *answer = decision_text(request_json, &decision);
     if (answer && grants->provider->reply_approval(token, answer) == TOOL_ACCEPTED)
         *verdict = TOOL_VERDICT_LATER;
@@ -92,6 +104,7 @@ static void read_secret(void *user, const char *name, void *buffer, size_t capac
             notice_failure(grants, &failure);
         return;
     }
+    *verdict = TOOL_VERDICT_ABSENT; /* the policy's providers may have it */
 }
 
 static void audit(void *user, const char *record_json, uint32_t *verdict)

@@ -31,6 +31,10 @@ static int run_command(const struct options *options, int out)
         return command_conformance(options, out);
     case COMMAND_CONFORMANCE_CASE:
         return command_conformance_case(options, out);
+    case COMMAND_POLICY:
+        return command_policy(options, out);
+    case COMMAND_APPROVALS:
+        return command_approvals(options, out);
     case COMMAND_AUDIT:
         return command_audit(options, out);
     case COMMAND_MCP:

@@ -14,9 +14,10 @@
 #define FOR(command) (1u << (command))
 #define FOR_ONE_CALL (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
 #define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_MCP))
-#define FOR_PROVIDER (FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
+#define FOR_PROVIDER (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
 #define FOR_ALL      UINT32_MAX
 
+#define LONGEST_GRANT_DAYS 3650u
 #define MOST_CALLS         1024u
 #define LONGEST_TIMEOUT_MS UINT64_C(86400000)
 
@@ -88,21 +89,43 @@ static bool add_secret(struct options *options, const char *value, struct failur
 
 static bool set_approve(struct options *options, const char *value, struct failure *failure)
 {
-    static const char command_prefix[] = "cmd:";
     options->approver_named = true;
-    if (strcmp(value, "ask") == 0)
-        options->approver.mode = APPROVAL_ASK;
-    else if (strcmp(value, "always") == 0)
-        options->approver.mode = APPROVAL_ALWAYS;
-    else if (strcmp(value, "never") == 0)
-        options->approver.mode = APPROVAL_NEVER;
-    else if (strncmp(value, command_prefix, strlen(command_prefix)) == 0 &&
-             value[strlen(command_prefix)])
-        options->approver =
-            (struct approver){.mode = APPROVAL_COMMAND, .program = value + strlen(command_prefix)};
-    else
-        return failure_usage(failure, "--approve wants ask, always, never or cmd:PROG, not %s",
-                             value);
+    return approval_option_parse(value, &options->approver, failure);
+}
+
+static bool set_approvals(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->approver.store = value;
+    return true;
+}
+
+static bool set_webhook_key(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->approver.webhook_key = value;
+    return true;
+}
+
+static bool set_always(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->always = true;
+    return true;
+}
+
+static bool set_days(struct options *options, const char *value, struct failure *failure)
+{
+    if (!number_parse(value, LONGEST_GRANT_DAYS, &options->days) || options->days == 0)
+        return failure_usage(failure, "--days wants 1 to %u, not %s", LONGEST_GRANT_DAYS, value);
+    return true;
+}
+
+static bool set_reason(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->reason = value;
     return true;
 }
 
@@ -141,6 +164,20 @@ static bool set_workspace(struct options *options, const char *value, struct fai
 {
     (void)failure;
     options->workspace = value;
+    return true;
+}
+
+static bool set_input(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->input = value;
+    return true;
+}
+
+static bool set_context(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->context = value;
     return true;
 }
 
@@ -310,6 +347,13 @@ static bool set_case(struct options *options, const char *value, struct failure 
     return true;
 }
 
+static bool set_format(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->format = value;
+    return true;
+}
+
 static bool set_listen(struct options *options, const char *value, struct failure *failure)
 {
     static const char prefix[] = "unix:";
@@ -361,20 +405,28 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"plugin", 0, true, FOR_PROVIDER, set_plugin},
-    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR), set_policy},
-    {"sandbox", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR), set_sandbox},
+    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY), set_policy},
+    {"sandbox", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY), set_sandbox},
     {"cap", 0, true, FOR_CALLS, add_capability},
     {"no-default-caps", 0, false, FOR_CALLS, set_no_default_capabilities},
     {"secret", 0, true, FOR_CALLS, add_secret},
     {"approve", 0, true, FOR_CALLS, set_approve},
+    {"approvals", 0, true, FOR_CALLS | FOR(COMMAND_APPROVALS), set_approvals},
+    {"webhook-key", 0, true, FOR_CALLS, set_webhook_key},
+    {"always", 0, false, FOR(COMMAND_APPROVALS), set_always},
+    {"days", 0, true, FOR(COMMAND_APPROVALS), set_days},
+    {"reason", 0, true, FOR(COMMAND_APPROVALS), set_reason},
     {"audit", 0, true, FOR_CALLS, set_audit},
     {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key},
     {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
-    {"json", 0, false, FOR(COMMAND_DOCTOR), set_json},
+    {"json", 0, false, FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS),
+     set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
     {"workspace", 0, true, FOR_CALLS, set_workspace},
-    {"tool", 0, true, FOR_ONE_CALL, set_tool},
+    {"tool", 0, true, FOR_ONE_CALL | FOR(COMMAND_POLICY), set_tool},
+    {"input", 0, true, FOR(COMMAND_POLICY), set_input},
+    {"context", 0, true, FOR(COMMAND_POLICY), set_context},
     {"language", 'l', true, FOR(COMMAND_RUN), set_language},
     {"code", 'c', true, FOR(COMMAND_RUN), set_code},
     {"timeout-ms", 0, true, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), set_timeout},
@@ -391,6 +443,7 @@ static const struct option_row rows[] = {
     {"since", 0, true, FOR(COMMAND_AUDIT), set_since},
     {"until", 0, true, FOR(COMMAND_AUDIT), set_until},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
+    {"format", 0, true, FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE), set_format},
     {"mode", 0, true, FOR(COMMAND_MCP), set_sandbox},
     {"listen", 0, true, FOR(COMMAND_MCP), set_listen},
     {"max-calls", 0, true, FOR(COMMAND_MCP), set_max_calls},
@@ -416,6 +469,8 @@ static const struct {
     {"doctor", COMMAND_DOCTOR, 0, 0},
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
+    {"policy", COMMAND_POLICY, 1, 2},
+    {"approvals", COMMAND_APPROVALS, 1, 2},
     {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS},
     {"mcp", COMMAND_MCP, 0, 0},
     {"help", COMMAND_HELP, 0, 0},

@@ -25,7 +25,9 @@ enum command {
     COMMAND_DOCTOR,
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
+    COMMAND_APPROVALS,
     COMMAND_AUDIT,
+    COMMAND_POLICY,
     COMMAND_MCP,
     COMMAND_HELP,
     COMMAND_VERSION,
@@ -67,6 +69,9 @@ struct options {
     struct name_value secrets[OPTIONS_SECRETS];
     size_t secret_count;
     struct approver approver;
+    bool always;   /* approvals approve: the answer is to stand */
+    uint64_t days; /* for so long; 0: not given */
+    const char *reason;
     bool approver_named; /* --approve was given */
     bool no_elicitation;
     const char *listen; /* a socket's path */
@@ -76,11 +81,14 @@ struct options {
     bool json;
     bool sweep;
     const char *workspace;
+    const char *input; /* files of policy explain */
+    const char *context;
     const char *tool;
     const char *language;
     const char *code;
     const char *stdin_file;
     const char *only_case;
+    const char *format;
     uint64_t timeout_ms; /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];

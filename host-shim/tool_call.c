@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "audit_setting.h"
 #include "cleanup.h"
@@ -21,13 +23,23 @@ bool tool_provider_open(const struct options *options, struct provider *ret,
     return provider_locate(options->plugin, &path, failure) && provider_open(path, ret, failure);
 }
 
+bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure *failure)
+{
+    char here[TOOL_PATH_SIZE] = "";
+    bool absolute = path[0] == '/';
+    if (access(path, F_OK) != 0 || (!absolute && !getcwd(here, sizeof(here))))
+        return failure_set_errno(failure, "unreadable_file", errno, "policy %s", path);
+    if (strlen(here) + strlen(path) + 2 > TOOL_PATH_SIZE)
+        return failure_set_errno(failure, "unreadable_file", ENAMETOOLONG, "policy %s", path);
+    (void)stpcpy(stpcpy(stpcpy(ret, here), absolute ? "" : "/"), path);
+    return true;
+}
+
 static json_t *configuration(const struct options *options, struct failure *failure)
 {
-    char policy[PATH_MAX] = "";
-    if (options->policy && !realpath(options->policy, policy)) {
-        (void)failure_set_errno(failure, "unreadable_file", errno, "policy %s", options->policy);
+    char policy[TOOL_PATH_SIZE] = "";
+    if (options->policy && !tool_policy_path(options->policy, policy, failure))
         return NULL;
-    }
     json_t *object = json_pack("{s:s*, s:s*}", "policy_file", options->policy ? policy : NULL,
                                "sandbox", options->sandbox);
     if (object && options->sweep && json_object_set_new(object, "sweep", json_true()) != 0)

@@ -54,6 +54,12 @@ bool tool_call(const struct options *options, const char *input_json,
 bool tool_provider_open(const struct options *options, struct provider *ret,
                         struct failure *failure);
 
+#define TOOL_PATH_SIZE 4096
+
+/* An absolute path to the policy, as it was given and not resolved: the provider judges the links
+ * on it. false where there is no such file. */
+bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure *failure);
+
 /* Configures the provider with --policy, --sandbox and --sweep; where none was given nothing is
  * done, unless always is set. *ret_status (new, or NULL) is what the provider said; *ret_refused
  * tells that it refused. */

@@ -15,8 +15,8 @@ static const char *const names[APPROVAL_ANSWER_COUNT] = {
     [APPROVAL_ANSWER_ALLOW_ONCE] = "allow_once",
     [APPROVAL_ANSWER_ALLOW_SESSION] = "allow_session",
     [APPROVAL_ANSWER_ALLOW_ALWAYS] = "allow_always",
-    [APPROVAL_ANSWER_EDIT] = "edit",
     [APPROVAL_ANSWER_DENY] = "deny",
+    [APPROVAL_ANSWER_EDIT] = "edit",
     [APPROVAL_ANSWER_CANCEL] = "cancel",
 };
 

@@ -14,12 +14,13 @@
 #define APPROVAL_DECISION_BYTES_LIMIT \
     (REQUEST_BYTES_LIMIT + (16u << 10)) /* an edit holds a whole request */
 
+/* As far as the policy has them, in its order: enum approver_decision. */
 enum approval_answer {
     APPROVAL_ANSWER_ALLOW_ONCE,
     APPROVAL_ANSWER_ALLOW_SESSION, /* the provider remembers it for principal and session */
     APPROVAL_ANSWER_ALLOW_ALWAYS,  /* the host remembers it, and answers the next time itself */
-    APPROVAL_ANSWER_EDIT,          /* run these arguments instead */
     APPROVAL_ANSWER_DENY,
+    APPROVAL_ANSWER_EDIT,   /* run these arguments instead */
     APPROVAL_ANSWER_CANCEL, /* end the call, rather than tell the agent what to change */
     APPROVAL_ANSWER_COUNT
 };

@@ -3,6 +3,7 @@
  * inside tool_invoke(). */
 #include "call.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,8 +60,6 @@ void call_clear(struct call *call)
     call_unregister(&call->registration);
     run_clear(&call->run);
     redaction_free(call->redaction);
-    for (size_t i = 0; i < COUNT_OF(call->secrets); i++)
-        secret_value_clear(&call->secrets[i]);
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
@@ -203,6 +202,19 @@ bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
     return true;
 }
 
+static_assert(APPROVER_ONCE == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ONCE) &&
+                  APPROVER_SESSION == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) &&
+                  APPROVER_ALWAYS == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS) &&
+                  APPROVER_DENY == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) &&
+                  APPROVER_EDIT == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_EDIT),
+              "the policy's decisions are the approver's answers");
+
+unsigned call_approval_answers(const struct call *call)
+{
+    return call->configuration.policy->approver_decisions |
+           APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
+}
+
 char *call_approval_request(const struct call *call, const char *approval_id)
 {
     struct json_draft draft = {.order = JSON_ORDER_SORTED};
@@ -221,7 +233,8 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     json_draft_value(&draft, "arguments", request_arguments(&call->request));
     json_draft_open(&draft, "allowed_decisions", '[');
     for (int answer = 0; answer < APPROVAL_ANSWER_COUNT; answer++)
-        json_draft_string(&draft, NULL, approval_answer_name((enum approval_answer)answer));
+        if ((call_approval_answers(call) & APPROVAL_ANSWER_BIT(answer)) != 0)
+            json_draft_string(&draft, NULL, approval_answer_name((enum approval_answer)answer));
     json_draft_close(&draft, ']');
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, &length);

@@ -21,7 +21,6 @@
 #include "json_text.h"
 #include "request.h"
 #include "run.h"
-#include "secret.h"
 #include "tool_provider.h"
 
 /* From the host's context_json: trusted, and never from the model. NULL: not given. */
@@ -53,8 +52,7 @@ struct call {
     char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
     struct content_findings content;
     struct approval_outcome approval;
-    struct secret_value secrets[REQUEST_SECRETS_LIMIT]; /* as request.secrets */
-    struct redaction *redaction;                        /* NULL: no secrets */
+    struct redaction *redaction; /* NULL: no secrets */
 
     bool start_recorded; /* the audit has the start: it must get the end */
     bool executed;       /* run and outcome are filled */
@@ -82,5 +80,7 @@ bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
 /* The member "limits": those in force, as result, audit and approval show them. */
 void call_write_limits(struct json_draft *draft, const struct call *call);
 
+/* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. */
+unsigned call_approval_answers(const struct call *call);
 /* The JSON that the approver sees, new; NULL when out of memory. */
 char *call_approval_request(const struct call *call, const char *approval_id);

@@ -194,6 +194,15 @@ bool configuration_current(struct configuration *ret, struct error *error)
     return true;
 }
 
+bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
+                        struct error *error)
+{
+    if (policy_file == NULL || policy_file[0] == '/')
+        return load_from_environment(policy_file, sandbox, ret, error);
+    error_set(error, ERROR_INVALID_POLICY, "configuration: /policy_file: must be an absolute path");
+    return false;
+}
+
 static bool load_prepared(const char *config_json, bool *ret_sweep, struct configuration *ret,
                           struct error *error)
 {
@@ -215,13 +224,8 @@ static bool load_prepared(const char *config_json, bool *ret_sweep, struct confi
         error_set(error, ERROR_INVALID_POLICY, "configuration: %s", reason.text);
         return false;
     }
-    if (policy_file != NULL && policy_file[0] != '/') {
-        error_set(error, ERROR_INVALID_POLICY,
-                  "configuration: /policy_file: must be an absolute path");
-        return false;
-    }
     *ret_sweep = sweep != 0;
-    return load_from_environment(policy_file, sandbox, ret, error);
+    return configuration_load(policy_file, sandbox, ret, error);
 }
 
 bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error)

@@ -28,6 +28,11 @@ bool configuration_current(struct configuration *ret, struct error *error);
  * *ret_sweep: it also asks for what dead gateways left behind to be removed. */
 bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error);
 
+/* The one that tool_prepare() would put in force with these (NULL: not given), as a reference of
+ * the caller's; what is in force stays. */
+bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
+                        struct error *error);
+
 void configuration_clear(struct configuration *configuration);
 
 /* Forgets it, for tool_shutdown(). */

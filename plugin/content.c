@@ -84,6 +84,18 @@ bool content_is_program(const char *path, const char *extension)
     return length > end && strcmp(path + length - end, extension) == 0;
 }
 
+void content_write_own_modules(struct json_draft *draft, const char *name,
+                               const struct request *request)
+{
+    json_draft_open(draft, name, '[');
+    for (size_t i = 0; i < request->file_count; i++) {
+        const char *path = request->files[i].path;
+        if (content_is_program(path, ".py"))
+            json_draft_bytes(draft, NULL, path, strcspn(path, "/."));
+    }
+    json_draft_close(draft, ']');
+}
+
 static bool refuse(const struct call *call, const struct content_finding *finding, size_t others,
                    struct error *error)
 {
@@ -170,7 +182,9 @@ static bool check_text(struct call *call, struct error *error)
     const struct content_rules *rules = policy_content_find(content, language);
     if (rules == NULL)
         return true;
-    struct content_answer answer = content_check_python(call, rules, error);
+    struct content_answer answer = strcmp(language, "python") == 0
+                                       ? content_check_python(call, rules, error)
+                                       : content_check_tokens(call, rules, error);
     return judge(call, &answer, rules->action, rules->required, 0, error);
 }
 

@@ -47,6 +47,7 @@ struct content_answer {
 };
 
 struct call;
+struct request;
 
 /* Fills in rule and message, cut where they are too long. */
 void content_describe(struct content_finding *finding, const char *rule, const char *format, ...)
@@ -59,6 +60,11 @@ void content_write(struct json_draft *draft, const struct call *call);
 
 /* Is the file one of those that the language's rules are about? */
 bool content_is_program(const char *path, const char *extension);
+
+/* Member name: the modules of Python that the request brings, by files and directories beside the
+ * program. */
+void content_write_own_modules(struct json_draft *draft, const char *name,
+                               const struct request *request);
 
 /* Will content_check() start a process? */
 bool content_needs_process(const struct call *call);

@@ -11,5 +11,7 @@
 
 extern const char python_check_text[];
 extern const size_t python_check_length; /* without the terminating NUL */
+extern const char enforce_imports_text[];
+extern const size_t enforce_imports_length;
 extern const char constant_fold_text[];
 extern const size_t constant_fold_length;

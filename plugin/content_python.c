@@ -76,18 +76,6 @@ static void write_list(struct json_draft *draft, const char *name, char *const *
     json_draft_close(draft, ']');
 }
 
-/* Modules that the request brings along: names of files and directories beside the program. */
-static void write_own_modules(struct json_draft *draft, const struct request *request)
-{
-    json_draft_open(draft, "own_modules", '[');
-    for (size_t i = 0; i < request->file_count; i++) {
-        const char *path = request->files[i].path;
-        if (content_is_program(path, ".py"))
-            json_draft_bytes(draft, NULL, path, strcspn(path, "/."));
-    }
-    json_draft_close(draft, ']');
-}
-
 /* New; NULL when out of memory. */
 static char *make_rules(const struct call *call, const struct content_rules *rules, size_t inputs,
                         size_t *ret_length)
@@ -101,7 +89,7 @@ static char *make_rules(const struct call *call, const struct content_rules *rul
                rules->forbidden_modules != NULL ? rules->forbidden_modules : none);
     write_list(&draft, "forbidden_names",
                rules->forbidden_names != NULL ? rules->forbidden_names : none);
-    write_own_modules(&draft, &call->request);
+    content_write_own_modules(&draft, "own_modules", &call->request);
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, ret_length);
 }

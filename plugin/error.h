@@ -52,10 +52,18 @@
     X(APPROVAL_REPLAYED, "approval_replayed", false,                                              \
       "the approval request was answered twice, and differently",                                 \
       "call again, so that it is asked anew; who answers must not answer a token twice")          \
-    X(UNKNOWN_SECRET, "unknown_secret", false, "the host has no secret of that name",             \
+    X(UNKNOWN_SECRET, "unknown_secret", false, "nobody gives a secret of that name",              \
       "check the handle's name, or ask the operator to provide the secret")                       \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", false, "the policy does not list the secret",     \
       "ask the operator to add it to the policy's \"secrets\"")                                   \
+    X(SECRET_TOO_LARGE, "secret_too_large", false, "the secret is longer than a secret may be",   \
+      "ask the operator for a shorter one")                                                       \
+    X(SECRET_UNUSABLE, "secret_unusable", false,                                                  \
+      "the secret cannot reach the program in the way that the policy says",                      \
+      "ask the operator to deliver it as a file (the policy's \"secrets\": \"delivery\")")        \
+    X(SECRET_UNAVAILABLE, "secret_unavailable", true,                                             \
+      "a provider of the policy has the secret and cannot give it",                               \
+      "the operator mends what the message names; another name is no way around it")              \
     X(AUDIT_UNAVAILABLE, "audit_unavailable", false,                                              \
       "the start record could not be stored, so nothing ran",                                     \
       "the gateway must offer audit, and its log must be writable")                               \

@@ -26,6 +26,7 @@
 #include "host.h"
 #include "plan.h"
 #include "readiness.h"
+#include "secret_delivery.h"
 #include "workspace.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
@@ -95,14 +96,6 @@ static bool apply_policy(struct call *call, struct error *error)
     else if (request->secret_count > 0)
         call_note(call, "the program has no network: secrets can only be used locally");
     return true;
-}
-
-static bool check_capabilities(struct call *call, struct error *error)
-{
-    if (!capability_check(call, error))
-        return false;
-    return call->registration.cancel_fd >= 0 ||
-           call_register(&call->registration, call->host.call_id, error);
 }
 
 /* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
@@ -181,7 +174,7 @@ static bool obtain_approval(struct call *call, struct error *error)
         .request_sha256 = call->request_sha256,
         .principal = call->context.principal,
         .session = call->context.session,
-        .answers = APPROVAL_ANSWERS_ALL,
+        .answers = call_approval_answers(call),
         .timeout_ms = policy->approval_timeout_ms,
         .max_waiting = policy->approval_max_waiting,
         .make_request = make_approval_request,
@@ -203,7 +196,7 @@ static bool check_content(struct call *call, struct error *error)
 /* All that stands before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
-    return apply_policy(call, error) && check_capabilities(call, error) &&
+    return apply_policy(call, error) && capability_check(call, error) &&
            check_readiness(call, error) && check_content(call, error);
 }
 
@@ -224,29 +217,6 @@ static bool take_edit(struct call *call, struct error *error)
     call_replace_request(call, &edited);
     call_note(call, "the approver changed the request: what ran is not what was asked for");
     return judge(call, error);
-}
-
-static bool collect_secrets(struct call *call, struct error *error)
-{
-    const struct request *request = &call->request;
-    if (request->secret_count == 0)
-        return true;
-    call->redaction = redaction_new();
-    bool kept = call->redaction != NULL;
-    for (size_t i = 0; kept && i < request->secret_count; i++) {
-        const char *name = request->secrets[i].name;
-        struct secret_value *value = &call->secrets[i];
-        if (!secret_value_read(&call->host, name, value, error) ||
-            !redaction_add(call->redaction, name, value->memory.bytes, value->length, error))
-            return false;
-        if (value->length < REDACTION_MINIMUM)
-            call_note(call, "the secret %s is too short to be redacted from the output", name);
-        kept = environment_set(&call->description.environment, request->secrets[i].variable,
-                               value->memory.bytes, value->length);
-    }
-    if (!kept)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
-    return kept;
 }
 
 /* What was approved is what runs: the hash is made again from what the description was built of. */
@@ -325,6 +295,7 @@ static bool run_program(struct call *call, struct error *error)
     call->run = (struct run){
         .mode = call->configuration.mode,
         .description = &call->description,
+        .spent = &call->description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,
         .output_limit = call->output_limit,
@@ -347,14 +318,36 @@ static bool run_program(struct call *call, struct error *error)
     return ended;
 }
 
+bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
+                       struct error *error)
+{
+    return parse(call, tool, input_json, error) && apply_policy(call, error);
+}
+
+/* From now on the host can cancel it. */
+static bool begin_call(struct call *call, struct error *error)
+{
+    return call_register(&call->registration, call->host.call_id, error);
+}
+
+/* A call may be cancelled from inside any callback, and then goes no further. */
+static bool is_wanted(struct call *call, struct error *error)
+{
+    if (!is_cancelled(call))
+        return true;
+    error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+    return false;
+}
+
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        judge, obtain_approval, take_edit, take_place, collect_secrets, record_start, run_program,
+        begin_call, judge,           obtain_approval, take_edit,
+        take_place, deliver_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
-        passed = stages[i](call, error);
+        passed = is_wanted(call, error) && stages[i](call, error);
     admission_leave(&call->admission);
     if (call->start_recorded)
         audit_record_end(call, passed ? NULL : error);

@@ -16,3 +16,8 @@
  * ended. false with error: it did not run, or the backend was lost (call->executed tells). The end
  * of every run that began is recorded. */
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error);
+
+/* The part of it that the policy decides alone, for who wants to know what it would be: reads the
+ * input and plans the run of a call whose configuration is settled. Asks nobody, starts nothing. */
+bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
+                       struct error *error);

@@ -41,17 +41,17 @@ uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
     return TOOL_VERDICT_DENY;
 }
 
-bool host_read_secret(const struct tool_host *host, const char *name, void *buffer, size_t capacity,
-                      size_t *ret_length)
+uint32_t host_read_secret(const struct tool_host *host, const char *name, void *buffer,
+                          size_t capacity, size_t *ret_length)
 {
     uint32_t verdict = TOOL_VERDICT_DENY;
     size_t length = 0;
     if (host->read_secret != NULL)
         host->read_secret(host->user, name, buffer, capacity, &length, &verdict);
-    if (verdict != TOOL_VERDICT_ALLOW)
-        return false;
-    *ret_length = length;
-    return true;
+    if (verdict == TOOL_VERDICT_ALLOW)
+        *ret_length = length;
+    return verdict == TOOL_VERDICT_ALLOW || verdict == TOOL_VERDICT_ABSENT ? verdict
+                                                                           : TOOL_VERDICT_DENY;
 }
 
 bool host_audit(const struct tool_host *host, const char *record_json)

@@ -21,10 +21,10 @@ bool host_grants_capability(const struct tool_host *host, const char *capability
 /* TOOL_VERDICT_DENY for anything but the three other verdicts of the ABI. */
 uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
                                const char *request_json);
-/* One read of a secret: false when refused. *ret_length may exceed capacity: call again with more.
- */
-bool host_read_secret(const struct tool_host *host, const char *name, void *buffer, size_t capacity,
-                      size_t *ret_length);
+/* One read of a secret: TOOL_VERDICT_ALLOW and *ret_length, which may exceed capacity (call again
+ * with more), TOOL_VERDICT_ABSENT, or TOOL_VERDICT_DENY for anything else. */
+uint32_t host_read_secret(const struct tool_host *host, const char *name, void *buffer,
+                          size_t capacity, size_t *ret_length);
 /* true: the host says the record is stored. */
 bool host_audit(const struct tool_host *host, const char *record_json);
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "vector_registers.h"
+
 #define PAGE_BYTES 4096
 
 int locked_memory_get(size_t capacity, struct locked_memory *ret)
@@ -28,4 +30,5 @@ void locked_memory_clear(struct locked_memory *memory)
     explicit_bzero(memory->bytes, memory->capacity);
     (void)munmap(memory->bytes, memory->capacity);
     *memory = (struct locked_memory){0};
+    vector_registers_wipe();
 }

@@ -15,5 +15,5 @@ struct locked_memory {
 /* At least capacity bytes, more than 0; -1 with errno when there are none. Locking is best effort:
  * where RLIMIT_MEMLOCK is small, the memory is there and not locked. */
 int locked_memory_get(size_t capacity, struct locked_memory *ret);
-/* Wipes and unmaps; an empty one is fine. */
+/* Wipes it and what copying has left in registers, and unmaps; an empty one is fine. */
 void locked_memory_clear(struct locked_memory *memory);

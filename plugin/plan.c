@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "content_imports.h"
 #include "environment.h"
 #include "preparation.h"
 #include "protocol/layers.h"
@@ -115,15 +116,26 @@ static char *const *command_of(const struct policy *policy, enum sandbox_mode mo
     return image != NULL && image->argv != NULL ? image->argv : language->argv;
 }
 
-static bool add_command(struct run_description *description, char *const *command,
-                        const struct policy_language *language)
+/* file: what the command runs. */
+static bool add_command(struct run_description *description, char *const *command, const char *file)
 {
     for (size_t i = 0; command[i] != NULL; i++) {
         bool is_program = strcmp(command[i], "{file}") == 0;
-        if (!string_list_append(&description->argv, is_program ? language->file : command[i]))
+        if (!string_list_append(&description->argv, is_program ? file : command[i]))
             return false;
     }
     return true;
+}
+
+static const struct content_rules *rules_on_imports(const struct call *call)
+{
+    return content_imports_rules(&call->configuration.policy->content, call->language->name);
+}
+
+/* The program, or what guards its imports and becomes it. */
+static const char *first_file(const struct call *call)
+{
+    return rules_on_imports(call) != NULL ? CONTENT_IMPORTS_FILE : call->language->file;
 }
 
 /* Without a sandbox nothing is kept. */
@@ -131,7 +143,7 @@ static bool prepare(struct call *call)
 {
     struct run_description *description = &call->description;
     return call->configuration.mode == SANDBOX_MODE_NONE ||
-           preparation_fill(&call->language->preparation, &call->request, call->language->file,
+           preparation_fill(&call->language->preparation, &call->request, first_file(call),
                             description);
 }
 
@@ -146,12 +158,30 @@ static bool copy_file(const char *path, const void *content, size_t length, stru
     return true;
 }
 
+static bool add_guard(struct call *call)
+{
+    const struct content_rules *rules = rules_on_imports(call);
+    size_t length = 0;
+    if (rules == NULL)
+        return true;
+    CLEANUP_FREE char *text =
+        content_imports_program(rules, &call->request, call->language->file, &length);
+    return text != NULL && plan_add_file(&call->description, CONTENT_IMPORTS_FILE, text, length);
+}
+
+static bool stands_in_place_of(const char *path, const char *file)
+{
+    size_t length = strlen(file);
+    return strncmp(path, file, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
 static bool add_files(struct call *call, struct error *error)
 {
     struct run_description *description = &call->description;
     const struct request *request = &call->request;
     const char *program = call->language->file;
-    description->files = calloc(request->file_count + 1, sizeof(*description->files));
+    description->files = calloc(request->file_count + 2 + request->secret_count,
+                                sizeof(*description->files)); /* secrets may be files */
     bool copied = description->files != NULL;
     if (copied) {
         description->file_count = request->file_count + 1;
@@ -159,15 +189,15 @@ static bool add_files(struct call *call, struct error *error)
     }
     for (size_t i = 0; copied && i < request->file_count; i++) {
         const struct run_file *file = &request->files[i];
-        size_t length = strlen(program);
-        if (strncmp(file->path, program, length) == 0 &&
-            (file->path[length] == '\0' || file->path[length] == '/')) {
+        if (stands_in_place_of(file->path, program) ||
+            stands_in_place_of(file->path, first_file(call))) {
             error_set(error, ERROR_INVALID_INPUT,
                       "request: /files/%zu/path: %s is the program's own file", i, program);
             return false;
         }
         copied = copy_file(file->path, file->content, file->length, &description->files[i + 1]);
     }
+    copied = copied && add_guard(call);
     if (!copied)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the program's files");
     return copied;
@@ -245,7 +275,7 @@ bool plan_run(struct call *call, struct error *error)
         !fill_docker(&policy->docker, call->configuration.mode, image, &description->docker) ||
         !copy_text(call->context.workspace, &description->workspace) ||
         !add_command(description, command_of(policy, call->configuration.mode, call->language),
-                     call->language) ||
+                     first_file(call)) ||
         !prepare(call) ||
         !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
         !environment_set_all(&description->environment, call->request.environment)) {
@@ -268,13 +298,13 @@ bool plan_content_check(const struct call *call, size_t file_limit, struct run_d
     const struct run_docker *docker = &call->description.docker;
     enum sandbox_mode mode = plan_checking_mode(call->configuration.mode);
     memcpy(ret->run_id, call->run_id, sizeof(ret->run_id));
-    fill_limits(&policy->limits, &ret->limits);
+    fill_limits(&language->limits, &ret->limits);
     ret->limits.wall_ms = policy->content.timeout_ms;
     ret->files = calloc(file_limit, sizeof(*ret->files));
     return ret->files != NULL && fill_common(policy, mode, language, false, ret) &&
            fill_docker(&policy->docker, mode, docker->image, &ret->docker) &&
            copy_text(docker->image_id, &ret->docker.image_id) && copy_text("", &ret->workspace) &&
-           add_command(ret, command_of(policy, mode, language), language) &&
+           add_command(ret, command_of(policy, mode, language), language->file) &&
            (mode == SANDBOX_MODE_NONE ||
             preparation_fill(&language->preparation, &no_request, language->file, ret));
 }

@@ -127,6 +127,7 @@ static void policy_free(struct policy *policy)
 {
     policy_rules_free(policy->rules, policy->rule_count);
     policy_secrets_free(policy->secret_rules, policy->secret_rule_count);
+    policy_secret_providers_free(policy->secret_providers, policy->secret_provider_count);
     for (size_t i = 0; i < policy->language_count; i++)
         free_language(&policy->languages[i]);
     policy_docker_clear(&policy->docker);
@@ -135,6 +136,7 @@ static void policy_free(struct policy *policy)
     free(policy->languages);
     string_list_free(policy->capabilities);
     string_list_free(policy->secrets);
+    string_list_free(policy->secrets_otherwise);
     string_list_free(policy->workspaces);
     string_list_free(policy->runtime_path);
     string_list_free(policy->read_only);

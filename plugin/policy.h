@@ -102,6 +102,8 @@ struct policy_docker {
     char **offered; /* images that a request may name besides those of the languages */
 };
 
+struct secret_provider;
+
 struct policy {
     atomic_uint references;
     char *source;    /* path, or "built-in" */
@@ -120,7 +122,11 @@ struct policy {
     char **secrets; /* names a request may ask for; "*" is any */
     struct policy_secret *secret_rules;
     size_t secret_rule_count;
-    char **workspaces; /* directories below which a gateway's workspace may be */
+    struct secret_provider *secret_providers; /* asked in this order for what the host lacks */
+    size_t secret_provider_count;
+    bool secrets_are_files;   /* "*" of the delivery */
+    char **secrets_otherwise; /* names whose delivery is the other one */
+    char **workspaces;        /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     uint64_t max_runs;                            /* at the same time */
     uint64_t max_queued;                          /* calls that wait for their turn */
@@ -169,6 +175,9 @@ struct policy_verdict {
 struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
 
 bool policy_allows_secret(const struct policy *policy, const char *name);
+/* Does the secret reach the program as a file, and not as a variable? */
+bool policy_secret_is_file(const struct policy *policy, const char *name);
 /* The rule of a secret, NULL where there is none: any language and mode may have it. */
 const struct policy_secret *policy_find_secret(const struct policy *policy, const char *name);
 void policy_secrets_free(struct policy_secret *secrets, size_t count);
+void policy_secret_providers_free(struct secret_provider *providers, size_t count);

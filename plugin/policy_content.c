@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "content_scan.h"
 #include "policy_parse.h"
 #include "string_list.h"
 
+#define WORD_LIMIT    256
 #define TIMEOUT_LIMIT 60000 /* ms */
 
 static bool check_module(const struct json_place *place, const char *name)
@@ -20,6 +22,16 @@ static bool check_module(const struct json_place *place, const char *name)
     if (policy_is_plain_name(name, "_.") && name[length - 1] != '.' && strstr(name, "..") == NULL)
         return true;
     return json_place_refuse(place, "must be a name, or names with dots between");
+}
+
+static bool check_word(const struct json_place *place, const char *word)
+{
+    if (strlen(word) > WORD_LIMIT)
+        return json_place_refuse(place, "must be at most %d bytes long", WORD_LIMIT);
+    for (const char *byte = word; *byte != '\0'; byte++)
+        if ((unsigned char)*byte <= 0x20 || *byte == 0x7F)
+            return json_place_refuse(place, "must be one word, without space");
+    return true;
 }
 
 static bool read_action(const struct json_place *place, const json_t *object,
@@ -55,15 +67,84 @@ static bool read_names(const struct json_place *place, const json_t *object, con
     return value == NULL || policy_read_strings(&list, value, 0, check_module, ret);
 }
 
+static bool read_text(const struct json_place *place, const json_t *object, const char *name,
+                      size_t limit, char **ret)
+{
+    struct json_place text_place = json_place_named(place, name);
+    const char *text;
+    return json_read_string(&text_place, json_object_get(object, name), 1, limit, &text) &&
+           policy_copy_text(&text_place, text, ret);
+}
+
+static void count_token(void *user, const struct content_token *token)
+{
+    (void)token;
+    ++*(size_t *)user;
+}
+
+static bool parse_token_rule(const struct json_place *place, json_t *value,
+                             const struct content_syntax *syntax, struct content_token_rule *rule)
+{
+    static const char *const members[] = {"name", "message", "sequence", "anywhere", NULL};
+    struct json_place name = json_place_named(place, "name");
+    struct json_place sequence = json_place_named(place, "sequence");
+    if (!json_read_known_members(place, value, members) ||
+        !read_text(place, value, "name", CONTENT_RULE_LIMIT, &rule->name) ||
+        !read_text(place, value, "message", CONTENT_MESSAGE_LIMIT, &rule->message) ||
+        !read_flag(place, value, "anywhere", &rule->anywhere) ||
+        !policy_read_strings(&sequence, json_object_get(value, "sequence"), 1, check_word,
+                             &rule->sequence))
+        return false;
+    if (!policy_is_plain_name(rule->name, "_-"))
+        return json_place_refuse(&name, "must be letters, digits, \"_\" and \"-\"");
+    size_t count = 0;
+    content_split_rule(syntax, rule->sequence, count_token, &count);
+    return count <= CONTENT_PATTERN_LIMIT ||
+           json_place_refuse(&sequence, "must have at most %d words and signs",
+                             CONTENT_PATTERN_LIMIT);
+}
+
+static bool parse_tokens(const struct json_place *place, json_t *value, struct content_rules *rules)
+{
+    const struct content_syntax *syntax = content_syntax_find(rules->language);
+    if (!json_read_array(place, value, 0, POLICY_LIST_LIMIT))
+        return false;
+    rules->tokens = calloc(json_array_size(value) + 1, sizeof(*rules->tokens));
+    if (rules->tokens == NULL)
+        return json_place_out_of_memory(place);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct json_place item = json_place_item(place, i);
+        rules->token_count++; /* first: a half-read rule is the policy's to free */
+        if (!parse_token_rule(&item, json_array_get(value, i), syntax, &rules->tokens[i]))
+            return false;
+    }
+    return true;
+}
+
 /* Python is read by its syntax tree. */
 static bool parse_python(const struct json_place *place, json_t *value, struct content_rules *rules)
 {
     static const char *const members[] = {
-        "action", "required", "allowed_modules", "forbidden_modules", "forbidden_names", NULL};
+        "action",          "required", "allowed_modules", "forbidden_modules", "forbidden_names",
+        "enforce_imports", NULL};
+    struct json_place enforce = json_place_named(place, "enforce_imports");
+    if (!json_read_known_members(place, value, members) ||
+        !read_names(place, value, "allowed_modules", &rules->allowed_modules) ||
+        !read_names(place, value, "forbidden_modules", &rules->forbidden_modules) ||
+        !read_names(place, value, "forbidden_names", &rules->forbidden_names) ||
+        !read_flag(place, value, "enforce_imports", &rules->enforce_imports))
+        return false;
+    return !rules->enforce_imports || rules->allowed_modules != NULL ||
+           json_place_refuse(&enforce, "needs \"allowed_modules\"");
+}
+
+/* Others are read word by word. */
+static bool parse_other(const struct json_place *place, json_t *value, struct content_rules *rules)
+{
+    static const char *const members[] = {"action", "required", "tokens", NULL};
+    struct json_place tokens = json_place_named(place, "tokens");
     return json_read_known_members(place, value, members) &&
-           read_names(place, value, "allowed_modules", &rules->allowed_modules) &&
-           read_names(place, value, "forbidden_modules", &rules->forbidden_modules) &&
-           read_names(place, value, "forbidden_names", &rules->forbidden_names);
+           parse_tokens(&tokens, json_object_get(value, "tokens"), rules);
 }
 
 static bool parse_rules(const struct json_place *place, const char *language, json_t *value,
@@ -74,9 +155,8 @@ static bool parse_rules(const struct json_place *place, const char *language, js
         !read_action(place, value, &rules->action) ||
         !read_flag(place, value, "required", &rules->required))
         return false;
-    return strcmp(language, "python") == 0
-               ? parse_python(place, value, rules)
-               : json_place_refuse(place, "only python has content checks");
+    return strcmp(language, "python") == 0 ? parse_python(place, value, rules)
+                                           : parse_other(place, value, rules);
 }
 
 static bool parse_languages(const struct json_place *place, json_t *value,

@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTENT_SEQUENCE_LIMIT 16    /* words of one rule */
-#define CONTENT_MESSAGE_LIMIT  200   /* bytes of a rule's message, and of a finding's */
-#define CONTENT_RULE_LIMIT     32    /* bytes of a rule's name */
-#define CONTENT_COMMAND_LIMIT  60000 /* ms */
+#define CONTENT_MESSAGE_LIMIT 200   /* bytes of a rule's message, and of a finding's */
+#define CONTENT_RULE_LIMIT    32    /* bytes of a rule's name */
+#define CONTENT_COMMAND_LIMIT 60000 /* ms */
 
 enum content_action { CONTENT_WARN, CONTENT_REFUSE };
 

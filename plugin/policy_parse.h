@@ -25,6 +25,11 @@ bool policy_parse_pools(const struct json_place *place, json_t *value, struct po
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_secrets(const struct json_place *place, json_t *value, struct policy *policy);
+/* Of that section; NULL is none. */
+bool policy_read_secret_providers(const struct json_place *place, json_t *value,
+                                  struct policy *policy);
+bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
+                                 struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy);
 

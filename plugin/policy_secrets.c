@@ -79,13 +79,17 @@ static bool read_rules(const struct json_place *place, json_t *value, struct pol
 
 bool policy_parse_secrets(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"allowed", "rules", NULL};
+    static const char *const members[] = {"allowed", "rules", "providers", "delivery", NULL};
     struct json_place allowed = json_place_named(place, "allowed");
     struct json_place rules = json_place_named(place, "rules");
+    struct json_place providers = json_place_named(place, "providers");
+    struct json_place delivery = json_place_named(place, "delivery");
     return json_read_known_members(place, value, members) &&
            policy_read_strings(&allowed, json_object_get(value, "allowed"), 0, check_secret,
                                &policy->secrets) &&
-           read_rules(&rules, json_object_get(value, "rules"), policy);
+           read_rules(&rules, json_object_get(value, "rules"), policy) &&
+           policy_read_secret_providers(&providers, json_object_get(value, "providers"), policy) &&
+           policy_read_secret_delivery(&delivery, json_object_get(value, "delivery"), policy);
 }
 
 void policy_secrets_free(struct policy_secret *secrets, size_t count)

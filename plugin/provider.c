@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "configuration.h"
 #include "gate.h"
+#include "inquiry.h"
 #include "manifest.h"
 #include "readiness.h"
 #include "result.h"
@@ -69,10 +70,24 @@ int32_t tool_reply_approval(uint64_t token, const char *decision_json)
     return approval_reply(token, decision_json);
 }
 
+static int32_t answer_inquiry(const char *config_json, char **status_json)
+{
+    bool answered = false;
+    char *text = inquiry_answer(config_json, &answered);
+    if (text == NULL)
+        return TOOL_FAILED;
+    if (status_json != NULL)
+        *status_json = TAKE_POINTER(text);
+    free(text);
+    return answered ? TOOL_OK : TOOL_NOT_RUN;
+}
+
 int32_t tool_prepare(const char *config_json, char **status_json)
 {
     if (status_json != NULL)
         *status_json = NULL;
+    if (inquiry_is_one(config_json))
+        return answer_inquiry(config_json, status_json);
     struct error error;
     bool sweep = false;
     bool accepted = configuration_prepare(config_json, &sweep, &error);

@@ -19,6 +19,7 @@
 #include "cleanup.h"
 #include "locked_memory.h"
 #include "redaction_encoding.h"
+#include "vector_registers.h"
 
 #define PATTERNS_LIMIT 1024
 #define WINDOW_LIMIT   32 /* bytes; a wider one fills the table, and skips no more */
@@ -275,6 +276,7 @@ void redaction_take(struct redaction_stream *stream, size_t length, redaction_si
     scan(stream, total, certain, sink, user);
     memmove(stream->held.bytes, stream->held.bytes + certain, total - certain);
     stream->held_length = total - certain;
+    vector_registers_wipe();
 }
 
 void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t length,

@@ -15,6 +15,7 @@
 #include "deadline.h"
 #include "host.h"
 #include "protocol/channel.h"
+#include "vector_registers.h"
 
 /* The backend keeps the program's time; these bound the backend itself. */
 #define SETUP_LIMIT_MS 20000 /* from the hand-over, or the last word, to STARTED */
@@ -276,6 +277,10 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     loop.deadline_ms = begin + SETUP_LIMIT_MS;
     if (!backend_start_run(run->mode, run->description, run->stdin_fd, &loop.backend, error))
         return false;
+    if (run->spent != NULL) {
+        run_description_clear_program(run->spent);
+        vector_registers_wipe();
+    }
     bool ended = false;
     int result = 0;
     while (result == 0 && !ended)

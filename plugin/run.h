@@ -29,9 +29,11 @@ struct run_stream {
 struct run {
     enum sandbox_mode mode;
     const struct run_description *description; /* borrowed */
-    int stdin_fd;                              /* borrowed */
-    int cancel_fd;                             /* borrowed; -1: cannot be cancelled */
-    uint64_t output_limit; /* bytes of both streams together; more ends the run */
+    struct run_description *spent; /* the same, whose program is wiped once the backend has it;
+                                      NULL: it is kept */
+    int stdin_fd;                  /* borrowed */
+    int cancel_fd;                 /* borrowed; -1: cannot be cancelled */
+    uint64_t output_limit;         /* bytes of both streams together; more ends the run */
     struct run_stream output;
     struct run_stream errors;
 };

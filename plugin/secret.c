@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading secrets from the host into locked memory. Runs in the gateway, on the thread inside
- * tool_invoke(). */
+/* Reading secrets from the host and the policy's providers into locked memory. Runs in the gateway,
+ * on the thread inside tool_invoke(). */
 #include "secret.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "host.h"
+#include "secret_provider.h"
 
 #define FIRST_CAPACITY 4096
 
@@ -17,39 +18,91 @@ void secret_value_clear(struct secret_value *value)
     value->length = 0;
 }
 
-/* *value is new, and what the host says its length is may be more than it holds. */
-static bool ask_host(const struct tool_host *host, const char *name, size_t capacity,
-                     struct secret_value *value, struct error *error)
+void secret_value_refuse_length(const char *name, struct error *error)
 {
-    secret_value_clear(value);
-    if (locked_memory_get(capacity, &value->memory) != 0) {
-        error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"", name);
-        return false;
-    }
-    if (host_read_secret(host, name, value->memory.bytes, capacity, &value->length))
+    error_set(error, ERROR_SECRET_TOO_LARGE, "the secret \"%s\" is longer than %u bytes", name,
+              SECRET_VALUE_LIMIT);
+}
+
+static bool get_memory(const char *name, size_t capacity, struct secret_value *ret,
+                       struct error *error)
+{
+    if (locked_memory_get(capacity, &ret->memory) == 0)
         return true;
-    error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
+    error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"", name);
     return false;
 }
 
-bool secret_value_read(const struct tool_host *host, const char *name, struct secret_value *ret,
+bool secret_value_copy(const char *name, const void *bytes, size_t length, struct secret_value *ret,
                        struct error *error)
 {
-    CLEANUP(secret_value_clear) struct secret_value value = {0};
-    if (!ask_host(host, name, FIRST_CAPACITY, &value, error) ||
-        (value.length > FIRST_CAPACITY && !ask_host(host, name, SECRET_VALUE_LIMIT, &value, error)))
-        return false;
-    if (value.length > value.memory.capacity) {
-        error_set(error, ERROR_INVALID_INPUT, "the secret \"%s\" is longer than %u bytes", name,
-                  SECRET_VALUE_LIMIT);
+    if (length > SECRET_VALUE_LIMIT) {
+        secret_value_refuse_length(name, error);
         return false;
     }
-    if (memchr(value.memory.bytes, '\0', value.length) != NULL) {
-        error_set(error, ERROR_INVALID_INPUT,
-                  "the secret \"%s\" holds a NUL and cannot be an environment variable", name);
+    if (!get_memory(name, length + 1, ret, error))
         return false;
+    memcpy(ret->memory.bytes, bytes, length);
+    ret->length = length;
+    return true;
+}
+
+void secret_value_trim(struct secret_value *value)
+{
+    if (value->length > 0 && value->memory.bytes[value->length - 1] == '\n')
+        value->length--;
+}
+
+static enum secret_answer refuse_unknown(const char *name, struct error *error)
+{
+    error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
+    return SECRET_FAILED;
+}
+
+/* *value is new, and what the host says its length is may be more than it holds. */
+static enum secret_answer ask_once(const struct tool_host *host, const char *name, size_t capacity,
+                                   struct secret_value *value, struct error *error)
+{
+    secret_value_clear(value);
+    if (!get_memory(name, capacity, value, error))
+        return SECRET_FAILED;
+    uint32_t verdict = host_read_secret(host, name, value->memory.bytes, capacity, &value->length);
+    if (verdict == TOOL_VERDICT_ALLOW)
+        return SECRET_FOUND;
+    return verdict == TOOL_VERDICT_ABSENT ? SECRET_ABSENT : refuse_unknown(name, error);
+}
+
+static enum secret_answer ask_host(const struct tool_host *host, const char *name,
+                                   struct secret_value *ret, struct error *error)
+{
+    CLEANUP(secret_value_clear) struct secret_value value = {0};
+    if (host->read_secret == NULL)
+        return SECRET_ABSENT;
+    enum secret_answer answer = ask_once(host, name, FIRST_CAPACITY, &value, error);
+    if (answer == SECRET_FOUND && value.length > FIRST_CAPACITY) {
+        answer = ask_once(host, name, SECRET_VALUE_LIMIT, &value, error);
+        /* It has had one a moment ago: nobody else is asked for another. */
+        if (answer == SECRET_ABSENT)
+            return refuse_unknown(name, error);
+    }
+    if (answer != SECRET_FOUND)
+        return answer;
+    if (value.length > value.memory.capacity) {
+        secret_value_refuse_length(name, error);
+        return SECRET_FAILED;
     }
     *ret = value;
     value = (struct secret_value){0};
-    return true;
+    return SECRET_FOUND;
+}
+
+bool secret_value_read(const struct secret_sources *sources, const char *name,
+                       struct secret_value *ret, struct error *error)
+{
+    enum secret_answer answer = ask_host(sources->host, name, ret, error);
+    for (size_t i = 0; answer == SECRET_ABSENT && i < sources->provider_count; i++)
+        answer = secret_provider_read(&sources->providers[i], name, sources->cancel_fd, ret, error);
+    if (answer == SECRET_ABSENT)
+        answer = refuse_unknown(name, error);
+    return answer == SECRET_FOUND;
 }

@@ -155,11 +155,10 @@ static void ask_with_next_try(struct call *call, uint64_t token, const json_t *r
                               const char *request_sha256, const char *message, uint32_t *verdict)
 {
     server_lock(call->server);
-    call->in_band.asked_again =
-        rounds_open(&call->server->rounds, request_sha256, call->connection->principal, token,
-                    approval_wait_ms(request), message);
+    bool waits = rounds_open(&call->server->rounds, request_sha256, call->connection->principal,
+                             token, approval_wait_ms(request), message);
     server_unlock(call->server);
-    if (call->in_band.asked_again)
+    if (waits)
         *verdict = TOOL_VERDICT_PENDING;
     else
         deny(call, token, request_sha256, "too many approvals wait already", verdict);

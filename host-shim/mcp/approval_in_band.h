@@ -35,8 +35,7 @@ struct in_band_answer {
 struct in_band {
     void (*ask_elsewhere)(void *user, uint64_t token, const char *request_json, uint32_t *verdict);
     struct in_band_answer answer;
-    bool cannot_ask;  /* approval is needed, and the client has no form to ask with */
-    bool asked_again; /* the request waits for the client's next try */
+    bool cannot_ask; /* approval is needed, and the client has no form to ask with */
     char request_sha256[65];
     /* With a handshake; under the server's lock. */
     char question_id[40]; /* "" while nothing is asked */

@@ -57,12 +57,13 @@ static json_t *invoke(struct call *call)
     int32_t status = provider->invoke(call->name, call->input_json, &host, &text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
     CLEANUP_JSON json_t *parsed = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    const json_t *output = json_is_object(parsed) ? parsed : NULL;
+    json_t *output = json_is_object(parsed) ? parsed : NULL;
     json_t *message = in_band_reply(call, output);
     if (message)
         return message;
-    return envelope_complete(call->server, call->id, &call->terms,
-                             call_result_make(call->tool, status, output));
+    return envelope_complete(
+        call->server, call->id, &call->terms,
+        call_result_make(call->server, &call->terms, call->tool, status, output));
 }
 
 static bool is_cancelled(struct call *call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes results of tools/call. Any thread. */
+/* Makes results of tools/call. On the thread of a call. */
 #include "mcp/call_result.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "json_member.h"
+#include "mcp/call_files.h"
 #include "mcp/catalogue.h"
 #include "tool_provider.h"
 
@@ -88,7 +89,8 @@ static bool add_serialized(json_t *content, const json_t *output)
     return text && json_array_append_new(content, text_block(text)) == 0;
 }
 
-json_t *call_result_make(const json_t *tool, int32_t status, const json_t *output)
+json_t *call_result_make(struct server *server, const struct terms *terms, const json_t *tool,
+                         int32_t status, json_t *output)
 {
     if (!output)
         return call_result_error("provider_failed", "the tool returned no result that can be read",
@@ -96,7 +98,8 @@ json_t *call_result_make(const json_t *tool, int32_t status, const json_t *outpu
     bool failed = status != TOOL_OK || json_is_object(json_object_get(output, "error"));
     bool structured = catalogue_is_structured(tool);
     CLEANUP_JSON json_t *content = json_array();
-    bool made = (!failed || add_error(content, output)) && add_rich(content, output);
+    bool made = (!failed || add_error(content, output)) && add_rich(content, output) &&
+                call_files_take(server, terms, output, content);
     if (made && (structured || json_array_size(content) == 0))
         made = add_serialized(content, output);
     if (!made)

@@ -51,7 +51,7 @@ static void answer_cacheable(const struct request *request, json_t *result)
 
 static json_t *capabilities_of(const struct terms *terms)
 {
-    json_t *capabilities = json_pack("{s:{}}", "tools");
+    json_t *capabilities = json_pack("{s:{}, s:{}}", "tools", "resources");
     if (!terms->modern)
         (void)json_object_set_new(capabilities, "logging", json_object());
     return capabilities;
@@ -156,6 +156,35 @@ static void call_tool(struct request *request)
         call_start(connection, &order);
 }
 
+/* Files of runs are found by the links in results, and in no list. */
+static void list_resources(struct request *request)
+{
+    answer_cacheable(request, json_pack("{s:[]}", "resources"));
+}
+
+static void list_templates(struct request *request)
+{
+    answer_cacheable(request, json_pack("{s:[]}", "resourceTemplates"));
+}
+
+static void read_resource(struct request *request)
+{
+    struct server *server = request->connection->server;
+    json_t *uri = json_object_get(request->message.params, "uri");
+    if (!json_is_string(uri)) {
+        answer_error(request, RPC_INVALID_PARAMS, "uri is missing", NULL);
+        return;
+    }
+    server_lock(server);
+    json_t *contents = artifacts_read(&server->artifacts, json_string_value(uri));
+    server_unlock(server);
+    if (contents)
+        answer_cacheable(request, json_pack("{s:o}", "contents", contents));
+    else
+        answer_error(request, request->terms.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+                     "Resource not found", json_pack("{s:O}", "uri", uri));
+}
+
 struct method {
     const char *name;
     unsigned eras;
@@ -166,6 +195,8 @@ static const struct method methods[] = {
     {"initialize", HANDSHAKE, initialize},      {"ping", HANDSHAKE, answer_empty},
     {"logging/setLevel", HANDSHAKE, set_level}, {"server/discover", MODERN, discover},
     {"tools/list", BOTH, list_tools},           {"tools/call", BOTH, call_tool},
+    {"resources/list", BOTH, list_resources},   {"resources/templates/list", BOTH, list_templates},
+    {"resources/read", BOTH, read_resource},
 };
 
 static const struct method *find_method(const struct request *request)

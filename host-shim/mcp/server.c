@@ -270,6 +270,7 @@ bool server_run(const struct options *options, const struct provider *provider,
     }
     listener_close(&listener);
     rounds_clear(&server.rounds);
+    artifacts_clear(&server.artifacts);
     catalogue_clear(&server.catalogue);
     (void)pthread_cond_destroy(&server.changed);
     (void)pthread_mutex_destroy(&server.lock);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "failure.h"
+#include "mcp/artifacts.h"
 #include "mcp/catalogue.h"
 #include "mcp/rounds.h"
 #include "options.h"
@@ -39,6 +40,7 @@ struct server {
     size_t call_count;
     uint64_t last_call;
     struct rounds rounds;
+    struct artifacts artifacts;
 };
 
 /* Serves until standard input ends or a signal comes, or with options->listen until a signal comes.

@@ -95,6 +95,11 @@ static void get_preparation(struct wire_reader *reader, struct run_preparation *
     preparation->renew_ms = wire_get_u64(reader);
 }
 
+bool run_description_file_private(const struct run_description *description, size_t index)
+{
+    return index >= description->file_count - description->private_file_count;
+}
+
 unsigned char *run_description_encode(const struct run_description *description, size_t *ret_length)
 {
     struct wire_writer writer = {.limit = RUN_DESCRIPTION_LIMIT};
@@ -125,6 +130,7 @@ unsigned char *run_description_encode(const struct run_description *description,
     wire_put_u64(&writer, description->pool_memory);
     wire_put_u64(&writer, description->pool_idle_ms);
     put_preparation(&writer, &description->preparation);
+    wire_put_u32(&writer, description->private_file_count);
     if (writer.failed) {
         if (writer.bytes)
             explicit_bzero(writer.bytes, writer.length);
@@ -264,6 +270,9 @@ bool run_description_decode(const unsigned char *message, size_t length,
     description.pool_memory = wire_get_u64(&reader);
     description.pool_idle_ms = wire_get_u64(&reader);
     get_preparation(&reader, &description.preparation);
+    description.private_file_count = wire_get_u32(&reader);
+    if (description.private_file_count > description.file_count)
+        reader.failed = true;
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {
         run_description_clear(&description);
         return false;
@@ -296,6 +305,7 @@ void run_description_clear_program(struct run_description *description)
     }
     free(TAKE_POINTER(description->files));
     description->file_count = 0;
+    description->private_file_count = 0;
 }
 
 void run_description_clear(struct run_description *description)

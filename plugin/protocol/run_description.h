@@ -21,6 +21,7 @@
 #define RUN_NAME_LIMIT        127                  /* of a context, a runtime, an image's id */
 #define RUN_RENEW_LIMIT       1000000              /* copies of one interpreter */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
+#define RUN_HOME              "/home/sandbox"      /* its working directory, not in mode none */
 
 enum run_isolation {
     RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
@@ -114,6 +115,8 @@ struct run_description {
                                skipped */
     struct run_file *files;
     size_t file_count;
+    uint32_t
+        private_file_count; /* the last so many of them are for their owner's eyes: mode 0400 */
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
     struct run_docker docker;
     uint32_t pool_size;    /* how many like this one are to be kept ready from now on ... */
@@ -122,6 +125,9 @@ struct run_description {
     uint64_t pool_idle_ms; /* for how long after the last one that asked for it */
     struct run_preparation preparation; /* of those that are kept ready */
 };
+
+/* Whether the file of that index is private. */
+bool run_description_file_private(const struct run_description *description, size_t index);
 
 /* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the
  * secrets of environment) and frees it. */

@@ -66,6 +66,20 @@ def test_every_decision():
     provider.reset()
 
 
+def test_the_policy_says_which_decisions_there_are():
+    tap.equal(provider.use_policy({"approval": {"decisions": ["once"]}}), OK, "prepare")
+    try:
+        for decision, code in (("allow_session", NOT_RUN), ("allow_always", NOT_RUN), ("allow_once", OK)):
+            got, result, _, reply, asked = call(ECHO, {"decision": decision})
+            tap.equal(asked["allowed_decisions"], ["allow_once", "deny", "cancel"])
+            tap.equal((got, reply), (code, ACCEPTED if code == OK else INVALID), decision)
+        got, result, _, reply, _ = call(ECHO, {"decision": "edit", "arguments": EDITED})
+        tap.equal((got, reply, result["error"]["message"]),
+                  (NOT_RUN, INVALID, "approval denied: the policy does not take this decision"))
+    finally:
+        provider.reset()
+
+
 def test_who_remembers_what():
     """once and always are asked about again (always is the host's to remember), session is not, in its session."""
     for decision, again in (("allow_once", 1), ("allow_always", 1), ("allow_session", 0)):

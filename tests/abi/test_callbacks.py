@@ -10,7 +10,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from provider import (ABI_VERSION, ACCEPTED, ALLOW, INVALID, LATER, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider,
+from provider import (ABI_VERSION, ABSENT, ACCEPTED, ALLOW, INVALID, LATER, NOT_RUN, OK, PENDING, UNKNOWN, Host, Provider,
                       ToolHost)
 
 # A callback that raises is what is tested here: its traceback on stderr is expected.
@@ -109,7 +109,7 @@ def test_audit_writes_junk():
 def test_read_secret_missing_denying_raising_junk():
     tap.equal(provider.use_policy(SECRET_POLICY), OK, "prepare")
     try:
-        for callback in [None, lambda *_: None, raises, *[writes(junk) for junk in JUNK]]:
+        for callback in [None, lambda *_: None, raises, writes(ABSENT), *[writes(junk) for junk in JUNK]]:
             must_not_run(Host(SECRET_RIGHTS, read_secret=callback), "unknown_secret", WITH_SECRET)
         host = Host(SECRET_RIGHTS, {"token": b"s3cr3t-value"})
         code, result = provider.invoke({**WITH_SECRET, "code": "echo ${#TOKEN} $TOKEN"}, host)
@@ -124,7 +124,7 @@ def test_read_secret_that_lies_about_its_length():
         def too_long(_name, _buffer, _capacity, length, verdict):
             length[0] = 1 << 40
             verdict[0] = ALLOW
-        must_not_run(Host(SECRET_RIGHTS, read_secret=too_long), "invalid_input", WITH_SECRET)
+        must_not_run(Host(SECRET_RIGHTS, read_secret=too_long), "secret_too_large", WITH_SECRET)
         large = Host(SECRET_RIGHTS, {"token": b"x" * 65536})
         code, result = provider.invoke({**WITH_SECRET, "code": "echo ${#TOKEN}"}, large)
         tap.equal((code, result["stdout"]), (OK, "65536\n"), "a secret that needs the second call")
@@ -258,6 +258,34 @@ def test_cancel_while_waiting_for_approval():
         threading.Timer(0.2, provider.cancel, (77,)).start()
     result = must_not_run(Host(call_id=77, request_approval=approve), "cancelled")
     tap.equal(result["status"], "cancelled")
+
+
+def test_cancel_from_inside_a_callback():
+    """Whatever that callback then allows: no secret is read for it, no start is recorded, nothing runs."""
+    class Cancelling(Host):
+        read = 0
+
+        def read_secret(self, *arguments):
+            self.read += 1
+            super().read_secret(*arguments)
+
+    def cancelling(name):
+        def callback(*arguments):
+            getattr(Host, name)(host, *arguments)
+            tap.equal(provider.cancel(78), ACCEPTED)
+        host = Cancelling(SECRET_RIGHTS, secrets={"token": b"a-secret-of-some-length"}, call_id=78, **{name: callback})
+        return host
+
+    provider.use_policy(SECRET_POLICY)
+    try:
+        for name in ("check_capability", "request_approval"):
+            host = cancelling(name)
+            tap.equal(must_not_run(host, "cancelled", WITH_SECRET)["status"], "cancelled", name)
+            tap.equal((host.read, [record["event"] for record in host.records]), (0, ["refused"]), name)
+        host = Cancelling(SECRET_RIGHTS, secrets={"token": b"a-secret-of-some-length"}, call_id=78)
+        tap.equal((provider.invoke(WITH_SECRET, host)[0], host.read > 0), (OK, True), "not cancelled")
+    finally:
+        provider.reset()
 
 
 def test_callbacks_run_on_the_calling_thread_only():

@@ -57,6 +57,7 @@ static void check(const struct run_description *description)
         (void)snprintf(around, sizeof(around), "/%s/", description->files[i].path);
         MUST(!strstr(around, "//") && !strstr(around, "/./") && !strstr(around, "/../"));
     }
+    MUST(description->private_file_count <= description->file_count);
     MUST(description->workspace[0] == '\0' || description->workspace[0] == '/');
     MUST(description->docker.pull < RUN_PULL_COUNT && description->docker.tls <= 1);
 }

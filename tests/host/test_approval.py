@@ -140,7 +140,7 @@ class ByProgram(HostTest):
             "signal": f"{yes}; kill -9 $$",
             "crash": f"{yes}; kill -SEGV $$",
             "flood": "yes",
-            "large": "head -c 70000 /dev/zero | tr '\\0' ' '; " + yes,
+            "large": "head -c 7000000 /dev/zero | tr '\\0' ' '; " + yes,
         }
         for name, script in cases.items():
             with self.subTest(name):

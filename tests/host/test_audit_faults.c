@@ -15,6 +15,7 @@
 
 #include "audit_file.h"
 #include "audit_setting.h"
+#include "audit_show.h"
 #include "audit_verify.h"
 #include "cleanup.h"
 #include "tap_suite.h"
@@ -71,12 +72,10 @@ ALLOCATING(void *, reallocarray, (void *block, size_t count, size_t size), (bloc
            block == NULL)
 ALLOCATING(char *, strdup, (const char *text), (text), true)
 WRAPPED(int, fstat64, (int fd, struct stat64 *status), (fd, status), -1)
-WRAPPED(int, lstat64, (const char *path, struct stat64 *status), (path, status), -1)
 WRAPPED(int, flock, (int fd, int operation), (fd, operation), -1)
 WRAPPED(ssize_t, pread64, (int fd, void *bytes, size_t size, off64_t offset),
-        (fd, bytes, size, offset), -1)
+        (fd, bytes, size, offset), error_number != 0 ? -1 : 0)
 WRAPPED(ssize_t, read, (int fd, void *bytes, size_t size), (fd, bytes, size), -1)
-WRAPPED(ssize_t, write, (int fd, const void *bytes, size_t size), (fd, bytes, size), -1)
 WRAPPED(int, ftruncate64, (int fd, off64_t size), (fd, size), -1)
 WRAPPED(int, link, (const char *from, const char *to), (from, to), -1)
 WRAPPED(int, rename, (const char *from, const char *to), (from, to), -1)
@@ -85,17 +84,44 @@ WRAPPED(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
 WRAPPED(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL)
 WRAPPED(int, ferror, (FILE * file), (file), 1)
 
+static int device_changes_at; /* which of the next calls is the first that says another; 0: none */
+
+int __real_lstat64(const char *path, struct stat64 *status);
+int __wrap_lstat64(const char *path, struct stat64 *status);
+int __wrap_lstat64(const char *path, struct stat64 *status)
+{
+    if (fails())
+        return -1;
+    int result = __real_lstat64(path, status);
+    status->st_dev += device_changes_at == 1;
+    device_changes_at -= device_changes_at > 1;
+    return result;
+}
+
+static bool on_disk; /* what was written last */
+
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size)
+{
+    on_disk = false;
+    return fails() ? -1 : __real_write(fd, bytes, size);
+}
+
 /* Thousands of times: without the disk where they succeed. */
 int __wrap_fdatasync(int fd);
 int __wrap_fdatasync(int fd)
 {
-    return fails() ? -1 : 0 * fd;
+    (void)fd;
+    on_disk = !fails();
+    return on_disk ? 0 : -1;
 }
 
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {
-    return fails() ? -1 : 0 * fd;
+    (void)fd;
+    return fails() ? -1 : 0;
 }
 
 int __real_open64(const char *path, int flags, ...);
@@ -164,7 +190,7 @@ PARSING(json_loads, (const char *text, size_t flags, json_error_t *error), (text
 PARSING(json_loadb, (const char *text, size_t length, size_t flags, json_error_t *error),
         (text, length, flags, error))
 
-static char home[] = P_tmpdir "/audit-faults-XXXXXX";
+static char home[64];
 static char log_path[128], key_path[128], other_key_path[128];
 static struct audit_key *key, *other_key;
 
@@ -205,7 +231,7 @@ static struct audit_log log_of(const struct audit_key *signing, uint64_t max_byt
 static bool append(const struct audit_key *signing, uint64_t max_bytes, struct failure *failure)
 {
     const struct audit_log log = log_of(signing, max_bytes);
-    return audit_log_append(&log, "{\"event\":\"tried\"}", failure);
+    return audit_log_append(&log, "{\"event\":\"start\",\"run_id\":\"r\"}", failure);
 }
 
 static void must_append(const struct audit_key *signing, uint64_t max_bytes)
@@ -256,6 +282,31 @@ static void begin_three_files(void)
     must_append(NULL, 1);
 }
 
+/* As a crash in the middle of a rotation leaves it. */
+static void begin_linked(void)
+{
+    static const struct audit_keys no_keys;
+    struct failure failure;
+    struct audit_tail tail;
+    CLEANUP(audit_file_close) struct audit_file file = {.fd = -1};
+    begin_two();
+    ck_assert(audit_file_open(log_path, &file, &failure));
+    ck_assert(audit_file_read_tail(&file, &no_keys, &tail, &failure));
+    char name[256];
+    (void)snprintf(name, sizeof(name), "%s.%012llu-%.8s", log_path,
+                   (unsigned long long)tail.last.seq, tail.last.sha256);
+    ck_assert_int_eq(link(log_path, name), 0);
+    (void)snprintf(name, sizeof(name), "%s.new", log_path);
+    write_file(name, "left over", 0);
+}
+
+/* The file's first line is another's, and so is the one of the file before. */
+static void begin_lines_changed(void)
+{
+    begin_three_files();
+    write_file(log_path, "x", 0);
+}
+
 static bool do_append(struct failure *failure)
 {
     return append(NULL, 0, failure);
@@ -303,6 +354,35 @@ static bool do_verify(struct failure *failure)
     return verify(&no_keys, &answer, failure);
 }
 
+static bool do_find(struct failure *failure)
+{
+    static const struct audit_keys no_keys;
+    struct audit_answer answer;
+    (void)verify(&no_keys, &answer, failure);
+    return strcmp(failure->code, "audit_broken") == 0 || failure_set(failure, "other", "another");
+}
+
+static void show_entry(void *show, const struct audit_entry *entry)
+{
+    audit_show_entry(show, entry);
+}
+
+static bool do_show(struct failure *failure)
+{
+    static const struct audit_filter all;
+    CLEANUP_CLOSE int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct audit_show show;
+    struct audit_answer answer;
+    const char *names[] = {log_path};
+    if (!audit_show_begin(out, &all, &show, failure))
+        return false;
+    const struct audit_question question = {
+        .names = names, .name_count = 1, .visit = show_entry, .user = &show};
+    bool intact = audit_verify(&question, &answer, failure);
+    audit_show_end(&show);
+    return intact;
+}
+
 static bool do_make_setting(struct failure *failure)
 {
     CLEANUP(audit_setting_clear) struct audit_setting setting = {0};
@@ -321,21 +401,15 @@ static const struct deed {
     bool (*act)(struct failure *failure);
     bool is_signed;
 } deeds[] = {
-    {begin_nothing, do_append, false},
-    {begin_two, do_append, false},
-    {begin_torn, do_append, false},
-    {begin_without_break, do_append, false},
-    {begin_two, do_append_rotating, false},
-    {begin_torn, do_append_rotating, false},
-    {begin_nothing, do_append_signed, true},
-    {begin_signed, do_append_signed, true},
-    {begin_two, do_rotate, false},
-    {begin_torn, do_rotate, false},
-    {begin_signed, do_change_key, true},
-    {begin_torn_signed, do_change_key, true},
-    {begin_three_files, do_verify, false},
-    {begin_nothing, do_make_setting, false},
-    {begin_nothing, do_append_to_device, false},
+    {begin_nothing, do_append, false},       {begin_two, do_append, false},
+    {begin_torn, do_append, false},          {begin_without_break, do_append, false},
+    {begin_two, do_append_rotating, false},  {begin_torn, do_append_rotating, false},
+    {begin_nothing, do_append_signed, true}, {begin_signed, do_append_signed, true},
+    {begin_two, do_rotate, false},           {begin_torn, do_rotate, false},
+    {begin_signed, do_change_key, true},     {begin_torn_signed, do_change_key, true},
+    {begin_three_files, do_verify, false},   {begin_linked, do_rotate, false},
+    {begin_lines_changed, do_find, false},   {begin_three_files, do_show, false},
+    {begin_nothing, do_make_setting, false}, {begin_nothing, do_append_to_device, false},
 };
 
 static size_t count_descriptors(void)
@@ -382,14 +456,14 @@ static bool attempt(int number, long failing)
     ck_assert_msg(done || failed, "deed %d: %s", number, failure.message);
     ck_assert_msg(live == 0, "deed %d, call %ld: %ld blocks left", number, failing, live);
     ck_assert_uint_eq(count_descriptors(), descriptors);
-    if (deed->act != do_make_setting && deed->act != do_append_to_device)
+    if (deed->act != do_make_setting && deed->act != do_find && deed->act != do_append_to_device)
         expect_continuable(deed, number, failing);
     return failed;
 }
 
 START_TEST(each_call_fails_once)
 {
-    static const int errors[] = {EIO, ENOSPC};
+    static const int errors[] = {EIO, EINTR, 0};
     for (size_t i = 0; i < COUNT_OF(errors); i++) {
         long failing = 0;
         error_number = errors[i];
@@ -414,6 +488,7 @@ START_TEST(a_record_is_confirmed_only_when_it_is_on_the_disk)
         counting = true;
         bool done = do_append(&failure);
         counting = false;
+        ck_assert(!done || on_disk);
         ck_assert(verify(&no_keys, &after, &failure));
         ck_assert_uint_eq(after.last.seq, before.last.seq + done);
         if (!failed)
@@ -458,9 +533,45 @@ START_TEST(a_file_that_is_replaced_again_and_again)
 }
 END_TEST
 
+/* That two files have the same number is not enough. */
+START_TEST(the_same_number_on_another_device)
+{
+    struct failure failure;
+    begin_linked();
+    device_changes_at = 1;
+    clock_step = 31;
+    ck_assert(!do_append(&failure));
+    ck_assert_ptr_nonnull(strstr(failure.message, "again and again"));
+    clock_step = 0;
+    device_changes_at = 3; /* behind the log itself: the old name */
+    ck_assert(!do_rotate(&failure));
+    ck_assert_ptr_nonnull(strstr(failure.message, "cannot get the name"));
+    device_changes_at = 0;
+    must_append(NULL, 0);
+}
+END_TEST
+
+START_TEST(a_name_that_is_taken_is_not_taken_over)
+{
+    struct failure failure;
+    char command[512];
+    begin_linked();
+    (void)snprintf(command, sizeof(command), "for f in %s.0*; do rm $f; echo x >$f; done",
+                   log_path);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert(!do_rotate(&failure));
+    ck_assert_ptr_nonnull(strstr(failure.message, "cannot get the name"));
+    must_append(NULL, 0);
+    ck_assert(do_verify(&failure));
+}
+END_TEST
+
 static void start(void)
 {
     struct failure failure;
+    /* In memory where there is such a place: thousands of files are made. */
+    (void)snprintf(home, sizeof(home), "%s/audit-faults-XXXXXX",
+                   access("/dev/shm", W_OK) == 0 ? "/dev/shm" : P_tmpdir);
     ck_assert_ptr_nonnull(mkdtemp(home));
     in_home(log_path, "audit.jsonl");
     in_home(key_path, "key");
@@ -479,7 +590,6 @@ static void end(void)
     (void)rmdir(home);
     audit_setting_free_key(&key);
     audit_setting_free_key(&other_key);
-    (void)strcpy(home + strlen(home) - 6, "XXXXXX");
 }
 
 int main(void)
@@ -491,5 +601,7 @@ int main(void)
     tcase_add_test(cases[0], a_record_is_confirmed_only_when_it_is_on_the_disk);
     tcase_add_test(cases[0], a_lock_is_not_waited_for_without_end);
     tcase_add_test(cases[0], a_file_that_is_replaced_again_and_again);
+    tcase_add_test(cases[0], the_same_number_on_another_device);
+    tcase_add_test(cases[0], a_name_that_is_taken_is_not_taken_over);
     return run_suite("audit faults", cases, COUNT_OF(cases));
 }

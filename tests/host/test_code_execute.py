@@ -15,8 +15,10 @@ class CodeExecute(HostTest):
         return self.toolhost(*arguments, TOOLHOST_PLUGIN=PROVIDER, **more)
 
     def test_conformance(self):
-        done = self.toolhost("conformance", PROVIDER, timeout=600)
+        policy = self.path("policy.json", b'{"secrets": {"allowed": ["conformance"]}}')
+        done = self.toolhost("conformance", PROVIDER, timeout=600, CODE_EXEC_POLICY=policy)
         self.assertEqual(done.returncode, 0, done.stdout.decode())
+        self.assertIn(b" - secret-kept\n", done.stdout, "secrets are given under that policy")
 
     def test_run(self):
         if self.real("doctor").returncode != 0:

@@ -141,30 +141,64 @@ START_TEST(options_keep_the_programs_arguments)
 }
 END_TEST
 
-START_TEST(decision_is_yes_or_no)
+START_TEST(decision_is_exactly_one_word)
 {
     static const struct {
         const char *text;
-        bool allow;
+        enum approval_word word;
     } cases[] = {
-        {"{\"decision\":\"allow_once\"}", true},
-        {" {\"decision\":\"allow_once\",\"reason\":\"ok\"}\n", true},
-        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}", true},
-        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}", false},
-        {"{\"hookSpecificOutput\":\"allow\"}", false},
-        {"{\"decision\":\"allow\"}", false},
-        {"{\"decision\":\"allow_session\"}", false},
-        {"{\"decision\":\"ALLOW_ONCE\"}", false},
-        {"{\"decision\":true}", false},
-        {"{}", false},
-        {"", false},
-        {"null", false},
-        {"{\"decision\":\"allow_once\"} x", false},
+        {"{\"decision\":\"allow_once\"}", APPROVAL_WORD_ALLOW_ONCE},
+        {" {\"decision\":\"allow_once\",\"reason\":\"ok\"}\n", APPROVAL_WORD_ALLOW_ONCE},
+        {"{\"decision\":\"approve\"}", APPROVAL_WORD_ALLOW_ONCE},
+        {"{\"decision\":\"allow_once\",\"request_sha256\":\"ab\"}", APPROVAL_WORD_ALLOW_ONCE},
+        {"{\"decision\":\"allow_session\"}", APPROVAL_WORD_ALLOW_SESSION},
+        {"{\"decision\":\"allow_always\"}", APPROVAL_WORD_ALLOW_ALWAYS},
+        {"{\"decision\":\"cancel\"}", APPROVAL_WORD_CANCEL},
+        {"{\"decision\":\"edit\",\"arguments\":{}}", APPROVAL_WORD_EDIT},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}", APPROVAL_WORD_ALLOW_ONCE},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"updatedInput\":{}}}",
+         APPROVAL_WORD_EDIT},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"updatedInput\":1}}",
+         APPROVAL_WORD_DENY},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"ask\"}}", APPROVAL_WORD_DENY},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}", APPROVAL_WORD_DENY},
+        {"{\"hookSpecificOutput\":\"allow\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"approve\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}",
+         APPROVAL_WORD_DENY},
+        {"{\"decision\":\"block\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"approve\",\"continue\":false}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"edit\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"allow_once\",\"arguments\":{}}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"allow_once\",\"request_sha256\":\"cd\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"allow_once\",\"request_sha256\":7}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"deny\",\"decision\":\"allow_once\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"allow\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"ALLOW_ONCE\"}", APPROVAL_WORD_DENY},
+        {"{\"decision\":true}", APPROVAL_WORD_DENY},
+        {"{}", APPROVAL_WORD_DENY},
+        {"", APPROVAL_WORD_DENY},
+        {"null", APPROVAL_WORD_DENY},
+        {"{\"decision\":\"allow_once\"} x", APPROVAL_WORD_DENY},
     };
+    CLEANUP_JSON json_t *request = json_pack("{s:s}", "request_sha256", "ab");
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct approval_decision decision = {0};
-        approval_read_decision(cases[i].text, strlen(cases[i].text), &decision);
-        ck_assert_msg(decision.allow == cases[i].allow, "%s", cases[i].text);
+        CLEANUP(approval_clear) struct approval_decision decision = {0};
+        approval_read_decision(cases[i].text, strlen(cases[i].text), request, &decision);
+        ck_assert_msg(decision.word == cases[i].word, "%s", cases[i].text);
+        ck_assert_int_eq(decision.arguments != NULL, decision.word == APPROVAL_WORD_EDIT);
+    }
+}
+END_TEST
+
+START_TEST(request_says_what_it_takes)
+{
+    CLEANUP_JSON json_t *silent = json_object();
+    CLEANUP_JSON json_t *strict = json_pack("{s:[s,i]}", "allowed_decisions", "edit", 1);
+    for (int word = 0; word < APPROVAL_WORD_COUNT; word++) {
+        bool usual = word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;
+        ck_assert_int_eq(approval_offers(silent, (enum approval_word)word), usual);
+        ck_assert_int_eq(approval_offers(strict, (enum approval_word)word),
+                         word == APPROVAL_WORD_EDIT);
     }
 }
 END_TEST
@@ -282,7 +316,8 @@ int main(void)
     tcase_add_test(units, a_denied_capability_is_never_granted);
     tcase_add_test(units, number_is_strict);
     tcase_add_test(units, options_keep_the_programs_arguments);
-    tcase_add_test(units, decision_is_yes_or_no);
+    tcase_add_test(units, decision_is_exactly_one_word);
+    tcase_add_test(units, request_says_what_it_takes);
     tcase_add_test(units, line_says_its_place);
     tcase_add_test(units, line_refuses_what_is_no_record);
     tcase_add_test(units, outcome_is_an_exit_status);

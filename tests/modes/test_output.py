@@ -9,7 +9,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from modes import Provider
-from provider import OK, Host
+from provider import NOT_RUN, OK, Host
 
 provider = Provider()
 
@@ -102,6 +102,44 @@ def test_output_devices_can_be_opened():
 
 def secrets_host(**secrets):
     return Host(("sandbox.exec", "sandbox.exec.secrets"), {name: value.encode() for name, value in secrets.items()})
+
+
+FILE_READER = """
+import os
+for name in ("KEY", "AGAIN"):
+    path = os.environ[name]
+    status = os.lstat(path)
+    data = open(path, "rb").read()
+    print(path, oct(status.st_mode), status.st_uid == os.getuid(), len(data), sum(data), data.count(0))
+try:
+    open(os.environ["KEY"], "w")
+except PermissionError:
+    print("not writable")
+print(len(os.environ["TOKEN"]), os.listdir(".secrets"))
+print([line for line in open("/proc/self/mountinfo") if os.getcwd() == line.split()[4]][0].split(" - ")[1].split()[0])
+"""
+
+
+def test_a_secret_can_be_a_file():
+    import base64
+    import codecs
+    tap.equal(provider.use_policy({"secrets": {"allowed": ["*"], "delivery": {"*": "file", "token": "environment"}}}), OK)
+    try:
+        key = b"the 'key'\nline 2\0\xff" * 3000  # no text, and longer than a variable is
+        host = Host(("sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files"), {"token": b"a token", "key": key})
+        result = run("python", FILE_READER, host, secrets={"KEY": "{{secret:key}}", "AGAIN": "{{secret:key}}", "TOKEN": "{{secret:token}}"})
+        tap.equal(result["error"], None, result["stderr"])
+        where = f"/home/sandbox/.secrets/key 0o100400 True {len(key)} {sum(key)} {key.count(0)}"
+        tap.equal(result["stdout"].splitlines(), [where, where, "not writable", "7 ['key']", "tmpfs"])
+        text = b"line one\nline 'two'\n"
+        host.secrets["key"] = text
+        result = run("sh", 'base64 -w0 <"$KEY" | tr A-Za-z N-ZA-Mn-za-m; cat "$KEY"', host, secrets={"KEY": "{{secret:key}}"})
+        tap.equal(result["stdout"], codecs.encode(base64.b64encode(text).decode(), "rot13") + "[redacted:key]")
+        status, result = provider.invoke({"language": "sh", "code": "true", "secrets": {"KEY": "{{secret:key}}"},
+                                          "files": [{"path": ".secrets/other", "content": "x"}]}, host)
+        tap.equal((status, result["error"]["code"]), (NOT_RUN, "secret_unusable"), result)
+    finally:
+        provider.reset()
 
 
 def test_secrets_are_redacted_in_every_encoding_and_across_reads():

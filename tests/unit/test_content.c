@@ -12,6 +12,7 @@
 #include "call.h"
 #include "cleanup.h"
 #include "content.h"
+#include "content_imports.h"
 #include "tap_suite.h"
 
 bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *error);
@@ -375,6 +376,28 @@ START_TEST(no_memory_lets_nothing_through)
 }
 END_TEST
 
+START_TEST(no_memory_guards_no_imports_by_half)
+{
+    CLEANUP(cleanup_call)
+    struct call *call = new_call(
+        "{\"action\":\"warn\",\"allowed_modules\":[\"a\"],\"enforce_imports\":true}", FILES);
+    const struct content_rules *rules =
+        content_imports_rules(&call->configuration.policy->content, "python");
+    ck_assert_ptr_null(content_imports_rules(&call->configuration.policy->content, "ruby"));
+    char *text = NULL;
+    size_t length = 0;
+    long failing = 0;
+    for (; text == NULL; failing++) {
+        until_failure = failing;
+        text = content_imports_program(rules, &call->request, "main.py", &length);
+        until_failure = -1;
+    }
+    ck_assert_int_gt(failing, 2);
+    ck_assert_uint_eq(strlen(text), length);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("answers"), tcase_create("text"), tcase_create("memory")};
@@ -390,5 +413,6 @@ int main(void)
     tcase_add_test(cases[1], mode_none_reads_in_a_sandbox);
     tcase_add_test(cases[1], more_than_there_is_place_for_is_counted);
     tcase_add_loop_test(cases[2], no_memory_lets_nothing_through, 0, 2);
+    tcase_add_test(cases[2], no_memory_guards_no_imports_by_half);
     return run_suite("content", cases, COUNT_OF(cases));
 }

@@ -139,9 +139,8 @@ static const struct {
     {4096, 'x', 1, -1},
     {4097, 'x', 2, -1},
     {SECRET_VALUE_LIMIT, 'x', 2, -1},
-    {SECRET_VALUE_LIMIT + 1, 'x', 2, ERROR_INVALID_INPUT},
-    {SIZE_MAX, 'x', 2, ERROR_INVALID_INPUT},
-    {10, '\0', 1, ERROR_INVALID_INPUT},
+    {SECRET_VALUE_LIMIT + 1, 'x', 2, ERROR_SECRET_TOO_LARGE},
+    {SIZE_MAX, 'x', 2, ERROR_SECRET_TOO_LARGE},
 };
 
 START_TEST(reads_secrets_of_any_length)
@@ -151,7 +150,8 @@ START_TEST(reads_secrets_of_any_length)
     const struct tool_host host = host_of(&liar);
     struct secret_value value = {0};
     struct error error = {0};
-    bool taken = secret_value_read(&host, "name", &value, &error);
+    bool taken = secret_value_read(&(struct secret_sources){.host = &host, .cancel_fd = -1}, "name",
+                                   &value, &error);
     ck_assert_int_eq(taken, secrets[_i].error < 0);
     ck_assert_int_eq(liar.calls, secrets[_i].calls);
     ck_assert_uint_le(liar.last_capacity, SECRET_VALUE_LIMIT);
@@ -174,7 +174,8 @@ START_TEST(has_no_secret_that_is_refused)
     const struct tool_host host = host_of(&liar);
     struct secret_value value = {0};
     struct error error;
-    ck_assert(!secret_value_read(&host, "name", &value, &error));
+    ck_assert(!secret_value_read(&(struct secret_sources){.host = &host, .cancel_fd = -1}, "name",
+                                 &value, &error));
     ck_assert_int_eq(error.code, ERROR_UNKNOWN_SECRET);
     ck_assert_ptr_null(value.memory.bytes);
 }
@@ -195,7 +196,8 @@ START_TEST(has_no_secret_that_is_refused_when_it_is_long)
     struct secret_value value = {0};
     struct error error;
     host.read_secret = deny_second;
-    ck_assert(!secret_value_read(&host, "name", &value, &error));
+    ck_assert(!secret_value_read(&(struct secret_sources){.host = &host, .cancel_fd = -1}, "name",
+                                 &value, &error));
     ck_assert_int_eq(liar.calls, 2);
     ck_assert_int_eq(error.code, ERROR_UNKNOWN_SECRET);
     ck_assert_ptr_null(value.memory.bytes);
@@ -212,7 +214,8 @@ START_TEST(asks_for_no_secret_without_memory)
     ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
-    bool taken = secret_value_read(&host, "name", &value, &error);
+    bool taken = secret_value_read(&(struct secret_sources){.host = &host, .cancel_fd = -1}, "name",
+                                   &value, &error);
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
     ck_assert(!taken);
     ck_assert_int_eq(error.code, ERROR_OUT_OF_MEMORY);

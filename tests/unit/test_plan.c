@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "content_imports.h"
 #include "plan.h"
 #include "tap_suite.h"
 
@@ -33,6 +34,9 @@ void *__wrap_reallocarray(void *pointer, size_t count, size_t size)
     return fails() ? NULL : __real_reallocarray(pointer, count, size);
 }
 
+#define GUARDED                                                                                 \
+    "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[" \
+    "\"json\"],\"enforce_imports\":true}}}}"
 #define PYTHON(members) "{\"language\":\"python\",\"code\":\"x\"" members "}"
 
 /* The call as the gate has it when it plans; on the heap, as there. */
@@ -65,6 +69,9 @@ static const struct {
 } refused[] = {
     {"{\"languages\":{\"python\":null}}", SANDBOX_MODE_PROCESS, PYTHON(""),
      ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language python"},
+    {GUARDED, SANDBOX_MODE_PROCESS,
+     PYTHON(",\"files\":[{\"path\":\"_code_execute_imports.py\",\"content\":\"\"}]"),
+     ERROR_INVALID_INPUT, "request: /files/0/path"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"session\":\"s\""), ERROR_NOT_SUPPORTED,
      "request: /session"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"image\":\"python:3.11-slim\""), ERROR_NOT_SUPPORTED,
@@ -105,6 +112,7 @@ static const struct {
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(""), "python3", NULL},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"files\":[{\"path\":\"main.pyc\",\"content\":\"\"}]"),
      "python3", NULL},
+    {GUARDED, SANDBOX_MODE_PROCESS, PYTHON(""), "python3", NULL},
     {"{}", SANDBOX_MODE_PROCESS, "{\"language\":\"typescript\",\"code\":\"x\"}", "ts-node", NULL},
     {"{}", SANDBOX_MODE_DOCKER, "{\"language\":\"typescript\",\"code\":\"x\"}", "node",
      "node:22-slim"},
@@ -123,6 +131,30 @@ START_TEST(plans_the_command_and_its_image)
     ck_assert_msg(plan_run(call, &error), "%s", error.message);
     ck_assert_str_eq(call->description.argv[0], planned[_i].command);
     ck_assert_pstr_eq(call->description.docker.image, planned[_i].image);
+}
+END_TEST
+
+/* What guards imports comes first and is none of the request's files; the program stays as it is.
+ */
+START_TEST(plans_what_guards_imports)
+{
+    struct error error;
+    CLEANUP(cleanup_call)
+    struct call *call =
+        new_call(GUARDED, SANDBOX_MODE_PROCESS,
+                 PYTHON(",\"files\":[{\"path\":\"b.py\",\"content\":\"\"}],\"args\":[\"a\"]"));
+    const struct run_description *description = &call->description;
+    ck_assert(plan_run(call, &error));
+    ck_assert_str_eq(description->argv[1], CONTENT_IMPORTS_FILE);
+    ck_assert_str_eq(description->argv[2], "a");
+    ck_assert_uint_eq(description->file_count, 3);
+    ck_assert_str_eq(description->files[0].path, "main.py");
+    ck_assert_uint_eq(description->files[0].length, 1);
+    ck_assert_str_eq(description->files[2].path, CONTENT_IMPORTS_FILE);
+    static const char rules[] =
+        "RULES = "
+        "{\"program\":\"main.py\",\"allowed\":[\"json\"],\"forbidden\":[],\"own\":[\"b\"]}\n";
+    ck_assert_int_eq(memcmp(description->files[2].content, rules, sizeof(rules) - 1), 0);
 }
 END_TEST
 
@@ -152,7 +184,9 @@ END_TEST
 
 static const char rich_policy[] =
     "{\"languages\":{\"python\":{\"read_only\":[\"/opt\"]}},\"network\":{\"allowed\":true},"
-    "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\"}}";
+    "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\"},"
+    "\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[],"
+    "\"enforce_imports\":true}}}}";
 
 START_TEST(no_half_of_a_run_is_planned)
 {
@@ -206,6 +240,7 @@ int main(void)
     TCase *cases[] = {tcase_create("plan"), tcase_create("memory")};
     tcase_add_loop_test(cases[0], refuses_what_cannot_be_planned, 0, COUNT_OF(refused));
     tcase_add_loop_test(cases[0], plans_the_command_and_its_image, 0, COUNT_OF(planned));
+    tcase_add_test(cases[0], plans_what_guards_imports);
     tcase_add_test(cases[0], more_time_is_more_of_the_processor);
     tcase_add_loop_test(cases[1], no_half_of_a_run_is_planned, 0, 2);
     tcase_add_loop_test(cases[1], no_half_of_a_trial_or_sweep_is_planned, 0, 3);

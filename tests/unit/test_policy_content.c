@@ -12,6 +12,12 @@
 #define PYTHON(members) \
     "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\"" members "}}}}"
 
+#define RUBY(members) \
+    "{\"content_checks\":{\"languages\":{\"ruby\":{\"action\":\"warn\"" members "}}}}"
+#define TOKENS(rule) RUBY(",\"tokens\":[" rule "]")
+#define SIGNS        ".................................."
+#define LONG         SIGNS SIGNS SIGNS SIGNS
+
 static const struct {
     const char *patch;
     const char *message; /* its beginning, behind "policy test: /content_checks" */
@@ -25,6 +31,31 @@ static const struct {
     {"{\"content_checks\":{\"languages\":{\"python\":{}}}}", "/languages/python/action: missing"},
     {"{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"deny\"}}}}",
      "/languages/python/action: must be warn or refuse"},
+    {RUBY(""), "/languages/ruby/tokens: missing"},
+    {RUBY(",\"allowed_modules\":[]"), "/languages/ruby/allowed_modules: unknown member"},
+    {RUBY(",\"tokens\":{}"), "/languages/ruby/tokens: must be an array"},
+    {TOKENS("1"), "/languages/ruby/tokens/0: must be an object"},
+    {TOKENS("{}"), "/languages/ruby/tokens/0/name: missing"},
+    {TOKENS("{\"name\":\"a\"}"), "/languages/ruby/tokens/0/message: missing"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"anywhere\":1}"),
+     "/languages/ruby/tokens/0/anywhere: must be true or false"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\"}"), "/languages/ruby/tokens/0/sequence: missing"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[]}"),
+     "/languages/ruby/tokens/0/sequence: must have at least 1"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"a b\"]}"),
+     "/languages/ruby/tokens/0/sequence/0: must be one word"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"a\\u007f\"]}"),
+     "/languages/ruby/tokens/0/sequence/0: must be one word"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"" LONG LONG "\"]}"),
+     "/languages/ruby/tokens/0/sequence/0: must be at most 256 bytes"},
+    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"" SIGNS "\"]}"),
+     "/languages/ruby/tokens/0/sequence: must have at most 32 words and signs"},
+    {TOKENS("{\"name\":\"a b\",\"message\":\"b\",\"sequence\":[\"a\"]}"),
+     "/languages/ruby/tokens/0/name: must be letters"},
+    {PYTHON(",\"enforce_imports\":1"),
+     "/languages/python/enforce_imports: must be true or false"},
+    {PYTHON(",\"enforce_imports\":true"),
+     "/languages/python/enforce_imports: needs \"allowed_modules\""},
     {PYTHON(",\"tokens\":[]"), "/languages/python/tokens: unknown member"},
     {PYTHON(",\"required\":1"), "/languages/python/required: must be true or false"},
     {PYTHON(",\"allowed_modules\":{}"), "/languages/python/allowed_modules: must be an array"},

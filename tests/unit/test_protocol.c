@@ -46,6 +46,7 @@ static struct run_description sample(void)
         .read_only_paths = (char **)(uintptr_t)sample_paths,
         .files = sample_files,
         .file_count = 2,
+        .private_file_count = 1,
         .workspace = TEXT("/srv/w"),
         .docker = {.host = TEXT("unix:///s"),
                    .tls = 1,
@@ -86,6 +87,8 @@ START_TEST(description_survives)
     ck_assert_str_eq(decoded.files[0].path, "a/b.txt");
     ck_assert_mem_eq(decoded.files[0].content, "x\0y", 3);
     ck_assert_uint_eq(decoded.files[1].length, 0);
+    ck_assert(!run_description_file_private(&decoded, 0));
+    ck_assert(run_description_file_private(&decoded, 1));
     ck_assert_str_eq(decoded.workspace, "/srv/w");
     ck_assert_str_eq(decoded.docker.host, "unix:///s");
     ck_assert_str_eq(decoded.docker.context, "");
@@ -94,6 +97,16 @@ START_TEST(description_survives)
     ck_assert_str_eq(decoded.docker.image, "i:1");
     ck_assert_str_eq(decoded.docker.image_id, "");
     ck_assert_uint_eq(decoded.docker.pull, RUN_PULL_ALWAYS);
+}
+END_TEST
+
+START_TEST(more_private_files_than_files_are_refused)
+{
+    struct run_description description = sample();
+    description.private_file_count = 3;
+    ck_assert(!decodes(&description));
+    description.private_file_count = 2;
+    ck_assert(decodes(&description));
 }
 END_TEST
 
@@ -339,6 +352,7 @@ int main(void)
 {
     TCase *cases = tcase_create("protocol");
     tcase_add_test(cases, description_survives);
+    tcase_add_test(cases, more_private_files_than_files_are_refused);
     tcase_add_test(cases, cut_or_longer_description_is_refused);
     tcase_add_test(cases, changed_bytes_are_survived);
     tcase_add_test(cases, unsafe_descriptions_are_refused);

@@ -185,8 +185,13 @@ static bool is_text(const struct run_file *file)
            !memchr(file->content, '\0', file->length);
 }
 
-static void put_file(struct wire_writer *writer, const struct run_file *file)
+static void put_file(struct wire_writer *writer, const struct run_file *file, bool private)
 {
+    if (private) { /* its directories are its owner's alone, and it is made with mode 0400 */
+        put_text(writer, "umask 077\nce_room ");
+        put_quoted(writer, file->path);
+        put_text(writer, "\numask 0377\n");
+    }
     put_text(writer, is_text(file) ? "ce_text " : "put ");
     put_quoted(writer, file->path);
     if (is_text(file)) {
@@ -196,13 +201,15 @@ static void put_file(struct wire_writer *writer, const struct run_file *file)
     } else {
         put_number(writer, file->length);
     }
+    if (private)
+        put_text(writer, "umask 022\n");
 }
 
 static void put_setup(struct wire_writer *writer, const struct run_description *description,
                       const char *end_mark, size_t input_length)
 {
     for (size_t i = 0; i < description->file_count; i++)
-        put_file(writer, &description->files[i]);
+        put_file(writer, &description->files[i], run_description_file_private(description, i));
     if (input_length) {
         put_text(writer, "input");
         put_number(writer, input_length);

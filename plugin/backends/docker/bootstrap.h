@@ -16,7 +16,7 @@
 
 #include "../../protocol/run_description.h"
 
-#define BOOTSTRAP_HOME         "/home/sandbox"
+#define BOOTSTRAP_HOME         RUN_HOME
 #define BOOTSTRAP_REPORT_LIMIT 8192 /* bytes before the program */
 
 /* A script for "/bin/sh -c"; needs sh, dd, mkdir and rm of the image. With arguments it starts the

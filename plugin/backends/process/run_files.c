@@ -28,13 +28,25 @@ static int write_whole(int fd, const unsigned char *bytes, size_t length)
     return 0;
 }
 
-int write_run_file(int directory, const struct run_file *file)
+static int write_run_file(int directory, const struct run_file *file, mode_t mode)
 {
     if (make_parent_directories(directory, file->path) < 0)
         return -1;
     CLEANUP_CLOSE int fd =
-        openat(directory, file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+        openat(directory, file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
     return fd < 0 ? -1 : write_whole(fd, file->content, file->length);
+}
+
+int write_run_files(int directory, const struct run_description *description, const char **ret_path)
+{
+    for (size_t i = 0; i < description->file_count; i++) {
+        mode_t mode = run_description_file_private(description, i) ? 0400 : 0644;
+        if (write_run_file(directory, &description->files[i], mode) == 0)
+            continue;
+        *ret_path = description->files[i].path;
+        return -1;
+    }
+    return 0;
 }
 
 /* Its own bits may forbid a directory even to its owner. The descriptor is of that directory and no

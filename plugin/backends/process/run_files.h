@@ -7,8 +7,10 @@
 
 #include "../../protocol/run_description.h"
 
-/* Writes the file below directory, with the directories that lead to it. 0, or -1 with errno. */
-int write_run_file(int directory, const struct run_file *file);
+/* Writes the description's files below directory, with the directories that lead to them. 0, or -1
+ * with errno, and *ret_path is that of the one that failed. */
+int write_run_files(int directory, const struct run_description *description,
+                    const char **ret_path);
 
 /* Removes path and everything below it without following a link or leaving its file system; best
  * effort, as deep as descriptors last. */

@@ -18,7 +18,7 @@
 #include "seccomp_filter.h"
 
 #define SANDBOX_UID  1000 /* the user and group inside, whoever it is outside */
-#define SANDBOX_HOME "/home/sandbox"
+#define SANDBOX_HOME RUN_HOME
 
 struct sandbox {
     const struct sandbox_shape *shape;

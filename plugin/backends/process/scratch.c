@@ -69,12 +69,11 @@ int write_files(struct sandbox *sandbox)
     CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (home < 0)
         return -1;
-    for (size_t i = 0; i < sandbox->description->file_count; i++) {
-        sandbox_detail(sandbox, sandbox->description->files[i].path);
-        if (write_run_file(home, &sandbox->description->files[i]) < 0)
-            return -1;
-    }
-    return 0;
+    const char *path = NULL;
+    if (write_run_files(home, sandbox->description, &path) == 0)
+        return 0;
+    sandbox_detail(sandbox, path);
+    return -1;
 }
 
 /* Its parts are one file system. */

@@ -29,10 +29,8 @@ static int write_files(const struct run_description *description, const char *pa
     CLEANUP_CLOSE int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
         return -1;
-    for (size_t i = 0; i < description->file_count; i++)
-        if (write_run_file(directory, &description->files[i]) < 0)
-            return -1;
-    return 0;
+    const char *refused = NULL;
+    return write_run_files(directory, description, &refused);
 }
 
 /* The child that becomes the program. */

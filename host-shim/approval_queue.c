@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits in the store for an answer. On the thread inside tool_invoke(). */
+#include "approval_queue.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "approval_grants.h"
+#include "approval_store.h"
+#include "cleanup.h"
+#include "monotonic_clock.h"
+
+#define LOOK_EVERY_MS 200
+#define PENDING_S     86400 /* how long a pending request can be answered, and its answer used */
+
+static void deny_by_failure(struct approval_decision *ret, const struct failure *failure)
+{
+    ret->no_approver = true;
+    approval_deny(ret, "%s%s%s", failure->message, failure->hint[0] ? "; " : "", failure->hint);
+}
+
+static void say_pending(const char *id, struct approval_decision *ret)
+{
+    ret->word = APPROVAL_WORD_PENDING;
+    (void)snprintf(ret->notice, sizeof(ret->notice),
+                   "the request waits as %s: toolhost approvals show %s", id, id);
+}
+
+/* Asks again after each look, until somebody has answered. */
+static void wait_for_answer(struct approval_store *store, const char *id, int64_t deadline,
+                            int cancelled_fd, struct approval_decision *ret)
+{
+    struct failure failure;
+    for (;;) {
+        enum approval_state state = APPROVAL_STATE_GONE;
+        if (!approval_store_take_answer(store, id, &state, ret, &failure)) {
+            deny_by_failure(ret, &failure);
+            return;
+        }
+        if (state == APPROVAL_STATE_ANSWERED)
+            return;
+        int left = milliseconds_until(deadline);
+        if (state == APPROVAL_STATE_GONE || left == 0) {
+            approval_deny(ret, state == APPROVAL_STATE_GONE ? "the request was revoked or expired"
+                                                            : "nobody answered in time");
+            return;
+        }
+        struct pollfd cancelled = {.fd = cancelled_fd, .events = POLLIN};
+        int ready = poll(&cancelled, 1, left < LOOK_EVERY_MS ? left : LOOK_EVERY_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) {
+            approval_deny(ret, "the call was cancelled");
+            return;
+        }
+    }
+}
+
+static bool ask(struct approval_store *store, const struct approver *approver,
+                const struct approval_subject *subject, const char *request_json, int64_t wait_ms,
+                char ret_id[APPROVAL_STORE_ID + 1], struct failure *failure)
+{
+    bool pending = approver->mode == APPROVAL_PENDING;
+    return approval_store_ask(store, subject, request_json, pending,
+                              pending ? PENDING_S : wait_ms / 1000 + 1, ret_id, failure);
+}
+
+static void ask_and_wait(struct approval_store *store, const struct approver *approver,
+                         const struct approval_subject *subject, const json_t *request,
+                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
+{
+    struct failure failure;
+    char id[APPROVAL_STORE_ID + 1];
+    enum approval_state state = APPROVAL_STATE_GONE;
+    bool pending = approver->mode == APPROVAL_PENDING;
+    int wait_ms = approval_wait_ms(request);
+    int64_t deadline = monotonic_ms() + wait_ms;
+    if (pending && !approval_store_take_identical(store, subject, id, &state, ret, &failure)) {
+        deny_by_failure(ret, &failure);
+        return;
+    }
+    if (state == APPROVAL_STATE_ANSWERED)
+        return;
+    if (state == APPROVAL_STATE_GONE &&
+        !ask(store, approver, subject, request_json, wait_ms, id, &failure)) {
+        deny_by_failure(ret, &failure);
+        return;
+    }
+    if (pending) {
+        say_pending(id, ret);
+        return;
+    }
+    wait_for_answer(store, id, deadline, cancelled_fd, ret);
+    (void)approval_store_revoke(store, id, &failure); /* nobody comes for it any more */
+}
+
+void approval_by_queue(const struct approver *approver, const json_t *request,
+                       const char *request_json, int cancelled_fd, struct approval_decision *ret)
+{
+    struct failure failure;
+    struct approval_subject subject;
+    (void)snprintf(ret->approver, sizeof(ret->approver), "queue");
+    if (!approval_subject_of(request, &subject)) {
+        approval_deny(ret, "the provider's approval request has no hash");
+        return;
+    }
+    CLEANUP(approval_store_close) struct approval_store *store = NULL;
+    if (!approval_store_open(approver->store, true, &store, &failure))
+        deny_by_failure(ret, &failure);
+    else
+        ask_and_wait(store, approver, &subject, request, request_json, cancelled_fd, ret);
+}

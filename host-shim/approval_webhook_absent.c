@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For a build without libcurl: the webhook is an approver that is not there. */
+#include "approval_webhook.h"
+
+void approval_by_webhook(const struct approver *approver, const json_t *request,
+                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
+{
+    (void)approver;
+    (void)request;
+    (void)request_json;
+    (void)cancelled_fd;
+    ret->no_approver = true;
+    approval_deny(ret, "this toolhost was built without libcurl, and so without webhooks");
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * toolhost policy check and explain: what a provider says of a policy, and of a request under it.
+ * Nothing is run, and no policy is put in force. Main thread.
+ */
+#include <string.h>
+
+#include "cleanup.h"
+#include "commands.h"
+#include "console.h"
+#include "descriptor_io.h"
+#include "json_member.h"
+#include "json_print.h"
+#include "text_escape.h"
+#include "tool_call.h"
+
+#define INPUT_LIMIT   (4u << 20)
+#define CONTEXT_LIMIT (64u << 10)
+
+/* The file's text as a JSON string; NULL with the failure. */
+static json_t *file_json(const char *path, size_t limit, struct failure *failure)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    if (!read_bounded_file(path, limit, &text, &length, failure))
+        return NULL;
+    json_t *json = json_stringn(text, length);
+    if (!json)
+        (void)failure_set(failure, "invalid_input", "%s is not UTF-8", path);
+    return json;
+}
+
+static json_t *context_json(const struct options *options, struct failure *failure)
+{
+    if (options->context)
+        return file_json(options->context, CONTEXT_LIMIT, failure);
+    CLEANUP_JSON json_t *context = tool_context(options, failure);
+    CLEANUP_FREE char *text = context ? json_dumps(context, JSON_COMPACT) : NULL;
+    return text ? json_string(text) : NULL;
+}
+
+static json_t *explain_json(const struct options *options, struct failure *failure)
+{
+    CLEANUP_JSON json_t *input = file_json(options->input, INPUT_LIMIT, failure);
+    CLEANUP_JSON json_t *context = input ? context_json(options, failure) : NULL;
+    if (!context)
+        return NULL;
+    json_t *explain = json_pack("{s:s, s:O, s:O}", "tool", options->tool, "input_json", input,
+                                "context_json", context);
+    if (!explain)
+        (void)failure_out_of_memory(failure);
+    return explain;
+}
+
+static json_t *question(const struct options *options, bool explain, struct failure *failure)
+{
+    char path[TOOL_PATH_SIZE];
+    const char *policy = explain ? options->policy : options->words[1];
+    if (policy && !tool_policy_path(policy, path, failure))
+        return NULL;
+    CLEANUP_JSON json_t *what = explain ? explain_json(options, failure) : json_true();
+    if (!what)
+        return NULL;
+    json_t *config = json_pack("{s:s*, s:s*, s:O}", "policy_file", policy ? path : NULL, "sandbox",
+                               options->sandbox, explain ? "explain" : "check", what);
+    if (!config)
+        (void)failure_set(failure, "usage", "a path is not UTF-8");
+    return config;
+}
+
+static bool ask(const struct options *options, bool explain, json_t **ret_answer,
+                struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    CLEANUP_JSON json_t *config = question(options, explain, failure);
+    CLEANUP_FREE char *config_text = config ? json_dumps(config, JSON_COMPACT) : NULL;
+    if (!config_text || !tool_provider_open(options, &provider, failure))
+        return false;
+    if (!provider.prepare)
+        return failure_set(failure, "plugin_unusable", "this provider has no policies");
+    char *text = NULL;
+    int32_t code = provider.prepare(config_text, &text);
+    CLEANUP_FREE char *copy = provider_take_text(&provider, text);
+    CLEANUP_JSON json_t *answer = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *member = explain ? "explanation" : "findings";
+    if (!json_is_object(answer) || (code == TOOL_OK && !json_object_get(answer, member)))
+        return failure_set(failure, "provider_failed", "the provider did not answer the question");
+    *ret_answer = TAKE_POINTER(answer);
+    return true;
+}
+
+static void write_text(FILE *report, const char *text)
+{
+    text_escape_write(report, text, strlen(text));
+}
+
+/* "level: place (rule): message" each, and whose policy it is. */
+static void write_findings(FILE *report, const json_t *answer)
+{
+    size_t index;
+    json_t *finding;
+    json_array_foreach(json_object_get(answer, "findings"), index, finding)
+    {
+        const char *rule = json_member_string(finding, "rule", NULL);
+        write_text(report, json_member_string(finding, "level", "warning"));
+        (void)fputs(": ", report);
+        write_text(report, json_member_string(finding, "place", ""));
+        (void)fputs(rule ? " (" : "", report);
+        write_text(report, rule ? rule : "");
+        (void)fputs(rule ? "): " : ": ", report);
+        write_text(report, json_member_string(finding, "message", ""));
+        (void)fputc('\n', report);
+    }
+    (void)fputs("sha256 ", report);
+    write_text(report, json_member_string(json_object_get(answer, "policy"), "sha256", "unknown"));
+    (void)fputc('\n', report);
+}
+
+/* What and why, then every other fact as the provider names it. */
+static void write_explanation(FILE *report, json_t *explanation)
+{
+    const char *name;
+    json_t *value;
+    write_text(report, json_member_string(explanation, "outcome", "unknown"));
+    (void)fputs(": ", report);
+    write_text(report, json_member_string(explanation, "why", ""));
+    (void)fputc('\n', report);
+    json_object_foreach(explanation, name, value)
+    {
+        if (strcmp(name, "outcome") == 0 || strcmp(name, "why") == 0 || json_is_null(value))
+            continue;
+        CLEANUP_FREE char *dumped =
+            json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+        write_text(report, name);
+        (void)fputs(": ", report);
+        write_text(report, json_is_string(value) ? json_string_value(value) : dumped ? dumped : "");
+        (void)fputc('\n', report);
+    }
+}
+
+static bool print_report(int out, json_t *answer, bool explain, struct failure *failure)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *report = open_memstream(&text, &length);
+    if (!report)
+        return failure_out_of_memory(failure);
+    if (explain)
+        write_explanation(report, json_object_get(answer, "explanation"));
+    else
+        write_findings(report, answer);
+    if (fclose(report) != 0)
+        return failure_out_of_memory(failure);
+    return write_fully(out, text, length) ||
+           failure_set(failure, "internal", "cannot write to standard output");
+}
+
+static bool is_warning(const json_t *answer)
+{
+    size_t index;
+    json_t *finding;
+    json_array_foreach(json_object_get(answer, "findings"), index, finding)
+    {
+        if (strcmp(json_member_string(finding, "level", ""), "notice") != 0)
+            return true;
+    }
+    return false;
+}
+
+static bool run(const struct options *options, int out, bool explain, bool *ret_warned,
+                struct failure *failure)
+{
+    CLEANUP_JSON json_t *answer = NULL;
+    if (!ask(options, explain, &answer, failure))
+        return false;
+    const json_t *error = json_object_get(answer, "error");
+    *ret_warned = is_warning(answer);
+    if (options->json)
+        return json_print(out, answer, failure) && !json_is_object(error);
+    return json_is_object(error) ? failure_from_json(failure, error)
+                                 : print_report(out, answer, explain, failure);
+}
+
+static bool check_usage(const struct options *options, bool *ret_explain, struct failure *failure)
+{
+    *ret_explain = strcmp(options->words[0], "explain") == 0;
+    bool check = strcmp(options->words[0], "check") == 0;
+    if (check && options->word_count == 2 && !options->policy && !options->input &&
+        !options->context)
+        return true;
+    if (*ret_explain && options->word_count == 1 && options->input)
+        return true;
+    return failure_usage(failure, "%s",
+                         "policy check FILE, or policy explain --input FILE [--policy FILE] "
+                         "[--context FILE]");
+}
+
+int command_policy(const struct options *options, int out)
+{
+    struct failure failure = {0};
+    bool explain = false;
+    bool warned = false;
+    if (!check_usage(options, &explain, &failure)) {
+        console_print_failure(&failure);
+        return EXIT_USAGE;
+    }
+    if (run(options, out, explain, &warned, &failure))
+        return warned ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (failure.code[0])
+        console_print_failure(&failure);
+    return EXIT_FAILURE;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the command's process and all that it starts: as a subreaper the helper inherits what is
+ * left behind, and kills it (prctl(2), PR_SET_CHILD_SUBREAPER). Runs in the helper program.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../cleanup.h"
+#include "../../deadline.h"
+#include "../descriptor_limit.h"
+
+#define KILL_LIMIT_MS 5000
+#define KILL_PAUSE_MS 2
+
+struct command {
+    pid_t pid;
+    int pidfd;
+    int output; /* read end, non-blocking; -1: at its end */
+    unsigned char *bytes;
+    size_t capacity;
+    size_t length;
+};
+
+/* The new process, up to its execve(); what fails is said through the pipe. */
+__attribute__((noreturn)) static void become(const struct secret_order *order, int output,
+                                             int failure, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && setsid() >= 0 &&
+        dup2(output, STDOUT_FILENO) >= 0 && descriptor_limit_restore() == 0)
+        (void)execve(order->argv[0], order->argv, order->environment);
+    int error_number = errno;
+    (void)!write(failure, &error_number, sizeof(error_number));
+    _exit(127);
+}
+
+/* 0, or the errno with which it did not start. */
+static int start(const struct secret_order *order, struct command *command)
+{
+    int output[2];
+    int failure[2];
+    if (pipe2(output, O_CLOEXEC) < 0)
+        return errno;
+    CLEANUP_CLOSE int output_read = output[0];
+    CLEANUP_CLOSE int output_write = output[1];
+    if (fcntl(output_read, F_SETFL, O_NONBLOCK) < 0 || pipe2(failure, O_CLOEXEC) < 0)
+        return errno;
+    CLEANUP_CLOSE int failure_read = failure[0];
+    CLEANUP_CLOSE int failure_write = failure[1];
+    pid_t parent = getpid();
+    command->pid = fork();
+    if (command->pid < 0)
+        return errno;
+    if (command->pid == 0)
+        become(order, output_write, failure_write, parent);
+    close_fd(TAKE_FD(failure_write));
+    int error_number = 0;
+    ssize_t count;
+    do
+        count = read(failure_read, &error_number, sizeof(error_number));
+    while (count < 0 && errno == EINTR);
+    command->pidfd = (int)syscall(SYS_pidfd_open, command->pid, 0);
+    if (count != 0 || command->pidfd < 0)
+        return count == (ssize_t)sizeof(error_number) ? error_number : errno;
+    command->output = TAKE_FD(output_read);
+    return 0;
+}
+
+/* What is there now. false: it is more than there may be. */
+static bool drain(struct command *command)
+{
+    while (command->output >= 0) {
+        if (command->length == command->capacity)
+            return false;
+        ssize_t count = read(command->output, command->bytes + command->length,
+                             command->capacity - command->length);
+        if (count > 0) {
+            command->length += (size_t)count;
+            continue;
+        }
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count == 0 || errno != EAGAIN)
+            close_fd(TAKE_FD(command->output));
+        break;
+    }
+    return true;
+}
+
+/* Until it has ended: what it started may hold its output open for ever. */
+static enum secret_outcome follow(struct command *command, const struct command_watch *watch,
+                                  uint64_t deadline_ms)
+{
+    for (;;) {
+        struct pollfd entries[] = {
+            {.fd = command->pidfd, .events = POLLIN},
+            {.fd = command->output, .events = POLLIN},
+            {.fd = watch->control, .events = POLLIN},
+            {.fd = watch->host, .events = POLLIN},
+        };
+        int ready = poll(entries, COUNT_OF(entries), deadline_poll_timeout(deadline_ms));
+        if (ready < 0 && errno != EINTR)
+            return SECRET_OUTCOME_FAULT;
+        if (ready == 0)
+            return SECRET_OUTCOME_TIMEOUT;
+        if (ready < 0)
+            continue;
+        if (entries[2].revents != 0 || entries[3].revents != 0)
+            return SECRET_OUTCOME_FAULT;
+        if (!drain(command))
+            return SECRET_OUTCOME_TOO_LARGE;
+        if (entries[0].revents != 0)
+            return drain(command) ? SECRET_OUTCOME_VALUE : SECRET_OUTCOME_TOO_LARGE;
+    }
+}
+
+static void kill_children(void)
+{
+    CLEANUP_FREE char *line = NULL;
+    size_t size = 0;
+    FILE *children = fopen("/proc/thread-self/children", "re");
+    if (!children)
+        return;
+    if (getline(&line, &size, children) > 0) {
+        char *next = line;
+        for (long pid = strtol(next, &next, 10); pid > 0; pid = strtol(next, &next, 10))
+            (void)kill((pid_t)pid, SIGKILL); /* a child of ours: the number is nobody else's */
+    }
+    (void)fclose(children);
+}
+
+/* All that the command has started, also what it left behind. */
+static void kill_all(pid_t command, int *ret_status)
+{
+    uint64_t deadline_ms = monotonic_ms() + KILL_LIMIT_MS;
+    do {
+        int status = 0;
+        kill_children();
+        for (pid_t ended = 1; ended > 0;) {
+            ended = waitpid(-1, &status, WNOHANG);
+            if (ended == command)
+                *ret_status = status;
+            if (ended < 0 && errno == ECHILD)
+                return;
+        }
+        (void)poll(NULL, 0, KILL_PAUSE_MS);
+    } while (monotonic_ms() < deadline_ms);
+}
+
+static void judge(int status, const struct command *command, struct secret_reply *ret)
+{
+    if (WIFSIGNALED(status))
+        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_SIGNAL,
+                                     .detail = (uint32_t)WTERMSIG(status)};
+    else if (WEXITSTATUS(status) != 0)
+        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_STATUS,
+                                     .detail = (uint32_t)WEXITSTATUS(status)};
+    else
+        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_VALUE, .length = command->length};
+}
+
+void command_run(const struct secret_order *order, const struct command_watch *watch,
+                 unsigned char *bytes, size_t capacity, struct secret_reply *ret)
+{
+    struct command command = {.pidfd = -1, .output = -1, .bytes = bytes, .capacity = capacity};
+    int status = 0;
+    uint64_t deadline_ms = monotonic_ms() + order->timeout_ms;
+    *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_FAULT};
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
+        ret->detail = (uint32_t)errno;
+        return;
+    }
+    int error_number = start(order, &command);
+    if (error_number == 0) {
+        ret->outcome = follow(&command, watch, deadline_ms);
+        if (ret->outcome == SECRET_OUTCOME_VALUE) {
+            siginfo_t info;
+            (void)waitid(P_PIDFD, (id_t)command.pidfd, &info, WEXITED | WNOWAIT);
+        }
+    } else {
+        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_NOT_STARTED,
+                                     .detail = (uint32_t)error_number};
+    }
+    kill_all(command.pid, &status);
+    if (ret->outcome == SECRET_OUTCOME_VALUE)
+        judge(status, &command, ret);
+    close_fd(command.pidfd);
+    close_fd(command.output);
+}

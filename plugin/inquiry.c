@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answering. Runs in the gateway, on the thread inside tool_prepare(). */
+#include "inquiry.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "configuration.h"
+#include "explanation.h"
+#include "json_input.h"
+#include "json_text.h"
+#include "policy_lint.h"
+#include "request.h"
+
+/* A request inside a JSON string may be twice as long there. */
+#define INQUIRY_BYTES_LIMIT (3 * REQUEST_BYTES_LIMIT)
+#define INQUIRY_DEPTH_LIMIT 4
+
+struct inquiry {
+    const char *policy_file;
+    const char *sandbox;
+    bool check;
+    bool explain;
+    struct explanation_subject subject;
+};
+
+static json_t *parse(const char *config_json, struct error *error)
+{
+    static const struct json_input_limits limits = {INQUIRY_BYTES_LIMIT, INQUIRY_DEPTH_LIMIT};
+    return json_input_parse("configuration", config_json,
+                            strnlen(config_json, INQUIRY_BYTES_LIMIT + 1), &limits,
+                            ERROR_INVALID_POLICY, error);
+}
+
+bool inquiry_is_one(const char *config_json)
+{
+    struct error error;
+    json_auto_t *json = config_json != NULL ? parse(config_json, &error) : NULL;
+    return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL;
+}
+
+static bool refuse(struct error *error, const char *reason)
+{
+    error_set(error, ERROR_INVALID_POLICY, "configuration: %s", reason);
+    return false;
+}
+
+static bool read_explain(json_t *explain, struct inquiry *ret, struct error *error)
+{
+    json_error_t reason;
+    struct explanation_subject *subject = &ret->subject;
+    if (explain == NULL)
+        return true;
+    ret->explain = true;
+    if (json_unpack_ex(explain, &reason, JSON_STRICT, "{s?s, s:s, s?s}", "tool", &subject->tool,
+                       "input_json", &subject->input_json, "context_json",
+                       &subject->context_json) == 0)
+        return true;
+    return refuse(error, reason.text);
+}
+
+static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
+{
+    int check = 1;
+    json_t *explain = NULL;
+    json_error_t reason;
+    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s, s?b, s?o}", "policy_file",
+                       &ret->policy_file, "sandbox", &ret->sandbox, "check", &check, "explain",
+                       &explain) != 0)
+        return refuse(error, reason.text);
+    if (check == 0)
+        return refuse(error, "/check: is true or absent");
+    ret->check = json_object_get(json, "check") != NULL;
+    return read_explain(explain, ret, error);
+}
+
+static bool find_configuration(const struct inquiry *inquiry, struct configuration *ret,
+                               struct error *error)
+{
+    if (inquiry->policy_file == NULL && inquiry->sandbox == NULL)
+        return configuration_current(ret, error);
+    return configuration_load(inquiry->policy_file, inquiry->sandbox, ret, error);
+}
+
+static json_t *policy_json(const struct configuration *configuration)
+{
+    const struct policy *policy = configuration->policy;
+    return json_pack("{s:s, s:s, s:s, s:s}", "source", policy->source, "sha256", policy->sha256,
+                     "default_mode", sandbox_mode_name(policy->default_mode), "mode",
+                     sandbox_mode_name(configuration->mode));
+}
+
+/* Adds to the answer; false with OUT_OF_MEMORY. */
+static bool answer(const struct inquiry *inquiry, const struct configuration *configuration,
+                   json_t *text, struct error *error)
+{
+    bool made = json_object_set_new(text, "policy", policy_json(configuration)) == 0 &&
+                (!inquiry->check ||
+                 json_object_set_new(text, "findings", policy_lint(configuration->policy)) == 0) &&
+                (!inquiry->explain ||
+                 json_object_set_new(text, "explanation",
+                                     explanation_json(configuration, &inquiry->subject)) == 0);
+    if (!made)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return made;
+}
+
+static bool look_into(const char *config_json, json_t *text, struct error *error)
+{
+    json_auto_t *json = parse(config_json, error);
+    struct inquiry inquiry = {0};
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    return json != NULL && read_members(json, &inquiry, error) &&
+           find_configuration(&inquiry, &configuration, error) &&
+           answer(&inquiry, &configuration, text, error);
+}
+
+char *inquiry_answer(const char *config_json, bool *ret_answered)
+{
+    struct error error;
+    json_auto_t *text =
+        json_pack("{s:s, s:s}", "provider", "code-execute", "version", CODE_EXECUTE_VERSION);
+    *ret_answered = look_into(config_json, text, &error);
+    json_t *refusal = *ret_answered
+                          ? json_null()
+                          : json_pack("{s:s, s:s, s:s}", "code", error_code_name(error.code),
+                                      "message", error.message, "hint", error.hint);
+    if (json_object_set_new(text, "error", refusal) != 0)
+        return NULL;
+    return json_text(text, JSON_ORDER_MADE);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking a loaded policy over. Runs in the gateway on the calling thread. */
+#include "policy_lint.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capability.h"
+#include "cleanup.h"
+#include "policy_cover.h"
+#include "protocol/layers.h"
+#include "string_list.h"
+
+#define MESSAGE_LIMIT 512
+#define PLACE_LIMIT   320
+
+struct lint {
+    const struct policy *policy;
+    json_t *findings;
+    bool failed; /* no memory */
+};
+
+static void find(struct lint *lint, const char *level, const char *place, const char *rule,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void find(struct lint *lint, const char *level, const char *place, const char *rule,
+                 const char *format, ...)
+{
+    char message[MESSAGE_LIMIT];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    json_t *finding = json_pack("{s:s, s:s, s:s?, s:s}", "level", level, "place", place, "rule",
+                                rule, "message", message);
+    if (json_array_append_new(lint->findings, finding) != 0)
+        lint->failed = true;
+}
+
+/* Another rule that applies wherever this one does, and says as much or more; of two that say the
+ * same the first is the one that decides. SIZE_MAX: none. */
+static size_t who_shadows(const struct policy *policy, size_t at)
+{
+    const struct policy_rule *rule = &policy->rules[at];
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *other = &policy->rules[i];
+        bool prevails =
+            other->decision > rule->decision || (other->decision == rule->decision && i < at);
+        if (prevails && policy_rule_covers(policy, other, rule))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void look_at_rules(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        char place[PLACE_LIMIT];
+        (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
+        const char *idle = policy_rule_is_idle(policy, rule);
+        size_t shadow = idle == NULL ? who_shadows(policy, i) : SIZE_MAX;
+        if (idle != NULL)
+            find(lint, "warning", place, rule->id, "the rule can never apply: %s", idle);
+        if (shadow != SIZE_MAX)
+            find(lint, "warning", place, rule->id,
+                 "the rule never decides: rule %zu applies wherever it does, and wins", shadow);
+    }
+}
+
+static bool grants(const struct policy *policy, enum capability capability, const char *parameter)
+{
+    return capability_list_grants(policy->capabilities, capability, parameter);
+}
+
+static void look_at_capabilities(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    if (!grants(policy, CAPABILITY_EXEC, NULL))
+        find(lint, "warning", "/capabilities", NULL,
+             "nothing can run: sandbox.exec is not granted");
+    if (policy->network_allowed && !grants(policy, CAPABILITY_NETWORK, NULL))
+        find(lint, "warning", "/network/allowed", NULL,
+             "nobody can have network: sandbox.exec.network is not granted as a whole");
+}
+
+/* Whether some rule lets mode none run with nobody asked. */
+static bool none_runs_unasked(const struct policy *policy)
+{
+    bool unasked = policy->approval_default == APPROVAL_ALLOW;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        unasked = unasked || (rule->decision == APPROVAL_ALLOW &&
+                              (rule->modes == NULL || string_list_contains(rule->modes, "none")));
+    }
+    return unasked;
+}
+
+static void look_at_floor(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    bool none = policy->mode_allowed[SANDBOX_MODE_NONE];
+    if (policy->approval_default == APPROVAL_ALLOW)
+        find(lint, "warning", "/approval/default", NULL,
+             "whatever no rule is about runs without anybody asked");
+    if (none && policy->default_mode == SANDBOX_MODE_NONE)
+        find(lint, "warning", "/modes/default", NULL,
+             "what the gateway gives no mode for runs without isolation");
+    if (none && none_runs_unasked(policy))
+        find(lint, "warning", "/modes/allowed", NULL,
+             "mode none may run without anybody asked: it isolates nothing");
+    else if (none)
+        find(lint, "notice", "/modes/allowed", NULL,
+             "mode none isolates nothing, and \"require\" says nothing about it");
+    if (policy->mode_allowed[SANDBOX_MODE_PROCESS] &&
+        (policy->required_layers & LAYER_BIT(LAYER_CGROUP)) == 0)
+        find(lint, "notice", "/require", NULL,
+             "without \"cgroup\" process mode runs where memory and processes of a whole tree "
+             "cannot be capped");
+}
+
+static bool mode_is_possible(const struct policy *policy, char *const *modes)
+{
+    bool possible = modes == NULL;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        possible =
+            possible || (policy->mode_allowed[i] &&
+                         string_list_contains(modes, sandbox_mode_name((enum sandbox_mode)i)));
+    return possible;
+}
+
+static bool language_is_possible(const struct policy *policy, char *const *languages)
+{
+    bool possible = languages == NULL;
+    for (size_t i = 0; i < policy->language_count; i++)
+        possible = possible || string_list_contains(languages, policy->languages[i].name);
+    return possible;
+}
+
+static void look_at_secret_rule(struct lint *lint, const struct policy_secret *secret)
+{
+    const struct policy *policy = lint->policy;
+    char place[PLACE_LIMIT];
+    (void)snprintf(place, sizeof(place), "/secrets/rules/%s", secret->name);
+    if (strcmp(secret->name, "*") != 0 && !policy_allows_secret(policy, secret->name))
+        find(lint, "warning", place, NULL, "\"secrets.allowed\" does not list this secret");
+    if (!language_is_possible(policy, secret->languages))
+        find(lint, "warning", place, NULL,
+             "nobody can use it: the policy offers none of its languages");
+    if (!mode_is_possible(policy, secret->modes))
+        find(lint, "warning", place, NULL,
+             "nobody can use it: the policy allows none of its modes");
+}
+
+static void look_at_secrets(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (size_t i = 0; policy->secrets[i] != NULL; i++) {
+        bool any = strcmp(policy->secrets[i], "*") == 0;
+        char place[PLACE_LIMIT];
+        (void)snprintf(place, sizeof(place), "/secrets/allowed/%zu", i);
+        if (!grants(policy, CAPABILITY_SECRETS, any ? NULL : policy->secrets[i]))
+            find(lint, "warning", place, NULL,
+                 "the secret %s cannot be used: sandbox.exec.secrets is not granted for it",
+                 policy->secrets[i]);
+    }
+    for (size_t i = 0; i < policy->secret_rule_count; i++)
+        look_at_secret_rule(lint, &policy->secret_rules[i]);
+}
+
+static void look_at_images(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    size_t refused = 0;
+    size_t without = 0;
+    if (!policy->mode_allowed[SANDBOX_MODE_DOCKER])
+        return;
+    for (size_t i = 0; i < policy->docker.image_count; i++)
+        refused += policy->docker.require_digest &&
+                   strstr(policy->docker.images[i].name, "sha256:") == NULL;
+    for (size_t i = 0; i < policy->language_count; i++)
+        without += policy_find_image(policy, policy->languages[i].name) == NULL;
+    if (refused > 0)
+        find(lint, "notice", "/docker/images", NULL,
+             "%zu image%s without @sha256: and refused for it (docker.require_digest)", refused,
+             refused == 1 ? " is" : "s are");
+    if (without > 0)
+        find(lint, "notice", "/docker/images", NULL,
+             "%zu language%s no image, and cannot run in docker mode", without,
+             without == 1 ? " has" : "s have");
+}
+
+json_t *policy_lint(const struct policy *policy)
+{
+    json_auto_t *findings = json_array();
+    struct lint lint = {.policy = policy, .findings = findings};
+    look_at_capabilities(&lint);
+    look_at_floor(&lint);
+    look_at_rules(&lint);
+    look_at_secrets(&lint);
+    look_at_images(&lint);
+    return lint.failed ? NULL : TAKE_POINTER(findings);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is odd about a policy that can be loaded: rules that never decide anything, secrets that
+ * nobody may use, ways around the floor. For operators; nothing at run time depends on it. Pure
+ * code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "policy.h"
+
+/* A new array of {"level": "warning" (it does not do what it seems to say, or runs without anybody
+ * asked or isolated) or "notice" (it is as it says, and good to know), "place": a JSON pointer,
+ * "rule": its id or null, "message"}; NULL when out of memory. */
+json_t *policy_lint(const struct policy *policy);

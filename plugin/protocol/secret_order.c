@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the bytes of orders and replies: see secret_order.h. Runs in the gateway and the helper. */
+#include "secret_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire.h"
+
+unsigned char *secret_order_encode(const struct secret_order *order, size_t *ret_length)
+{
+    struct wire_writer writer = {.limit = SECRET_ORDER_LIMIT};
+    wire_put_strings(&writer, order->argv);
+    wire_put_strings(&writer, order->environment);
+    wire_put_u64(&writer, order->timeout_ms);
+    if (!writer.failed) {
+        *ret_length = writer.length;
+        return writer.bytes;
+    }
+    if (writer.bytes)
+        explicit_bzero(writer.bytes, writer.length);
+    free(writer.bytes);
+    return NULL;
+}
+
+bool secret_order_decode(const unsigned char *message, size_t length, struct secret_order *ret)
+{
+    struct wire_reader reader = {.bytes = message, .length = length};
+    struct secret_order order = {0};
+    order.argv = wire_get_strings(&reader, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT);
+    order.environment = wire_get_strings(&reader, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT);
+    order.timeout_ms = wire_get_u64(&reader);
+    if (reader.failed || reader.offset != length || !order.argv[0] || order.argv[0][0] != '/') {
+        secret_order_clear(&order);
+        return false;
+    }
+    *ret = order;
+    return true;
+}
+
+void secret_order_clear(struct secret_order *order)
+{
+    strings_wipe_free(order->argv);
+    strings_wipe_free(order->environment);
+    *order = (struct secret_order){0};
+}
+
+void secret_reply_encode(const struct secret_reply *reply, unsigned char ret[SECRET_REPLY_HEADER])
+{
+    struct wire_writer writer = {
+        .bytes = ret, .capacity = SECRET_REPLY_HEADER, .limit = SECRET_REPLY_HEADER};
+    wire_put_u32(&writer, reply->outcome);
+    wire_put_u32(&writer, reply->detail);
+    wire_put_u32(&writer, (uint32_t)reply->length);
+}
+
+bool secret_reply_decode(const unsigned char *message, size_t length, struct secret_reply *ret)
+{
+    struct wire_reader reader = {.bytes = message, .length = length};
+    uint32_t outcome = wire_get_u32(&reader);
+    uint32_t detail = wire_get_u32(&reader);
+    uint32_t value_length = wire_get_u32(&reader);
+    if (reader.failed || outcome >= SECRET_OUTCOME_COUNT ||
+        value_length != length - reader.offset ||
+        (value_length > 0 && outcome != SECRET_OUTCOME_VALUE))
+        return false;
+    *ret = (struct secret_reply){
+        .outcome = (enum secret_outcome)outcome, .detail = detail, .length = value_length};
+    return true;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which provider is asked how. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "secret_provider.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "environment.h"
+#include "handle.h"
+
+/* Bits of a file's mode that are refused. Of systemd's the group may read: with User= it is the
+ * mask of an access control list that names this user alone. */
+#define WRITABLE_BY_OTHERS   (S_IWGRP | S_IWOTH)
+#define FORBIDDEN_OF_SHARED  WRITABLE_BY_OTHERS
+#define FORBIDDEN            (S_IRWXG | S_IRWXO)
+#define FORBIDDEN_OF_SYSTEMD (S_IWGRP | S_IXGRP | S_IRWXO)
+
+static enum secret_answer read_systemd(const struct secret_provider *provider, const char *name,
+                                       struct secret_value *ret, struct error *error)
+{
+    const char *directory = provider->directory;
+    if (directory == NULL)
+        directory = secure_getenv("CREDENTIALS_DIRECTORY");
+    if (directory == NULL || directory[0] != '/')
+        return SECRET_ABSENT;
+    return secret_file_read(provider, directory, FORBIDDEN_OF_SYSTEMD, name, ret, error);
+}
+
+/* The name as it is: none that no variable can have stands for another. */
+static enum secret_answer read_environment(const struct secret_provider *provider, const char *name,
+                                           struct secret_value *ret, struct error *error)
+{
+    char variable[2 * ENVIRONMENT_NAME_LIMIT];
+    int length = snprintf(variable, sizeof(variable), "%s%s", provider->prefix, name);
+    if (length < 0 || !environment_name_valid(variable, (size_t)length))
+        return SECRET_ABSENT;
+    const char *value = secure_getenv(variable);
+    if (value == NULL)
+        return SECRET_ABSENT;
+    return secret_value_copy(name, value, strlen(value), ret, error) ? SECRET_FOUND : SECRET_FAILED;
+}
+
+enum secret_answer secret_provider_read(const struct secret_provider *provider, const char *name,
+                                        int cancel_fd, struct secret_value *ret,
+                                        struct error *error)
+{
+    switch (provider->kind) {
+    case SECRET_PROVIDER_SYSTEMD:
+        return read_systemd(provider, name, ret, error);
+    case SECRET_PROVIDER_FILES:
+        return secret_file_read(provider, provider->directory,
+                                provider->shared ? FORBIDDEN_OF_SHARED : FORBIDDEN, name, ret,
+                                error);
+    case SECRET_PROVIDER_ENVIRONMENT:
+        return read_environment(provider, name, ret, error);
+    case SECRET_PROVIDER_COMMAND:
+        return secret_command_read(provider, name, cancel_fd, ret, error);
+    case SECRET_PROVIDER_COUNT:
+        break;
+    }
+    return SECRET_ABSENT;
+}

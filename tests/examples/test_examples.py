@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every example of host-shim/examples does what it shows: capability, approval, secret, streaming. The ones that load the
+provider are run twice, with a person who says yes and one who says no; what they ask is answered on standard input."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+
+import node_packages
+import tap
+from fake_model import FakeModel
+
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES = ROOT / "host-shim" / "examples"
+PROVIDER = os.environ["CODE_EXECUTE_SO"]
+TOOLHOST = os.environ["TOOLHOST"]
+BUILD = pathlib.Path(os.environ["BUILD"])
+PROGRAMS = ("gateway.c", "gateway.py", "gateway.mjs", "gateway.go", "gateway.rs", "openai_loop.py", "interrupt.py",
+            "approver.py")
+# Long enough that no length of its own is another's; never printed by anything but the program that was given it.
+SECRET = "s3cr3t-" + secrets.token_hex(16 + secrets.randbelow(8))
+folder = tempfile.TemporaryDirectory(prefix="toolhost-examples-")
+HOME = pathlib.Path(folder.name)
+ENVIRONMENT = {**{k: v for k, v in os.environ.items() if k == "PATH"},
+               "HOME": folder.name, "API_KEY": SECRET, "CODE_EXEC_POLICY": str(EXAMPLES / "policy.json"),
+               "TOOLHOST": TOOLHOST, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run(*command, answer="", without=None, **environment):
+    inherited = {name: value for name, value in ENVIRONMENT.items() if name != without}
+    return subprocess.run([str(word) for word in command], input=answer, capture_output=True, text=True, timeout=120,
+                          cwd=HOME, env={**inherited, **environment})
+
+
+def usable():
+    """Skips where this machine cannot run anything; elsewhere an example that does not run is a failure."""
+    if run(TOOLHOST, "doctor", "--plugin", PROVIDER).returncode != 0:
+        raise tap.Skip("process mode is not available on this machine")
+
+
+def needs(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise tap.Skip(f"there is no {program}")
+
+
+def build(*command, **environment):
+    done = run(*command, **environment)
+    tap.equal(done.returncode, 0, f"{command[0]} says {done.stderr}")
+
+
+def result_of(done):
+    """What stands behind the line that begins with "result:"."""
+    streamed, found, text = done.stdout.partition("result: ")
+    tap.true(found, f"a result: {done.stdout!r} {done.stderr[-2000:]!r}")
+    return streamed, json.loads(text)
+
+
+def shows_everything(*command, **environment):
+    usable()
+    yes = run(*command, answer="y\n", **environment)
+    streamed, result = result_of(yes)
+    expected = f"length {len(SECRET)}\n[redacted:api-key]\n"
+    tap.equal(result["status"], "completed", f"status, with {result['error']} and {yes.stderr[-2000:]}")
+    tap.equal(result["stdout"], expected, "the program had the secret, and it was blotted out")
+    tap.equal(streamed[-len(expected):], expected, "streamed before the result")
+    tap.contains(yes.stderr + streamed, '"request_sha256"', "the request was shown")
+    tap.equal(yes.returncode, 0, "exit status")
+    tap.lacks(yes.stdout + yes.stderr, SECRET, "what was printed")
+    for answer in ("n\n", ""):
+        no = run(*command, answer=answer, **environment)
+        streamed, result = result_of(no)
+        tap.equal((result["status"], result["stdout"]), ("denied", ""), "nothing ran")
+        tap.lacks(streamed, f"length {len(SECRET)}", "streamed")
+        tap.true(no.returncode != 0, "an exit status that says so")
+    bare = run(*command, answer="y\n", without="API_KEY", **environment)
+    tap.equal(result_of(bare)[1]["error"]["code"], "unknown_secret", "a secret that the gateway has not")
+
+
+def test_each_is_short():
+    for name in PROGRAMS:
+        lines = [line for line in (EXAMPLES / name).read_text().splitlines() if line.strip()]
+        tap.true(len(lines) < 60, f"{name} has {len(lines)} lines that are not blank")
+
+
+def test_no_example_is_without_a_test():
+    here = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".c", ".py", ".mjs", ".go", ".rs")}
+    tap.equal(here, set(PROGRAMS), "programs")
+
+
+def test_c():
+    needs("gcc")
+    build("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", f"-I{ROOT / 'abi'}",
+          "-o", HOME / "c", EXAMPLES / "gateway.c", "-ldl")
+    shows_everything(HOME / "c", PROVIDER)
+
+
+def test_python():
+    shows_everything(sys.executable, EXAMPLES / "gateway.py", PROVIDER)
+
+
+def test_node():
+    try:
+        packages = node_packages.install(EXAMPLES, BUILD)
+    except node_packages.Unavailable as reason:
+        raise tap.Skip(str(reason)) from reason
+    # A module is looked for from where the file stands.
+    program = packages / "gateway.mjs"
+    shutil.copy(EXAMPLES / "gateway.mjs", program)
+    shows_everything("node", program, PROVIDER)
+
+
+def test_go():
+    needs("go", "gcc")
+    cache = BUILD / "go-cache"
+    cache.mkdir(exist_ok=True)
+    build("go", "build", "-o", HOME / "go-gateway", EXAMPLES / "gateway.go", GO111MODULE="off", GOCACHE=str(cache),
+          GOFLAGS="", CGO_ENABLED="1", CGO_CFLAGS=f"-I{ROOT / 'abi'}", CGO_LDFLAGS="-ldl")
+    if shutil.which("gofmt"):
+        tap.equal(run("gofmt", "-l", EXAMPLES / "gateway.go").stdout, "", "files that gofmt would change")
+    shows_everything(HOME / "go-gateway", PROVIDER)
+
+
+def test_rust():
+    # rustup's, which comes first in some PATHs, starts only where it has been set up for this user.
+    found = [path for path in (shutil.which("rustc"), "/usr/bin/rustc") if path and os.access(path, os.X_OK)]
+    working = [path for path in found if run(path, "--version").returncode == 0]
+    if not working:
+        raise tap.Skip("there is no rustc that starts")
+    build(working[0], "-D", "warnings", "-C", "panic=abort", "-o", HOME / "rust", EXAMPLES / "gateway.rs")
+    shows_everything(HOME / "rust", PROVIDER)
+
+
+def test_interrupt():
+    shows_everything(sys.executable, EXAMPLES / "interrupt.py", PROVIDER)
+
+
+def call(arguments, name="code_execute"):
+    return {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}]}
+
+
+def test_openai_loop():
+    usable()
+    code = {"language": "sh", "code": "echo length ${#KEY}; echo $KEY", "secrets": {"KEY": "{{secret:api-key}}"}}
+    last = {"role": "assistant", "content": "It is done."}
+    with FakeModel(call(json.dumps(code)), call("{"), call("{}", "rm"), call(json.dumps(code)), last) as model:
+        done = run(sys.executable, EXAMPLES / "openai_loop.py", PROVIDER, "How long?", answer="y\nn\n",
+                   OPENAI_BASE_URL=model.url)
+    tap.equal(done.returncode, 0, done.stderr[-2000:])
+    tap.contains(done.stdout, "answer: It is done.\n", "standard output")
+    tap.contains(done.stdout, f"length {len(SECRET)}\n[redacted:api-key]\n", "streamed output")
+    [tool] = model.requests[0]["tools"]
+    tap.equal((tool["type"], tool["function"]["name"]), ("function", "code_execute"), "tool")
+    tap.true("code" in tool["function"]["parameters"]["properties"], "a tool with parameters")
+    told = [json.loads(message["content"]) for message in model.requests[-1]["messages"] if message["role"] == "tool"]
+    tap.equal(told[0]["stdout"], f"length {len(SECRET)}\n[redacted:api-key]\n", "what the model was told")
+    tap.contains(told[1]["error"], "no JSON", "garbled arguments")
+    tap.contains(told[2]["error"], "no such tool", "another tool")
+    tap.equal((told[3]["status"], told[3]["error"]["code"]), ("denied", "approval_denied"), "the second time")
+    tap.lacks(json.dumps(model.requests) + done.stdout + done.stderr, SECRET, "all of it")
+
+
+def test_openai_loop_ends():
+    with FakeModel(call("{")) as model:
+        done = run(sys.executable, EXAMPLES / "openai_loop.py", PROVIDER, "?", OPENAI_BASE_URL=model.url)
+    tap.equal((done.returncode, done.stdout), (0, "answer: the model did not come to an end\n"), "the end")
+
+
+def approved(code, *options, language="sh", **more):
+    """The result of a call that the approver decides about."""
+    done = run(TOOLHOST, "invoke", "--plugin", PROVIDER, "--audit", "/dev/null", "--approve",
+               f"cmd:{EXAMPLES / 'approver.py'}", *options, answer=json.dumps({"language": language, "code": code, **more}))
+    return json.loads(done.stdout)
+
+
+def test_approver():
+    usable()
+    tap.equal(approved("echo yes")["stdout"], "yes\n", "a small program")
+    key = HOME / "key"
+    key.write_text(SECRET)
+    granted = ("--cap", "sandbox.exec.secrets", "--secret", f"api-key={key}")
+    for result, reason in (
+            (approved("echo no", *granted, secrets={"KEY": "{{secret:api-key}}"}), "no secrets without a person: api-key"),
+            (approved("#" * 5000), "make it smaller"),
+            (approved("1", language="perl"), "only python, sh, bash run here")):
+        tap.equal((result["status"], result["error"]["code"]), ("denied", "approval_denied"), "status")
+        tap.contains(result["error"]["message"], reason, "reason")
+
+
+def test_approver_fails_closed():
+    for garbage in ("", "{}", "[]"):
+        done = run(sys.executable, EXAMPLES / "approver.py", answer=garbage)
+        tap.true(done.returncode != 0 and not done.stdout, "no decision")
+
+
+def load_yaml(text):
+    try:
+        import yaml
+    except ImportError as error:
+        raise tap.Skip("there is no python3-yaml") from error
+    return yaml.safe_load(text)
+
+
+PARSERS = {"json": json.loads, "toml": tomllib.loads, "yaml": load_yaml}
+# Where each client's configuration says which program it starts.
+CLIENTS = {
+    "claude-code.json": lambda c: c["mcpServers"]["code-execute"],
+    "claude-desktop.json": lambda c: c["mcpServers"]["code-execute"],
+    "cursor.json": lambda c: c["mcpServers"]["code-execute"],
+    "vscode.json": lambda c: c["servers"]["code-execute"],
+    "codex.toml": lambda c: c["mcp_servers"]["code-execute"],
+    "litellm.yaml": lambda c: c["mcp_servers"]["code_execute"],
+    "agentgateway.yaml": lambda c: c["binds"][0]["listeners"][0]["routes"][0]["backends"][0]["mcp"]["targets"][0]["stdio"],
+}
+
+
+def configuration(name):
+    return PARSERS[name.rpartition(".")[2]]((EXAMPLES / "mcp" / name).read_text())
+
+
+def test_mcp_configurations_start_a_server():
+    tap.equal({path.name for path in (EXAMPLES / "mcp").iterdir()}, set(CLIENTS), "files")
+    hello = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+             {"jsonrpc": "2.0", "method": "notifications/initialized"},
+             {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}]
+    commands = {}
+    for name, find in CLIENTS.items():
+        with contextlib.suppress(tap.Skip):
+            server = find(configuration(name))
+            tap.equal(server.get("command", server.get("cmd")), "/usr/bin/toolhost", name)
+            commands.setdefault(tuple(server["args"]), []).append(name)
+    tap.true(len(commands) > 1 or "yaml" not in sys.modules, "commands of both kinds of clients")
+    for arguments, names in commands.items():
+        done = run(TOOLHOST, *arguments, TOOLHOST_PLUGIN=PROVIDER,
+                   answer="".join(json.dumps(message) + "\n" for message in hello))
+        answers = {message["id"]: message["result"] for message in map(json.loads, done.stdout.splitlines())}
+        tap.equal([tool["name"] for tool in answers[2]["tools"]], ["code_execute"], f"{names}: {done.stderr}")
+
+
+def test_the_documented_configurations_are_these():
+    shown = re.findall(r"^```(json|toml|yaml)\n(.*?)^```", (ROOT / "docs" / "mcp.md").read_text(), re.M | re.S)
+    files = [configuration(name) for name in CLIENTS]
+    tap.true(len(shown) >= 5, "configurations in docs/mcp.md")
+    for kind, text in shown:
+        tap.true(PARSERS[kind](text) in files, f"a file with {text}")
+
+
+def test_the_list_of_tools_is_one():
+    """toolhost manifest --format mcp and the server say the same, but for what the configuration changes."""
+    manifest = json.loads(run(TOOLHOST, "manifest", "--plugin", PROVIDER, "--format", "mcp").stdout)
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}}
+    done = run(TOOLHOST, "mcp", "--plugin", PROVIDER, answer=json.dumps(asked) + "\n")
+    tools = json.loads(done.stdout)["result"]["tools"]
+    for tool in manifest + tools:
+        tool.pop("annotations")
+    tap.equal(tools, manifest, "tools")
+
+
+tap.run(globals())

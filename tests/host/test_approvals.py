@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grants and requests in the store, with code_execute behind: answered from elsewhere, used once, by many processes at a time;
+and what an approver can do beside yes and no."""
+
+import hashlib
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import time
+import unittest
+
+import tap
+from support import TOOLHOST, HostTest, Terminal
+
+PLUGIN = os.environ["CODE_EXECUTE"]
+QUESTION = "Run this? [y/N] "
+ASKED = "cmd:/bin/false"  # who is asked at all is denied
+PATIENCE = 60
+
+
+class StoreTest(HostTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.path("approvals.sqlite")
+
+    def environment(self, **more):
+        return super().environment(**{**more, "TOOLHOST_PLUGIN": PLUGIN})
+
+    def arguments(self, code, approve, *options):
+        return ["run", "-l", "sh", "-c", code, "--approve", approve, "--approvals", self.store, "--audit", self.audit_file,
+                *options]
+
+    def run_with(self, code, approve, *options, **more):
+        return self.toolhost(*self.arguments(code, approve, *options), **more)
+
+    def start(self, code, approve, *options):
+        process = subprocess.Popen([TOOLHOST, *self.arguments(code, approve, *options)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                   env=self.environment())
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+    def approvals(self, *arguments, status=0):
+        done = self.toolhost("approvals", *arguments, "--approvals", self.store)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def rows(self):
+        return json.loads(self.approvals("list", "--json").stdout)
+
+    def open_requests(self):
+        return [row for row in self.rows() if row["state"] == "open"]
+
+    def wait_for_request(self, number=1):
+        deadline = time.monotonic() + PATIENCE
+        while len(found := self.open_requests()) < number:
+            self.assertLess(time.monotonic(), deadline, "nobody asked")
+            time.sleep(0.05)
+        return found
+
+    def grants(self):
+        return [row for row in self.rows() if row["kind"] == "grant"]
+
+    def grant(self, code="echo granted", *options):
+        process = self.start(code, "queue")
+        request = self.wait_for_request()[0]
+        self.approvals("approve", request["id"], "--always", *options)
+        self.assertEqual(process.communicate(timeout=PATIENCE)[0], code.removeprefix("echo ").encode() + b"\n")
+        return self.grants()[-1]
+
+
+class Queue(StoreTest):
+    def test_another_terminal_approves(self):
+        process = self.start("echo ran", "queue")
+        request = self.wait_for_request()[0]
+        shown = self.approvals("show", request["id"]).stdout.decode()
+        self.assertIn("1 | echo ran", shown)
+        self.assertIn(request["request_sha256"], shown)
+        self.approvals("approve", request["id"], "--reason", "fine")
+        self.assertEqual(process.communicate(timeout=PATIENCE)[0], b"ran\n")
+        records = [line["record"] for line in self.records() if "approval" in line.get("record", {})]
+        self.assertEqual({record["approval"]["decision"] for record in records}, {"allow_once"})
+        self.assertRegex(records[0]["approval"]["approver"], "^queue:")
+
+    def test_another_terminal_denies(self):
+        process = self.start("echo ran", "queue")
+        self.approvals("deny", self.wait_for_request()[0]["id"], "--reason", "not on a Friday")
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out), (125, b""))
+        self.assertIn(b"not on a Friday", err)
+
+    def test_it_is_taken_away(self):
+        process = self.start("echo ran", "queue")
+        self.approvals("revoke", self.wait_for_request()[0]["id"])
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out), (125, b""))
+        self.assertIn(b"revoked", err)
+
+    def test_a_call_that_is_cancelled_leaves_no_question(self):
+        process = self.start("echo ran", "queue")
+        request = self.wait_for_request()[0]
+        process.terminate()
+        self.assertEqual(process.wait(timeout=PATIENCE), 130)
+        self.assertEqual(self.open_requests(), [])
+        self.approvals("approve", request["id"], status=1)
+
+    def test_nobody_answers(self):
+        policy = self.path("policy.json", '{"approval": {"timeout_ms": 300}}')
+        done = self.run_with("echo ran", "queue", "--policy", policy)
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertEqual(self.open_requests(), [])
+
+    def test_one_answer_counts(self):
+        process = self.start("echo ran", "queue")
+        request = self.wait_for_request()[0]["id"]
+        self.approvals("deny", request)
+        self.assertIn(b"approval_replayed", self.approvals("approve", request, status=1).stderr)
+        self.assertEqual(process.wait(timeout=PATIENCE), 125)
+        self.assertIn(b"approval_unknown", self.approvals("approve", "0" * 16, status=1).stderr)
+
+    def test_an_answer_that_comes_too_late(self):
+        self.start("echo ran", "queue")
+        request = self.wait_for_request()[0]["id"]
+        self.change("UPDATE requests SET expires = 1")
+        self.assertIn(b"approval_expired", self.approvals("approve", request, status=1).stderr)
+
+    def change(self, statement):
+        with sqlite3.connect(self.store) as database:
+            database.execute(statement)
+        database.close()
+
+    def test_usage(self):
+        for words in (("list", "x"), ("show",), ("approve",), ("grant", "0" * 16)):
+            self.approvals(*words, status=2 if words[0] != "grant" else 1)
+        self.assertEqual(self.toolhost("approvals").returncode, 2)
+
+
+class Pending(StoreTest):
+    def test_an_identical_call_uses_the_answer_once(self):
+        first = self.run_with("echo ran", "pending")
+        self.assertEqual((first.returncode, first.stdout), (125, b""))
+        self.assertIn(b"approval_pending", first.stderr)
+        again = self.run_with("echo ran", "pending")
+        self.assertIn(b"approval_pending", again.stderr)
+        requests = self.open_requests()
+        self.assertEqual(len(requests), 1, "it is asked about once")
+        self.approvals("approve", requests[0]["id"])
+        self.assertIn(b"approval_pending", self.run_with("echo other", "pending").stderr)
+        self.assertEqual(self.run_with("echo ran", "pending").stdout, b"ran\n")
+        self.assertIn(b"approval_pending", self.run_with("echo ran", "pending").stderr)
+
+    def test_of_many_that_race_for_it_one_runs(self):
+        self.run_with("echo ran", "pending")
+        self.approvals("approve", self.open_requests()[0]["id"])
+        racers = [self.start("echo ran", "pending") for _ in range(8)]
+        ends = [racer.communicate(timeout=PATIENCE) for racer in racers]
+        self.assertEqual(sorted(out for out, _ in ends), [b""] * 7 + [b"ran\n"])
+        for out, err in ends:
+            self.assertTrue(out or b"approval_pending" in err, err)
+
+
+class ManyProcesses(StoreTest):
+    def test_each_request_gets_its_own_answer_once(self):
+        calls = {f"echo {number}": self.start(f"echo {number}", "queue") for number in range(10)}
+        requests = self.wait_for_request(len(calls))
+        answers = [subprocess.Popen([TOOLHOST, "approvals", "approve" if number % 2 else "deny", request["id"], "--approvals",
+                                     self.store], stderr=subprocess.PIPE, env=self.environment())
+                   for request in requests for number in (0, 1)]
+        accepted = 0
+        for answer in answers:
+            _, err = answer.communicate(timeout=PATIENCE)
+            accepted += answer.returncode == 0
+            self.assertTrue(answer.returncode == 0 or b"approval_replayed" in err, err)
+        self.assertEqual(accepted, len(calls))
+        words = {}
+        for code, call in calls.items():
+            out, _ = call.communicate(timeout=PATIENCE)
+            words[hashlib.sha256(code.encode()).hexdigest()] = bool(out)
+            self.assertIn(out, (b"", code.removeprefix("echo ").encode() + b"\n"))
+        decided = {line["record"]["code_sha256"]: line["record"]["approval"]["decision"] == "allow_once"
+                   for line in self.records() if line.get("record", {}).get("event") in ("start", "refused")}
+        self.assertEqual(decided, words)
+
+    def test_a_grant_serves_many_at_once(self):
+        self.grant()
+        calls = [self.start("echo granted", ASKED) for _ in range(8)]
+        for call in calls:
+            out, err = call.communicate(timeout=PATIENCE)
+            self.assertEqual(out, b"granted\n", err)
+        self.assertEqual(self.grants()[0]["uses"], 8)
+
+
+class Grants(StoreTest):
+    def test_it_stands_for_the_identical_request_alone(self):
+        grant = self.grant("echo granted", "--days", "2")
+        self.assertAlmostEqual(grant["expires"] - grant["created"], 2 * 86400, delta=60)
+        done = self.run_with("echo granted", ASKED, "-v")
+        self.assertEqual(done.stdout, b"granted\n", done.stderr)
+        records = [line["record"] for line in self.records() if "approval" in line.get("record", {})]
+        self.assertEqual(records[-1]["approval"]["decision"], "allow_always")
+        self.assertRegex(records[-1]["approval"]["approver"], f"^grant:{grant['id']} by queue:")
+        for code, options in (("echo granted ", ()), ("echo granted", ("--timeout-ms", "9999")),
+                              ("echo granted", ("--env", "A=b")), ("echo granted", ("--", "argument"))):
+            done = self.run_with(code, ASKED, *options)
+            self.assertEqual((done.returncode, done.stdout), (125, b""), (code, options))
+
+    def test_what_is_revoked_is_asked_about(self):
+        self.approvals("revoke", self.grant()["id"])
+        self.assertEqual(self.run_with("echo granted", ASKED).returncode, 125)
+        self.assertIn(b"approval_unknown", self.approvals("revoke", "0" * 16, status=1).stderr)
+
+    def test_it_expires(self):
+        self.grant()
+        with sqlite3.connect(self.store) as database:
+            database.execute("UPDATE grants SET expires = strftime('%s', 'now')")
+        database.close()
+        self.assertEqual(self.run_with("echo granted", ASKED).returncode, 125)
+
+    def test_it_serves_its_principal(self):
+        self.grant()
+        with sqlite3.connect(self.store) as database:
+            database.execute("UPDATE grants SET principal = 'somebody else'")
+        database.close()
+        self.assertEqual(self.run_with("echo granted", ASKED).returncode, 125)
+
+    def test_never_is_not_changed_by_a_file(self):
+        self.grant()
+        self.assertEqual(self.run_with("echo granted", "never").returncode, 125)
+
+    def test_the_policy_can_forbid_them(self):
+        self.grant()
+        policy = self.path("policy.json", '{"approval": {"decisions": ["once"]}}')
+        self.assertEqual(self.run_with("echo granted", ASKED, "--policy", policy).returncode, 125)
+
+    def test_a_file_that_others_could_have_written_grants_nothing(self):
+        self.grant()
+        self.assertEqual(self.run_with("echo granted", ASKED).returncode, 0, "positive control")
+
+        def refuses(what):
+            done = self.run_with("echo granted", ASKED)
+            self.assertEqual((done.returncode, done.stdout), (125, b""), what)
+            self.assertIn(b"standing grants cannot be used", done.stderr)
+            self.assertEqual(self.toolhost("approvals", "list", "--approvals", self.store).returncode, 1)
+        os.chmod(self.store, 0o660)
+        refuses("a file that its group can write")
+        os.chmod(self.store, 0o600)
+        os.chmod(self.home, 0o777)
+        refuses("a directory that everybody can write")
+        os.chmod(self.home, 0o700)
+        real = self.path("real.sqlite")
+        os.rename(self.store, real)
+        os.symlink(real, self.store)
+        refuses("a symbolic link")
+        os.unlink(self.store)
+        self.path("approvals.sqlite", "no database at all, but long enough to be looked at" * 20)
+        refuses("no database")
+        if os.getuid() == 0:
+            os.unlink(self.store)
+            os.rename(real, self.store)
+            os.chown(self.store, 65534, -1)
+            refuses("another user's file")
+
+    def test_the_queue_needs_its_file(self):
+        os.chmod(self.home, 0o777)
+        done = self.run_with("echo ran", "queue")
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertIn(b"others can write to it", done.stderr)
+
+    def test_a_list_shows_nothing_that_a_terminal_obeys(self):
+        process = self.start("echo \x1b[2J\u202e", "queue")
+        request = self.wait_for_request()[0]["id"]
+        for shown in (self.approvals("list").stdout, self.approvals("show", request).stdout):
+            self.assertIn(b"<U+001B>[2J<U+202E>", shown)
+            self.assertNotIn(b"\x1b", shown)
+        self.approvals("deny", request)
+        process.wait(timeout=PATIENCE)
+
+
+class AtTheTerminal(StoreTest):
+    def ask(self, code="echo asked", **environment):
+        terminal = Terminal(self, self.arguments(code, "ask"), **environment)
+        terminal.wait_for(QUESTION, seconds=PATIENCE)
+        return terminal
+
+    def test_always(self):
+        terminal = self.ask()
+        terminal.type("always\n")
+        self.assertEqual(terminal.end()[:2], (0, b"asked\n"))
+        self.assertRegex(self.grants()[0]["approver"], "^terminal:")
+        self.assertEqual(self.run_with("echo asked", ASKED).stdout, b"asked\n")
+
+    def test_session_and_cancel(self):
+        terminal = self.ask()
+        terminal.type("session\n")
+        self.assertEqual(terminal.end()[:2], (0, b"asked\n"))
+        terminal = self.ask()
+        terminal.type("cancel\n")
+        status, out, err = terminal.end()
+        self.assertEqual((status, out), (130, b""), err)
+
+    def test_half_a_word_is_no(self):
+        for text in ("alway\n", "Always\n", "allow_always\n", "e\n", "c\n"):
+            terminal = self.ask()
+            terminal.type(text)
+            self.assertEqual(terminal.end()[:2], (125, b""), text)
+
+    def editor(self, script):
+        return self.path("editor", "#!/bin/sh\n" + script + "\n", 0o700)
+
+    def test_edit(self):
+        terminal = self.ask(EDITOR=self.editor("sed -i 's/asked/edited/' \"$1\""))
+        terminal.type("edit\n")
+        screen = terminal.wait_for(QUESTION, seconds=PATIENCE, count=2)
+        self.assertIn("as you have changed it", screen)
+        self.assertIn("1 | echo edited", screen)
+        terminal.type("y\n")
+        self.assertEqual(terminal.end()[:2], (0, b"edited\n"))
+        record = [line["record"] for line in self.records() if line.get("record", {}).get("event") == "start"][0]
+        self.assertEqual(record["approval"]["decision"], "edit")
+        self.assertRegex(record["approval"]["edited_from"], "^[0-9a-f]{64}$")
+        self.assertNotEqual(record["approval"]["edited_from"], record["request_sha256"])
+
+    def test_edit_of_the_arguments_with_words_behind_the_editor(self):
+        script = self.editor("""[ "$1" = -x ] && sed -i 's/"language"/"args": ["more"], "language"/' "$3" """)
+        terminal = self.ask('echo "$1"', VISUAL=f"{script}  -x")
+        terminal.type("edit\n")
+        terminal.wait_for(QUESTION, seconds=PATIENCE, count=2)
+        terminal.type("y\n")
+        self.assertEqual(terminal.end()[:2], (0, b"more\n"))
+
+    def test_an_edit_is_shown_before_it_counts(self):
+        terminal = self.ask(EDITOR=self.editor("echo 'echo edited' > \"$1\""))
+        terminal.type("edit\n")
+        terminal.wait_for(QUESTION, seconds=PATIENCE, count=2)
+        terminal.type("always\n")  # not for what was never asked for
+        self.assertEqual(terminal.end()[:2], (125, b""))
+
+    def test_an_edit_without_a_change_is_the_request(self):
+        terminal = self.ask(EDITOR=self.editor("true"))
+        terminal.type("edit\n")
+        terminal.wait_for(QUESTION, seconds=PATIENCE, count=2)
+        terminal.type("y\n")
+        self.assertEqual(terminal.end()[:2], (0, b"asked\n"))
+        record = [line["record"] for line in self.records() if line.get("record", {}).get("event") == "start"][0]
+        self.assertEqual(record["approval"]["decision"], "allow_once")
+
+    def test_an_editor_that_fails_denies(self):
+        for script in ("exit 3", "echo '{' > \"$2\"", "echo '[]' > \"$2\"", "rm \"$1\"", "printf '\\377' > \"$1\"", "kill -9 $$"):
+            terminal = self.ask(EDITOR=self.editor(script))
+            terminal.type("edit\n")
+            self.assertEqual(terminal.end(PATIENCE)[:2], (125, b""), script)
+        terminal = self.ask(EDITOR="/no/such/editor")
+        terminal.type("edit\n")
+        self.assertEqual(terminal.end(PATIENCE)[:2], (125, b""))
+
+    def test_the_editors_files_are_gone_and_were_private(self):
+        seen = self.path("seen")
+        terminal = self.ask(EDITOR=self.editor(f'stat -c %a "$1" "$2" "$(dirname "$1")" > {seen}; echo "$1" >> {seen}'))
+        terminal.type("edit\n")
+        terminal.wait_for(QUESTION, seconds=PATIENCE, count=2)
+        terminal.type("n\n")
+        terminal.end(PATIENCE)
+        with open(seen, encoding="utf-8") as file:
+            *modes, code = file.read().split()
+        self.assertEqual(modes, ["600", "600", "700"])
+        self.assertFalse(os.path.exists(os.path.dirname(code)))
+
+
+class ByProgram(StoreTest):
+    def decide(self, answer, code="echo asked"):
+        program = self.path("approve", f"#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{json.dumps(answer)}\nEND\n", 0o700)
+        return self.run_with(code, f"cmd:{program}")
+
+    def test_every_decision(self):
+        edited = {"language": "sh", "code": "echo edited"}
+        cases = [({"decision": "approve"}, b"asked\n"), ({"decision": "allow_session"}, b"asked\n"),
+                 ({"decision": "block", "reason": "no"}, b""), ({"decision": "cancel"}, b""),
+                 ({"decision": "edit", "arguments": edited}, b"edited\n"), ({"decision": "edit", "arguments": {"code": 1}}, b""),
+                 ({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": edited}}, b"edited\n"),
+                 ({"hookSpecificOutput": {"permissionDecision": "ask"}}, b""),
+                 ({"decision": "allow_once", "request_sha256": "0" * 64}, b""),
+                 ({"decision": "allow_always"}, b"asked\n")]
+        for answer, out in cases:
+            with self.subTest(answer):
+                self.assertEqual(self.grants() if os.path.exists(self.store) else [], [])
+                done = self.decide(answer)
+                self.assertEqual((done.stdout, done.returncode == 0), (out, bool(out)), done.stderr)
+        self.assertRegex(self.grants()[0]["approver"], "^command:")
+        self.assertEqual(self.decide({"decision": "deny"}).stdout, b"asked\n", "the grant answers first")
+
+    def test_what_cannot_be_remembered_is_for_this_once(self):
+        os.chmod(self.home, 0o777)
+        done = self.decide({"decision": "allow_always"})
+        self.assertEqual(done.stdout, b"asked\n")
+        self.assertIn(b"cannot be remembered", done.stderr)
+
+
+if __name__ == "__main__":
+    tap.run_unittest()

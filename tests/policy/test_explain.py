@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to tool_prepare(): "check" and "explain". What is explained is held against what happens; nothing is run, nobody is asked
+and no policy is put in force by asking. toolhost's commands for both are held to the same.
+
+test_explain.py TOOLHOST POLICY_DIRECTORY
+"""
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import tap
+from provider import NOT_RUN, OK, Host, Provider
+
+TOOLHOST, POLICIES = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1)).resolve()
+provider = Provider()
+ALL = ["sandbox.exec", "sandbox.exec.network", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.image",
+       "sandbox.exec.limits.extended", "sandbox.exec.mode.none"]
+POLICY = {
+    "network": {"allowed": True},
+    "secrets": {"allowed": ["dear", "cheap"], "rules": {"dear": {"approval": "ask"}, "cheap": {"languages": ["sh"]}}},
+    "capabilities": [*ALL, "!sandbox.exec.files"],
+    "languages": {"lua": {"limits": {"wall_ms": {"default": 3000, "max": 4000}}}},
+    "approval": {"default": "deny", "rules": [
+        {"id": "shells", "decision": "allow", "languages": ["sh"]},
+        {"id": "lua", "decision": "ask", "languages": ["lua"]},
+        {"decision": "deny", "network": True, "principals": ["mallory"], "reason": "not you"}]},
+}
+
+
+class Folder:
+    """A directory with a policy file, gone afterwards."""
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = pathlib.Path(self.directory.name)
+        return self
+
+    def __exit__(self, *failure):
+        self.directory.cleanup()
+
+    def policy(self, policy, name="policy.json"):
+        file = self.path / name
+        file.write_text(policy if isinstance(policy, str) else json.dumps(policy))
+        return str(file)
+
+
+def explain(file, request, context=None, **more):
+    subject = {"input_json": request if isinstance(request, str) else json.dumps(request)}
+    if context is not None:
+        subject["context_json"] = json.dumps(context)
+    code, answer = provider.prepare(policy_file=file, sandbox="process", explain={**subject, **more})
+    tap.equal((code, answer["error"]), (OK, None))
+    return answer["explanation"]
+
+
+REQUESTS = [  # request, context, outcome, why begins with, rule's index
+    ({"language": "sh", "code": "true"}, None, "allow", "policy:rule:shells says allow", 0),
+    ({"language": "lua", "code": "x = 1"}, None, "ask", "policy:rule:lua says ask", 1),
+    ({"language": "perl", "code": "1"}, None, "deny", "policy denied: the default is deny", None),
+    ({"language": "sh", "code": "true", "network": True}, {"principal": "mallory"}, "deny", "policy denied: approval rule 2: not you", 2),
+    ({"language": "sh", "code": "true", "network": True}, {"principal": "alice"}, "allow", "policy:rule:shells says allow", 0),
+    ({"language": "sh", "code": "true", "secrets": {"A": "{{secret:dear}}"}}, None, "ask",
+     "policy:rule:shells allows, and the secret dear must be asked for", 0),
+    ({"language": "sh", "code": "true", "secrets": {"A": "{{secret:cheap}}"}}, None, "allow", "policy:rule:shells says allow", 0),
+    ({"language": "lua", "code": "true", "secrets": {"A": "{{secret:cheap}}"}}, None, "deny",
+     "the policy does not give the secret cheap to the language lua", 1),
+    ({"language": "sh", "code": "true", "files": [{"path": "f", "content": ""}]}, None, "deny", "access denied: sandbox.exec.files", 0),
+    ({"language": "lua", "code": "true", "timeout_ms": 4001}, None, "deny", "request: /timeout_ms: 4001 is more than", 1),
+    ({"language": "cobol", "code": "true"}, None, "deny", "request: /language: unknown language", None),
+    ({"language": "sh"}, None, "deny", "request: /code: missing", None),
+    ({"language": "sh", "code": "true", "session": "s"}, None, "deny", "request: /session", 0),
+    ('{"language": "sh", "code": "true", "code": "false"}', None, "deny", "request: /code: duplicate member", None),
+]
+
+
+def test_says_what_would_happen_and_why():
+    with Folder() as folder:
+        file = folder.policy(POLICY)
+        for request, context, outcome, why, rule in REQUESTS:
+            told = explain(file, request, context)
+            tap.equal(told["outcome"], outcome, f"{request}: {told}")
+            tap.true(told["why"].startswith(why), f"{request}: {told['why']}")
+            tap.equal(told["rule"] and told["rule"]["index"], rule, f"{request}: {told['rule']}")
+            tap.equal(told["error"] is None, outcome != "deny", f"{request}: {told['error']}")
+
+
+def test_what_is_told_is_what_happens():
+    with Folder() as folder:
+        file = folder.policy(POLICY)
+        told = [explain(file, request, context) for request, context, *_ in REQUESTS]
+        code, status = provider.prepare(policy_file=file, sandbox="process")
+        tap.equal(code, OK, status["error"])
+        for (request, context, outcome, *_), explanation in zip(REQUESTS, told):
+            host = Host(ALL, secrets={"dear": b"value-of-dear", "cheap": b"value-of-cheap"}, context=context or {})
+            _, output = provider.invoke(request if isinstance(request, dict) else request.encode(), host)
+            tap.equal(len(host.requests), 1 if outcome == "ask" else 0, f"asked about {request}")
+            tap.equal(output["policy_sha256"], None if "language" not in explanation else explanation["policy_sha256"])
+            if outcome == "deny":
+                tap.equal((output["error"]["code"], output["error"]["message"]), (explanation["error"]["code"], explanation["error"]["message"]))
+                continue
+            tap.true(not output["error"] or output["error"]["code"] == "runtime_not_found", output["error"])
+            tap.equal(output["limits"], explanation["limits"])
+            tap.equal(output["mode"], explanation["mode"])
+            if output["approval"]:
+                tap.equal(output["approval"]["request_sha256"], explanation["request_sha256"])
+            tap.equal(set(explanation["required"]) - set(output["isolation"]["applied"]), set() if not output["error"] else set(explanation["required"]))
+
+
+def test_facts_of_the_request():
+    with Folder() as folder:
+        told = explain(folder.policy(POLICY), REQUESTS[5][0], {"principal": "alice"})
+        tap.equal(told["code_sha256"], hashlib.sha256(b"true").hexdigest())
+        tap.equal((told["language"], told["code_bytes"], told["principal"], told["secrets"]), ("sh", 4, "alice", ["dear"]))
+        tap.equal({entry["name"]: entry["policy_grants"] for entry in told["capabilities"]},
+                  {"sandbox.exec": True, "sandbox.exec.secrets=dear": True})
+        tap.equal(told["rule"], {"index": 0, "id": "shells", "decision": "allow", "reason": None})
+
+
+def test_docker_mode_tells_the_image_and_no_hash():
+    with Folder() as folder:
+        file = folder.policy(POLICY)
+        subject = {"input_json": json.dumps(REQUESTS[0][0]), "tool": "code_execute"}
+        code, answer = provider.prepare(policy_file=file, sandbox="docker", explain=subject)
+        told = answer["explanation"]
+        tap.equal((code, told["mode"], told["image"], told["request_sha256"]), (OK, "docker", "alpine:3.20", None))
+
+
+def test_the_other_tool():
+    with Folder() as folder:
+        told = explain(folder.policy(POLICY), {"runtime": "sh", "code": "true"}, tool="sandbox.exec")
+        tap.equal((told["tool"], told["outcome"], told["limits"]["wall_ms"]), ("sandbox.exec", "allow", 5000))
+        tap.equal(explain(folder.policy(POLICY), {}, tool="other")["error"]["code"], "unknown_tool")
+
+
+def test_asking_changes_nothing():
+    with Folder() as folder:
+        provider.reset()
+        code, status = provider.prepare(policy_file=folder.policy({"description": "in force"}), sandbox="process")
+        tap.equal(code, OK, status["error"])
+        before = status["policy"]["sha256"]
+        other = folder.policy(POLICY, "other.json")
+        explain(other, REQUESTS[0][0])
+        tap.equal(provider.prepare(policy_file=other, check=True)[0], OK)
+        tap.equal(provider.prepare(policy_file=folder.policy("{", "broken.json"), check=True)[0], NOT_RUN)
+        tap.equal(provider.invoke({"language": "sh", "code": "true"}, Host())[1]["policy_sha256"], before)
+        code, answer = provider.prepare(explain={"input_json": json.dumps(REQUESTS[0][0])})
+        tap.equal((code, answer["explanation"]["policy_sha256"]), (OK, before), "without a file, of the one in force")
+        provider.reset()
+        tap.equal(provider.prepare(policy_file=folder.policy("{", "broken.json"), check=True)[0], NOT_RUN)
+        code, output = provider.invoke({"language": "sh", "code": "true"}, Host())
+        tap.equal((code, output["status"]), (OK, "completed"), "a question that fails refuses no call")
+
+
+def test_bad_questions_are_refused():
+    with Folder() as folder:
+        file = folder.policy({})
+        for question in ({"check": False}, {"check": 1}, {"check": True, "sweep": True}, {"explain": {}}, {"explain": True},
+                         {"explain": {"input_json": "{}", "capabilities": []}}, {"explain": {"input_json": {}}}, {"explain": None},
+                         {"check": True, "policy_file": "policy.json"}, {"check": True, "sandbox": "vm"}):
+            code, answer = provider.prepare(**{"policy_file": file, **question})
+            tap.equal((code, answer["error"]["code"] in ("invalid_policy", "unknown_mode")), (NOT_RUN, True), f"{question}: {answer}")
+
+
+def test_shipped_policies_pass_the_check():
+    for file in POLICIES.glob("*.json"):
+        if file.name == "policy.schema.json":
+            continue
+        code, answer = provider.prepare(policy_file=str(file), check=True)
+        tap.equal((code, [finding for finding in answer["findings"] if finding["level"] != "notice"]), (OK, []), file.name)
+
+
+def toolhost(*arguments, stdin=""):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CODE_EXEC_")}
+    ended = subprocess.run([TOOLHOST, "--plugin", provider.path, "policy", *arguments], input=stdin, capture_output=True, text=True,
+                           timeout=60, check=False, env=environment)
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def test_toolhost_check():
+    with Folder() as folder:
+        rules = {"approval": {"rules": [{"decision": "deny"}, {"id": "late", "decision": "ask", "languages": ["sh"]}]}}
+        code, out, _ = toolhost("check", folder.policy(rules))
+        tap.equal(code, 1, out)
+        tap.contains(out, "warning: /approval/rules/1 (late): the rule never decides: rule 0 applies")
+        code, out, _ = toolhost("check", folder.policy({}))
+        tap.equal(code, 0, out)
+        tap.contains(out, "sha256 ")
+        code, out, err = toolhost("check", folder.policy({"version": 2}))
+        tap.equal((code, out), (1, ""), err)
+        tap.contains(err, "/version: must be an integer")
+        code, out, _ = toolhost("check", "--json", folder.policy(rules))
+        tap.equal((code, [finding["rule"] for finding in json.loads(out)["findings"]][-1]), (1, "late"))
+        code, out, err = toolhost("check", "--json", folder.policy("{"))
+        tap.equal((code, json.loads(out)["error"]["code"], err), (1, "invalid_policy", ""))
+        for wrong in ((), ("check",), ("look", "x"), ("check", "a", "b"), ("explain",), ("check", "--input", "x", "y"), ("explain", "x", "--input", "y")):
+            tap.equal(toolhost(*wrong)[0], 2, f"{wrong} is wrong usage")
+        tap.equal(toolhost("check", str(folder.path / "none.json"))[0], 1)
+
+
+def test_toolhost_explain():
+    with Folder() as folder:
+        file = folder.policy(POLICY)
+        request, context, *_ = REQUESTS[3]
+        given = folder.policy(request, "input.json")
+        who = folder.policy(context, "context.json")
+        code, out, err = toolhost("explain", "--input", given, "--policy", file, "--context", who)
+        tap.equal(code, 0, err)
+        tap.equal(out.splitlines()[0], "deny: policy denied: approval rule 2: not you")
+        code, out, err = toolhost("explain", "--input", "-", "--policy", file, "--json", stdin=json.dumps(REQUESTS[0][0]))
+        tap.equal((code, json.loads(out)["explanation"]["outcome"]), (0, "allow"), err)
+        tap.equal(toolhost("explain", "--input", str(folder.path / "none.json"))[0], 1)
+        (folder.path / "binary").write_bytes(b"\xff")
+        tap.equal(toolhost("explain", "--input", str(folder.path / "binary"))[0], 1)
+        tap.equal(toolhost("explain", "--input", given, "--policy", file, "--sandbox", "none")[0], 1)
+
+
+tap.run(globals())

@@ -27,6 +27,7 @@
 #include "plan.h"
 #include "readiness.h"
 #include "secret_delivery.h"
+#include "traceparent.h"
 #include "workspace.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
@@ -41,6 +42,16 @@ static bool find_tool(const char *tool, enum request_shape *ret, struct error *e
     }
     error_set(error, ERROR_UNKNOWN_TOOL, "unknown tool");
     return false;
+}
+
+/* A gateway may pass on what its client has said; the run is not refused for it. */
+static void leave_out_junk(struct call *call)
+{
+    if (call->context.traceparent == NULL || traceparent_is_valid(call->context.traceparent))
+        return;
+    free(call->context.traceparent);
+    call->context.traceparent = NULL;
+    call_note(call, "the context's traceparent is not one of W3C Trace Context and was left out");
 }
 
 static bool parse(struct call *call, const char *tool, const char *input_json, struct error *error)
@@ -59,7 +70,10 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
         return false;
     call->parsed = true;
     (void)json_array_extend(call->notes, call->request.notes);
-    return context_parse(call->host.context_json, &call->context, error);
+    if (!context_parse(call->host.context_json, &call->context, error))
+        return false;
+    leave_out_junk(call);
+    return true;
 }
 
 static bool hash_request(struct call *call, struct error *error)

@@ -100,7 +100,8 @@ void __wrap_free(void *pointer)
 }
 
 static const char policy_text[] = "{\"secrets\":{\"allowed\":[\"one\",\"two\"]}}";
-static const char context_text[] = "{\"principal\":\"p\",\"session\":\"s\",\"traceparent\":\"t\"}";
+#define TRACEPARENT "\"traceparent\":\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\""
+static const char context_text[] = "{\"principal\":\"p\",\"session\":\"s\"," TRACEPARENT "}";
 static const char request_text[] =
     "{\"language\":\"py\",\"code\":\"x\",\"stdin\":\"in\",\"args\":[\"first\",\"second\"],"
     "\"env\":{\"A\":\"1\",\"B\":\"2\"},\"secrets\":{\"C\":\"{{secret:one}}\","
@@ -113,9 +114,8 @@ static const char *const in_approval_request[] = {
     "\"first\"",      "\"second\"",       "\"A\":\"1\"",     "\"B\":\"2\"",
     "\"C\":\"one\"",  "\"D\":\"two\"",    "\"path\":\"a\"",  "\"path\":\"b\"",
     "\"code\":\"x\"", "\"stdin\":\"in\"", "\"reason\":\"r\""};
-static const char *const in_start_record[] = {"\"one\"",           "\"two\"",
-                                              "\"wall_ms\"",       "\"principal\":\"p\"",
-                                              "\"session\":\"s\"", "\"traceparent\":\"t\""};
+static const char *const in_start_record[] = {
+    "\"one\"", "\"two\"", "\"wall_ms\"", "\"principal\":\"p\"", "\"session\":\"s\"", TRACEPARENT};
 
 static const char *missing; /* a piece that was not there */
 

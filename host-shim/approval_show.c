@@ -36,8 +36,9 @@ static bool write_rows(struct page *page, const char *text, size_t length, unsig
                                                                    : LONGEST_SHOWN;
     unsigned used = 0;
     bool whole = true;
+    struct escape_words words = {0};
     while (length > 0) {
-        struct shown_character shown = text_escape_next(text, length);
+        struct shown_character shown = text_escape_next_of_words(&words, text, length);
         if (used + shown.columns > room) {
             page->rows++;
             whole = !page_is_full(page);
@@ -202,8 +203,9 @@ static const struct shown_member last_members[] = {
 };
 
 /* Of no use to the person who decides; the arguments say once more what the other members say. */
-static const char *const left_out[] = {"approval_id",       "expires_in_ms", "timeout_ms",
-                                       "allowed_decisions", "arguments",     "run_id"};
+static const char *const left_out[] = {"in_band",    "approval_id",       "expires_in_ms",
+                                       "timeout_ms", "allowed_decisions", "arguments",
+                                       "run_id"};
 
 /* A file is decided upon by its content, which only the arguments have. */
 static const json_t *member_to_show(const json_t *request, const char *name)

@@ -202,6 +202,7 @@ TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with
  * "ready" (the configured mode works here), "mode", "backends" (each with "name", "available",
  * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
+ * "annotations"? (by a tool's name, what the configuration changes of the manifest's),
  * "counters", "sweep"? (each mode with "removed", "left", "error"), "error" (of the configuration,
  * or null); release it with tool_free(). Probes by doing, so it may take a second. TOOL_OK, or
  * TOOL_FAILED. */

@@ -226,6 +226,7 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     json_draft_string(&draft, "request_sha256", call->request_sha256);
     json_draft_integer(&draft, "expires_in_ms",
                        (int64_t)call->configuration.policy->approval_timeout_ms);
+    json_draft_boolean(&draft, "in_band", call->configuration.policy->approval_in_band);
     json_draft_string(&draft, "principal", call->context.principal);
     json_draft_string(&draft, "session", call->context.session);
     json_draft_string(&draft, "reason", call->request.reason);

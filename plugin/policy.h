@@ -115,6 +115,7 @@ struct policy {
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
     uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
+    bool approval_in_band;         /* the person at the caller's own client may answer */
     unsigned approver_decisions;   /* enum approver_decision bits that an approver may give */
     struct policy_rule *rules;
     size_t rule_count;

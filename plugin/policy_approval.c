@@ -36,11 +36,12 @@ static bool read_approver_decisions(const struct json_place *place, json_t *valu
 
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"default",   "timeout_ms", "max_waiting",
+    static const char *const members[] = {"default",   "timeout_ms", "max_waiting", "in_band",
                                           "decisions", "rules",      NULL};
     struct json_place default_place = json_place_named(place, "default");
     struct json_place timeout_place = json_place_named(place, "timeout_ms");
     struct json_place waiting_place = json_place_named(place, "max_waiting");
+    struct json_place in_band_place = json_place_named(place, "in_band");
     struct json_place decisions_place = json_place_named(place, "decisions");
     struct json_place rules_place = json_place_named(place, "rules");
     int64_t timeout;
@@ -53,6 +54,8 @@ bool policy_parse_approval(const struct json_place *place, json_t *value, struct
                            APPROVAL_TIMEOUT_LIMIT, &timeout) ||
         !json_read_integer(&waiting_place, json_object_get(value, "max_waiting"), 1,
                            APPROVAL_WAITING_LIMIT, &max_waiting) ||
+        !json_read_boolean(&in_band_place, json_object_get(value, "in_band"),
+                           &policy->approval_in_band) ||
         !read_approver_decisions(&decisions_place, json_object_get(value, "decisions"),
                                  &policy->approver_decisions))
         return false;

@@ -181,6 +181,11 @@ static void add_configuration(json_t *status, const struct configuration *config
     (void)json_object_set_new(status, "runtimes",
                               *ret_usable ? runtimes_json(policy, configuration->mode)
                                           : json_array());
+    /* Without a sandbox of its own a program has the gateway's network. */
+    bool open_world = policy->network_allowed || configuration->mode == SANDBOX_MODE_NONE;
+    (void)json_object_set_new(
+        status, "annotations",
+        json_pack("{s:{s:b}}", "code_execute", "openWorldHint", (int)open_world));
     (void)json_object_set_new(status, "policy",
                               json_pack("{s:s, s:s, s:s}", "source", policy->source, "sha256",
                                         policy->sha256, "default_mode",

@@ -19,10 +19,17 @@
 #define LONGEST_MESSAGE 65536u
 #define QUESTION        "approval" /* its name among the input requests */
 
-static const char other_approvers[] =
-    "this client cannot ask its person (it offers no form elicitation); the operator can start "
-    "toolhost mcp with --approve cmd:PROGRAM (a program decides), --approve ask (a person at "
-    "toolhost's terminal) or --approve never";
+#define OTHER_APPROVERS                                                                         \
+    "the operator can start toolhost mcp with --approve queue (somebody answers with toolhost " \
+    "approvals), --approve cmd:PROGRAM (a program decides) or --approve ask (a person at "      \
+    "toolhost's terminal)"
+
+static const char cannot_ask[] =
+    "this client cannot ask its person (it offers no form elicitation); " OTHER_APPROVERS;
+static const char not_trusted[] = "the policy does not take an answer from the client's own person "
+                                  "(approval.in_band); " OTHER_APPROVERS;
+static const char switched_off[] =
+    "approval by the client is switched off (--no-elicitation); " OTHER_APPROVERS;
 
 /* The whole request, as at the terminal: a person must not say yes to what was not shown. */
 static char *draw_message(const json_t *request)
@@ -195,9 +202,12 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
         return;
     }
     CLEANUP_FREE char *message = draw_message(request);
-    call->in_band.cannot_ask = !call->terms.elicitation;
-    if (call->in_band.cannot_ask)
-        deny(call, token, request_sha256, other_approvers, verdict);
+    bool trusted = !json_is_false(json_object_get(request, "in_band"));
+    call->in_band.cannot_ask = trusted && !call->terms.elicitation;
+    if (!trusted)
+        deny(call, token, request_sha256, not_trusted, verdict);
+    else if (call->in_band.cannot_ask)
+        deny(call, token, request_sha256, cannot_ask, verdict);
     else if (!message)
         deny(call, token, request_sha256,
              "the request is too long to be shown by the client; another approver is needed",
@@ -218,10 +228,7 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
 {
     struct call *call = user;
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
-    deny(call, token, json_member_string(request, "request_sha256", NULL),
-         "approval by the client is switched off (--no-elicitation), and the operator has named no "
-         "other approver with --approve",
-         verdict);
+    deny(call, token, json_member_string(request, "request_sha256", NULL), switched_off, verdict);
 }
 
 void in_band_attach(struct call *call, struct tool_host *host)
@@ -277,7 +284,7 @@ json_t *in_band_reply(struct call *call, const json_t *output)
         return NULL;
     if (call->in_band.cannot_ask)
         return rpc_error(
-            call->id, RPC_CAPABILITY_MISSING, other_approvers,
+            call->id, RPC_CAPABILITY_MISSING, cannot_ask,
             json_pack("{s:{s:{s:{}}}}", "requiredCapabilities", "elicitation", "form"));
     const char *request_sha256 = pending_sha256(call, output);
     json_t *message = NULL;

@@ -33,7 +33,7 @@ static size_t character_length(const unsigned char *text, size_t length)
 json_t *text_to_json(const char *bytes, size_t length)
 {
     static const char replacement[] = "\xef\xbf\xbd";
-    CLEANUP_FREE char *text = malloc(length * strlen(replacement) + 1);
+    CLEANUP_FREE char *text = malloc(length * (sizeof(replacement) - 1) + 1);
     if (!text)
         return NULL;
     size_t used = 0;
@@ -44,8 +44,8 @@ json_t *text_to_json(const char *bytes, size_t length)
             used += size;
             i += size;
         } else {
-            memcpy(text + used, replacement, strlen(replacement));
-            used += strlen(replacement);
+            memcpy(text + used, replacement, sizeof(replacement) - 1);
+            used += sizeof(replacement) - 1;
             i++;
         }
     }

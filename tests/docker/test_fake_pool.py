@@ -6,6 +6,7 @@ import os
 import pathlib
 import sys
 import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
@@ -39,7 +40,8 @@ def completes(request=REQUEST, caller=None):
 
 
 def await_ready(engine, numbers):
-    tap.eventually(lambda: engine.waiting() == numbers, f"{numbers} wait: {engine.waiting()}", 20)
+    tap.eventually(lambda: engine.waiting() == numbers, f"{numbers} wait: {engine.waiting()}", 60)
+    time.sleep(0.1 * tap.SLOW)  # for the backend to read what the engine has sent
 
 
 def begin(engine, **policy):
@@ -100,10 +102,12 @@ def test_as_many_as_the_policy_says():
     with FakeEngine(socket_path) as engine:
         keep(ready=3)
         completes()
-        await_ready(engine, [READY, READY + 1, READY + 2])
+        waiting = [READY, READY + 1, READY + 2]
+        await_ready(engine, waiting)
         completes()
-        tap.equal(served_by(engine)[-1], READY, "the oldest")
-        await_ready(engine, [READY + 1, READY + 2, READY + 3])
+        served = served_by(engine)[-1]
+        tap.true(served in waiting, f"one of those that waited: {served}")  # the first to say so, not the first to be made
+        await_ready(engine, sorted({*waiting, READY + 3} - {served}))
         end(engine)
 
 

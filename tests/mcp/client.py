@@ -38,8 +38,11 @@ class Wire:
         threading.Thread(target=self._read, args=(read,), daemon=True).start()
 
     def _read(self, read):
-        for line in read:
-            self.messages.put(line)
+        try:
+            for line in read:
+                self.messages.put(line)
+        except (OSError, ValueError):
+            pass  # the test has closed it
         self.messages.put(None)
 
     def send_line(self, line):

@@ -85,7 +85,7 @@ class ByHandshake(McpTest):
             self.assertTrue(result["isError"])
             text = result["content"][0]["text"]
             self.assertIn("approval_denied", text)
-            for other in ("cmd:PROGRAM", "--approve ask"):
+            for other in ("cmd:PROGRAM", "--approve ask", "--approve queue"):
                 self.assertIn(other, text)
             self.assertEqual(self.ran(), [])
 
@@ -117,6 +117,23 @@ class Switched(McpTest):
             result = wire.call("tools/call", params)
             self.assertTrue(result["isError"])
             self.assertIn("--no-elicitation", result["content"][0]["text"])
+        self.assertFalse([message for message in wire.seen if message.get("method")])
+        self.assertEqual(self.ran(), [])
+
+
+    def test_a_policy_that_does_not_trust_the_client(self):
+        policy = os.path.join(self.home, "policy.json")
+        for in_band in (True, False):
+            with open(policy, "w", encoding="utf-8") as file:
+                json.dump({"approval": {"in_band": in_band}}, file)
+            os.chmod(policy, 0o600)
+            wire = self.started("--policy", policy, approve=None, capabilities=FORM, plugin=CODE_EXECUTE)
+            id = wire.ask("tools/call", {**wire.tool_call("echo x"), "_meta": meta(capabilities=FORM)})
+            result = wire.answer_to(id)["result"]
+            self.assertEqual(result["resultType"], "complete" if not in_band else "input_required")
+            if not in_band:
+                self.assertIn("approval.in_band", result["content"][0]["text"])
+                self.assertIn("approval.in_band", wire.call("tools/call", wire.tool_call("echo x"))["content"][0]["text"])
         self.assertFalse([message for message in wire.seen if message.get("method")])
         self.assertEqual(self.ran(), [])
 

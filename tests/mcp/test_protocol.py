@@ -203,6 +203,15 @@ class Calls(McpTest):
         self.assertEqual(tool["annotations"], {"readOnlyHint": False, "destructiveHint": True,
                                                "idempotentHint": False, "openWorldHint": False})
 
+    def test_annotations_follow_the_policy(self):
+        for allowed in (False, True):
+            policy = os.path.join(self.home, "policy.json")
+            with open(policy, "w", encoding="utf-8") as file:
+                json.dump({"network": {"allowed": allowed}}, file)
+            os.chmod(policy, 0o600)
+            wire = self.started("--policy", policy, "--mode", "process", plugin=CODE_EXECUTE)
+            self.assertIs(wire.call("tools/list")["tools"][0]["annotations"]["openWorldHint"], allowed)
+
     def test_many_at_once(self):
         wire = self.started()
         ids = [wire.ask("tools/call", wire.tool_call(f"echo {n}")) for n in range(24)]

@@ -47,6 +47,8 @@ def true(condition, what):
     if not condition:
         raise AssertionError(what)
 
+LEAST_PATIENCE = 20.0
+
 
 def within(condition, seconds):
     """Does condition() hold before that time has passed?"""
@@ -58,8 +60,9 @@ def within(condition, seconds):
     return True
 
 
-def eventually(condition, what, seconds=5.0):
-    """Waits until condition() holds: for what the kernel does in its own time, such as reaping."""
+def eventually(condition, what, seconds=LEAST_PATIENCE):
+    """Waits until condition() holds: for what the kernel does in its own time, such as reaping, on a machine that may be busy."""
+    seconds = max(seconds, LEAST_PATIENCE)
     if not within(condition, seconds):
         raise AssertionError(f"not within {seconds * SLOW} s: {what}")
 

@@ -36,8 +36,9 @@ static bool write_rows(struct page *page, const char *text, size_t length, unsig
                                                                    : LONGEST_SHOWN;
     unsigned used = 0;
     bool whole = true;
+    struct escape_words words = {0};
     while (length > 0) {
-        struct shown_character shown = text_escape_next(text, length);
+        struct shown_character shown = text_escape_next_of_words(&words, text, length);
         if (used + shown.columns > room) {
             page->rows++;
             whole = !page_is_full(page);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -19,6 +20,18 @@ struct shown_character {
 /* The shown form of the first character of text (length > 0). A tab becomes spaces; a line break
  * is escaped like any other control character: callers split lines themselves. */
 struct shown_character text_escape_next(const char *text, size_t length);
+
+/* Where in its words a text is; {0} at its beginning. */
+struct escape_words {
+    size_t left;   /* bytes of the word under way */
+    bool is_latin; /* it has Latin letters, or nothing but what could be taken for them */
+};
+
+/* The same for what a person takes for code: what looks like an ASCII character and is another
+ * (Cyrillic a, Greek question mark, full-width letters) is written out as well; letters only in
+ * words that could be read as Latin, so that a sentence in Russian stays one. */
+struct shown_character text_escape_next_of_words(struct escape_words *words, const char *text,
+                                                 size_t length);
 
 /* Writes all of the text on one line. */
 void text_escape_write(FILE *out, const char *text, size_t length);

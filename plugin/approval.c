@@ -290,7 +290,7 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
 static void refuse_replay(struct entry *entry, const struct approval_decision_text *decision)
 {
     bool same = decision->answer == entry->answer &&
-                (decision->arguments == NULL || entry->outcome.arguments == NULL ||
+                (decision->arguments == NULL ||
                  strcmp(decision->arguments, entry->outcome.arguments) == 0);
     if (same || !approval_answer_allows(entry->answer))
         return;

@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTENT_MESSAGE_LIMIT 200   /* bytes of a rule's message, and of a finding's */
-#define CONTENT_RULE_LIMIT    32    /* bytes of a rule's name */
-#define CONTENT_COMMAND_LIMIT 60000 /* ms */
+#define CONTENT_MESSAGE_LIMIT 200 /* bytes of a rule's message, and of a finding's */
+#define CONTENT_RULE_LIMIT    32  /* bytes of a rule's name */
 
 enum content_action { CONTENT_WARN, CONTENT_REFUSE };
 
@@ -38,12 +37,11 @@ struct content_rules {
     size_t token_count;
 };
 
-/* A checker that is none of ours: the gateway's, or a command of the operator's. */
+/* A checker that is none of ours: what its findings, and a check that failed, are. */
 struct content_outsider {
-    bool asked; /* the policy names it */
     enum content_action action;
     bool required;
-    char **argv; /* of a command */
+    char **argv; /* of the command; NULL: there is none */
     uint64_t timeout_ms;
 };
 
@@ -51,7 +49,7 @@ struct policy_content {
     uint64_t timeout_ms; /* of a check of ours */
     struct content_rules *languages;
     size_t language_count;
-    struct content_outsider host;
+    struct content_outsider host; /* the gateway's callback */
     struct content_outsider command;
 };
 

@@ -50,6 +50,11 @@ class AtTheTerminal(HostTest):
         for byte in "\x1b\x07\x9b\u202e\u200b\u2066":
             self.assertNotIn(byte, screen)
 
+    def test_what_looks_like_a_letter_is_written_out(self):
+        terminal = self.ask("import \u043es; r\u0435move(\u037e) # \u043f\u0440\u0438\u0432\u0435\u0442")
+        screen = terminal.wait_for(QUESTION)
+        self.assertIn("import <U+043E>s; r<U+0435>move(<U+037E>) # \u043f\u0440\u0438\u0432\u0435\u0442", screen)
+
     def test_code_cannot_draw_the_question(self):
         for columns in (40, 80):
             terminal = self.ask("echo " + " " * 200 + QUESTION * 4 + "\n" + QUESTION + "\n" + "x" * 31 + QUESTION,

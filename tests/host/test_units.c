@@ -11,6 +11,7 @@
 #include "doctor_report.h"
 #include "number.h"
 #include "options.h"
+#include "prometheus_text.h"
 #include "run_outcome.h"
 #include "tap_suite.h"
 #include "text_escape.h"
@@ -77,6 +78,48 @@ START_TEST(a_denied_capability_is_never_granted)
             ck_assert_msg(capability_is_granted(cases[i].grants, cases[i].count, asked[j]) ==
                               (cases[i].granted[j] == '+'),
                           "case %zu, %s", i, asked[j]);
+}
+END_TEST
+
+static char *escaped_words(const char *text)
+{
+    char *shown = NULL;
+    size_t shown_length = 0;
+    FILE *out = open_memstream(&shown, &shown_length);
+    struct escape_words words = {0};
+    for (size_t length = strlen(text); length > 0;) {
+        struct shown_character next = text_escape_next_of_words(&words, text, length);
+        (void)fputs(next.text, out);
+        text += next.consumed;
+        length -= next.consumed;
+    }
+    (void)fclose(out);
+    return shown;
+}
+
+START_TEST(escape_shows_what_looks_like_something_else)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"p\u0430ypal(x)", "p<U+0430>ypal(x)"},
+        {"\u0430\u0440\u0435", "<U+0430><U+0440><U+0435>"}, /* nothing but look-alikes */
+        {"\u043f\u0440\u0438\u0432\u0435\u0442",
+         "\u043f\u0440\u0438\u0432\u0435\u0442"}, /* Russian */
+        {"\u043f\u0440\u0438\u0432\u0435\u0442_a", "\u043f<U+0440>\u0438\u0432<U+0435>\u0442_a"},
+        {"\u00e9\u0430", "\u00e9<U+0430>"},
+        {"import \u043es, \u0436", "import <U+043E>s, \u0436"},
+        {"a\u037e b\u2215c", "a<U+037E> b<U+2215>c"},
+        {"\uff45\uff56\uff41\uff4c\uff08", "<U+FF45><U+FF56><U+FF41><U+FF4C><U+FF08>"},
+        {"\U0001d41e1", "<U+1D41E>1"},
+        {"gr\u00fcn \u4f60\u597d 1 _", "gr\u00fcn \u4f60\u597d 1 _"},
+        {"a\u202e\u0430", "a<U+202E><U+0430>"},
+        {"\xff\u0430", "<0xFF><U+0430>"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP_FREE char *shown = escaped_words(cases[i].text);
+        ck_assert_str_eq(shown, cases[i].shown);
+    }
 }
 END_TEST
 
@@ -241,6 +284,26 @@ START_TEST(line_refuses_what_is_no_record)
 }
 END_TEST
 
+START_TEST(metrics_keep_labels_in_their_quotes)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    CLEANUP_JSON json_t *status = json_pack(
+        "{s:s, s:[{s:s, s:b, s:b, s:[{s:s, s:s}]}], s:{s:i, s:s}}", "provider", "a\"b\\c\nd",
+        "backends", "name", "none", "available", 1, "allowed", 0, "layers", "name", "seccomp",
+        "state", "applied", "counters", "calls_run", 7, "calls_queued", "x");
+    FILE *out = open_memstream(&text, &length);
+    prometheus_text_write(out, status);
+    (void)fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "{provider=\"a\\\"b\\\\c\\nd\",version=\"\""));
+    ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_backend_available{name=\"none\"} 1\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\ntoolhost_layer_applied{backend=\"none\",layer=\"seccomp\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_calls_run_total 7\n"));
+    ck_assert_ptr_null(strstr(text, "calls_queued"));
+}
+END_TEST
+
 START_TEST(outcome_is_an_exit_status)
 {
     static const struct {
@@ -316,11 +379,13 @@ int main(void)
     tcase_add_test(units, a_denied_capability_is_never_granted);
     tcase_add_test(units, number_is_strict);
     tcase_add_test(units, options_keep_the_programs_arguments);
+    tcase_add_test(units, escape_shows_what_looks_like_something_else);
     tcase_add_test(units, decision_is_exactly_one_word);
     tcase_add_test(units, request_says_what_it_takes);
     tcase_add_test(units, line_says_its_place);
     tcase_add_test(units, line_refuses_what_is_no_record);
     tcase_add_test(units, outcome_is_an_exit_status);
+    tcase_add_test(units, metrics_keep_labels_in_their_quotes);
     tcase_add_test(units, doctor_is_tolerant);
     tcase_add_test(units, request_hides_nothing);
     return run_suite("host", &units, 1);

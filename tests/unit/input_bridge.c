@@ -5,12 +5,14 @@
  *   input_bridge requests          reads one request a line
  *   input_bridge policies          reads one policy (a merge patch) a line
  *   input_bridge results           reads one result a line
+ *   input_bridge canonical         reads one JSON value a line, and answers with its canonical text
  * and answers each line with "ok" or "<error code>\t<message>".
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "canonical.h"
 #include "cleanup.h"
 #include "manifest.h"
 #include "output_schema.h"
@@ -56,6 +58,21 @@ static int judge_lines(bool (*judge)(const char *line, size_t length, struct err
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Lines that are no JSON, and values that have no canonical text here, are answered with "none". */
+static int write_canonical_lines(void)
+{
+    CLEANUP_FREE char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+    while ((length = getline(&line, &size, stdin)) > 0) {
+        json_auto_t *value = json_loadb(
+            line, (size_t)length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        CLEANUP_FREE char *text = value != NULL ? canonical_json(value) : NULL;
+        puts(text != NULL ? text : "none");
+    }
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
@@ -65,8 +82,10 @@ int main(int argc, char **argv)
         return judge_lines(judge_policy);
     if (strcmp(what, "results") == 0)
         return judge_lines(judge_result);
+    if (strcmp(what, "canonical") == 0)
+        return write_canonical_lines();
     if (strcmp(what, "manifest") == 0)
         return puts(manifest_text()) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    fputs("usage: input_bridge manifest|requests|policies|results\n", stderr);
+    fputs("usage: input_bridge manifest|requests|policies|results|canonical\n", stderr);
     return 2;
 }

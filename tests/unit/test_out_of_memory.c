@@ -83,7 +83,11 @@ static const char policy_text[] =
     "\"languages\":{\"lua\":null,"
     "\"sh\":{\"environment\":null,\"read_only\":null,\"modules\":null}},"
     "\"secrets\":{\"allowed\":[\"a\",\"b\"],\"rules\":{\"a\":{\"languages\":[\"sh\"],"
-    "\"modes\":[\"process\"],\"approval\":\"ask\"}}},\"require\":[\"cgroup\"],"
+    "\"modes\":[\"process\"],\"approval\":\"ask\"}},"
+    "\"delivery\":{\"a\":\"file\"},\"providers\":["
+    "{\"type\":\"systemd\",\"directory\":\"/a\"},{\"type\":\"environment\",\"prefix\":\"A\"},"
+    "{\"type\":\"command\",\"argv\":[\"/b\",\"{name}\"],\"environment\":{\"C\":\"d\"},"
+    "\"inherit\":[\"E\"]}]},\"require\":[\"cgroup\"],"
     "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\","
     "\"offered\":null,\"images\":{\"sh\":{\"image\":\"i\",\"argv\":[\"sh\",\"{file}\"]}}}}";
 static const char one_image_text[] = "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]}}";

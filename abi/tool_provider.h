@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tool_provider.h - the tool-provider ABI, version 1.0.
+ * tool_provider.h - the tool-provider ABI, version 1.1.
  *
  * A provider is a shared object that offers tools to an AI-agent gateway (the host). The host loads
  * it with dlopen(), looks the functions below up with dlsym(), reads the manifest and invokes tools
@@ -46,7 +46,7 @@ extern "C" {
 #endif
 
 #define TOOL_ABI_VERSION_MAJOR 1u
-#define TOOL_ABI_VERSION_MINOR 0u
+#define TOOL_ABI_VERSION_MINOR 1u
 /* What tool_abi_version() of a provider built with this header returns: major << 16 | minor. */
 #define TOOL_ABI_VERSION ((TOOL_ABI_VERSION_MAJOR << 16) | TOOL_ABI_VERSION_MINOR)
 
@@ -147,6 +147,17 @@ struct tool_host {
 
     /* [callback] A line for the host's own log. May be NULL. */
     void (*log)(void *user, uint32_t level, const char *message);
+
+    /* Since 1.1. */
+
+    /* [callback] Looks at a program before anybody is asked to approve it. request_json (borrowed
+     * for the call): "language", "code", "files" (each with "path" and "content_base64"), "mode",
+     * "principal", "session". Writes {"findings": [{"line", "column", "rule", "message", "file"?},
+     * ...]} into answer (lent), its length to *length, and allows, which means: it has looked.
+     * Whether a finding refuses the call is the policy's to say. Anything else, or a length beyond
+     * capacity (65,536 bytes): it could not look. May be NULL. */
+    void (*check_content)(void *user, const char *request_json, char *answer, size_t capacity,
+                          size_t *length, uint32_t *verdict);
 };
 
 /* [any-thread] major << 16 | minor of the ABI the provider was built for. */
@@ -243,7 +254,9 @@ TOOL_LAYOUT_ASSERT(read_secret,
 TOOL_LAYOUT_ASSERT(audit, offsetof(struct tool_host, audit) == 56 || sizeof(void *) < 8);
 TOOL_LAYOUT_ASSERT(on_output, offsetof(struct tool_host, on_output) == 64 || sizeof(void *) < 8);
 TOOL_LAYOUT_ASSERT(log, offsetof(struct tool_host, log) == 72 || sizeof(void *) < 8);
-TOOL_LAYOUT_ASSERT(size_1_0, sizeof(struct tool_host) == 80 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(check_content, /* its place is the size of 1.0 */
+                   offsetof(struct tool_host, check_content) == 80 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(size_1_1, sizeof(struct tool_host) == 88 || sizeof(void *) < 8);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -11,6 +11,7 @@
 #include "call.h"
 #include "cleanup.h"
 #include "content_checkers.h"
+#include "host.h"
 
 void content_describe(struct content_finding *finding, const char *rule, const char *format, ...)
 {
@@ -175,17 +176,34 @@ static void note_findings(struct call *call)
         call_note(call, "content check: %llu more findings", (unsigned long long)findings->more);
 }
 
-static bool check_text(struct call *call, struct error *error)
+static bool check_by_rules(struct call *call, struct error *error)
 {
-    const struct policy_content *content = &call->configuration.policy->content;
     const char *language = call->request.language->name;
-    const struct content_rules *rules = policy_content_find(content, language);
+    const struct content_rules *rules =
+        policy_content_find(&call->configuration.policy->content, language);
     if (rules == NULL)
         return true;
     struct content_answer answer = strcmp(language, "python") == 0
                                        ? content_check_python(call, rules, error)
                                        : content_check_tokens(call, rules, error);
     return judge(call, &answer, rules->action, rules->required, 0, error);
+}
+
+/* Who offers a check is asked; a policy that says nothing of it takes what it finds for warnings.
+ */
+static bool check_by_host(struct call *call, struct error *error)
+{
+    const struct content_outsider *terms = &call->configuration.policy->content.host;
+    const size_t first = call->content.count;
+    if (!host_checks_content(&call->host) && !terms->required)
+        return true;
+    struct content_answer answer = content_ask_host(call, error);
+    return judge(call, &answer, terms->action, terms->required, first, error);
+}
+
+static bool check_text(struct call *call, struct error *error)
+{
+    return check_by_rules(call, error) && check_by_host(call, error);
 }
 
 bool content_needs_process(const struct call *call)

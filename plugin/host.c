@@ -54,6 +54,24 @@ uint32_t host_read_secret(const struct tool_host *host, const char *name, void *
                                                                            : TOOL_VERDICT_DENY;
 }
 
+bool host_checks_content(const struct tool_host *host)
+{
+    return host->check_content != NULL;
+}
+
+bool host_check_content(const struct tool_host *host, const char *request_json, char *answer,
+                        size_t capacity, size_t *ret_length)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    size_t length = 0;
+    if (host->check_content != NULL)
+        host->check_content(host->user, request_json, answer, capacity, &length, &verdict);
+    if (verdict != TOOL_VERDICT_ALLOW || length > capacity)
+        return false;
+    *ret_length = length;
+    return true;
+}
+
 bool host_audit(const struct tool_host *host, const char *record_json)
 {
     uint32_t verdict = TOOL_VERDICT_DENY;

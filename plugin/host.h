@@ -25,6 +25,12 @@ uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
  * with more), TOOL_VERDICT_ABSENT, or TOOL_VERDICT_DENY for anything else. */
 uint32_t host_read_secret(const struct tool_host *host, const char *name, void *buffer,
                           size_t capacity, size_t *ret_length);
+/* Is there a check_content? */
+bool host_checks_content(const struct tool_host *host);
+/* true: the host has looked, and its answer of *ret_length bytes, at most capacity, is in answer.
+ */
+bool host_check_content(const struct tool_host *host, const char *request_json, char *answer,
+                        size_t capacity, size_t *ret_length);
 /* true: the host says the record is stored. */
 bool host_audit(const struct tool_host *host, const char *record_json);
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);

@@ -138,11 +138,11 @@ static const char *first_file(const struct call *call)
     return rules_on_imports(call) != NULL ? CONTENT_IMPORTS_FILE : call->language->file;
 }
 
-/* Only process mode keeps interpreters. */
+/* Without a sandbox nothing is kept. */
 static bool prepare(struct call *call)
 {
     struct run_description *description = &call->description;
-    return call->configuration.mode != SANDBOX_MODE_PROCESS ||
+    return call->configuration.mode == SANDBOX_MODE_NONE ||
            preparation_fill(&call->language->preparation, &call->request, first_file(call),
                             description);
 }
@@ -305,7 +305,7 @@ bool plan_content_check(const struct call *call, size_t file_limit, struct run_d
            fill_docker(&policy->docker, mode, docker->image, &ret->docker) &&
            copy_text(docker->image_id, &ret->docker.image_id) && copy_text("", &ret->workspace) &&
            add_command(ret, command_of(policy, mode, language), language->file) &&
-           (mode != SANDBOX_MODE_PROCESS ||
+           (mode == SANDBOX_MODE_NONE ||
             preparation_fill(&language->preparation, &no_request, language->file, ret));
 }
 

@@ -178,18 +178,29 @@ static bool parse_languages(const struct json_place *place, json_t *value,
     return true;
 }
 
+/* Absent: what it finds is warned of. */
+static bool parse_host(const struct json_place *place, json_t *value, struct content_outsider *host)
+{
+    static const char *const members[] = {"action", "required", NULL};
+    return value == NULL || (json_read_known_members(place, value, members) &&
+                             read_action(place, value, &host->action) &&
+                             read_flag(place, value, "required", &host->required));
+}
+
 bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"timeout_ms", "languages", NULL};
+    static const char *const members[] = {"timeout_ms", "languages", "host", NULL};
     struct json_place timeout = json_place_named(place, "timeout_ms");
     struct json_place languages = json_place_named(place, "languages");
+    struct json_place host = json_place_named(place, "host");
     int64_t timeout_ms;
     if (!json_read_known_members(place, value, members) ||
         !json_read_integer(&timeout, json_object_get(value, "timeout_ms"), 1, TIMEOUT_LIMIT,
                            &timeout_ms))
         return false;
     policy->content.timeout_ms = (uint64_t)timeout_ms;
-    return parse_languages(&languages, json_object_get(value, "languages"), &policy->content);
+    return parse_languages(&languages, json_object_get(value, "languages"), &policy->content) &&
+           parse_host(&host, json_object_get(value, "host"), &policy->content.host);
 }
 
 const struct content_rules *policy_content_find(const struct policy_content *content,
@@ -220,6 +231,5 @@ void policy_content_clear(struct policy_content *content)
     for (size_t i = 0; i < content->language_count; i++)
         clear_rules(&content->languages[i]);
     free(content->languages);
-    string_list_free(content->command.argv);
     *content = (struct policy_content){0};
 }

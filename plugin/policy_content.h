@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTENT_MESSAGE_LIMIT 200   /* bytes of a rule's message, and of a finding's */
-#define CONTENT_RULE_LIMIT    32    /* bytes of a rule's name */
-#define CONTENT_COMMAND_LIMIT 60000 /* ms */
+#define CONTENT_MESSAGE_LIMIT 200 /* bytes of a rule's message, and of a finding's */
+#define CONTENT_RULE_LIMIT    32  /* bytes of a rule's name */
 
 enum content_action { CONTENT_WARN, CONTENT_REFUSE };
 
@@ -38,13 +37,10 @@ struct content_rules {
     size_t token_count;
 };
 
-/* A checker that is none of ours: the gateway's, or a command of the operator's. */
+/* The gateway's own checker: what its findings, and its absence, are. */
 struct content_outsider {
-    bool asked; /* the policy names it */
     enum content_action action;
     bool required;
-    char **argv; /* of a command */
-    uint64_t timeout_ms;
 };
 
 struct policy_content {
@@ -52,7 +48,6 @@ struct policy_content {
     struct content_rules *languages;
     size_t language_count;
     struct content_outsider host;
-    struct content_outsider command;
 };
 
 /* NULL where the policy has no rules for the language. */

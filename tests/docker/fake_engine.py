@@ -15,7 +15,7 @@ import threading
 IMAGE = "sha256:" + "1" * 64
 REPORT = ("=Uid: 65534\t65534\t65534\t65534\n" +
           "".join(f"={name}: 0000000000000000\n" for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")) +
-          "=NoNewPrivs: 1\n=Seccomp: 2\n")
+          "=NoNewPrivs: 1\n=Seccomp: 2\n=Waits: 1\n")
 INFO = {"SecurityOptions": ["name=seccomp,profile=default"], "MemoryLimit": True, "SwapLimit": True, "PidsLimit": True,
         "CpuCfsQuota": True, "CgroupVersion": "1"}
 MARKS = (("version", "/version"), ("info", "/info"), ("network", "/networks/bridge"), ("pull", "/images/create"),

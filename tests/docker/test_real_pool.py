@@ -29,8 +29,10 @@ LOOK = ("import os, glob\nmine = os.getpid()\n"
 
 
 def use(ready=READY, **more):
+    """Where an option is given to it, no interpreter waits: one container serves every language. Where one does: test_real_interpreter.py"""
     provider.reset()
-    tap.equal(provider.use_policy({"pools": {"docker": {"ready": ready}}, **more}), OK)
+    python = {"argv": ["python3", "-B", "{file}"]}
+    tap.equal(provider.use_policy({"pools": {"docker": {"ready": ready}}, "languages": {"python": python}, **more}), OK)
 
 
 def run(code="echo hi", language="sh", host=None, **more):

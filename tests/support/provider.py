@@ -15,7 +15,7 @@ PENDING = 0x9E4D0001
 ABSENT = 0xAB5E4701
 OK, NOT_RUN, FAILED = 0, 1, -1
 ACCEPTED, UNKNOWN, INVALID = 0, 1, 2
-ABI_VERSION = 1 << 16
+ABI_VERSION = 1 << 16 | 1
 
 VERDICT = ctypes.POINTER(ctypes.c_uint32)
 CHECK_CAPABILITY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, VERDICT)
@@ -25,15 +25,18 @@ READ_SECRET = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_
 AUDIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, VERDICT)
 ON_OUTPUT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t)
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p)
+CHECK_CONTENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t,
+                                 ctypes.POINTER(ctypes.c_size_t), VERDICT)
 CALLBACK_TYPES = {"check_capability": CHECK_CAPABILITY, "request_approval": REQUEST_APPROVAL,
-                  "read_secret": READ_SECRET, "audit": AUDIT, "on_output": ON_OUTPUT, "log": LOG}
+                  "read_secret": READ_SECRET, "audit": AUDIT, "on_output": ON_OUTPUT, "log": LOG, "check_content": CHECK_CONTENT}
 
 
 class ToolHost(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("abi_version", ctypes.c_uint32), ("user", ctypes.c_void_p),
                 ("call_id", ctypes.c_uint64), ("context_json", ctypes.c_char_p),
                 ("check_capability", CHECK_CAPABILITY), ("request_approval", REQUEST_APPROVAL),
-                ("read_secret", READ_SECRET), ("audit", AUDIT), ("on_output", ON_OUTPUT), ("log", LOG)]
+                ("read_secret", READ_SECRET), ("audit", AUDIT), ("on_output", ON_OUTPUT), ("log", LOG),
+                ("check_content", CHECK_CONTENT)]
 
 
 class Host:
@@ -53,6 +56,8 @@ class Host:
                 setattr(self.struct, name, kind())
             else:
                 setattr(self.struct, name, kind(lambda user, *rest, call=function: call(*rest)))
+
+    check_content = None  # not offered, unless it is given
 
     def check_capability(self, capability, verdict):
         verdict[0] = ALLOW if capability.decode() in self.capabilities else DENY

@@ -11,7 +11,8 @@
 #include "../../plugin/cleanup.h"
 #include "tap_suite.h"
 
-#define SECOND UINT64_C(1000000)
+#define SECOND    UINT64_C(1000000)
+#define LIST(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
 
 static char engines[2]; /* two addresses */
 #define ENGINE(index) ((struct engine *)(void *)&engines[index])
@@ -85,6 +86,43 @@ START_TEST(nothing_of_a_run_is_in_what_waits)
     ck_assert_int_eq(json_object_del(waiting, "Labels"), 0);
     ck_assert_int_eq(json_object_del(cold, "Labels"), 0);
     ck_assert(json_equal(waiting, cold));
+}
+END_TEST
+
+START_TEST(an_interpreter_is_started_with_the_policys_part)
+{
+    struct run_description description = everyday();
+    json_auto_t *shape = shape_of(&description, "one");
+    description.argv = LIST("python3", "main.py", "the run's");
+    description.environment = LIST("A=the policy's", "B=the run's");
+    description.preparation = (struct run_preparation){
+        .interpreter = RUN_INTERPRETER_PYTHON,
+        .argument_count = 2,
+        .program_argument = 1,
+        .environment_count = 1,
+        .modules = LIST("json", "re"),
+    };
+    json_auto_t *waiting = shape_of(&description, "one");
+    const json_t *command = json_object_get(waiting, "Entrypoint");
+    static const char *const told[] = {
+        "A=the policy's",
+        "CODE_EXECUTE_ARGUMENTS=2",
+        "CODE_EXECUTE_IMPORT=json,re",
+        "--",
+        "python3",
+        "main.py",
+    };
+    size_t length = json_array_size(json_object_get(shape, "Entrypoint"));
+    ck_assert_uint_eq(json_array_size(command), length + 1 + COUNT_OF(told));
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        ck_assert_str_eq(json_string_value(json_array_get(command, length + 1 + i)), told[i]);
+    CLEANUP_FREE char *text = json_dumps(waiting, 0);
+    ck_assert_ptr_null(strstr(text, "the run's"));
+    json_auto_t *own = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
+    ck_assert(json_equal(json_object_get(own, "Entrypoint"), json_object_get(shape, "Entrypoint")));
+    description.argv = LIST("/usr/bin/pypy3", "main.py");
+    json_auto_t *another = shape_of(&description, "one");
+    ck_assert(json_equal(another, shape));
 }
 END_TEST
 
@@ -219,6 +257,7 @@ int main(void)
     TCase *cases = tcase_create("docker pool");
     tcase_add_test(cases, what_is_in_a_configuration_makes_another_shape);
     tcase_add_test(cases, nothing_of_a_run_is_in_what_waits);
+    tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
     tcase_add_test(cases, a_shelf_begins_with_a_demand);
     tcase_add_test(cases, one_is_made_when_no_run_is_in_the_way);
     tcase_add_test(cases, it_is_kept_as_long_as_it_is_asked_for);

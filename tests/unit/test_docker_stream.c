@@ -141,7 +141,7 @@ END_TEST
 
 #define GOOD_REPORT                                                                            \
     "=CapInh: 0000\n=CapPrm: 0000\n=CapEff: 0000\n=CapBnd: 0000\n=CapAmb: 0000\n=Uid: 65534\t" \
-    "65534\t65534\t65534\n=NoNewPrivs: 1\n=Seccomp: 2\n"
+    "65534\t65534\t65534\n=NoNewPrivs: 1\n=Seccomp: 2\n=Waits: 1\n"
 
 static enum bootstrap_state read_report(const char *text, uint32_t *ret_facts, size_t *ret_taken)
 {
@@ -223,7 +223,7 @@ START_TEST(the_message_is_what_a_shell_reads)
     ck_assert_ptr_nonnull(memmem(text, announced, "put 'a b/it'\\''s' 3\n", 20));
     ck_assert_ptr_nonnull(memmem(text, announced, "ce_text 'text' 'it'\\''s\n$(id)\n'\n", 31));
     ck_assert_ptr_nonnull(memmem(text, announced, "input 6\n", 8));
-    ck_assert_ptr_nonnull(memmem(text, announced, "export 'HOME=/home/sandbox'\n", 28));
+    ck_assert_ptr_nonnull(memmem(text, announced, "variable 'HOME=/home/sandbox'\n", 30));
     description.environment = LIST("A-B=1");
     ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
     description.environment = LIST("$(id)=1");

@@ -16,8 +16,14 @@
  * Every tool of the image runs before the variables are set, which may change where tools are
  * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
  * neither takes what the next one is to read. The text that is evaluated calls ce_text, put, input,
- * set and export. What the shell itself says of a program that a signal ended is not the program's
- * output.
+ * variable and set. What the shell itself says of a program that a signal ended is not the
+ * program's output.
+ *
+ * With arguments (the file by which an interpreter waits, variables, "--", its command line) it
+ * starts that: a pipeline, so that the shell is the interpreter's parent as it is any program's,
+ * and its signals are as they were. The left side reads the message and tells the interpreter;
+ * descriptor 7 is the standard output there, 8 the interpreter's, and through 5 and 6 the mark gets
+ * to the shell. Where there is no such interpreter it goes on as without arguments.
  */
 const char bootstrap_script[] =
     "set -f\n"
@@ -34,9 +40,18 @@ const char bootstrap_script[] =
     "  if [ \"$2\" = 0 ]; then true >\"./$1\"; else ce_take \"$2\" >\"./$1\"; fi ||\n"
     "    ce_fail \"write the file $1\"\n"
     "}\n"
-    "input() {\n"
-    "  ce_take \"$1\" >/tmp/.code-execute || ce_fail 'write the standard input'\n"
-    "  exec 3</tmp/.code-execute && rm /tmp/.code-execute\n"
+    "ce_input() { ce_take \"$1\" >\"$2\" || ce_fail 'write the standard input'; }\n"
+    "input() { ce_input \"$1\" /tmp/.code-execute && exec 3</tmp/.code-execute && "
+    "rm /tmp/.code-execute; }\n"
+    "variable() { export \"$1\"; }\n"
+    "ce_interpreter() {\n"
+    "  ce_what=$1\n"
+    "  export HOME=" BOOTSTRAP_HOME "\n"
+    "  while shift && [ \"$1\" != -- ]; do export \"$1\"; done\n"
+    "  shift\n"
+    "  [ \"$ce_what\" = start ] || { command -v \"$1\"; return; }\n"
+    "  export \"PYTHONPATH=/tmp/.code-execute${PYTHONPATH:+:$PYTHONPATH}\"\n"
+    "  exec \"$@\"\n"
     "}\n"
     "exec 3</dev/null\n"
     "while read -r ce_key ce_value; do\n"
@@ -45,18 +60,48 @@ const char bootstrap_script[] =
     ";;\n"
     "  esac\n"
     "done </proc/self/status\n"
-    "IFS= read -r ce_length || exit 1\n"
-    "ce_text=$(ce_take \"$ce_length\") || exit 1\n"
     "unset HOSTNAME OLDPWD\n"
-    "eval \"$ce_text\"\n"
-    "case $(command -v \"$1\") in /*) ;; *) printf '?\\n'; exit 0 ;; esac\n"
-    "exec <&3 3<&-\n"
-    "printf '+\\n'; printf '+\\n' >&2\n"
-    "[ -z \"$ce_trial\" ] || exit 0\n"
-    "unset ce_text ce_key ce_value ce_length ce_trial\n"
-    "exec 4>&2 2>/dev/null\n"
-    "(exec 2>&4 4>&-; exec \"$@\")\n"
-    "ce_status=$?\n"
+    "ce_waits=\n"
+    "if [ $# -gt 0 ]; then\n"
+    "  ce_file=$1\n"
+    "  shift\n"
+    "  case $(ce_interpreter look \"$@\") in /*) ce_waits=1 ;; esac\n"
+    "fi\n"
+    "if [ -n \"$ce_waits\" ]; then\n"
+    "  mkdir /tmp/.code-execute && printf %s \"$ce_file\" >/tmp/.code-execute/sitecustomize.py &&\n"
+    "    exec 4>&2 5>/tmp/.code-execute-end 6</tmp/.code-execute-end 7>&1 2>/dev/null &&\n"
+    "    rm /tmp/.code-execute-end || exit 1\n"
+    "  {\n"
+    "    exec 8>&1 1>&7 2>&4 4>&- 6<&- 7>&-\n"
+    "    input() { ce_input \"$1\" /tmp/.code-execute-input; }\n"
+    "    variable() { printf '%s\\0' \"$1\" >&8; }\n"
+    "    IFS= read -r ce_length || exit 1\n"
+    "    ce_text=$(ce_take \"$ce_length\") || exit 1\n"
+    "    eval \"$ce_text\"\n"
+    "    printf '%s\\n' \"$ce_end\" >&5\n"
+    "    printf '\\0' >&8\n"
+    "    printf '%s\\0' \"$@\" >&8\n"
+    "    exit 0\n"
+    "  } | {\n"
+    "    exec 9<&0 0</dev/null 2>&4 3<&- 4>&- 5>&- 6<&- 7>&-\n"
+    "    ce_interpreter start \"$@\"\n"
+    "  }\n"
+    "  ce_status=$?\n"
+    "  IFS= read -r ce_end <&6\n"
+    "else\n"
+    "  printf '=Waits: 1\\n'\n"
+    "  IFS= read -r ce_length || exit 1\n"
+    "  ce_text=$(ce_take \"$ce_length\") || exit 1\n"
+    "  eval \"$ce_text\"\n"
+    "  case $(command -v \"$1\") in /*) ;; *) printf '?\\n'; exit 0 ;; esac\n"
+    "  exec <&3 3<&-\n"
+    "  printf '+\\n'; printf '+\\n' >&2\n"
+    "  [ -z \"$ce_trial\" ] || exit 0\n"
+    "  unset ce_text ce_key ce_value ce_length ce_trial\n"
+    "  exec 4>&2 2>/dev/null\n"
+    "  (exec 2>&4 4>&-; exec \"$@\")\n"
+    "  ce_status=$?\n"
+    "fi\n"
     "[ \"$ce_status\" = 0 ] && printf %s \"$ce_end\" && printf %s \"$ce_end\" >&4\n"
     "exit \"$ce_status\"\n";
 
@@ -101,7 +146,7 @@ static bool is_name(const char *variable)
 
 static void put_variable(struct wire_writer *writer, const char *variable)
 {
-    put_text(writer, "export ");
+    put_text(writer, "variable ");
     put_quoted(writer, variable);
     put_text(writer, "\n");
 }
@@ -259,6 +304,7 @@ static const struct {
     [BOOTSTRAP_FACT_NO_NEW_PRIVILEGES] = {"NoNewPrivs:", is_one},
     [BOOTSTRAP_FACT_SECCOMP] = {"Seccomp:", is_two},
     [BOOTSTRAP_FACT_ORDINARY_USER] = {"Uid:", is_ordinary},
+    [BOOTSTRAP_FACT_WAITS] = {"Waits:", is_one},
 };
 
 static void take_fact(uint32_t *ret, const char *key, const char *value)

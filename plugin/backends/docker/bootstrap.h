@@ -19,7 +19,8 @@
 #define BOOTSTRAP_HOME         RUN_HOME
 #define BOOTSTRAP_REPORT_LIMIT 8192 /* bytes before the program */
 
-/* A script for "/bin/sh -c"; needs sh, dd, mkdir and rm of the image. */
+/* A script for "/bin/sh -c"; needs sh, dd, mkdir and rm of the image. With arguments it starts the
+ * interpreter of the run to come: see bootstrap.c. */
 extern const char bootstrap_script[];
 
 /* A new buffer with everything the script wants to read, *ret_length bytes (wipe and free: it holds
@@ -36,7 +37,8 @@ enum bootstrap_state {
     BOOTSTRAP_FAILED,  /* detail: why; or not a report at all */
 };
 
-/* What the script saw of its own process, as the kernel told it, and as it has to be. */
+/* What the script saw of its own process, as the kernel told it, and as it has to be; and that it
+ * is there. */
 enum bootstrap_fact {
     BOOTSTRAP_FACT_CAP_INHERITABLE, /* this and the other sets: empty */
     BOOTSTRAP_FACT_CAP_PERMITTED,
@@ -46,6 +48,7 @@ enum bootstrap_fact {
     BOOTSTRAP_FACT_NO_NEW_PRIVILEGES,
     BOOTSTRAP_FACT_SECCOMP, /* a filter is in force */
     BOOTSTRAP_FACT_ORDINARY_USER,
+    BOOTSTRAP_FACT_WAITS, /* for its message, and so does what is to run it, if anything */
     BOOTSTRAP_FACT_COUNT
 };
 

@@ -5,9 +5,12 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../cleanup.h"
 #include "bootstrap.h"
+#include "waiting_program.h"
 
 #define STRINGIFY(number) #number
 #define TEXT_OF(number)   STRINGIFY(number)
@@ -138,20 +141,30 @@ static json_t *host_config(const struct container_wish *wish)
     return TAKE_POINTER(host);
 }
 
+/* The bootstrap's arguments are behind its script and its own name. */
+static json_t *entrypoint(json_t *interpreter)
+{
+    json_auto_t *command =
+        json_pack("[s, s, s, s]", "/bin/sh", "-c", bootstrap_script, "code-execute");
+    if (!command || (interpreter && json_array_extend(command, interpreter) != 0))
+        return NULL;
+    return TAKE_POINTER(command);
+}
+
 json_t *container_config(const struct container_wish *wish)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:[s, s, s, s], s:[], s:[], s:{}, s:{}, s:{s:[s]}, "
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:[], s:[], s:{}, s:{}, s:{s:[s]}, "
                      "s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:O, s:o}",
                      "Image", wish->image, "User", USER_TEXT, "Hostname", "sandbox", "Domainname",
-                     "", "WorkingDir", BOOTSTRAP_HOME, "Entrypoint", "/bin/sh", "-c",
-                     bootstrap_script, "code-execute", "Cmd", "Env", "Volumes", "ExposedPorts",
-                     "Healthcheck", "Test", "NONE", "Tty", 0, "OpenStdin", 1, "StdinOnce", 1,
-                     "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 1, "NetworkDisabled",
-                     !wish->network, "Labels", wish->labels, "HostConfig", host_config(wish));
+                     "", "WorkingDir", BOOTSTRAP_HOME, "Entrypoint", entrypoint(wish->interpreter),
+                     "Cmd", "Env", "Volumes", "ExposedPorts", "Healthcheck", "Test", "NONE", "Tty",
+                     0, "OpenStdin", 1, "StdinOnce", 1, "AttachStdin", 1, "AttachStdout", 1,
+                     "AttachStderr", 1, "NetworkDisabled", !wish->network, "Labels", wish->labels,
+                     "HostConfig", host_config(wish));
 }
 
 static json_t *config_of(const struct run_description *description, const char *image,
-                         char *const seccomp[2], json_t *labels)
+                         char *const seccomp[2], json_t *labels, json_t *interpreter)
 {
     const struct container_wish wish = {
         .image = image,
@@ -161,6 +174,7 @@ static json_t *config_of(const struct run_description *description, const char *
         .runtime = description->docker.runtime,
         .workspace = description->workspace,
         .network = description->network != 0,
+        .interpreter = interpreter,
     };
     return labels ? container_config(&wish) : NULL;
 }
@@ -172,14 +186,64 @@ json_t *container_config_for_run(const struct run_description *description, cons
     int64_t latest = now + LATEST_MARGIN_S +
                      (int64_t)(wall_s && wall_s < LATEST_NO_LIMIT_S ? wall_s : LATEST_NO_LIMIT_S);
     json_auto_t *labels = owner_labels(owner, description->run_id, latest);
-    return config_of(description, image, seccomp, labels);
+    return config_of(description, image, seccomp, labels, NULL);
+}
+
+/* "a,b" */
+static char *join(char *const *names)
+{
+    size_t size = 1;
+    for (char *const *name = names; name && *name; name++)
+        size += strlen(*name) + 1;
+    char *joined = calloc(1, size);
+    char *end = joined;
+    for (char *const *name = names; joined && name && *name; name++) {
+        if (end != joined)
+            *end++ = ',';
+        end = stpcpy(end, *name);
+    }
+    return joined;
+}
+
+static bool add_text(json_t *array, const char *name, const char *value)
+{
+    return json_array_append_new(array, json_sprintf("%s%s", name, value)) == 0;
+}
+
+/* An image's command for the language may be another one. */
+static bool is_python(const char *command)
+{
+    const char *slash = strrchr(command, '/');
+    return strncmp(slash ? slash + 1 : command, "python", strlen("python")) == 0;
+}
+
+/* What the bootstrap starts for runs like this one; NULL where that is their own to start. All of
+ * it is the policy's. */
+static json_t *interpreter_of(const struct run_description *description)
+{
+    const struct run_preparation *preparation = &description->preparation;
+    char count[16];
+    if (preparation->interpreter != RUN_INTERPRETER_PYTHON || !is_python(description->argv[0]))
+        return NULL;
+    json_auto_t *arguments = json_array();
+    bool whole = add_text(arguments, waiting_python_text, "");
+    for (uint32_t i = 0; i < preparation->environment_count; i++)
+        whole = whole && add_text(arguments, description->environment[i], "");
+    (void)snprintf(count, sizeof(count), "%" PRIu32, preparation->argument_count);
+    CLEANUP_FREE char *modules = join(preparation->modules);
+    whole = whole && modules && add_text(arguments, "CODE_EXECUTE_ARGUMENTS=", count) &&
+            add_text(arguments, "CODE_EXECUTE_IMPORT=", modules) && add_text(arguments, "--", "");
+    for (uint32_t i = 0; i < preparation->argument_count; i++)
+        whole = whole && add_text(arguments, description->argv[i], "");
+    return whole ? TAKE_POINTER(arguments) : NULL;
 }
 
 json_t *container_config_shape(const struct run_description *description, const char *image,
                                char *const seccomp[2])
 {
     json_auto_t *labels = json_object();
-    return config_of(description, image, seccomp, labels);
+    json_auto_t *interpreter = interpreter_of(description);
+    return config_of(description, image, seccomp, labels, interpreter);
 }
 
 json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,

@@ -23,6 +23,8 @@ struct container_wish {
     const char *runtime;   /* OCI runtime, "": the engine's default */
     const char *workspace; /* directory to be shown at RUN_WORKSPACE, "": none */
     bool network;          /* the engine's bridge, else none */
+    /* Of the bootstrap: an interpreter that waits. The operator's; NULL: none */
+    json_t *interpreter;
 };
 
 /* The body of POST /containers/create; new, NULL when out of memory or where the image or a label

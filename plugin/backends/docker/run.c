@@ -55,7 +55,8 @@ static bool read_description(int fd, struct run_description *ret)
     return run_read_description(fd, ret) && ret->isolation == RUN_ISOLATION_SANDBOX;
 }
 
-/* From here on the secrets are in the message alone. */
+/* From here on the secrets are in the message alone, and of the variables those that are the
+ * policy's. */
 static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
@@ -69,7 +70,8 @@ static bool make_message(struct run *run, int input_fd)
         bootstrap_message(&run->description, run->end_mark, input, length, &run->message_length);
     if (input)
         explicit_bzero(input, length);
-    for (char **variable = run->description.environment; *variable; variable++)
+    char **own = run->description.environment + run->description.preparation.environment_count;
+    for (char **variable = own; *variable; variable++)
         explicit_bzero(*variable, strlen(*variable));
     return run->message != NULL;
 }
@@ -175,6 +177,7 @@ static bool check_layers(struct run *run)
         run_fail_engine(run, &fault);
         return false;
     }
+    run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;
     run->event.isolation = (struct isolation_report){
         .applied = applied,
         .missing = LAYERS_ALL & ~applied,

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gateway's own look at a program (check_content, since 1.1): what it is told, what its findings do, that anything but an answer is a
+check that failed, and that gateways and providers of before and after it work with each other."""
+import base64
+import ctypes
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+from provider import ALLOW, DENY, NOT_RUN, OK, Host, Provider, ToolHost
+
+provider = Provider()
+REQUEST = {"language": "sh", "code": "echo ran", "files": [{"path": "a.txt", "content": "x"}]}
+FINDING = {"line": 1, "column": 6, "rule": "house-rule", "message": "says ran"}
+RIGHTS = ("sandbox.exec", "sandbox.exec.files")
+
+
+def answering(answer, verdict=ALLOW, length=None, seen=None):
+    text = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+    def check_content(request, buffer, capacity, ret_length, ret_verdict):
+        if seen is not None:
+            seen.append((json.loads(request), capacity))
+        ctypes.memmove(buffer, text, min(len(text), capacity))
+        ret_length[0] = len(text) if length is None else length
+        ret_verdict[0] = verdict
+    return check_content
+
+
+def call(check_content, terms=None, wanted=OK, **context):
+    tap.equal(provider.use_policy({"content_checks": {"host": terms}}), OK, "prepare")
+    host = Host(RIGHTS, check_content=check_content, **context)
+    code, result = provider.invoke(REQUEST, host)
+    tap.true(code == wanted, result)
+    return result, host
+
+
+def test_it_is_told_the_program():
+    seen = []
+    call(answering({"findings": []}, seen=seen), context={"principal": "ann", "session": "s"})
+    tap.equal(seen, [({"code": "echo ran", "files": [{"content_base64": base64.b64encode(b"x").decode(), "path": "a.txt"}],
+                       "language": "sh", "mode": "process", "principal": "ann", "session": "s"}, 65536)])
+
+
+def test_findings_are_warnings_unless_the_policy_refuses():
+    for terms in None, {"action": "warn"}, {"action": "warn", "required": True}:
+        result, host = call(answering({"findings": [FINDING, {**FINDING, "file": "a.txt", "line": 2}, {**FINDING, "file": None}]}), terms)
+        tap.equal(result["stdout"], "ran\n")
+        tap.equal(host.requests[0]["content_findings"], [{"file": None, **FINDING}, {**FINDING, "file": "a.txt", "line": 2},
+                                                         {"file": None, **FINDING}])
+        tap.equal(result["notes"][0], "content check: line 1, column 6: says ran (house-rule)")
+    result, host = call(answering({"findings": [FINDING]}), {"action": "refuse"}, NOT_RUN)
+    tap.equal((result["error"]["code"], result["error"]["message"], host.requests),
+              ("content_refused", "content refused: line 1, column 6: says ran (house-rule)", []))
+    call(answering({"findings": []}), {"action": "refuse", "required": True})
+
+
+NO_ANSWERS = [b"", b"junk", b"[]", b"{}", {"findings": {}}, {"findings": [1]}, {"findings": [{}]}, {"findings": [], "x": 1},
+              {"findings": [{**FINDING, "line": 0}]}, {"findings": [{**FINDING, "column": 0}]}, {"findings": [{**FINDING, "rule": ""}]},
+              {"findings": [{**FINDING, "rule": "r" * 33}]}, {"findings": [{**FINDING, "message": "m" * 201}]},
+              {"findings": [{**FINDING, "message": "a\x1b[2J"}]}, {"findings": [{**FINDING, "message": "a\x7f"}]},
+              {"findings": [{**FINDING, "file": "b.txt"}]}, {"findings": [{**FINDING, "file": 1}]}, {"findings": [FINDING, {**FINDING, "more": 1}]}]
+
+
+def test_anything_but_an_answer_is_a_check_that_failed():
+    for answer in NO_ANSWERS:
+        result, host = call(answering(answer))
+        told = host.requests[0]["content_findings"]
+        tap.equal((len(told), told[0]["rule"]), (1, "not_checked"), answer)
+        tap.contains(told[0]["message"], "the content check of the gateway failed: answer")
+        result, _ = call(answering(answer), {"action": "warn", "required": True}, NOT_RUN)
+        tap.equal(result["error"]["code"], "content_refused", answer)
+
+
+def raises(*_):
+    raise ValueError("no")
+
+
+def test_no_word_is_a_check_that_failed():
+    good = {"findings": []}
+    sys.stderr.flush()
+    for check in answering(good, DENY), answering(good, 1), answering(good, length=65537), answering(good, length=1 << 60), raises:
+        result, _ = call(check, {"action": "warn", "required": True}, NOT_RUN)
+        tap.contains(result["error"]["message"], "the content check of the gateway failed: it gave no answer (not_checked)")
+    call(answering(good), {"action": "warn", "required": True})
+
+
+def test_who_offers_none_is_refused_where_it_is_required():
+    call(None)
+    call(None, {"action": "refuse"})
+    result, _ = call(None, {"action": "warn", "required": True}, NOT_RUN)
+    tap.contains(result["error"]["message"], "the content check of the gateway failed: it offers none")
+
+
+def old_host(host):
+    """As a gateway of 1.0 fills it; what is behind its struct is no member."""
+    host.struct.struct_size = ToolHost.check_content.offset
+    host.struct.abi_version = 1 << 16
+    ctypes.memset(ctypes.addressof(host.struct) + ToolHost.check_content.offset, 0x5A, 8)
+    return host
+
+
+def test_a_gateway_of_before_works():
+    tap.equal(ToolHost.check_content.offset, 80)
+    tap.equal(provider.use_policy({}), OK)
+    code, result = provider.invoke(REQUEST, old_host(Host(RIGHTS)))
+    tap.equal((code, result["stdout"], result["notes"]), (OK, "ran\n", []))
+    tap.equal(provider.use_policy({"content_checks": {"host": {"action": "warn", "required": True}}}), OK)
+    code, result = provider.invoke(REQUEST, old_host(Host(RIGHTS)))
+    tap.equal((code, result["error"]["code"]), (NOT_RUN, "content_refused"))
+
+
+def test_a_provider_of_before_works():
+    library = ctypes.CDLL(os.environ["OLD_PROVIDER"])
+    tap.equal((library.tool_abi_version(), ctypes.sizeof(ToolHost)), (1 << 16, 88))
+    host, output = Host(RIGHTS, check_content=raises), ctypes.c_char_p()
+    library.tool_invoke.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+    tap.equal(library.tool_invoke(b"t", b"{}", ctypes.byref(host.struct), ctypes.byref(output)), OK)
+    tap.equal((json.loads(output.value), host.logs), ({"granted": True, "size": 80}, [(3, "as ever")]))
+
+
+tap.run(globals())

@@ -307,8 +307,8 @@ static const char *const accepted[] = {
     "{\"view\":{\"read_only\":[\"/procfs\",\"/usr/dev\"]}}",
     "{\"secrets\":{\"allowed\":[]}}",
     "{\"outer_uids\":{\"count\":64}}",
-    "{\"capabilities\":[\"!sandbox.exec\",\"sandbox.exec.secrets=a\",\"!sandbox.exec.secrets=b\","
-    "\"sandbox.exec.network=a.example-1:443\",\"sandbox.exec.network=[::1]:65535\"]}",
+    ("{\"capabilities\":[\"!sandbox.exec\",\"sandbox.exec.secrets=a\",\"!sandbox.exec.secrets=b\","
+     "\"sandbox.exec.network=a.example-1:443\",\"sandbox.exec.network=[::1]:65535\"]}"),
     "{\"docker\":{\"host\":\"tcp://h:1\",\"context\":\"c\",\"certificates\":\"/c\"}}",
 };
 

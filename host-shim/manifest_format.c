@@ -8,7 +8,8 @@
 #include "json_member.h"
 #include "schema_subset.h"
 
-#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define FIRST_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define LETTERS       FIRST_LETTERS "0123456789-"
 /* OpenAI refuses the whole request above it ("string_above_max_length"). */
 #define LONGEST_OPENAI_DESCRIPTION 1024u
 #define LONGEST_NAME               128u
@@ -25,6 +26,7 @@ struct manifest_format {
     const char *name;
     size_t longest_name;
     const char *name_letters;
+    bool letter_first;          /* no digit, "-", "." or ":" in front */
     size_t longest_description; /* in bytes, the provider counts characters; 0: no limit */
     bool rewrites;              /* else the tool's schema is taken as it is */
     enum schema_subset subset;
@@ -107,6 +109,7 @@ static const struct manifest_format formats[] = {
     {.name = "gemini",
      .longest_name = 64,
      .name_letters = LETTERS ".:",
+     .letter_first = true,
      .rewrites = true,
      .subset = SCHEMA_SUBSET_GEMINI,
      .entry = gemini_entry},
@@ -128,8 +131,18 @@ static bool add_note(json_t *notes, json_t *note, struct failure *failure)
     return json_array_append_new(notes, note) == 0 || failure_out_of_memory(failure);
 }
 
-/* Every format takes letters, digits, "_" and "-"; all but MCP want no digit in front, or do not
- * say. */
+/* What the format does not take in a name becomes "_". */
+static void fit_name(const struct manifest_format *format, const char *name, struct tool *tool)
+{
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        bool taken = strchr(format->name_letters, name[i]) != NULL &&
+                     (i > 0 || !format->letter_first || strchr(FIRST_LETTERS, name[i]) != NULL);
+        tool->name[i] = '_';
+        if (taken)
+            tool->name[i] = name[i];
+    }
+}
+
 static bool take_name(const struct manifest_format *format, struct tool *tool, json_t *notes,
                       struct failure *failure)
 {
@@ -139,8 +152,7 @@ static bool take_name(const struct manifest_format *format, struct tool *tool, j
         return failure_set(failure, "schema_unsupported",
                            "%s takes tools' names of 1 to %zu characters, not \"%.200s\"",
                            format->name, format->longest_name, name);
-    for (size_t i = 0; i < length; i++)
-        tool->name[i] = strchr(format->name_letters, name[i]) ? name[i] : '_';
+    fit_name(format, name, tool);
     if (strcmp(tool->name, name) == 0)
         return true;
     return add_note(notes,

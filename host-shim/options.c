@@ -14,8 +14,10 @@
 #define FOR(command) (1u << (command))
 #define FOR_ONE_CALL (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
 #define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_MCP))
-#define FOR_PROVIDER (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR))
-#define FOR_ALL      UINT32_MAX
+#define FOR_PROVIDER                                                                 \
+    (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR) | \
+     FOR(COMMAND_STATUS))
+#define FOR_ALL UINT32_MAX
 
 #define LONGEST_GRANT_DAYS 3650u
 #define MOST_CALLS         1024u
@@ -141,6 +143,13 @@ static bool set_verbose(struct options *options, const char *value, struct failu
     (void)value;
     (void)failure;
     options->verbose = true;
+    return true;
+}
+
+static bool set_metrics(struct options *options, const char *value, struct failure *failure)
+{
+    (void)failure;
+    options->metrics = value;
     return true;
 }
 
@@ -405,8 +414,10 @@ struct option_row {
 
 static const struct option_row rows[] = {
     {"plugin", 0, true, FOR_PROVIDER, set_plugin},
-    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY), set_policy},
-    {"sandbox", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY), set_sandbox},
+    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
+     set_policy},
+    {"sandbox", 0, true,
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY), set_sandbox},
     {"cap", 0, true, FOR_CALLS, add_capability},
     {"no-default-caps", 0, false, FOR_CALLS, set_no_default_capabilities},
     {"secret", 0, true, FOR_CALLS, add_secret},
@@ -420,7 +431,9 @@ static const struct option_row rows[] = {
     {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key},
     {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
-    {"json", 0, false, FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS),
+    {"metrics", 0, true, FOR(COMMAND_STATUS), set_metrics},
+    {"json", 0, false,
+     FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS),
      set_json},
     {"sweep", 0, false, FOR(COMMAND_DOCTOR), set_sweep},
     {"workspace", 0, true, FOR_CALLS, set_workspace},
@@ -443,7 +456,8 @@ static const struct option_row rows[] = {
     {"since", 0, true, FOR(COMMAND_AUDIT), set_since},
     {"until", 0, true, FOR(COMMAND_AUDIT), set_until},
     {"case", 0, true, FOR(COMMAND_CONFORMANCE), set_case},
-    {"format", 0, true, FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE), set_format},
+    {"format", 0, true, FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE) | FOR(COMMAND_STATUS),
+     set_format},
     {"mode", 0, true, FOR(COMMAND_MCP), set_sandbox},
     {"listen", 0, true, FOR(COMMAND_MCP), set_listen},
     {"max-calls", 0, true, FOR(COMMAND_MCP), set_max_calls},
@@ -467,6 +481,7 @@ static const struct {
     {"run", COMMAND_RUN, 0, 1},
     {"invoke", COMMAND_INVOKE, 0, 1},
     {"doctor", COMMAND_DOCTOR, 0, 0},
+    {"status", COMMAND_STATUS, 0, 0},
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
     {"policy", COMMAND_POLICY, 1, 2},

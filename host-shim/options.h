@@ -23,6 +23,7 @@ enum command {
     COMMAND_RUN,
     COMMAND_INVOKE,
     COMMAND_DOCTOR,
+    COMMAND_STATUS,
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
     COMMAND_APPROVALS,
@@ -89,6 +90,7 @@ struct options {
     const char *stdin_file;
     const char *only_case;
     const char *format;
+    const char *metrics;
     uint64_t timeout_ms; /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];

@@ -17,6 +17,8 @@ const char options_help[] =
     "                             openai-shell, anthropic, gemini, e2b or text)\n"
     "  doctor [--json] [--sweep]  what this machine can do, and what is missing\n"
     "                             (--sweep: first remove what dead gateways left behind)\n"
+    "  status [--json]            is it ready, and what has it counted?\n"
+    "                             (--format prometheus; --metrics FILE: there, in one step)\n"
     "  conformance FILE.so        hold a provider against the ABI\n"
     "                             (--case NAME: only that; --timeout-ms N: limit for each)\n"
     "  approvals list [--json]    requests that wait for an answer, and grants that stand\n"

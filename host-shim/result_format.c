@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "commands.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "run_outcome.h"
 
@@ -75,7 +76,7 @@ static bool read_outcome(bool ran, const json_t *result, struct outcome *ret)
         .reason = reason_of(error),
     };
     if (ran && !out)
-        ret->out = ret->whole = json_dumps(result, JSON_COMPACT);
+        ret->out = ret->whole = json_compact(result);
     return ret->reason && ret->out;
 }
 

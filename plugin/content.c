@@ -201,16 +201,28 @@ static bool check_by_host(struct call *call, struct error *error)
     return judge(call, &answer, terms->action, terms->required, first, error);
 }
 
+static bool check_by_command(struct call *call, struct error *error)
+{
+    const struct content_outsider *terms = &call->configuration.policy->content.command;
+    const size_t first = call->content.count;
+    if (terms->argv == NULL)
+        return true;
+    struct content_answer answer = content_ask_command(call, error);
+    return judge(call, &answer, terms->action, terms->required, first, error);
+}
+
 static bool check_text(struct call *call, struct error *error)
 {
-    return check_by_rules(call, error) && check_by_host(call, error);
+    return check_by_rules(call, error) && check_by_host(call, error) &&
+           check_by_command(call, error);
 }
 
 bool content_needs_process(const struct call *call)
 {
     const struct policy_content *content = &call->configuration.policy->content;
     const struct content_rules *rules = policy_content_find(content, call->request.language->name);
-    return rules != NULL && strcmp(rules->language, "python") == 0;
+    return content->command.argv != NULL ||
+           (rules != NULL && strcmp(rules->language, "python") == 0);
 }
 
 bool content_check(struct call *call, struct error *error)

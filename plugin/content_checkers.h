@@ -11,6 +11,19 @@ struct content_answer content_check_python(struct call *call, const struct conte
                                            struct error *error);
 /* The gateway's callback. */
 struct content_answer content_ask_host(struct call *call, struct error *error);
+/* The operator's command. */
+struct content_answer content_ask_command(struct call *call, struct error *error);
+
+/* What both have in common. */
+#define CONTENT_ANSWER_LIMIT 65536 /* bytes */
+/* What is to be looked at, new, with its length; NULL when out of memory. */
+char *content_outside_question(const struct call *call, size_t *ret_length);
+/* Takes the findings of a valid answer; any other is a check that failed. */
+struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
+                                             size_t length, struct error *error);
+struct content_answer content_outside_failed(const char *who, const char *why);
+struct content_answer content_outside_stopped(struct error *error);
+
 /* By sequences of words. */
 struct content_answer content_check_tokens(struct call *call, const struct content_rules *rules,
                                            struct error *error);

@@ -12,29 +12,26 @@
 #include "host.h"
 #include "json_place.h"
 
-#define ANSWER_LIMIT       65536 /* bytes */
 #define ANSWER_DEPTH_LIMIT 4
 #define PLACE_LIMIT        INT32_MAX /* lines and columns */
 
-static struct content_answer failed(const char *who, const char *why)
+struct content_answer content_outside_failed(const char *who, const char *why)
 {
     struct content_answer answer = {.verdict = CONTENT_FAILED};
     content_describe(&answer.why, "not_checked", "the content check of %s failed: %s", who, why);
     return answer;
 }
 
-static struct content_answer stopped(struct error *error)
+struct content_answer content_outside_stopped(struct error *error)
 {
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the content check");
     return (struct content_answer){.verdict = CONTENT_STOPPED};
 }
 
-/* New; NULL when out of memory. */
-static char *make_question(const struct call *call)
+char *content_outside_question(const struct call *call, size_t *ret_length)
 {
     const struct request *request = &call->request;
     struct json_draft draft = {.order = JSON_ORDER_MADE};
-    size_t length = 0;
     json_draft_open(&draft, NULL, '{');
     json_draft_bytes(&draft, "code", request->code, request->code_length);
     json_draft_open(&draft, "files", '[');
@@ -55,7 +52,7 @@ static char *make_question(const struct call *call)
     json_draft_string(&draft, "principal", call->context.principal);
     json_draft_string(&draft, "session", call->context.session);
     json_draft_close(&draft, '}');
-    return json_draft_take(&draft, &length);
+    return json_draft_take(&draft, ret_length);
 }
 
 static bool read_number(const struct json_place *place, const json_t *object, const char *name,
@@ -119,7 +116,7 @@ static bool read_finding(const struct call *call, const struct json_place *place
 /* false with error: it is no answer. */
 static bool read_answer(struct call *call, const char *text, size_t length, struct error *error)
 {
-    static const struct json_input_limits limits = {.max_bytes = ANSWER_LIMIT,
+    static const struct json_input_limits limits = {.max_bytes = CONTENT_ANSWER_LIMIT,
                                                     .max_depth = ANSWER_DEPTH_LIMIT};
     static const char *const members[] = {"findings", NULL};
     json_auto_t *json =
@@ -130,7 +127,7 @@ static bool read_answer(struct call *call, const char *text, size_t length, stru
     struct json_place list = json_place_named(&root, "findings");
     const json_t *findings = json_object_get(json, "findings");
     if (!json_read_known_members(&root, json, members) ||
-        !json_read_array(&list, findings, 0, ANSWER_LIMIT))
+        !json_read_array(&list, findings, 0, CONTENT_ANSWER_LIMIT))
         return false;
     for (size_t i = 0; i < json_array_size(findings); i++) {
         struct json_place place = json_place_item(&list, i);
@@ -143,8 +140,8 @@ static bool read_answer(struct call *call, const char *text, size_t length, stru
     return true;
 }
 
-static struct content_answer take_answer(struct call *call, const char *who, const char *text,
-                                         size_t length, struct error *error)
+struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
+                                             size_t length, struct error *error)
 {
     const size_t count = call->content.count;
     const uint64_t more = call->content.more;
@@ -153,20 +150,21 @@ static struct content_answer take_answer(struct call *call, const char *who, con
         return (struct content_answer){.verdict = CONTENT_READ};
     call->content.count = count; /* half an answer is none */
     call->content.more = more;
-    return fault.code == ERROR_OUT_OF_MEMORY ? stopped(error) : failed(who, fault.message);
+    return fault.code == ERROR_OUT_OF_MEMORY ? content_outside_stopped(error)
+                                             : content_outside_failed(who, fault.message);
 }
 
 struct content_answer content_ask_host(struct call *call, struct error *error)
 {
     static const char who[] = "the gateway";
     if (!host_checks_content(&call->host))
-        return failed(who, "it offers none");
-    CLEANUP_FREE char *question = make_question(call);
-    CLEANUP_FREE char *text = malloc(ANSWER_LIMIT);
-    if (question == NULL || text == NULL)
-        return stopped(error);
+        return content_outside_failed(who, "it offers none");
     size_t length = 0;
-    if (!host_check_content(&call->host, question, text, ANSWER_LIMIT, &length))
-        return failed(who, "it gave no answer");
-    return take_answer(call, who, text, length, error);
+    CLEANUP_FREE char *question = content_outside_question(call, &length);
+    CLEANUP_FREE char *text = malloc(CONTENT_ANSWER_LIMIT);
+    if (question == NULL || text == NULL)
+        return content_outside_stopped(error);
+    if (!host_check_content(&call->host, question, text, CONTENT_ANSWER_LIMIT, &length))
+        return content_outside_failed(who, "it gave no answer");
+    return content_outside_answer(call, who, text, length, error);
 }

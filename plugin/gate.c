@@ -10,12 +10,9 @@
  */
 #include "gate.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "audit_record.h"
 #include "capability_check.h"
@@ -25,6 +22,7 @@
 #include "environment.h"
 #include "host.h"
 #include "plan.h"
+#include "program_input.h"
 #include "readiness.h"
 #include "secret_delivery.h"
 #include "traceparent.h"
@@ -274,36 +272,10 @@ static bool record_start(struct call *call, struct error *error)
     return false;
 }
 
-/* The program's standard input as a sealed memory file: nobody has to feed it, and no SIGPIPE can
- * come of it. */
-static int open_stdin(const struct request *request, struct error *error)
-{
-    if (request->stdin_text == NULL) {
-        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        return null >= 0
-                   ? null
-                   : error_set_errno(error, ERROR_INTERNAL, errno, "/dev/null cannot be opened");
-    }
-    CLEANUP_CLOSE int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return error_set_errno(error, ERROR_INTERNAL, errno,
-                               "no memory file for the standard input");
-    for (size_t offset = 0; offset < request->stdin_length;) {
-        ssize_t count = write(fd, request->stdin_text + offset, request->stdin_length - offset);
-        if (count < 0 && errno != EINTR)
-            return error_set_errno(error, ERROR_INTERNAL, errno,
-                                   "the standard input cannot be written");
-        offset += count > 0 ? (size_t)count : 0;
-    }
-    if (lseek(fd, 0, SEEK_SET) != 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
-        return error_set_errno(error, ERROR_INTERNAL, errno, "the standard input cannot be sealed");
-    return TAKE_FD(fd);
-}
-
 static bool run_program(struct call *call, struct error *error)
 {
-    CLEANUP_CLOSE int input = open_stdin(&call->request, error);
+    CLEANUP_CLOSE int input =
+        program_input_open(call->request.stdin_text, call->request.stdin_length, error);
     if (input < 0)
         return false;
     call->run = (struct run){

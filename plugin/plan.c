@@ -309,6 +309,18 @@ bool plan_content_check(const struct call *call, size_t file_limit, struct run_d
             preparation_fill(&language->preparation, &no_request, language->file, ret));
 }
 
+bool plan_content_command(const struct call *call, struct run_description *ret)
+{
+    const struct policy *policy = call->configuration.policy;
+    const struct content_outsider *command = &policy->content.command;
+    memcpy(ret->run_id, call->run_id, sizeof(ret->run_id));
+    ret->isolation = RUN_ISOLATION_NONE;
+    ret->limits.wall_ms = command->timeout_ms;
+    return string_list_append_all(&ret->argv, (const char *const *)command->argv) &&
+           string_list_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
+           environment_set_all(&ret->environment, policy->environment);
+}
+
 bool plan_add_file(struct run_description *description, const char *path, const void *content,
                    size_t length)
 {

@@ -21,6 +21,9 @@ enum sandbox_mode plan_checking_mode(enum sandbox_mode mode);
  * get, without network, workspace and anything else of the request, with place for that many files.
  * false when out of memory; what *ret holds is the caller's either way. */
 bool plan_content_check(const struct call *call, size_t file_limit, struct run_description *ret);
+/* A description of a command of the operator's, without a sandbox, for process mode's backend.
+ * false when out of memory; what *ret holds is the caller's either way. */
+bool plan_content_command(const struct call *call, struct run_description *ret);
 /* Adds a file, where there is place for it. false when out of memory. */
 bool plan_add_file(struct run_description *description, const char *path, const void *content,
                    size_t length);

@@ -187,12 +187,35 @@ static bool parse_host(const struct json_place *place, json_t *value, struct con
                              read_flag(place, value, "required", &host->required));
 }
 
+/* Absent: there is none. */
+static bool parse_command(const struct json_place *place, json_t *value,
+                          struct content_outsider *command)
+{
+    static const char *const members[] = {"action", "required", "argv", "timeout_ms", NULL};
+    struct json_place argv = json_place_named(place, "argv");
+    struct json_place timeout = json_place_named(place, "timeout_ms");
+    int64_t timeout_ms;
+    if (value == NULL)
+        return true;
+    if (!json_read_known_members(place, value, members) ||
+        !read_action(place, value, &command->action) ||
+        !read_flag(place, value, "required", &command->required) ||
+        !policy_read_strings(&argv, json_object_get(value, "argv"), 1, NULL, &command->argv) ||
+        !json_read_integer(&timeout, json_object_get(value, "timeout_ms"), 1, TIMEOUT_LIMIT,
+                           &timeout_ms))
+        return false;
+    command->timeout_ms = (uint64_t)timeout_ms;
+    struct json_place program = json_place_item(&argv, 0);
+    return policy_check_path(&program, command->argv[0]);
+}
+
 bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"timeout_ms", "languages", "host", NULL};
+    static const char *const members[] = {"timeout_ms", "languages", "host", "command", NULL};
     struct json_place timeout = json_place_named(place, "timeout_ms");
     struct json_place languages = json_place_named(place, "languages");
     struct json_place host = json_place_named(place, "host");
+    struct json_place command = json_place_named(place, "command");
     int64_t timeout_ms;
     if (!json_read_known_members(place, value, members) ||
         !json_read_integer(&timeout, json_object_get(value, "timeout_ms"), 1, TIMEOUT_LIMIT,
@@ -200,7 +223,8 @@ bool policy_parse_content(const struct json_place *place, json_t *value, struct 
         return false;
     policy->content.timeout_ms = (uint64_t)timeout_ms;
     return parse_languages(&languages, json_object_get(value, "languages"), &policy->content) &&
-           parse_host(&host, json_object_get(value, "host"), &policy->content.host);
+           parse_host(&host, json_object_get(value, "host"), &policy->content.host) &&
+           parse_command(&command, json_object_get(value, "command"), &policy->content.command);
 }
 
 const struct content_rules *policy_content_find(const struct policy_content *content,
@@ -231,5 +255,6 @@ void policy_content_clear(struct policy_content *content)
     for (size_t i = 0; i < content->language_count; i++)
         clear_rules(&content->languages[i]);
     free(content->languages);
+    string_list_free(content->command.argv);
     *content = (struct policy_content){0};
 }

@@ -37,17 +37,20 @@ struct content_rules {
     size_t token_count;
 };
 
-/* The gateway's own checker: what its findings, and its absence, are. */
+/* A checker that is none of ours: what its findings, and a check that failed, are. */
 struct content_outsider {
     enum content_action action;
     bool required;
+    char **argv; /* of the command; NULL: there is none */
+    uint64_t timeout_ms;
 };
 
 struct policy_content {
     uint64_t timeout_ms; /* of a check of ours */
     struct content_rules *languages;
     size_t language_count;
-    struct content_outsider host;
+    struct content_outsider host; /* the gateway's callback */
+    struct content_outsider command;
 };
 
 /* NULL where the policy has no rules for the language. */

@@ -220,6 +220,10 @@ bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
     if (json_object_get(value, "*") != NULL &&
         !read_way(&any, json_object_get(value, "*"), &policy->secrets_are_files))
         return false;
+    policy->secrets_otherwise = string_list_new(json_object_size(value));
+    if (policy->secrets_otherwise == NULL)
+        return json_place_out_of_memory(place);
+    char **end = policy->secrets_otherwise;
     for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place item = json_place_named(place, name);
@@ -230,9 +234,8 @@ bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
             return json_place_refuse(&item, "must be a secret's name or \"*\"");
         if (!read_way(&item, json_object_iter_value(at), &is_file))
             return false;
-        if (is_file != policy->secrets_are_files &&
-            !string_list_append(&policy->secrets_otherwise, name))
-            return json_place_out_of_memory(place);
+        if (is_file != policy->secrets_are_files && !policy_copy_text(&item, name, end++))
+            return false;
     }
     return true;
 }

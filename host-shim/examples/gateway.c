@@ -49,9 +49,14 @@ int main(int argc, char **argv)
     if (!library)
         return fprintf(stderr, "%s\n", dlerror()), 2;
     tool_invoke_fn invoke = (tool_invoke_fn)dlsym(library, "tool_invoke");
-    struct tool_host host = {
-        sizeof(host),     TOOL_ABI_VERSION, NULL,  1,         NULL, check_capability,
-        request_approval, read_secret,      audit, on_output, NULL};
+    struct tool_host host = {.struct_size = sizeof(host),
+                             .abi_version = TOOL_ABI_VERSION,
+                             .call_id = 1,
+                             .check_capability = check_capability,
+                             .request_approval = request_approval,
+                             .read_secret = read_secret,
+                             .audit = audit,
+                             .on_output = on_output};
     char *result = NULL;
     int32_t ran = invoke("code_execute", call, &host, &result);
     printf("result: %s\n", result ? result : "out of memory");

@@ -11,7 +11,7 @@ package main
 // void onOutput(void *, uint32_t, void *, size_t);
 // static inline int32_t call(void *library, char *tool, char *input, char **result) {
 //	struct tool_host host = {sizeof(host), TOOL_ABI_VERSION, NULL, 1, NULL, (void *)checkCapability,
-//		(void *)requestApproval, (void *)readSecret, (void *)audit, (void *)onOutput, NULL};
+//		(void *)requestApproval, (void *)readSecret, (void *)audit, (void *)onOutput};
 //	return ((tool_invoke_fn)dlsym(library, "tool_invoke"))(tool, input, &host, result);
 // }
 // static inline void release(void *library, char *text) { ((tool_free_fn)dlsym(library, "tool_free"))(text); }

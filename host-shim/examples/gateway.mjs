@@ -43,7 +43,7 @@ const parameters = {
 for (const name in parameters) parameters[name] = koffi.pointer(koffi.proto(name, 'void', parameters[name]));
 const type = koffi.struct('tool_host', { struct_size: 'uint32_t', abi_version: 'uint32_t', user: 'void *',
   call_id: 'uint64_t', context_json: 'const char *', ...parameters });
-// What throws out of a callback of an asynchronous call would leave the call waiting for ever.
+// What throws out of a callback ends the program, which would then wait for ever for the thread inside the call.
 const caught = (callback) => (...words) => { try { callback(...words); } catch (error) { console.error(error); } };
 for (const name in parameters) host[name] = koffi.register(caught(host[name]), parameters[name]);
 const tool_invoke = library.func('int32_t tool_invoke(const char *, const char *, const tool_host *, _Out_ void **)');

@@ -40,14 +40,16 @@ static int send_due(struct progress *progress, struct connection *connection, co
     int64_t now = monotonic_ms();
     if (now < due)
         return (int)(due - now);
-    json_t *params = json_pack("{s:o, s:I, s:o}", "progressToken", json_deep_copy(token),
-                               "progress", (json_int_t)progress->bytes, "message",
-                               text_to_json(progress->text, progress->length));
+    size_t whole = text_length_of_whole(progress->text, progress->length);
+    json_t *params =
+        json_pack("{s:o, s:I, s:o}", "progressToken", json_deep_copy(token), "progress",
+                  (json_int_t)progress->bytes, "message", text_to_json(progress->text, whole));
     connection_send(connection, rpc_notification("notifications/progress", params),
                     OUTBOX_DROPPABLE);
     progress->sent_ms = now;
     progress->sent_bytes = progress->bytes;
-    progress->length = 0;
+    progress->length -= whole; /* the begin of a character waits for its end */
+    memmove(progress->text, progress->text + whole, progress->length);
     return -1;
 }
 

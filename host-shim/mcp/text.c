@@ -10,15 +10,33 @@
 
 #include "cleanup.h"
 
+/* How long the character is that such a byte begins; 0: none. */
+static size_t length_by_first(unsigned char first)
+{
+    static const struct {
+        unsigned char least;
+        size_t length;
+    } rows[] = {{0xf5, 0}, {0xf0, 4}, {0xe0, 3}, {0xc2, 2}, {0x80, 0}, {0x00, 1}};
+    size_t row = 0;
+    while (first < rows[row].least)
+        row++;
+    return rows[row].length;
+}
+
+size_t text_length_of_whole(const char *bytes, size_t length)
+{
+    for (size_t behind = 1; behind <= 3 && behind <= length; behind++) {
+        unsigned char byte = (unsigned char)bytes[length - behind];
+        if ((byte & 0xc0) != 0x80)
+            return length_by_first(byte) > behind ? length - behind : length;
+    }
+    return length;
+}
+
 /* How many bytes the character at text has; 0 where none begins there. Unicode 15, table 3-7. */
 static size_t character_length(const unsigned char *text, size_t length)
 {
-    size_t size = text[0] < 0x80   ? 1
-                  : text[0] < 0xc2 ? 0
-                  : text[0] < 0xe0 ? 2
-                  : text[0] < 0xf0 ? 3
-                  : text[0] < 0xf5 ? 4
-                                   : 0;
+    size_t size = length_by_first(text[0]);
     if (size == 0 || size > length)
         return 0;
     for (size_t i = 1; i < size; i++) {

@@ -32,7 +32,8 @@ def readme_block(language):
 
 def test_programs_stand_beside_the_library():
     library = only("**/code_execute.so")
-    tap.true(os.access(library.parent / "code-execute-process", os.X_OK), "the backend is installed beside it")
+    for name in ("code-execute-process", "code-execute-secret"):
+        tap.true(os.access(library.parent / name, os.X_OK), f"{name} is installed beside it")
 
 
 def test_the_readmes_c_example_runs():

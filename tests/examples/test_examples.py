@@ -23,7 +23,7 @@ PROVIDER = os.environ["CODE_EXECUTE_SO"]
 TOOLHOST = os.environ["TOOLHOST"]
 BUILD = pathlib.Path(os.environ["BUILD"])
 PROGRAMS = ("gateway.c", "gateway.py", "gateway.mjs", "gateway.go", "gateway.rs", "openai_loop.py", "interrupt.py",
-            "approver.py")
+            "approver.py", "webhook_approver.py")
 # Long enough that no length of its own is another's; never printed by anything but the program that was given it.
 SECRET = "s3cr3t-" + secrets.token_hex(16 + secrets.randbelow(8))
 folder = tempfile.TemporaryDirectory(prefix="toolhost-examples-")
@@ -199,6 +199,57 @@ def test_approver_fails_closed():
     for garbage in ("", "{}", "[]"):
         done = run(sys.executable, EXAMPLES / "approver.py", answer=garbage)
         tap.true(done.returncode != 0 and not done.stdout, "no decision")
+
+
+@contextlib.contextmanager
+def webhook(key):
+    """A running webhook_approver.py, and its address."""
+    with subprocess.Popen([sys.executable, EXAMPLES / "webhook_approver.py", key], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=ENVIRONMENT) as server:
+        try:
+            yield server, server.stdout.readline().strip()
+        finally:
+            server.kill()
+
+
+def key_file(name):
+    path = HOME / name
+    path.write_text(secrets.token_hex(32))
+    path.chmod(0o600)
+    return path
+
+
+def asked_by_webhook(url, key):
+    request = json.dumps({"language": "sh", "code": "echo ran"})
+    with subprocess.Popen([TOOLHOST, "invoke", "--plugin", PROVIDER, "--audit", "/dev/null", "--approve", f"webhook:{url}",
+                           "--webhook-key", key], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=ENVIRONMENT, cwd=HOME) as caller:
+        caller.stdin.write(request)
+        caller.stdin.close()
+        caller.stdin = None
+        yield
+        output, errors = caller.communicate(timeout=120)
+        yield json.loads(output), errors
+
+
+def test_webhook_approver():
+    usable()
+    if os.environ.get("LIBCURL") == "false":
+        raise tap.Skip("toolhost was built without libcurl")
+    key = key_file("webhook-key")
+    with webhook(key) as (server, url):
+        for word, status in (("y", "completed"), ("n", "denied")):
+            steps = asked_by_webhook(url, key)
+            next(steps)
+            question, code = server.stdout.readline().split(" ", 1)
+            tap.equal(json.loads(code), "echo ran", "what the people are shown")
+            server.stdin.write(f"{question} {word}\n")
+            server.stdin.flush()
+            result, errors = next(steps)
+            tap.equal((result["status"], result["stdout"]), (status, "ran\n" if word == "y" else ""), errors)
+        steps = asked_by_webhook(url, key_file("another-key"))
+        next(steps)
+        tap.equal(next(steps)[0]["status"], "denied", "who has not the key is not even shown")
 
 
 def load_yaml(text):

@@ -110,8 +110,8 @@ RULES = {
         Rule("API reference, managed agents, custom tools: no $ref", lacks("$ref"), ("a", "", member_with(**{"$ref": "#"}))),
     ],
     "gemini": [
-        Rule("API reference, FunctionDeclaration.name: a-z, A-Z, 0-9, underscores, colons, dots and dashes, 64 at most",
-             named(r"[A-Za-z0-9_.:-]{1,64}"), ("a b", "", OBJECT)),
+        Rule("API reference, FunctionDeclaration.name: a letter or underscore, then a-z, A-Z, 0-9, underscores, colons, dots "
+             "and dashes, 64 at most", named(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}"), ("1", "", OBJECT)),
         Rule("API reference, Schema: its fields (an unknown one is an error; title, default and pattern are, for older "
              "models)", only("type", "format", "description", "nullable", "enum", "maxItems", "minItems", "properties",
                              "required", "anyOf", "items", "minimum", "maximum"), ("a", "", OBJECT)),

@@ -200,6 +200,8 @@ class Documents(ManifestTest):
             tool, notes = self.tool_of(form, INPUT, "a.b")
             self.assertEqual(tool[0], expected)
             self.assertEqual("a.b is called a_b here" in notes, expected == "a_b")
+        for form, expected in {"mcp": "1.b", "openai": "1_b", "gemini": "_.b"}.items():
+            self.assertEqual(self.tool_of(form, INPUT, "1.b")[0][0], expected)
 
     def test_a_long_description_is_cut_where_a_sentence_ends(self):
         tool, notes = self.tool_of("openai", INPUT, description="Säys so. " * 200)

@@ -11,6 +11,7 @@
 #include "doctor_report.h"
 #include "number.h"
 #include "options.h"
+#include "prometheus_text.h"
 #include "run_outcome.h"
 #include "tap_suite.h"
 #include "text_escape.h"
@@ -283,6 +284,26 @@ START_TEST(line_refuses_what_is_no_record)
 }
 END_TEST
 
+START_TEST(metrics_keep_labels_in_their_quotes)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    CLEANUP_JSON json_t *status = json_pack(
+        "{s:s, s:[{s:s, s:b, s:b, s:[{s:s, s:s}]}], s:{s:i, s:s}}", "provider", "a\"b\\c\nd",
+        "backends", "name", "none", "available", 1, "allowed", 0, "layers", "name", "seccomp",
+        "state", "applied", "counters", "calls_run", 7, "calls_queued", "x");
+    FILE *out = open_memstream(&text, &length);
+    prometheus_text_write(out, status);
+    (void)fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "{provider=\"a\\\"b\\\\c\\nd\",version=\"\""));
+    ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_backend_available{name=\"none\"} 1\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\ntoolhost_layer_applied{backend=\"none\",layer=\"seccomp\"} 1\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_calls_run_total 7\n"));
+    ck_assert_ptr_null(strstr(text, "calls_queued"));
+}
+END_TEST
+
 START_TEST(outcome_is_an_exit_status)
 {
     static const struct {
@@ -364,6 +385,7 @@ int main(void)
     tcase_add_test(units, line_says_its_place);
     tcase_add_test(units, line_refuses_what_is_no_record);
     tcase_add_test(units, outcome_is_an_exit_status);
+    tcase_add_test(units, metrics_keep_labels_in_their_quotes);
     tcase_add_test(units, doctor_is_tolerant);
     tcase_add_test(units, request_hides_nothing);
     return run_suite("host", &units, 1);

@@ -31,7 +31,7 @@ WHOLE = {
         "python": {"action": "refuse", "required": True, "enforce_imports": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]},
         "sh": {"action": "warn", "required": False, "tokens": [
             {"name": "fetches", "message": "fetches something", "sequence": ["curl"], "anywhere": True}]}}},
-    "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "decisions": ["once", "deny"], "rules": [
+    "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "in_band": False, "decisions": ["once", "deny"], "rules": [
         {"decision": "allow", "id": "small", "languages": ["python", "sh"], "modes": ["process"], "network": False, "secrets": False,
          "code_bytes": {"min": 0, "max": 100}, "principals": ["ops"], "reason": "small things",
          "match": [{"language": "sh", "principal": "ops", "code": "1"}], "not_match": [{"language": "sh", "mode": "docker"}]},

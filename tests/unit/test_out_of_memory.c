@@ -78,7 +78,10 @@ static const char policy_text[] =
     "\"network\":true,\"secrets\":false,\"reason\":\"r\"},{\"decision\":\"ask\"}]},"
     "\"languages\":{\"lua\":null,"
     "\"sh\":{\"environment\":null,\"read_only\":null,\"modules\":null}},"
-    "\"secrets\":{\"allowed\":[\"a\",\"b\"]},\"require\":[\"cgroup\"],"
+    "\"secrets\":{\"allowed\":[\"a\",\"b\"],\"delivery\":{\"a\":\"file\"},\"providers\":["
+    "{\"type\":\"systemd\",\"directory\":\"/a\"},{\"type\":\"environment\",\"prefix\":\"A\"},"
+    "{\"type\":\"command\",\"argv\":[\"/b\",\"{name}\"],\"environment\":{\"C\":\"d\"},"
+    "\"inherit\":[\"E\"]}]},\"require\":[\"cgroup\"],"
     "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\","
     "\"offered\":null,\"images\":{\"sh\":{\"image\":\"i\",\"argv\":[\"sh\",\"{file}\"]}}}}";
 static const char one_image_text[] = "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]}}";

@@ -112,6 +112,62 @@ static const struct {
     {"{\"network\":{\"allowed\":1}}", "/network/allowed: must be true or false"},
     {"{\"network\":true}", "/network: must be an object"},
     {"{\"secrets\":[]}", "/secrets: must be an object"},
+    {"{\"secrets\":{\"providers\":{}}}", "/secrets/providers: must be an array"},
+    {"{\"secrets\":{\"providers\":[1]}}", "/secrets/providers/0: must be an object"},
+    {"{\"secrets\":{\"providers\":[{}]}}", "/secrets/providers/0/type: missing"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"vault\"}]}}",
+     "/secrets/providers/0/type: must be systemd, files, environment or"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"systemd\",\"shared\":true}]}}",
+     "/secrets/providers/0/shared: unknown member"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"systemd\",\"directory\":\"a\"}]}}",
+     "/secrets/providers/0/directory: must be an absolute"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"files\"}]}}",
+     "/secrets/providers/0/directory: missing"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"files\",\"directory\":\"/a/../b\"}]}}",
+     "/secrets/providers/0/directory: must not have"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"files\",\"directory\":\"/a\",\"x\":1}]}}",
+     "/secrets/providers/0/x: unknown member"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"files\",\"directory\":\"/a\",\"shared\":1}]}}",
+     "/secrets/providers/0/shared: must be"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"files\",\"directory\":\"/a\",\"links\":\"no\"}]}}",
+     "/secrets/providers/0/links: must be"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"environment\"}]}}",
+     "/secrets/providers/0/prefix: missing"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"environment\",\"prefix\":\"\"}]}}",
+     "/secrets/providers/0/prefix: must"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"environment\",\"prefix\":\"A=B\"}]}}",
+     "/secrets/providers/0/prefix: must be the beginning"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"environment\",\"prefix\":\"A\",\"name\":\"B\"}]}}",
+     "/secrets/providers/0/name: unknown member"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\"}]}}",
+     "/secrets/providers/0/argv: missing"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/cat\"]}]}}",
+     "/secrets/providers/0/argv: must have at least 2"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"cat\",\"{name}\"]}]}}",
+     "/secrets/providers/0/argv/0: must be an absolute"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/cat\",\"name\"]}]}}",
+     "/secrets/providers/0/argv: no argument is \"{name}\""},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/cat\",\"a/{name}\"]}]}}",
+     "/secrets/providers/0/argv/1: \"{name}\" must be an argument of its own"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/"
+     "cat\",\"{name}\"],\"environment\":{\"A-B\":\"1\"}}]}}",
+     "/secrets/providers/0/environment/A-B: "},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/"
+     "cat\",\"{name}\"],\"inherit\":[\"A B\"]}]}}",
+     "/secrets/providers/0/inherit/0: must be a variable"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/"
+     "cat\",\"{name}\"],\"timeout_ms\":0}]}}",
+     "/secrets/providers/0/timeout_ms: must be an integer between 1 and 120000"},
+    {"{\"secrets\":{\"providers\":[{\"type\":\"command\",\"argv\":[\"/bin/"
+     "cat\",\"{name}\"],\"shell\":true}]}}",
+     "/secrets/providers/0/shell: unknown member"},
+    {"{\"secrets\":{\"delivery\":\"file\"}}", "/secrets/delivery: must be an object"},
+    {"{\"secrets\":{\"delivery\":{\"*\":1}}}", "/secrets/delivery/*: must be a string"},
+    {"{\"secrets\":{\"delivery\":{\"*\":\"stdin\"}}}",
+     "/secrets/delivery/*: must be environment or file"},
+    {"{\"secrets\":{\"delivery\":{\"a\":\"stdin\"}}}",
+     "/secrets/delivery/a: must be environment or file"},
+    {"{\"secrets\":{\"delivery\":{\"a b\":\"file\"}}}", "/secrets/delivery/a b: must be a secret"},
     {"{\"secrets\":{\"allowed\":[\"a b\"]}}", "/secrets/allowed/0: must be a secret's name"},
     {"{\"secrets\":{\"allowed\":[\"a*\"]}}", "/secrets/allowed/0: must be a secret's name"},
     {"{\"limits\":[]}", "/limits: must be an object"},
@@ -251,8 +307,8 @@ static const char *const accepted[] = {
     "{\"view\":{\"read_only\":[\"/procfs\",\"/usr/dev\"]}}",
     "{\"secrets\":{\"allowed\":[]}}",
     "{\"outer_uids\":{\"count\":64}}",
-    "{\"capabilities\":[\"!sandbox.exec\",\"sandbox.exec.secrets=a\",\"!sandbox.exec.secrets=b\","
-    "\"sandbox.exec.network=a.example-1:443\",\"sandbox.exec.network=[::1]:65535\"]}",
+    ("{\"capabilities\":[\"!sandbox.exec\",\"sandbox.exec.secrets=a\",\"!sandbox.exec.secrets=b\","
+     "\"sandbox.exec.network=a.example-1:443\",\"sandbox.exec.network=[::1]:65535\"]}"),
     "{\"docker\":{\"host\":\"tcp://h:1\",\"context\":\"c\",\"certificates\":\"/c\"}}",
 };
 
@@ -470,6 +526,64 @@ static char exec_only[] = "sandbox.exec", all_secrets[] = "sandbox.exec.secrets"
             one_secret[] = "sandbox.exec.secrets=a", no_secrets[] = "!sandbox.exec.secrets",
             not_that_secret[] = "!sandbox.exec.secrets=a", unknown[] = "sandbox.exec.secret";
 
+/* Lists that no table of texts holds well. */
+START_TEST(refuses_too_much_about_secrets)
+{
+    static char text[65536];
+    static const char *const places[] = {"/secrets/providers: ", "/secrets/providers/0/argv: ",
+                                         "/secrets/providers/0/argv/1: ", "/secrets/delivery: "};
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        char *end = stpcpy(text, "{\"secrets\":{");
+        if (i < 3)
+            end = stpcpy(end, "\"providers\":[");
+        if (i == 1 || i == 2)
+            end = stpcpy(end, "{\"type\":\"command\",\"argv\":[\"/bin/a\",\"");
+        for (int n = 0; i == 0 && n < 17; n++)
+            end = stpcpy(end, n == 0 ? "{\"type\":\"systemd\"}" : ",{\"type\":\"systemd\"}");
+        for (int n = 0; i == 1 && n < 64; n++)
+            end = stpcpy(end, "{name}\",\"");
+        for (int n = 0; i == 2 && n < 1025; n++) /* one argument */
+            end = stpcpy(end, "x");
+        if (i == 1 || i == 2)
+            end = stpcpy(end, "x\"]}");
+        if (i == 3)
+            end = stpcpy(end, "\"delivery\":{\"a\":\"file\"");
+        for (int n = 0; i == 3 && n < 256; n++)
+            end += sprintf(end, ",\"a%d\":\"file\"", n);
+        (void)stpcpy(end, i < 3 ? "]}}" : "}}}");
+        struct error error;
+        struct policy *policy = policy_load_text("test", text, strlen(text), &error);
+        ck_assert_ptr_null(policy);
+        ck_assert_int_eq(error.code, ERROR_INVALID_POLICY);
+        ck_assert_msg(strstr(error.message, places[i]) != NULL, "%s", error.message);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *delivery;
+    bool a, b;
+} deliveries[] = {
+    {"{}", false, false},
+    {"{\"*\":\"environment\"}", false, false},
+    {"{\"*\":\"file\"}", true, true},
+    {"{\"a\":\"file\"}", true, false},
+    {"{\"a\":\"environment\",\"*\":\"file\"}", false, true},
+    {"{\"*\":\"file\",\"a\":\"file\"}", true, true},
+};
+
+START_TEST(says_how_a_secret_is_delivered)
+{
+    char text[200];
+    (void)snprintf(text, sizeof(text), "{\"secrets\":{\"delivery\":%s}}", deliveries[_i].delivery);
+    struct error error;
+    CLEANUP(cleanup_policy) struct policy *policy = load(text, &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert(policy_secret_is_file(policy, "a") == deliveries[_i].a);
+    ck_assert(policy_secret_is_file(policy, "b") == deliveries[_i].b);
+}
+END_TEST
+
 static const struct {
     char *list[4];
     const char *granted; /* of: all secrets, a, b */
@@ -652,6 +766,8 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("refusals"), tcase_create("built-in"), tcase_create("rules"),
                       tcase_create("file")};
+    tcase_add_test(cases[0], refuses_too_much_about_secrets);
+    tcase_add_loop_test(cases[0], says_how_a_secret_is_delivered, 0, COUNT_OF(deliveries));
     tcase_add_loop_test(cases[0], refuses_and_names_the_place, 0, COUNT_OF(refused));
     tcase_add_loop_test(cases[0], accepts_what_is_just_right, 0, COUNT_OF(accepted));
     tcase_add_test(cases[0], an_image_has_a_longest_name);

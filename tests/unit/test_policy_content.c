@@ -12,6 +12,7 @@
 #define PYTHON(members) \
     "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\"" members "}}}}"
 
+#define COMMAND(members) "{\"content_checks\":{\"command\":{\"action\":\"warn\"" members "}}}"
 #define RUBY(members) \
     "{\"content_checks\":{\"languages\":{\"ruby\":{\"action\":\"warn\"" members "}}}}"
 #define TOKENS(rule) RUBY(",\"tokens\":[" rule "]")
@@ -31,6 +32,15 @@ static const struct {
      "/host/required: must be true or false"},
     {"{\"content_checks\":{\"host\":{\"action\":\"warn\",\"argv\":[]}}}",
      "/host/argv: unknown member"},
+    {"{\"content_checks\":{\"command\":1}}", "/command: must be an object"},
+    {"{\"content_checks\":{\"command\":{}}}", "/command/action: missing"},
+    {COMMAND(",\"x\":1"), "/command/x: unknown member"},
+    {COMMAND(",\"required\":1"), "/command/required: must be true or false"},
+    {COMMAND(""), "/command/argv: missing"},
+    {COMMAND(",\"argv\":[]"), "/command/argv: must have at least 1"},
+    {COMMAND(",\"argv\":[\"/a\"]"), "/command/timeout_ms: missing"},
+    {COMMAND(",\"argv\":[\"/a\"],\"timeout_ms\":60001"), "/command/timeout_ms: must be"},
+    {COMMAND(",\"argv\":[\"a\"],\"timeout_ms\":1"), "/command/argv/0: must be an absolute path"},
     {"{\"content_checks\":{\"languages\":null}}", "/languages: missing"},
     {"{\"content_checks\":{\"languages\":{\"cobol\":{}}}}", "/languages/cobol: unknown language"},
     {"{\"content_checks\":{\"languages\":{\"python\":1}}}", "/languages/python: must be an object"},
@@ -58,8 +68,7 @@ static const struct {
      "/languages/ruby/tokens/0/sequence: must have at most 32 words and signs"},
     {TOKENS("{\"name\":\"a b\",\"message\":\"b\",\"sequence\":[\"a\"]}"),
      "/languages/ruby/tokens/0/name: must be letters"},
-    {PYTHON(",\"enforce_imports\":1"),
-     "/languages/python/enforce_imports: must be true or false"},
+    {PYTHON(",\"enforce_imports\":1"), "/languages/python/enforce_imports: must be true or false"},
     {PYTHON(",\"enforce_imports\":true"),
      "/languages/python/enforce_imports: needs \"allowed_modules\""},
     {PYTHON(",\"tokens\":[]"), "/languages/python/tokens: unknown member"},

@@ -13,6 +13,7 @@
 #include "../../plugin/protocol/layers.h"
 #include "../../plugin/protocol/run_description.h"
 #include "../../plugin/protocol/run_event.h"
+#include "../../plugin/protocol/secret_order.h"
 #include "../../plugin/protocol/wire.h"
 #include "tap_suite.h"
 
@@ -107,6 +108,68 @@ START_TEST(more_private_files_than_files_are_refused)
     ck_assert(!decodes(&description));
     description.private_file_count = 2;
     ck_assert(decodes(&description));
+}
+END_TEST
+
+START_TEST(secret_order_survives_whole)
+{
+    char program[] = "/bin/pass", show[] = "show", name[] = "a b", variable[] = "A=1";
+    char *argv[] = {program, show, name, NULL};
+    char *environment[] = {variable, NULL};
+    const struct secret_order order = {argv, environment, 1234};
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message = secret_order_encode(&order, &length);
+    ck_assert_ptr_nonnull(message);
+    struct secret_order decoded = {0};
+    for (size_t cut = 0; cut < length; cut++)
+        ck_assert(!secret_order_decode(message, cut, &decoded));
+    ck_assert(secret_order_decode(message, length, &decoded));
+    ck_assert_str_eq(decoded.argv[2], "a b");
+    ck_assert_str_eq(decoded.environment[0], "A=1");
+    ck_assert_uint_eq(decoded.timeout_ms, 1234);
+    secret_order_clear(&decoded);
+    ck_assert_ptr_null(decoded.argv);
+}
+END_TEST
+
+/* A relative program, none, and an order that no datagram carries. */
+START_TEST(secret_order_without_sense_is_refused)
+{
+    static char large[SECRET_ORDER_LIMIT];
+    char program[] = "/bin/pass";
+    char *relative[] = {program + 1, NULL};
+    char *none[] = {NULL};
+    char *huge[] = {program, large, NULL};
+    char **lists[] = {relative, none, huge};
+    memset(large, 'x', sizeof(large) - 1);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        const struct secret_order order = {lists[i], none, 1};
+        struct secret_order decoded;
+        size_t length = 0;
+        CLEANUP_FREE unsigned char *message = secret_order_encode(&order, &length);
+        ck_assert_int_eq(message == NULL, lists[i] == huge);
+        ck_assert(message == NULL || !secret_order_decode(message, length, &decoded));
+    }
+}
+END_TEST
+
+START_TEST(secret_reply_is_whole_or_refused)
+{
+    unsigned char message[SECRET_REPLY_HEADER + 3] = {0};
+    struct secret_reply reply = {.outcome = SECRET_OUTCOME_VALUE, .length = 3};
+    secret_reply_encode(&reply, message);
+    for (size_t length = 0; length < sizeof(message); length++)
+        ck_assert(!secret_reply_decode(message, length, &reply));
+    ck_assert(secret_reply_decode(message, sizeof(message), &reply));
+    ck_assert_uint_eq(reply.length, 3);
+    message[0] = SECRET_OUTCOME_STATUS; /* no value comes with a failure */
+    ck_assert(!secret_reply_decode(message, sizeof(message), &reply));
+    message[0] = SECRET_OUTCOME_COUNT;
+    ck_assert(!secret_reply_decode(message, sizeof(message), &reply));
+    reply = (struct secret_reply){.outcome = SECRET_OUTCOME_SIGNAL, .detail = 9};
+    secret_reply_encode(&reply, message);
+    ck_assert(secret_reply_decode(message, SECRET_REPLY_HEADER, &reply));
+    ck_assert_uint_eq(reply.detail, 9);
 }
 END_TEST
 
@@ -353,6 +416,9 @@ int main(void)
     TCase *cases = tcase_create("protocol");
     tcase_add_test(cases, description_survives);
     tcase_add_test(cases, more_private_files_than_files_are_refused);
+    tcase_add_test(cases, secret_order_survives_whole);
+    tcase_add_test(cases, secret_order_without_sense_is_refused);
+    tcase_add_test(cases, secret_reply_is_whole_or_refused);
     tcase_add_test(cases, cut_or_longer_description_is_refused);
     tcase_add_test(cases, changed_bytes_are_survived);
     tcase_add_test(cases, unsafe_descriptions_are_refused);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* toolhost status: is it ready, and what has it counted? For people, as JSON, or as metrics. Main
+ * thread. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cleanup.h"
+#include "commands.h"
+#include "console.h"
+#include "descriptor_io.h"
+#include "doctor_report.h"
+#include "json_member.h"
+#include "json_print.h"
+#include "prometheus_text.h"
+#include "provider_status.h"
+#include "text_escape.h"
+
+static void write_line(FILE *out, const char *label, const char *text)
+{
+    (void)fprintf(out, "%s", label);
+    text_escape_write(out, text, strlen(text));
+    (void)fputc('\n', out);
+}
+
+static void write_summary(FILE *out, const json_t *status)
+{
+    const json_t *policy = json_object_get(status, "policy");
+    const json_t *error = json_object_get(status, "error");
+    json_t *counters = json_object_get(status, "counters");
+    write_line(out, "ready   ", doctor_report_is_available(status) ? "yes" : "no");
+    write_line(out, "mode    ", json_member_string(status, "mode", "-"));
+    write_line(out, "policy  ", json_member_string(policy, "sha256", "-"));
+    if (json_is_object(error))
+        write_line(out, "error   ", json_member_string(error, "message", "-"));
+    for (void *place = json_object_iter(counters); place;
+         place = json_object_iter_next(counters, place)) {
+        (void)fprintf(out, "%-8lld", (long long)json_integer_value(json_object_iter_value(place)));
+        write_line(out, "", json_object_iter_key(place));
+    }
+}
+
+/* The text that write makes of the status; new. */
+static char *make_text(void (*write)(FILE *out, const json_t *status), const json_t *status,
+                       size_t *ret_length)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, ret_length);
+    if (!out)
+        return NULL;
+    write(out, status);
+    bool whole = !ferror(out);
+    if (fclose(out) == 0 && whole)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Whoever reads the file has the old or the new one, and never a part: what was written aside takes
+ * its place. World-readable, as a collector is another user. */
+static bool replace_file(const char *path, const char *text, size_t length, struct failure *failure)
+{
+    CLEANUP_FREE char *aside = NULL;
+    if (asprintf(&aside, "%s.XXXXXX", path) < 0) {
+        aside = NULL;
+        return failure_out_of_memory(failure);
+    }
+    CLEANUP_CLOSE int fd = mkostemp(aside, O_CLOEXEC);
+    if (fd < 0)
+        return failure_set_errno(failure, "unwritable_file", errno, "%s", path);
+    if (write_fully(fd, text, length) && fchmod(fd, 0644) == 0 && rename(aside, path) == 0)
+        return true;
+    (void)failure_set_errno(failure, "unwritable_file", errno, "%s", path);
+    (void)unlink(aside);
+    return false;
+}
+
+static bool print_status(const struct options *options, const json_t *status, int out,
+                         struct failure *failure)
+{
+    bool metrics = options->format || options->metrics;
+    size_t length = 0;
+    if (options->json)
+        return json_print(out, status, failure);
+    CLEANUP_FREE char *text =
+        make_text(metrics ? prometheus_text_write : write_summary, status, &length);
+    if (!text)
+        return failure_out_of_memory(failure);
+    if (options->metrics)
+        return replace_file(options->metrics, text, length, failure);
+    return write_fully(out, text, length) ||
+           failure_set(failure, "internal", "cannot write to standard output");
+}
+
+int command_status(const struct options *options, int out)
+{
+    struct failure failure;
+    CLEANUP_JSON json_t *status = NULL;
+    bool known = !options->format || strcmp(options->format, "prometheus") == 0;
+    if (!known || (options->json && (options->format || options->metrics))) {
+        (void)failure_usage(&failure, "%s",
+                            "status takes --json, or --format prometheus and --metrics FILE");
+        console_print_failure(&failure);
+        return EXIT_USAGE;
+    }
+    if (!provider_status_ask(options, &status, &failure) ||
+        !print_status(options, status, out, &failure)) {
+        console_print_failure(&failure);
+        return EXIT_FAILURE;
+    }
+    return doctor_report_is_available(status) ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a provider's status as metrics. Any thread. */
+#include "prometheus_text.h"
+
+#include <string.h>
+
+#include "cleanup.h"
+#include "doctor_report.h"
+#include "json_member.h"
+
+static void begin_metric(FILE *out, const char *name, const char *type, const char *help)
+{
+    (void)fprintf(out, "# HELP toolhost_%s %s\n# TYPE toolhost_%s %s\n", name, help, name, type);
+}
+
+/* Inside quotes: what is not escaped ends the value. */
+static void write_label(FILE *out, const char *before, const char *name, const char *value)
+{
+    (void)fprintf(out, "%s%s=\"", before, name);
+    for (const char *next = value; *next; next++) {
+        if (*next == '\n')
+            (void)fputs("\\n", out);
+        else if (*next == '"' || *next == '\\')
+            (void)fprintf(out, "\\%c", *next);
+        else
+            (void)fputc(*next, out);
+    }
+    (void)fputc('"', out);
+}
+
+static void write_flag(FILE *out, const char *metric, const char *help, const json_t *list,
+                       const char *label, const char *member)
+{
+    begin_metric(out, metric, "gauge", help);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *row = json_array_get(list, i);
+        (void)fprintf(out, "toolhost_%s", metric);
+        write_label(out, "{", label, json_member_string(row, label, "?"));
+        (void)fprintf(out, "} %d\n", json_member_true(row, member));
+    }
+}
+
+/* A backend's name is its label. */
+static void write_layers(FILE *out, const json_t *backends)
+{
+    begin_metric(out, "layer_applied", "gauge", "Is the layer of isolation in force?");
+    for (size_t i = 0; i < json_array_size(backends); i++) {
+        const json_t *backend = json_array_get(backends, i);
+        const json_t *layers = json_object_get(backend, "layers");
+        for (size_t j = 0; j < json_array_size(layers); j++) {
+            const json_t *layer = json_array_get(layers, j);
+            const char *state = json_member_string(layer, "state", "");
+            (void)fputs("toolhost_layer_applied", out);
+            write_label(out, "{", "backend", json_member_string(backend, "name", "?"));
+            write_label(out, ",", "layer", json_member_string(layer, "name", "?"));
+            (void)fprintf(out, "} %d\n", strcmp(state, "applied") == 0);
+        }
+    }
+}
+
+static const struct {
+    const char *member;
+    const char *metric;
+    const char *type;
+    const char *help;
+} counts[] = {
+    {"calls_under_way", "calls_under_way", "gauge", "Calls that have not returned."},
+    {"calls_running", "calls_running", "gauge", "Calls whose program runs."},
+    {"calls_queued", "calls_queued", "gauge", "Calls that wait for their turn."},
+    {"calls_waiting_for_approval", "calls_waiting_for_approval", "gauge",
+     "Calls that wait for a decision."},
+    {"calls_run", "calls_run_total", "counter", "Calls whose program was executed."},
+    {"calls_not_run", "calls_not_run_total", "counter", "Calls that ended before a program ran."},
+    {"calls_too_many", "calls_too_many_total", "counter", "Calls refused because of their number."},
+    {"sandboxes_new", "sandboxes_new_total", "counter", "Runs in a sandbox made for them."},
+    {"sandboxes_copied", "sandboxes_copied_total", "counter",
+     "Runs in a copy of an interpreter that waited."},
+    {"sandboxes_ready", "sandboxes_ready_total", "counter", "Runs in a sandbox that was ready."},
+};
+
+static void write_counts(FILE *out, const json_t *counters)
+{
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        const json_t *value = json_object_get(counters, counts[i].member);
+        if (!json_is_integer(value))
+            continue;
+        begin_metric(out, counts[i].metric, counts[i].type, counts[i].help);
+        (void)fprintf(out, "toolhost_%s %lld\n", counts[i].metric,
+                      (long long)json_integer_value(value));
+    }
+}
+
+void prometheus_text_write(FILE *out, const json_t *status)
+{
+    const json_t *policy = json_object_get(status, "policy");
+    const json_t *backends = json_object_get(status, "backends");
+    begin_metric(out, "ready", "gauge", "Can programs be run in the mode in force?");
+    (void)fprintf(out, "toolhost_ready %d\n", doctor_report_is_available(status));
+    begin_metric(out, "info", "gauge", "The provider, the mode in force, and its policy.");
+    (void)fputs("toolhost_info", out);
+    write_label(out, "{", "provider", json_member_string(status, "provider", ""));
+    write_label(out, ",", "version", json_member_string(status, "version", ""));
+    write_label(out, ",", "mode", json_member_string(status, "mode", ""));
+    write_label(out, ",", "policy_sha256", json_member_string(policy, "sha256", ""));
+    (void)fputs("} 1\n", out);
+    write_flag(out, "backend_available", "Can the backend run programs here?", backends, "name",
+               "available");
+    write_flag(out, "backend_allowed", "Does the policy allow the backend?", backends, "name",
+               "allowed");
+    write_layers(out, backends);
+    write_flag(out, "runtime_found", "Can programs of the language be run?",
+               json_object_get(status, "runtimes"), "language", "found");
+    write_counts(out, json_object_get(status, "counters"));
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads and configures a provider, and asks for its status. Main thread. */
+#include "provider_status.h"
+
+#include "cleanup.h"
+#include "tool_call.h"
+
+static bool ask_status(const struct provider *provider, json_t **ret_status,
+                       struct failure *failure)
+{
+    char *text = NULL;
+    int32_t code = provider->status(&text);
+    CLEANUP_FREE char *copy = provider_take_text(provider, text);
+    CLEANUP_JSON json_t *status = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (!json_is_object(status))
+        return failure_set(failure, "provider_failed",
+                           "the provider's status (%d) is no JSON object", (int)code);
+    *ret_status = TAKE_POINTER(status);
+    return true;
+}
+
+/* A refused configuration is the finding; the status of the one before it would mislead. A sweep is
+ * told of while configuring only. */
+bool provider_status_ask(const struct options *options, json_t **ret_status,
+                         struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    if (!tool_provider_open(options, &provider, failure))
+        return false;
+    bool refused = false;
+    CLEANUP_JSON json_t *prepared = NULL;
+    if (!tool_provider_prepare(options, &provider, true, &refused, &prepared, failure))
+        return false;
+    if (refused) {
+        *ret_status = TAKE_POINTER(prepared);
+        return true;
+    }
+    if (!ask_status(&provider, ret_status, failure))
+        return false;
+    json_t *sweep = json_object_get(prepared, "sweep");
+    return !sweep || json_object_set(*ret_status, "sweep", sweep) == 0 ||
+           failure_out_of_memory(failure);
+}

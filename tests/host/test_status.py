@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""toolhost status: for people, as JSON, and as metrics that hold the rules of Prometheus' text format."""
+
+import json
+import os
+import re
+import stat
+import unittest
+
+import tap
+from support import HostTest
+
+PROVIDER = os.environ.get("CODE_EXECUTE", "")
+SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?\d+)\n')
+
+
+def metrics(text):
+    """{(name, labels): value}; raises where the text has not the form."""
+    found, types = {}, {}
+    for line in text.splitlines(keepends=True):
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            if name in types or kind not in ("gauge", "counter") or (kind == "counter") != name.endswith("_total"):
+                raise AssertionError(f"type: {line}")
+            types[name] = kind
+        elif not line.startswith("# HELP "):
+            match = SAMPLE.fullmatch(line)
+            if not match or match[1] not in types or (match[1], match[2]) in found:
+                raise AssertionError(f"sample: {line!r}")
+            found[match[1], match[2]] = int(match[3])
+    return found
+
+
+class Status(HostTest):
+    def status(self, *options, **more):
+        return self.toolhost("status", *options, TOOLHOST_PLUGIN=PROVIDER, **more)
+
+    def test_the_rules_themselves(self):
+        good = '# TYPE a gauge\na{b="c\\"\\\\"} 1\n'
+        self.assertEqual(len(metrics(good)), 1)
+        for bad in ("a 1\n", good + 'a{b="c\\"\\\\"} 1\n', "# TYPE a gauge\na{b=\"c\"d\"} 1\n", "# TYPE a gauge\na 1", "# TYPE a counter\na 1\n"):
+            self.assertRaises(AssertionError, metrics, bad)
+
+    def test_metrics_say_what_the_json_says(self):
+        told = json.loads(self.status("--json").stdout)
+        done = self.status("--format", "prometheus")
+        found = metrics(done.stdout.decode())
+        self.assertEqual(done.returncode == 0, told["ready"])
+        self.assertEqual(found["toolhost_ready", None], int(told["ready"]))
+        for backend in told["backends"]:
+            self.assertEqual(found["toolhost_backend_available", f'name="{backend["name"]}"'], int(backend["available"]))
+            for layer in backend["layers"]:
+                self.assertEqual(found["toolhost_layer_applied", f'backend="{backend["name"]}",layer="{layer["name"]}"'],
+                                 int(layer["state"] == "applied"))
+        for runtime in told["runtimes"]:
+            self.assertEqual(found["toolhost_runtime_found", f'language="{runtime["language"]}"'], int(runtime["found"]))
+        names = {name for name, _ in found}
+        for counter in told["counters"]:
+            self.assertTrue({f"toolhost_{counter}", f"toolhost_{counter}_total"} & names, counter)
+        self.assertTrue(any(told["policy"]["sha256"] in labels for name, labels in found if name == "toolhost_info"))
+
+    def test_into_a_file_in_one_step(self):
+        path = self.path("metrics.prom", "old")
+        before = os.stat(path).st_ino
+        done = self.status("--metrics", path)
+        self.assertEqual(done.stdout, b"")
+        with open(path, encoding="utf-8") as file:
+            self.assertIn(("toolhost_calls_run_total", None), metrics(file.read()))
+        self.assertNotEqual(os.stat(path).st_ino, before)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o644)
+        self.assertEqual(os.listdir(self.home), ["metrics.prom"])
+        os.mkdir(self.path("directory"))
+        for bad in (self.path("no/such/place"), self.path("directory")):
+            done = self.status("--metrics", bad)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"unwritable_file", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.home)), ["directory", "metrics.prom"])
+
+    def test_for_people(self):
+        done = self.status()
+        self.assertRegex(done.stdout.decode(), r"(?m)^ready   (yes|no)\nmode    \w+\npolicy  [0-9a-f]{64}$")
+
+    def test_a_refused_policy_is_not_ready(self):
+        policy = self.path("policy.json", '{"nonsense": "a\\"b"}')
+        done = self.status("--policy", policy)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"ready   no\n", done.stdout)
+        self.assertIn(b"error   ", done.stdout)
+        found = metrics(self.status("--policy", policy, "--format", "prometheus").stdout.decode())
+        self.assertEqual(found["toolhost_ready", None], 0)
+
+    def test_any_provider(self):
+        done = self.toolhost("status", "--format", "prometheus")
+        self.assertIn(("toolhost_ready", None), metrics(done.stdout.decode()))
+
+    def test_usage(self):
+        for options in (("--format", "openai"), ("--json", "--format", "prometheus"), ("--json", "--metrics", "x"), ("word",)):
+            self.assertEqual(self.status(*options).returncode, 2, options)
+
+
+if __name__ == "__main__":
+    tap.run_unittest()

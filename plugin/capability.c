@@ -102,9 +102,10 @@ bool capability_entry_valid(const char *text)
     return entry.capability == CAPABILITY_NETWORK && is_endpoint(entry.parameter);
 }
 
-static bool is_same(const char *left, const char *right)
+/* wanted NULL: all of it */
+static bool is_same(const char *parameter, const char *wanted)
 {
-    return left != NULL && right != NULL && strcmp(left, right) == 0;
+    return wanted != NULL && strcmp(parameter, wanted) == 0;
 }
 
 bool capability_list_grants(char *const *list, enum capability capability, const char *parameter)

@@ -17,8 +17,9 @@ static const char *const approver_decisions[] = {"once", "session", "always", "d
 static bool check_approver_decision(const struct json_place *place, const char *name)
 {
     size_t choice;
-    return policy_choose(name, approver_decisions, COUNT_OF(approver_decisions), &choice) ||
-           json_place_refuse(place, "must be once, session, always, deny or edit");
+    if (policy_choose(name, approver_decisions, COUNT_OF(approver_decisions), &choice))
+        return true;
+    return json_place_refuse(place, "must be once, session, always, deny or edit");
 }
 
 /* In the order of enum approver_decision; an approver can always deny. */

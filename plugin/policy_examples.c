@@ -48,8 +48,9 @@ static bool read_mode(const struct json_place *place, const json_t *value, enum 
         return true;
     if (!json_read_string(place, value, 1, 16, &name))
         return false;
-    return sandbox_mode_parse(name, ret) ||
-           json_place_refuse(place, "must be docker, process or none");
+    if (sandbox_mode_parse(name, ret))
+        return true;
+    return json_place_refuse(place, "must be docker, process or none");
 }
 
 static bool read_language(const struct json_place *place, const json_t *value, const char **ret)
@@ -83,7 +84,6 @@ static bool read_hash(const struct json_place *place, const json_t *value, struc
         !policy_check_sha256(place, hash))
         return false;
     memcpy(facts->code_sha256, hash, sizeof(facts->code_sha256));
-    facts->code = NULL;
     return true;
 }
 
@@ -96,7 +96,8 @@ static bool read_code(const struct json_place *place, const json_t *value, struc
     const json_t *code = json_object_get(value, "code");
     const json_t *hash = json_object_get(value, "code_sha256");
     const json_t *size = json_object_get(value, "code_bytes");
-    facts->code = "";
+    /* Of a size alone the hash is not known. */
+    facts->code = hash == NULL && size == NULL ? "" : NULL;
     if (code != NULL && (hash != NULL || size != NULL))
         return json_place_refuse(&code_place, "is there beside its hash or size");
     if (code != NULL) {

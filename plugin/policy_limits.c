@@ -80,8 +80,9 @@ static bool change_limit(const struct json_place *place, json_t *value, int64_t 
                     &limit->default_value) ||
         !read_bound(&max_place, json_object_get(value, "max"), minimum, maximum, &limit->maximum))
         return false;
-    return limit->default_value <= limit->maximum ||
-           json_place_refuse(place, "the default of %llu is more than the max of %llu",
+    if (limit->default_value <= limit->maximum)
+        return true;
+    return json_place_refuse(place, "the default of %llu is more than the max of %llu",
                              (unsigned long long)limit->default_value,
                              (unsigned long long)limit->maximum);
 }

@@ -38,8 +38,9 @@ static bool read_names(const struct json_place *place, json_t *value, policy_str
 
 static bool check_secret_name(const struct json_place *place, const char *name)
 {
-    return handle_name_valid(name, strlen(name)) ||
-           json_place_refuse(place, "must be a secret's name");
+    if (handle_name_valid(name, strlen(name)))
+        return true;
+    return json_place_refuse(place, "must be a secret's name");
 }
 
 /* true, false, or the names that it is about. */
@@ -48,7 +49,9 @@ static bool read_secrets(const struct json_place *place, json_t *value, struct p
     rule->secrets = -1;
     if (json_is_array(value))
         return policy_read_strings(place, value, 1, check_secret_name, &rule->secret_names);
-    if (value != NULL && !json_is_boolean(value))
+    if (value == NULL)
+        return true;
+    if (!json_is_boolean(value))
         return json_place_refuse(place, "must be true or false, or a list of secrets' names");
     return read_condition(place, value, &rule->secrets);
 }
@@ -84,7 +87,9 @@ static bool read_size(const struct json_place *place, json_t *value, struct poli
         !read_bound(&least, json_object_get(value, "min"), &rule->code_least) ||
         !read_bound(&most, json_object_get(value, "max"), &rule->code_most))
         return false;
-    return rule->code_least <= rule->code_most || json_place_refuse(&least, "is more than \"max\"");
+    if (rule->code_least <= rule->code_most)
+        return true;
+    return json_place_refuse(&least, "is more than \"max\"");
 }
 
 static bool read_reason(const struct json_place *place, const json_t *value, char **ret)

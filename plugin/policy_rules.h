@@ -33,7 +33,7 @@ struct rule_facts {
     bool network;
     const char *const *secrets; /* names, no NULL at the end */
     size_t secret_count;
-    const char *code; /* NULL: code_sha256 says what is known of it */
+    const char *code; /* code_bytes of it; NULL: not known but for them and code_sha256 */
     uint64_t code_bytes;
     char code_sha256[SHA256_HEX_LENGTH + 1]; /* "": made of code when a rule asks for it */
     const char *principal;                   /* NULL: the host has not said */

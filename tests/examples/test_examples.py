@@ -97,7 +97,7 @@ def test_no_example_is_without_a_test():
 
 def test_c():
     needs("gcc")
-    build("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", f"-I{ROOT / 'abi'}",
+    build("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'abi'}",
           "-o", HOME / "c", EXAMPLES / "gateway.c", "-ldl")
     shows_everything(HOME / "c", PROVIDER)
 

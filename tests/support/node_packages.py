@@ -31,11 +31,15 @@ def install(source, build):
             return target
         for file in ("package.json", "package-lock.json"):
             shutil.copy(source / file, target)
-        done = subprocess.run(
-            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=20000",
-             f"--cache={target / 'cache'}"],
-            cwd=target, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240,
-            env={**{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}, "npm_config_update_notifier": "false"})
+        try:
+            done = subprocess.run(
+                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1",
+                 "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000", f"--cache={target / 'cache'}"],
+                cwd=target, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240,
+                env={**{k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},
+                     "npm_config_update_notifier": "false"})
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable("npm's registry does not answer in time") from error
         if done.returncode != 0:
             if any(word in done.stderr for word in UNREACHABLE):
                 raise Unavailable("npm's registry cannot be reached")

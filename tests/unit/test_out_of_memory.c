@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "inquiry.h"
 #include "manifest.h"
 #include "output_schema.h"
 #include "policy.h"
@@ -75,10 +76,15 @@ static const char request_text[] =
 
 static const char policy_text[] =
     "{\"approval\":{\"rules\":[{\"decision\":\"deny\",\"languages\":[\"sh\"],\"modes\":[\"none\"],"
-    "\"network\":true,\"secrets\":false,\"reason\":\"r\"},{\"decision\":\"ask\"}]},"
+    "\"network\":true,\"secrets\":false,\"reason\":\"r\"},{\"decision\":\"ask\",\"id\":\"i\","
+    "\"secrets\":[\"a\"],\"principals\":[\"p\"],\"match\":[{\"language\":\"sh\",\"principal\":"
+    "\"p\","
+    "\"secrets\":[\"a\"]}]}]},"
     "\"languages\":{\"lua\":null,"
     "\"sh\":{\"environment\":null,\"read_only\":null,\"modules\":null}},"
-    "\"secrets\":{\"allowed\":[\"a\",\"b\"],\"delivery\":{\"a\":\"file\"},\"providers\":["
+    "\"secrets\":{\"allowed\":[\"a\",\"b\"],\"rules\":{\"a\":{\"languages\":[\"sh\"],"
+    "\"modes\":[\"process\"],\"approval\":\"ask\"}},"
+    "\"delivery\":{\"a\":\"file\"},\"providers\":["
     "{\"type\":\"systemd\",\"directory\":\"/a\"},{\"type\":\"environment\",\"prefix\":\"A\"},"
     "{\"type\":\"command\",\"argv\":[\"/b\",\"{name}\"],\"environment\":{\"C\":\"d\"},"
     "\"inherit\":[\"E\"]}]},\"require\":[\"cgroup\"],"
@@ -129,6 +135,24 @@ static bool load_policy_file(struct error *error)
     return policy != NULL;
 }
 
+/* Asked about a policy and a request under it. */
+static bool ask(struct error *error)
+{
+    static const char input[] = "{\\\"language\\\":\\\"sh\\\",\\\"code\\\":\\\"x\\\"}";
+    char question[512];
+    bool answered = false;
+    (void)snprintf(question, sizeof(question),
+                   "{\"policy_file\":\"%s\",\"check\":true,\"explain\":{\"input_json\":\"%s\","
+                   "\"context_json\":\"{}\"}}",
+                   policy_path, input);
+    char *text = inquiry_answer(question, &answered);
+    bool whole = text != NULL && answered;
+    __wrap_free(text);
+    if (!whole)
+        error_set(error, ERROR_OUT_OF_MEMORY, "question");
+    return whole;
+}
+
 static bool build_manifest(struct error *error)
 {
     bool built = strcmp(manifest_text(), "{}") != 0;
@@ -141,11 +165,14 @@ static bool build_manifest(struct error *error)
 static const struct {
     const char *name;
     bool (*run)(struct error *error);
-} works[] = {{"a request", parse_request},
-             {"a policy", load_policy},
-             {"a policy of one image", load_policy_of_one_image},
-             {"a policy's file", load_policy_file},
-             {"the manifest", build_manifest}};
+    bool
+        duplicates; /* frees what libc has allocated by itself, as strdup(), which is not counted */
+} works[] = {{"a request", parse_request, false},
+             {"a policy", load_policy, false},
+             {"a policy of one image", load_policy_of_one_image, false},
+             {"a policy's file", load_policy_file, false},
+             {"a question", ask, true},
+             {"the manifest", build_manifest, false}};
 
 START_TEST(fails_cleanly)
 {
@@ -161,7 +188,8 @@ START_TEST(fails_cleanly)
         counting = true;
         done = works[_i].run(&error);
         counting = false;
-        ck_assert_msg(live == 0, "%ld blocks leaked when allocation %ld failed", live, allocations);
+        ck_assert_msg(live == 0 || (works[_i].duplicates && live < 0),
+                      "%ld blocks leaked when allocation %ld failed", live, allocations);
         ck_assert_msg(done || says_so(&error), "allocation %ld: %s: %s", allocations,
                       error_code_name(error.code), error.message);
     }

@@ -139,6 +139,7 @@ static const struct {
      "\"code\":\"2\""},
     {"ask", "\"code_sha256\":[\"" HASH_OF_ONE "\"]", "\"code_sha256\":\"" HASH_OF_ONE "\"",
      "\"code_sha256\":\"" HASH_OF_EMPTY "\""},
+    {"ask", "\"code_sha256\":[\"" HASH_OF_ONE "\"]", "\"code\":\"1\"", "\"code_bytes\":1"},
     {"ask", "\"principals\":[\"alice\"]", "\"principal\":\"alice\"", "\"principal\":\"Alice\""},
     {"ask", "\"principals\":[\"alice\"]", "\"principal\":\"alice\"", "\"network\":false"},
     {"ask", "\"languages\":[\"sh\"],\"network\":true,\"principals\":[\"a\"]",

@@ -167,9 +167,8 @@ static bool make_headers(const struct webhook *webhook, const char *kind, const 
                          size_t length, struct curl_slist **headers)
 {
     char timestamp[32];
-    char signature[sizeof("v1=") + SHA256_HEX];
+    char signature[sizeof("v1=") + SHA256_HEX] = "v1=";
     (void)snprintf(timestamp, sizeof(timestamp), "%" PRId64, (int64_t)time(NULL));
-    memcpy(signature, "v1=", 3);
     return sign(webhook, kind, timestamp, body, length, signature + 3) &&
            add_header(headers, "Content-Type", "application/json") &&
            add_header(headers, "Expect", "") &&

@@ -65,7 +65,7 @@ static char *begin_line(const struct audit_link *previous, const char *name, con
     now_rfc3339(time_text);
     int length =
         asprintf(&text, "{\"seq\":%llu,\"time\":\"%s\",\"prev_sha256\":\"%s\",\"%s\":%s%s%s%s",
-                 (unsigned long long)(previous->seq + 1), time_text, previous->sha256, name, object,
+                 (unsigned long long)previous->seq + 1, time_text, previous->sha256, name, object,
                  key ? ",\"key\":\"" : "", key ? key->id : "", key ? "\"" : "");
     return length < 0 ? NULL : text;
 }

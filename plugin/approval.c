@@ -289,9 +289,9 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
  * they said: where nothing has run by it yet, nothing will. */
 static void refuse_replay(struct entry *entry, const struct approval_decision_text *decision)
 {
-    bool same = decision->answer == entry->answer &&
-                (decision->arguments == NULL ||
-                 strcmp(decision->arguments, entry->outcome.arguments) == 0);
+    bool same =
+        decision->answer == entry->answer &&
+        (decision->arguments == NULL || strcmp(decision->arguments, entry->outcome.arguments) == 0);
     if (same || !approval_answer_allows(entry->answer))
         return;
     if (entry->state == ENTRY_STANDING)

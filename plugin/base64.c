@@ -76,7 +76,7 @@ char *base64_encode(const unsigned char *bytes, size_t length)
         if (count > 2)
             bits |= bytes[i + 2];
         for (size_t digit = 0; digit < 4; digit++)
-            *end++ = digit <= count ? digits[bits >> (18 - 6 * digit) & 0x3F] : '=';
+            *end++ = (char)(digit <= count ? digits[bits >> (18 - 6 * digit) & 0x3F] : '=');
     }
     *end = '\0';
     return text;

@@ -20,7 +20,7 @@
 #include "run.h"
 #include "string_list.h"
 
-#define ANSWER_LIMIT       65536 /* bytes */
+#define ANSWER_LIMIT       65536u /* bytes */
 #define ANSWER_DEPTH_LIMIT 4
 #define NAME_LIMIT         160
 #define REASON_LIMIT       160
@@ -292,7 +292,7 @@ struct content_answer content_check_python(struct call *call, const struct conte
         .description = &description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,
-        .output_limit = 2 * ANSWER_LIMIT,
+        .output_limit = UINT64_C(2) * ANSWER_LIMIT,
         .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},
         .errors = {.id = TOOL_STREAM_STDERR, .host = &no_host},
     };

@@ -41,7 +41,7 @@ bool scan_is_word_byte(const struct scanner *scanner, char c)
 /* '\0' behind the end. */
 char scan_peek(const struct scanner *scanner, size_t ahead)
 {
-    return ahead < (size_t)(scanner->end - scanner->at) ? scanner->at[ahead] : '\0';
+    return (char)(ahead < (size_t)(scanner->end - scanner->at) ? scanner->at[ahead] : '\0');
 }
 
 bool scan_starts_with(const struct scanner *scanner, const char *text)
@@ -150,7 +150,7 @@ static void read_word(struct scanner *scanner)
         size_t escape = *scanner->at == '\\' ? read_escape(scanner, &c) : 0;
         if (escape == 0 && !scan_is_word_byte(scanner, *scanner->at))
             break;
-        scan_keep(scanner, escape > 0 ? c : *scanner->at);
+        scan_keep(scanner, (char)(escape > 0 ? c : *scanner->at));
         scan_advance(scanner, escape > 0 ? escape : 1);
     }
     scan_give(scanner, !awaits_value(scanner->text, scanner->length));

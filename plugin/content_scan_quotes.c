@@ -122,7 +122,7 @@ static char closing(char open)
 {
     static const char pairs[] = "()[]{}<>";
     const char *found = strchr(pairs, open);
-    return found != NULL && (found - pairs) % 2 == 0 ? found[1] : open;
+    return (char)(found != NULL && (found - pairs) % 2 == 0 ? found[1] : open);
 }
 
 /* A part between delimiters, the first of which it stands at. */
@@ -305,7 +305,7 @@ bool scan_heredoc(struct scanner *scanner)
     char quote = scan_peek(scanner, at);
     bool quoted = quote == '\'' || quote == '"';
     at += quoted || quote == '\\';
-    size_t length = heredoc_word(scanner, at, quoted ? quote : '\0');
+    size_t length = heredoc_word(scanner, at, (char)(quoted ? quote : '\0'));
     if (length == 0 || (!shell && scan_is_digit(scan_peek(scanner, at))) ||
         scanner->heredoc_count == HEREDOCS_LIMIT)
         return false;

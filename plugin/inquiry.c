@@ -14,7 +14,7 @@
 #include "request.h"
 
 /* A request inside a JSON string may be twice as long there. */
-#define INQUIRY_BYTES_LIMIT (3 * REQUEST_BYTES_LIMIT)
+#define INQUIRY_BYTES_LIMIT ((size_t)3 * REQUEST_BYTES_LIMIT)
 #define INQUIRY_DEPTH_LIMIT 4
 
 struct inquiry {

@@ -160,4 +160,3 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
     }
     return NULL;
 }
-

@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#define TRACEPARENT_LIMIT 256u /* of ours: later versions may be longer than the 55 of version 00 \
-                                */
+#define TRACEPARENT_LIMIT                                                   \
+    256u /* of ours: later versions may be longer than the 55 of version 00 \
+          */
 
 /* That many digits and then the end of the field; *next is behind it. */
 static bool take_hex(const char **next, size_t digits, bool may_be_zero)

@@ -54,7 +54,7 @@ static void read_client(const json_t *info, struct terms *terms)
     const char *name = json_member_string(info, "name", "unnamed client");
     size_t used = 0;
     for (; *name && used + 1 < sizeof(terms->client); name++)
-        terms->client[used++] = (*name > ' ' && *name < 0x7f) ? *name : (char)'_';
+        terms->client[used++] = (char)(*name > ' ' && *name < 0x7f ? *name : '_');
     terms->client[used] = '\0';
 }
 

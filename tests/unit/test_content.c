@@ -376,6 +376,30 @@ START_TEST(no_memory_lets_nothing_through)
 }
 END_TEST
 
+START_TEST(no_memory_finds_no_words_by_half)
+{
+    static const char policy[] =
+        "{\"content_checks\":{\"languages\":{\"ruby\":{\"action\":\"refuse\",\"tokens\":[{\"name\":"
+        "\"a\",\"message\":\"b\",\"sequence\":[\"import\"]}]}}}}";
+    bool refused = false;
+    long failing = 0;
+    for (; !refused; failing++) {
+        struct error error = {.code = ERROR_CODE_COUNT};
+        CLEANUP(cleanup_call) struct call *call = new_call(WARN, "");
+        policy_unref(call->configuration.policy);
+        call->configuration.policy = policy_load_text("test", policy, strlen(policy), &error);
+        call->language = policy_find_language(call->configuration.policy, "ruby");
+        call->request.language = language_find("ruby");
+        until_failure = failing;
+        ck_assert(!content_check(call, &error));
+        until_failure = -1;
+        refused = error.code == ERROR_CONTENT_REFUSED;
+        ck_assert(refused || error.code == ERROR_OUT_OF_MEMORY);
+    }
+    ck_assert_int_gt(failing, 3);
+}
+END_TEST
+
 START_TEST(no_memory_guards_no_imports_by_half)
 {
     CLEANUP(cleanup_call)
@@ -413,6 +437,7 @@ int main(void)
     tcase_add_test(cases[1], mode_none_reads_in_a_sandbox);
     tcase_add_test(cases[1], more_than_there_is_place_for_is_counted);
     tcase_add_loop_test(cases[2], no_memory_lets_nothing_through, 0, 2);
+    tcase_add_test(cases[2], no_memory_finds_no_words_by_half);
     tcase_add_test(cases[2], no_memory_guards_no_imports_by_half);
     return run_suite("content", cases, COUNT_OF(cases));
 }

@@ -39,6 +39,19 @@ static const struct {
     const char *text;
     const char *tokens; /* with a space between */
 } rows[] = {
+    {"javascript", "'\\xzz\\u0000'", "\"xzzu0000\""},
+    {"php", "<?php $// c", "$"},
+    {"perl", "q", "q"},
+    {"perl", "q #a", "q"},
+    {"perl", "q#a#b", "a b"},
+    {"perl", "q 9; s x", "q 9 ; s x"},
+    {"ruby", "x = %9; x = %z; x = % b", "x = % 9 ; x = % z ; x = % b"},
+    {"ruby", "x = %", "x = %"},
+    {"r", "r\"x\"", "r \"x\""},
+    {"sh", "cat <<'E", "cat < < E"},
+    {"sh", "cat <<E1 a\nE1x\nE1 \nE1\nb", "cat < < E1 a E1x E1 E1 b"},
+    {"php", "<?php <<< E\nit's\nE\na", "< < < E it ' s E a"},
+    {"ruby", "x <<1", "x < < 1"},
     {"javascript", "a.b(1)//c\n$d/*e*/f", "a . b ( 1 ) $d f"},
     {"javascript", "x='a\\'b'+\"c\"", "x = \"a'b\" + \"c\""},
     {"javascript", "require('child' + '_process')", "require ( \"child\" + \"_process\" )"},
@@ -148,6 +161,34 @@ START_TEST(nesting_has_an_end)
     ck_assert(!content_scan(content_syntax_find("javascript"), text, 399, add_to_row, &row, &line,
                             &column));
     ck_assert_uint_lt(row.count, 100);
+}
+END_TEST
+
+/* Marks too long to be kept, and strings too long to be one token. */
+START_TEST(what_is_long_is_read_all_the_same)
+{
+    static const struct {
+        const char *language;
+        const char *before;
+        char filler;
+        const char *behind;
+    } texts[] = {{"lua", "[", '=', "["},
+                 {"lua", "[[", 'a', "]]"},
+                 {"r", "r\"", '-', "(a)\""},
+                 {"javascript", "'", 'a', "'"}};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct row row = {.text = ""};
+        char filler[401];
+        char text[512];
+        uint32_t line;
+        uint32_t column;
+        memset(filler, texts[i].filler, 400);
+        filler[400] = '\0';
+        (void)snprintf(text, sizeof(text), "%s%s%s", texts[i].before, filler, texts[i].behind);
+        ck_assert(content_scan(content_syntax_find(texts[i].language), text, strlen(text),
+                               add_to_row, &row, &line, &column));
+        ck_assert_uint_ge(row.count, 1);
+    }
 }
 END_TEST
 
@@ -313,6 +354,8 @@ START_TEST(random_text_ends_and_its_places_are_in_it)
         uint32_t column;
         struct order order = {.lines = 1};
         fill_random(&state, text, length);
+        if (length > 0 && round % 8 == 0)
+            text[random_below(&state, length)] = '\0';
         for (size_t i = 0; i < length; i++)
             order.lines += text[i] == '\n';
         CLEANUP_FREE char *exact = malloc(length + 1); /* a read beyond it is the sanitizer's */
@@ -358,6 +401,7 @@ int main(void)
     tcase_add_loop_test(cases[0], tells_words_from_comments_and_strings, 0, COUNT_OF(rows));
     tcase_add_loop_test(cases[0], what_does_not_end_is_told, 0, COUNT_OF(ends));
     tcase_add_test(cases[0], nesting_has_an_end);
+    tcase_add_test(cases[0], what_is_long_is_read_all_the_same);
     tcase_add_test(cases[0], each_language_has_a_syntax);
     tcase_add_loop_test(cases[1], finds_sequences_of_words, 0, COUNT_OF(searches));
     tcase_add_test(cases[1], refuses_and_tells_what_does_not_end);

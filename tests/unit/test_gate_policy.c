@@ -163,7 +163,8 @@ START_TEST(asks_for_a_secret_that_wants_it)
 {
     struct recording_host recorded;
     struct tool_host host = recording_host(&recorded);
-    configure_policy(SECRET("\"approval\":\"ask\""), "process");
+    configure_policy(SECRET("\"approval\":\"ask\",\"languages\":[\"sh\"],\"modes\":[\"process\"]"),
+                     "process");
     json_decref(invoke("code_execute", REQUEST(""), &host, TOOL_OK));
     ck_assert_str_eq(recorded.called, "CWOW");
     host = recording_host(&recorded);

@@ -307,6 +307,7 @@ static const char *const accepted[] = {
     "{\"view\":{\"read_only\":[\"/procfs\",\"/usr/dev\"]}}",
     "{\"secrets\":{\"allowed\":[]}}",
     "{\"outer_uids\":{\"count\":64}}",
+    "{\"languages\":{\"python\":{\"modules\":[\"numpy\"]}}}",
     ("{\"capabilities\":[\"!sandbox.exec\",\"sandbox.exec.secrets=a\",\"!sandbox.exec.secrets=b\","
      "\"sandbox.exec.network=a.example-1:443\",\"sandbox.exec.network=[::1]:65535\"]}"),
     "{\"docker\":{\"host\":\"tcp://h:1\",\"context\":\"c\",\"certificates\":\"/c\"}}",
@@ -610,6 +611,21 @@ START_TEST(a_denial_wins_over_any_grant)
 }
 END_TEST
 
+START_TEST(so_many_secrets_have_rules_and_no_more)
+{
+    struct error error;
+    for (int count = POLICY_LIST_LIMIT; count <= POLICY_LIST_LIMIT + 1; count++) {
+        char patch[8192] = "{\"secrets\":{\"rules\":{\"s0\":{}";
+        for (int i = 1; i < count; i++)
+            (void)snprintf(patch + strlen(patch), sizeof(patch) - strlen(patch), ",\"s%d\":{}", i);
+        (void)snprintf(patch + strlen(patch), sizeof(patch) - strlen(patch), "}}}");
+        CLEANUP(cleanup_policy) struct policy *policy = load(patch, &error);
+        ck_assert_int_eq(policy != NULL, count == POLICY_LIST_LIMIT);
+    }
+    ck_assert_ptr_nonnull(strstr(error.message, "/secrets/rules: must have at most 256 members"));
+}
+END_TEST
+
 START_TEST(an_approver_can_always_deny)
 {
     struct error error;
@@ -780,6 +796,7 @@ int main(void)
     tcase_add_test(cases[1], a_language_has_limits_of_its_own);
     tcase_add_test(cases[1], a_secret_has_its_own_rule_or_that_of_all);
     tcase_add_test(cases[1], an_approver_can_always_deny);
+    tcase_add_test(cases[1], so_many_secrets_have_rules_and_no_more);
     tcase_add_test(cases[1], a_host_has_a_longest_name);
     tcase_add_loop_test(cases[1], a_denial_wins_over_any_grant, 0, COUNT_OF(grants));
     tcase_add_loop_test(cases[2], decides_deny_before_ask_before_allow, 0, COUNT_OF(decisions));

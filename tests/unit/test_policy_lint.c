@@ -75,6 +75,14 @@ static const struct {
      ""},
     {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:1\"}}", ""},
     {"{" QUIET ",\"docker\":{\"require_digest\":true}}", "notice /docker/images;"},
+    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:1\"},\"secrets\":{"
+     "\"allowed\":[\"a\",\"b\"]},\"approval\":{\"rules\":[{\"decision\":\"allow\",\"secrets\":["
+     "\"a\",\"b\"]},{\"decision\":\"allow\",\"secrets\":[\"a\"]}]}}",
+     "warning /approval/rules/1;"},
+    {"{" QUIET
+     ",\"modes\":{\"allowed\":[\"none\",\"process\"]},\"approval\":{\"rules\":[{\"decision\":"
+     "\"allow\"},{\"decision\":\"ask\",\"languages\":[\"sh\"]}]}}",
+     "warning /modes/allowed;"},
     {"{" QUIET ",\"docker\":{\"images\":{\"lua\":null}}}", "notice /docker/images;"},
     {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":{\"lua\":null,\"sh\":null}}}",
      "notice /docker/images;notice /docker/images;"},

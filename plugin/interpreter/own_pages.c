@@ -13,18 +13,30 @@
 
 #include "../cleanup.h"
 
-#define MAPS_LIMIT 65536 /* bytes of /proc/self/maps that are looked at */
+#define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
+#define RANGES_LIMIT  2048  /* of pages that follow each other */
+#define GAP_PAGES     8     /* another program writes to other pages near by */
+#define PAGES_AT_ONCE 512   /* of /proc/self/pagemap */
+#define PAGES_OF_ONE  65536 /* mapping that are looked at */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ  22 /* Linux 5.14, madvise(2) */
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* "Pagemap" of the kernel's Documentation/admin-guide/mm: present, and mapped by this process
+ * alone, as after a fork only what it has written to since. */
+#define PAGE_IS_OWN ((UINT64_C(1) << 63) | (UINT64_C(1) << 56))
+
 struct mapping {
     uintptr_t start;
     size_t length;
     bool writable;
 };
+
+static struct mapping learnt[RANGES_LIMIT];
+static size_t learnt_count;
+static size_t count_before; /* the mapping that is looked at */
 
 /* "START-END rwxp OFFSET DEVICE INODE PATH" of a mapping that is readable and not shared, and of a
  * file where it is not writable. */
@@ -63,18 +75,98 @@ static size_t read_maps(char *maps, size_t size)
     return length;
 }
 
-void own_pages(size_t own_limit, size_t read_limit)
+static void note_page(uintptr_t start, size_t size)
+{
+    struct mapping *last = learnt_count > count_before ? &learnt[learnt_count - 1] : NULL;
+    if (last && start - (last->start + last->length) <= GAP_PAGES * size)
+        last->length = start + size - last->start;
+    else if (learnt_count < RANGES_LIMIT)
+        learnt[learnt_count++] = (struct mapping){.start = start, .length = size, .writable = true};
+}
+
+static void note_own_pages(int pagemap, const struct mapping *mapping)
+{
+    static uint64_t pages[PAGES_AT_ONCE];
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    size_t count = mapping->length / size;
+    size_t first = mapping->start / size;
+    for (size_t done = 0; done < count && done < PAGES_OF_ONE;) {
+        size_t wanted = count - done < PAGES_AT_ONCE ? count - done : PAGES_AT_ONCE;
+        ssize_t length = pread(pagemap, pages, wanted * sizeof(pages[0]),
+                               (off_t)((first + done) * sizeof(pages[0])));
+        if (length <= 0)
+            return;
+        for (size_t i = 0; i < (size_t)length / sizeof(pages[0]); i++)
+            if ((pages[i] & PAGE_IS_OWN) == PAGE_IS_OWN)
+                note_page((first + done + i) * size, size);
+        done += (size_t)length / sizeof(pages[0]);
+    }
+}
+
+/* Calls back for each mapping of interest. */
+static void for_each_mapping(void (*call)(void *user, const struct mapping *mapping), void *user)
 {
     static char maps[MAPS_LIMIT + 1];
     maps[read_maps(maps, MAPS_LIMIT)] = '\0';
     char *rest;
     for (char *line = strtok_r(maps, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         struct mapping mapping;
-        if (!parse_mapping(line, &mapping))
-            continue;
-        if (mapping.writable)
-            populate(&mapping, MADV_POPULATE_WRITE, &own_limit);
-        else
-            populate(&mapping, MADV_POPULATE_READ, &read_limit);
+        if (parse_mapping(line, &mapping))
+            call(user, &mapping);
     }
+}
+
+static void look_at(void *user, const struct mapping *mapping)
+{
+    const int *pagemap = user;
+    count_before = learnt_count;
+    if (mapping->writable)
+        note_own_pages(*pagemap, mapping);
+}
+
+void own_pages_tell(int fd)
+{
+    CLEANUP_CLOSE int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    learnt_count = 0;
+    if (pagemap >= 0)
+        for_each_mapping(look_at, &pagemap);
+    const char *bytes = (const char *)learnt;
+    size_t length = learnt_count * sizeof(learnt[0]);
+    for (ssize_t count; length > 0 && (count = write(fd, bytes, length)) > 0;) {
+        bytes += count;
+        length -= (size_t)count;
+    }
+}
+
+void own_pages_learn(int fd)
+{
+    char *bytes = (char *)learnt;
+    size_t length = 0;
+    ssize_t count;
+    while (length < sizeof(learnt) &&
+           (count = read(fd, bytes + length, sizeof(learnt) - length)) > 0)
+        length += (size_t)count;
+    learnt_count = length / sizeof(learnt[0]);
+}
+
+struct limits {
+    size_t own;
+    size_t read;
+};
+
+static void populate_one(void *user, const struct mapping *mapping)
+{
+    struct limits *limits = user;
+    if (!mapping->writable)
+        populate(mapping, MADV_POPULATE_READ, &limits->read);
+    else if (learnt_count == 0)
+        populate(mapping, MADV_POPULATE_WRITE, &limits->own);
+}
+
+void own_pages(size_t own_limit, size_t read_limit)
+{
+    struct limits limits = {.own = own_limit, .read = read_limit};
+    for (size_t i = 0; i < learnt_count; i++)
+        populate(&learnt[i], MADV_POPULATE_WRITE, &limits.own);
+    for_each_mapping(populate_one, &limits);
 }

@@ -7,7 +7,13 @@
 
 #include <stddef.h>
 
-/* Makes the copy's own, page by page, what it will most likely write to, so that the program need
- * not wait for that: at most so many bytes. And maps what it will read of files, so many at most,
- * which takes no memory. What cannot be done is left to the program. */
+/* What a rehearsal has written to, as it tells it in its end to who forked it, through a pipe. */
+void own_pages_tell(int fd);
+/* In the original; what cannot be read is as if nothing had been learnt. */
+void own_pages_learn(int fd);
+
+/* Makes the copy's own, page by page, what a rehearsal has written to (where nothing was learnt,
+ * what is writable at all), so that the program need not wait for that: at most so many bytes. And
+ * maps what it will read of files, so many at most, which takes no memory. What cannot be done is
+ * left to the program. */
 void own_pages(size_t own_limit, size_t read_limit);

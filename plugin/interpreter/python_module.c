@@ -5,6 +5,7 @@
  */
 #include "finalization.h"
 #include "python_abi.h"
+#include "rehearsal.h"
 #include "run_taker.h"
 
 static PyObject *list_of(char *const *strings)
@@ -44,6 +45,13 @@ static PyObject *refuse_copies(PyObject *self, PyObject *arguments)
     (void)self;
     (void)arguments;
     run_taker_refuse_copies();
+}
+
+static PyObject *rehearse(PyObject *self, PyObject *program)
+{
+    (void)self;
+    rehearsal_run(program);
+    return PyList_New(0);
 }
 
 static PyObject *own_pages(PyObject *self, PyObject *arguments)
@@ -86,6 +94,7 @@ PyObject *PyInit_code_execute_python(void)
         {"serve_copies", serve_copies, METH_NOARGS, NULL},
         {"refuse_copies", refuse_copies, METH_NOARGS, NULL},
         {"shorten_end", shorten_end, METH_NOARGS, NULL},
+        {"rehearse", rehearse, METH_O, NULL},
         {"own_pages", own_pages, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},

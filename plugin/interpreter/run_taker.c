@@ -15,8 +15,7 @@
 #include "copies.h"
 #include "own_pages.h"
 
-/* What a bare interpreter writes to from here to its end; with what it has written to until here 6
- * MiB. */
+/* At the most; with what it has written to until here 6 MiB. */
 #define OWN_BYTES  ((size_t)23 << 18)
 #define READ_BYTES ((size_t)32 << 20)
 

@@ -73,6 +73,15 @@ def _wait(module_names):
         sys.orig_argv += map(os.fsdecode, arguments)
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
+    def rehearsal():
+        """As a run: what it writes to are the pages that each copy makes its own."""
+        make_main_module()
+        seed_anew()
+        put_in_place([], [name + b"=" + value for name, value in os.environb.items()])
+        code = "class Thing:\n    def value(self): return 2**64\ntry:\n    raise ValueError('x')\nexcept ValueError as error:\n    pass\n" \
+               "print(Thing().value(), [n for n in range(9)], f'{1.5:.2f}')\n"
+        exec(compile(code, program, "exec"), sys.modules["__main__"].__dict__)
+
     directory, what = os.environ["PYTHONPATH"].split(":")[0], os.environ["CODE_EXECUTE_INTERPRETER"]
     program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
     try:
@@ -85,6 +94,7 @@ def _wait(module_names):
             if not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ:
                 extension.shorten_end()
             collect_for_good()
+            extension.rehearse(rehearsal)
             extension.serve_copies()
             make_main_module()
             seed_anew()

@@ -82,6 +82,16 @@ def test_they_are_copies_of_one():
     tap.equal(len(seeds), 1, "and its hash seed: policies can renew it, or do without copies")
 
 
+def test_a_copy_that_waits_holds_what_a_run_writes_to():
+    if os.geteuid() != 0:
+        raise tap.Skip("another user's memory takes root to look at")
+    use()
+    run()
+    for pid in await_ready():
+        of_its_own = int(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().split("Private_Dirty:")[1].split()[0])
+        tap.true(of_its_own <= 4096, f"{of_its_own} KiB, as a rehearsal has told; without one it would be all that is writable")
+
+
 def test_what_is_random_is_another_in_each():
     use()
     run()

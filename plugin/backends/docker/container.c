@@ -446,5 +446,6 @@ void container_free(struct container *container)
     engine_call_cancel(container->call);
     engine_call_cancel(container->wait);
     json_decref(container->config);
+    explicit_bzero(container, sizeof(*container)); /* output of its program */
     free(container);
 }

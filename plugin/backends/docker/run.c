@@ -391,5 +391,6 @@ void run_free(struct run *run)
     close_fd(run->pipes[0]);
     close_fd(run->pipes[1]);
     run_description_clear(&run->description);
+    explicit_bzero(run, sizeof(*run)); /* the end of its output, which may name a secret */
     free(run);
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the child that rehearses: see rehearsal.h. */
+#include "rehearsal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../cleanup.h"
+#include "own_pages.h"
+
+#define PATIENCE_MS 5000
+
+static _Noreturn void rehearse(PyObject *program, int fd)
+{
+    PyOS_AfterFork_Child();
+    PyObject *result = PyObject_CallObject(program, NULL);
+    if (!result)
+        _exit(1);
+    Py_DecRef(result);
+    (void)Py_FinalizeEx();
+    own_pages_tell(fd);
+    _exit(0);
+}
+
+void rehearsal_run(PyObject *program)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    CLEANUP_CLOSE int read_end = ends[0];
+    CLEANUP_CLOSE int write_end = ends[1];
+    PyOS_BeforeFork();
+    pid_t pid = fork();
+    if (pid == 0)
+        rehearse(program, write_end);
+    PyOS_AfterFork_Parent();
+    if (pid < 0)
+        return;
+    close_fd(TAKE_FD(write_end));
+    struct pollfd told = {.fd = read_end, .events = POLLIN};
+    if (poll(&told, 1, PATIENCE_MS) > 0)
+        own_pages_learn(read_end);
+    (void)kill(pid, SIGKILL); /* it has nothing more to say */
+    (void)waitpid(pid, NULL, 0);
+}

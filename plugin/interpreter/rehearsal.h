@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program of ours that a throw-away child of the original runs and ends, as a copy would: what it
+ * writes to is what copies will write to. Runs inside the interpreter, in its one thread.
+ */
+#pragma once
+
+#include "python_abi.h"
+
+/* Calls it in the child. Whatever goes wrong, nothing is learnt then. */
+void rehearsal_run(PyObject *program);

@@ -100,8 +100,7 @@ static bool covers_secrets(const struct policy *policy, const struct policy_rule
                            const struct policy_rule *inner)
 {
     if (outer->secret_names != NULL)
-        return covers_list(outer->secret_names, inner->secret_names) &&
-               (outer->decision != APPROVAL_ALLOW || inner->decision == APPROVAL_ALLOW);
+        return covers_list(outer->secret_names, inner->secret_names);
     if (outer->secrets < 0)
         return true;
     if (outer->secrets == 1)

@@ -12,6 +12,7 @@
 /* NULL, or why no request can meet all of its conditions. */
 const char *policy_rule_is_idle(const struct policy *policy, const struct policy_rule *rule);
 
-/* true: whatever request the inner rule applies to, the outer one applies to as well. */
+/* Of an outer rule that is as strict as the inner one, or stricter. true: whatever request the
+ * inner rule applies to, the outer one applies to as well. */
 bool policy_rule_covers(const struct policy *policy, const struct policy_rule *outer,
                         const struct policy_rule *inner);

@@ -184,12 +184,10 @@ static void look_at_images(struct lint *lint)
         without += policy_find_image(policy, policy->languages[i].name) == NULL;
     if (refused > 0)
         find(lint, "notice", "/docker/images", NULL,
-             "%zu image%s without @sha256: and refused for it (docker.require_digest)", refused,
-             refused == 1 ? " is" : "s are");
+             "images without @sha256:, and refused for it (docker.require_digest): %zu", refused);
     if (without > 0)
         find(lint, "notice", "/docker/images", NULL,
-             "%zu language%s no image, and cannot run in docker mode", without,
-             without == 1 ? " has" : "s have");
+             "languages without an image, which cannot run in docker mode: %zu", without);
 }
 
 json_t *policy_lint(const struct policy *policy)

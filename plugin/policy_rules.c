@@ -51,7 +51,7 @@ static bool read_secrets(const struct json_place *place, json_t *value, struct p
         return policy_read_strings(place, value, 1, check_secret_name, &rule->secret_names);
     if (value == NULL)
         return true;
-    if (!json_is_boolean(value))
+    if (json_typeof(value) != JSON_TRUE && json_typeof(value) != JSON_FALSE)
         return json_place_refuse(place, "must be true or false, or a list of secrets' names");
     return read_condition(place, value, &rule->secrets);
 }

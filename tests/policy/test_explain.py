@@ -133,6 +133,8 @@ def test_docker_mode_tells_the_image_and_no_hash():
 def test_the_other_tool():
     with Folder() as folder:
         told = explain(folder.policy(POLICY), {"runtime": "sh", "code": "true"}, tool="sandbox.exec")
+        code, answer = provider.prepare(sandbox="docker", explain={"input_json": json.dumps(REQUESTS[0][0])})
+        tap.equal((code, answer["explanation"]["mode"]), (OK, "docker"), "a mode without a file")
         tap.equal((told["tool"], told["outcome"], told["limits"]["wall_ms"]), ("sandbox.exec", "allow", 5000))
         tap.equal(explain(folder.policy(POLICY), {}, tool="other")["error"]["code"], "unknown_tool")
 

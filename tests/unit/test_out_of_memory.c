@@ -138,7 +138,8 @@ static bool load_policy_file(struct error *error)
 /* Asked about a policy and a request under it. */
 static bool ask(struct error *error)
 {
-    static const char input[] = "{\\\"language\\\":\\\"sh\\\",\\\"code\\\":\\\"x\\\"}";
+    static const char input[] = "{\\\"language\\\":\\\"sh\\\",\\\"code\\\":\\\"x\\\","
+                                "\\\"secrets\\\":{\\\"A\\\":\\\"{{secret:a}}\\\"}}";
     char question[512];
     bool answered = false;
     (void)snprintf(question, sizeof(question),

@@ -82,6 +82,8 @@ static const struct {
      "/approval/rules/0/network: must be true or false"},
     {"{\"approval\":{\"rules\":[{\"decision\":\"ask\",\"secrets\":null}]}}",
      "/approval/rules/0/secrets: must be true or false, or a list of secrets' names"},
+    {"{\"approval\":{\"in_band\":1}}", "/approval/in_band: must be true or false"},
+    {"{\"workspace\":{\"above\":[]}}", "/workspace/above: unknown member"},
     {"{\"approval\":{\"decisions\":null}}", "/approval/decisions: missing"},
     {"{\"approval\":{\"decisions\":[]}}", "/approval/decisions: must have at least 1 member"},
     {"{\"approval\":{\"decisions\":[\"deny\",\"forever\"]}}",

@@ -204,10 +204,11 @@ TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_jso
  * there was none, every call is refused until a good one comes. status_json may be NULL; else it
  * gets what tool_status() gives, with "error" when refused. Without tool_prepare() the first call
  * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute).
- * Two more members ask instead of configuring: "check" (true: what is odd about this policy?) and
- * "explain" (an object: what would become of a request under it?). Nothing is run and what is in
- * force stays; status_json gets the answer, and TOOL_NOT_RUN means that the policy was refused. A
- * provider that does not know them refuses the configuration. */
+ * Three more members ask instead of configuring: "check" (true: what is odd about this policy?),
+ * "explain" (an object: what would become of a request under it?) and, alone, "counters" (true: the
+ * "counters" of tool_status(), which cost nothing to ask for). Nothing is run and what is in force
+ * stays; status_json gets the answer, and TOOL_NOT_RUN means that the policy or the question was
+ * refused. A provider that does not know them refuses the configuration. */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with

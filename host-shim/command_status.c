@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* toolhost status: is it ready, and what has it counted? For people, as JSON, or as metrics. Main
  * thread. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cleanup.h"
 #include "commands.h"
@@ -13,6 +10,7 @@
 #include "doctor_report.h"
 #include "json_member.h"
 #include "json_print.h"
+#include "metrics_file.h"
 #include "prometheus_text.h"
 #include "provider_status.h"
 #include "text_escape.h"
@@ -41,15 +39,14 @@ static void write_summary(FILE *out, const json_t *status)
     }
 }
 
-/* The text that write makes of the status; new. */
-static char *make_text(void (*write)(FILE *out, const json_t *status), const json_t *status,
-                       size_t *ret_length)
+/* For people; new, NULL when out of memory. */
+static char *make_summary(const json_t *status, size_t *ret_length)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, ret_length);
     if (!out)
         return NULL;
-    write(out, status);
+    write_summary(out, status);
     bool whole = !ferror(out);
     if (fclose(out) == 0 && whole)
         return text;
@@ -57,38 +54,18 @@ static char *make_text(void (*write)(FILE *out, const json_t *status), const jso
     return NULL;
 }
 
-/* Whoever reads the file has the old or the new one, and never a part: what was written aside takes
- * its place. World-readable, as a collector is another user. */
-static bool replace_file(const char *path, const char *text, size_t length, struct failure *failure)
-{
-    CLEANUP_FREE char *aside = NULL;
-    if (asprintf(&aside, "%s.XXXXXX", path) < 0) {
-        aside = NULL;
-        return failure_out_of_memory(failure);
-    }
-    CLEANUP_CLOSE int fd = mkostemp(aside, O_CLOEXEC);
-    if (fd < 0)
-        return failure_set_errno(failure, "unwritable_file", errno, "%s", path);
-    if (write_fully(fd, text, length) && fchmod(fd, 0644) == 0 && rename(aside, path) == 0)
-        return true;
-    (void)failure_set_errno(failure, "unwritable_file", errno, "%s", path);
-    (void)unlink(aside);
-    return false;
-}
-
 static bool print_status(const struct options *options, const json_t *status, int out,
                          struct failure *failure)
 {
-    bool metrics = options->format || options->metrics;
     size_t length = 0;
     if (options->json)
         return json_print(out, status, failure);
+    if (options->metrics)
+        return metrics_file_write(options->metrics, status, failure);
     CLEANUP_FREE char *text =
-        make_text(metrics ? prometheus_text_write : write_summary, status, &length);
+        options->format ? prometheus_text_make(status, &length) : make_summary(status, &length);
     if (!text)
         return failure_out_of_memory(failure);
-    if (options->metrics)
-        return replace_file(options->metrics, text, length, failure);
     return write_fully(out, text, length) ||
            failure_set(failure, "internal", "cannot write to standard output");
 }

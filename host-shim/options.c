@@ -153,6 +153,14 @@ static bool set_metrics(struct options *options, const char *value, struct failu
     return true;
 }
 
+static bool set_once(struct options *options, const char *value, struct failure *failure)
+{
+    (void)value;
+    (void)failure;
+    options->once = true;
+    return true;
+}
+
 static bool set_json(struct options *options, const char *value, struct failure *failure)
 {
     (void)value;
@@ -431,7 +439,8 @@ static const struct option_row rows[] = {
     {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key},
     {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes},
     {"verbose", 'v', false, FOR_ALL, set_verbose},
-    {"metrics", 0, true, FOR(COMMAND_STATUS), set_metrics},
+    {"metrics", 0, true, FOR(COMMAND_STATUS) | FOR(COMMAND_MCP) | FOR(COMMAND_TOP), set_metrics},
+    {"once", 0, false, FOR(COMMAND_TOP), set_once},
     {"json", 0, false,
      FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS),
      set_json},
@@ -482,6 +491,7 @@ static const struct {
     {"invoke", COMMAND_INVOKE, 0, 1},
     {"doctor", COMMAND_DOCTOR, 0, 0},
     {"status", COMMAND_STATUS, 0, 0},
+    {"top", COMMAND_TOP, 0, OPTIONS_WORDS},
     {"conformance", COMMAND_CONFORMANCE, 1, 1},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
     {"policy", COMMAND_POLICY, 1, 2},

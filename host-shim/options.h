@@ -24,6 +24,7 @@ enum command {
     COMMAND_INVOKE,
     COMMAND_DOCTOR,
     COMMAND_STATUS,
+    COMMAND_TOP,
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
     COMMAND_APPROVALS,
@@ -91,6 +92,7 @@ struct options {
     const char *only_case;
     const char *format;
     const char *metrics;
+    bool once;
     uint64_t timeout_ms; /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];

@@ -90,7 +90,7 @@ static void write_counts(FILE *out, const json_t *counters)
     }
 }
 
-void prometheus_text_write(FILE *out, const json_t *status)
+static void write_status(FILE *out, const json_t *status)
 {
     const json_t *policy = json_object_get(status, "policy");
     const json_t *backends = json_object_get(status, "backends");
@@ -111,4 +111,18 @@ void prometheus_text_write(FILE *out, const json_t *status)
     write_flag(out, "runtime_found", "Can programs of the language be run?",
                json_object_get(status, "runtimes"), "language", "found");
     write_counts(out, json_object_get(status, "counters"));
+}
+
+char *prometheus_text_make(const json_t *status, size_t *ret_length)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, ret_length);
+    if (!out)
+        return NULL;
+    write_status(out, status);
+    bool whole = !ferror(out);
+    if (fclose(out) == 0 && whole)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdio.h>
+#include <stddef.h>
 
-void prometheus_text_write(FILE *out, const json_t *status);
+/* A new text, NULL when out of memory. */
+char *prometheus_text_make(const json_t *status, size_t *ret_length);

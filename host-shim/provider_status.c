@@ -41,3 +41,16 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
     return !sweep || json_object_set(*ret_status, "sweep", sweep) == 0 ||
            failure_out_of_memory(failure);
 }
+
+json_t *provider_status_counters(const struct provider *provider)
+{
+    char *text = NULL;
+    if (!provider->prepare)
+        return NULL;
+    int32_t code = provider->prepare("{\"counters\":true}", &text);
+    CLEANUP_FREE char *copy = provider_take_text(provider, text);
+    CLEANUP_JSON json_t *answer =
+        code == TOOL_OK && copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_t *counters = json_object_get(answer, "counters");
+    return json_is_object(counters) ? json_incref(counters) : NULL;
+}

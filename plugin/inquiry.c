@@ -12,6 +12,7 @@
 #include "json_text.h"
 #include "policy_lint.h"
 #include "request.h"
+#include "status.h"
 
 /* A request inside a JSON string may be twice as long there. */
 #define INQUIRY_BYTES_LIMIT ((size_t)3 * REQUEST_BYTES_LIMIT)
@@ -37,7 +38,8 @@ bool inquiry_is_one(const char *config_json)
 {
     struct error error;
     json_auto_t *json = config_json != NULL ? parse(config_json, &error) : NULL;
-    return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL;
+    return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL ||
+           json_object_get(json, "counters") != NULL;
 }
 
 static bool refuse(struct error *error, const char *reason)
@@ -106,11 +108,24 @@ static bool answer(const struct inquiry *inquiry, const struct configuration *co
     return made;
 }
 
+/* They are the process's, whatever is configured: the question has no other member. */
+static bool answer_counters(const json_t *json, json_t *text, struct error *error)
+{
+    if (json_object_size(json) != 1 || !json_is_true(json_object_get(json, "counters")))
+        return refuse(error, "/counters: is true, and asked for alone");
+    bool made = json_object_set_new(text, "counters", status_counters()) == 0;
+    if (!made)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return made;
+}
+
 static bool look_into(const char *config_json, json_t *text, struct error *error)
 {
     json_auto_t *json = parse(config_json, error);
     struct inquiry inquiry = {0};
     CLEANUP(configuration_clear) struct configuration configuration = {0};
+    if (json_object_get(json, "counters") != NULL)
+        return answer_counters(json, text, error);
     return json != NULL && read_members(json, &inquiry, error) &&
            find_configuration(&inquiry, &configuration, error) &&
            answer(&inquiry, &configuration, text, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A configuration of tool_prepare() that asks instead of configuring: "check" looks a policy over,
- * "explain" says what would become of a request under it. What is in force stays in force, and
- * nothing is started. Any thread.
+ * "explain" says what would become of a request under it, "counters" what has been counted. What is
+ * in force stays in force, and nothing is started. Any thread.
  */
 #pragma once
 

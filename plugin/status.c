@@ -214,7 +214,7 @@ static void add_sweep(json_t *status, const struct policy *policy)
     (void)json_object_set_new(status, "sweep", sweep);
 }
 
-static json_t *counters_json(void)
+json_t *status_counters(void)
 {
     const struct admission_counts admission = admission_count();
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
@@ -235,7 +235,7 @@ char *status_text(const struct error *refusal, bool sweep)
     struct error error;
     bool usable = false;
     json_auto_t *status = json_pack("{s:s, s:s, s:o}", "provider", "code-execute", "version",
-                                    CODE_EXECUTE_VERSION, "counters", counters_json());
+                                    CODE_EXECUTE_VERSION, "counters", status_counters());
     bool configured = configuration_current(&configuration, &error);
     if (configured && sweep)
         add_sweep(status, configuration.policy); /* first: what is left may be in the way */

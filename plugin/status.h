@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +15,10 @@
 /* A new string, NULL when out of memory. refusal: the error of a configuration that was just
  * refused, or NULL. sweep: what dead gateways left behind is removed first, and counted. */
 char *status_text(const struct error *refusal, bool sweep);
+
+/* What has been counted, and how many calls there are now: new, NULL when out of memory. Nothing is
+ * tried for it. */
+json_t *status_counters(void);
 
 /* For the counters: one call has ended. ended is of its program, NULL where none has begun; error
  * is NULL where it had none. */

@@ -18,6 +18,7 @@
 #include "mcp/dispatch.h"
 #include "mcp/end_signal.h"
 #include "mcp/listener.h"
+#include "mcp/metrics.h"
 #include "monotonic_clock.h"
 
 #define MOST_CONNECTIONS 16u
@@ -252,6 +253,7 @@ bool server_run(const struct options *options, const struct provider *provider,
                             .context = context,
                             .wake_fd = wake};
     struct listener listener = {.fd = -1};
+    struct metrics metrics = {0};
     int signal_fd = -1;
     if (wake < 0 || own_out < 0)
         return failure_set_errno(failure, "internal", errno, "no descriptors");
@@ -261,13 +263,16 @@ bool server_run(const struct options *options, const struct provider *provider,
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);
     bool open = end_signal_watch(&signal_fd, failure) &&
+                metrics_start(&metrics, options->metrics, provider, status, failure) &&
                 open_clients(&server, &own_out, &listener, failure);
     if (open) {
         serve(&server, signal_fd, &listener);
         limit_the_end();
+        metrics_stop(&metrics);
         end_calls(&server);
         end_connections(&server);
     }
+    metrics_stop(&metrics);
     listener_close(&listener);
     rounds_clear(&server.rounds);
     artifacts_clear(&server.artifacts);

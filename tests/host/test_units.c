@@ -286,15 +286,14 @@ END_TEST
 
 START_TEST(metrics_keep_labels_in_their_quotes)
 {
-    CLEANUP_FREE char *text = NULL;
     size_t length = 0;
     CLEANUP_JSON json_t *status = json_pack(
         "{s:s, s:[{s:s, s:b, s:b, s:[{s:s, s:s}]}], s:{s:i, s:s}}", "provider", "a\"b\\c\nd",
         "backends", "name", "none", "available", 1, "allowed", 0, "layers", "name", "seccomp",
         "state", "applied", "counters", "calls_run", 7, "calls_queued", "x");
-    FILE *out = open_memstream(&text, &length);
-    prometheus_text_write(out, status);
-    (void)fclose(out);
+    CLEANUP_FREE char *text = prometheus_text_make(status, &length);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_uint_eq(length, strlen(text));
     ck_assert_ptr_nonnull(strstr(text, "{provider=\"a\\\"b\\\\c\\nd\",version=\"\""));
     ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_backend_available{name=\"none\"} 1\n"));
     ck_assert_ptr_nonnull(

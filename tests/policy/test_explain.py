@@ -183,6 +183,27 @@ def toolhost(*arguments, stdin=""):
     return ended.returncode, ended.stdout, ended.stderr
 
 
+def test_counters():
+    """What they are tests/abi and toolhost's tests hold; here: that asking changes and tries nothing, and how one may ask."""
+    code, answer = provider.prepare(counters=True)
+    tap.equal((code, answer["error"]), (OK, None))
+    tap.equal(set(answer), {"provider", "version", "counters", "error"})
+    tap.equal(set(answer["counters"]), set(provider.status()[1]["counters"]))
+    with Folder() as folder:
+        tap.equal(provider.prepare(policy_file=folder.policy({}), sandbox="process")[0], OK)
+        before = provider.status()[1]["policy"]
+        host = Host()
+        provider.invoke({"language": "cobol", "code": "x"}, host)
+        was = answer["counters"]["calls_not_run"]
+        tap.equal(provider.prepare(counters=True)[1]["counters"]["calls_not_run"], was + 1)
+        for wrong in ({"counters": False}, {"counters": 1}, {"counters": None}, {"counters": True, "sandbox": "none"},
+                      {"counters": True, "check": True}, {"counters": True, "policy_file": folder.policy({}, "other.json")}):
+            code, answer = provider.prepare(**wrong)
+            tap.equal((code, answer["error"]["code"], "counters" in answer), (NOT_RUN, "invalid_policy", False), str(wrong))
+            tap.contains(answer["error"]["message"], "counters")
+        tap.equal(provider.status()[1]["policy"], before)
+
+
 def test_toolhost_check():
     with Folder() as folder:
         rules = {"approval": {"rules": [{"decision": "deny"}, {"id": "late", "decision": "ask", "languages": ["sh"]}]}}

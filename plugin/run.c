@@ -216,8 +216,10 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     bool too_long = length < 0 && errno == EMSGSIZE;
-    if (length <= 0 && !too_long)
+    if (length <= 0 && !too_long) {
+        backend_note_end(loop->run->mode, &loop->backend);
         return error_set(error, ERROR_BACKEND_FAILED, "the backend ended during the run");
+    }
     struct run_event event;
     if (too_long || !run_event_decode(message, (size_t)length, &event))
         return error_set(error, ERROR_BACKEND_FAILED, "the backend sent something unreadable");

@@ -211,6 +211,14 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     return true;
 }
 
+void backend_note_end(enum sandbox_mode mode, const struct backend_run *run)
+{
+    CLEANUP(unlock_backend) struct backend *locked = backend_of(mode);
+    (void)pthread_mutex_lock(&locked->mutex);
+    if (locked->generation == run->generation)
+        backend_program_forget_ended(&locked->program);
+}
+
 void backend_give_up(enum sandbox_mode mode, const struct backend_run *run)
 {
     CLEANUP(unlock_backend) struct backend *locked = backend_of(mode);

@@ -41,6 +41,10 @@ bool backend_exists(enum sandbox_mode mode, struct error *error);
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
                        int stdin_fd, struct backend_run *ret, struct error *error);
 
+/* The run's channel has closed without a last word. If that is because its backend has ended, the
+ * next run gets a new one. */
+void backend_note_end(enum sandbox_mode mode, const struct backend_run *run);
+
 /* Kills the backend that has this run, and with it all of its runs: it does not answer. The next
  * run gets a new one. Nothing where that has happened already. */
 void backend_give_up(enum sandbox_mode mode, const struct backend_run *run);

@@ -26,8 +26,9 @@
 #include "protocol/channel.h"
 #include "protocol/run_event.h"
 
-#define HELLO_TIMEOUT_MS 10000
-#define STOP_TIMEOUT_MS  5000
+#define HELLO_TIMEOUT_MS  10000
+#define ENDING_TIMEOUT_MS 500
+#define STOP_TIMEOUT_MS   5000
 /* Above the descriptors that posix_spawn's actions put in place, so that none of them overwrites
  * it. */
 #define LOWEST_CONTROL_FD 10
@@ -222,6 +223,15 @@ void backend_program_stop(struct backend_program *program)
         /* Only where the gateway is init or a subreaper does the backend end as its child. */
         (void)waitid(P_PIDFD, (id_t)program->pidfd, NULL, WEXITED | WNOHANG);
     }
+    backend_program_forget(program);
+}
+
+void backend_program_forget_ended(struct backend_program *program)
+{
+    if (!backend_program_is_ours(program) || program->pidfd < 0 ||
+        wait_for_end(program->pidfd, ENDING_TIMEOUT_MS) <= 0)
+        return;
+    (void)waitid(P_PIDFD, (id_t)program->pidfd, NULL, WEXITED | WNOHANG);
     backend_program_forget(program);
 }
 

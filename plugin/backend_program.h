@@ -35,6 +35,10 @@ int backend_program_start(const char *name, struct backend_program *ret, struct 
  * Nothing where it is not running. */
 void backend_program_stop(struct backend_program *program);
 
+/* Forgets one that has ended, or does so at once: a process that was killed closes its sockets one
+ * after the other, and the control socket may still take what nobody will read. */
+void backend_program_forget_ended(struct backend_program *program);
+
 /* Kills it without waiting: it no longer answers. */
 void backend_program_kill(struct backend_program *program);
 

@@ -96,6 +96,8 @@ static const struct output_member top_members[] = {
     {"policy_sha256", OUTPUT_STRING, true,
      .description = "the policy it was decided by; null where none was in force"},
     {"run_id", OUTPUT_STRING, true, .description = "the run's name in the audit log"},
+    {"traceparent", OUTPUT_STRING, .optional = true,
+     .description = "the trace that the call belongs to, where the host named one"},
     {"cause", OUTPUT_STRING, true, .values = causes, .description = "what ended the program"},
     {"usage", OUTPUT_OBJECT, .members = usage_members, .description = "what the run used"},
     {"limits", OUTPUT_INTEGER_MAP, .description = "the limits that were in force, by name"},
@@ -195,7 +197,7 @@ static json_t *members_schema(const struct output_member *members)
     json_auto_t *required = json_array();
     for (; members->name != NULL; members++) {
         if (json_object_set_new(properties, members->name, member_schema(members)) < 0 ||
-            json_array_append_new(required, json_string(members->name)) < 0)
+            (!members->optional && json_array_append_new(required, json_string(members->name)) < 0))
             return NULL;
     }
     return json_pack("{s:b, s:O, s:O}", "additionalProperties", 0, "required", required,
@@ -287,13 +289,16 @@ static bool check_members(const struct json_place *place, const struct output_me
     size_t count = 0;
     if (!json_read_object(place, object))
         return false;
-    for (; members[count].name != NULL; count++) {
-        struct json_place member = json_place_named(place, members[count].name);
-        json_t *value = json_object_get(object, members[count].name);
+    for (; members->name != NULL; members++) {
+        struct json_place member = json_place_named(place, members->name);
+        json_t *value = json_object_get(object, members->name);
+        if (value == NULL && members->optional)
+            continue;
         if (value == NULL)
             return json_place_refuse(&member, "missing");
-        if (!check_value(&member, &members[count], value))
+        if (!check_value(&member, members, value))
             return false;
+        count++;
     }
     return json_object_size(object) == count || json_place_refuse(place, "unknown members");
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tool's output: one table of its members, from which the manifest's output schema is made and
- * by which a built result can be checked. All members of an object are required and no others are
- * there, but for maps and open objects. Pure code, any thread.
+ * by which a built result can be checked. All members of an object are required, but for those that
+ * are optional, and no others are there, but for maps and open objects. Pure code, any thread.
  */
 #pragma once
 
@@ -49,6 +49,7 @@ struct output_member {
     const char *const *values;           /* of a string from a closed set, NULL-terminated */
     const struct output_member *members; /* of OUTPUT_OBJECT */
     const char *description;
+    bool optional; /* left out where there is nothing to say */
 };
 
 /* The top level. */

@@ -377,6 +377,8 @@ char *result_text(struct call *call, const struct error *error)
     json_draft_string(&draft, "mode", settled ? sandbox_mode_name(call->configuration.mode) : NULL);
     json_draft_string(&draft, "policy_sha256", settled ? call->configuration.policy->sha256 : NULL);
     json_draft_string(&draft, "run_id", call->run_id);
+    if (call->context.traceparent != NULL)
+        json_draft_string(&draft, "traceparent", call->context.traceparent);
     json_draft_string(&draft, "cause", has_cause ? result_cause(call, error) : NULL);
     write_usage(&draft, call);
     call_write_limits(&draft, call);

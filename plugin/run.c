@@ -19,6 +19,8 @@
 
 /* The backend keeps the program's time; these bound the backend itself. */
 #define SETUP_LIMIT_MS 20000 /* from the hand-over, or the last word, to STARTED */
+/* From the hand-over until who waits is told, once, that the start takes long. */
+#define PATIENCE_MS 3000
 /* From the program's deadline, or from an order to end, to ENDED. An engine takes its time to
  * remove a container. */
 #define GRACE_MS        2000
@@ -34,6 +36,7 @@ struct loop {
     unsigned char spare[SPARE_BYTES];
     uint64_t produced; /* bytes read from both pipes */
     uint64_t deadline_ms;
+    uint64_t told_at_ms; /* when it is told that the start takes long; UINT64_MAX: not any more */
     bool ordered_to_end;
     struct run_outcome outcome;
 };
@@ -58,6 +61,7 @@ static void order_end(struct loop *loop, enum run_order order)
     if (loop->ordered_to_end)
         return;
     loop->ordered_to_end = true;
+    loop->told_at_ms = UINT64_MAX;
     const unsigned char byte = (unsigned char)order;
     (void)channel_send(loop->backend.events, &byte, sizeof(byte), NULL,
                        0); /* its death is seen on the socket */
@@ -166,6 +170,7 @@ static int take_start(struct loop *loop, const struct run_event *event, struct e
     if (loop->outcome.started)
         return error_set(error, ERROR_BACKEND_FAILED, "the backend started the run twice");
     loop->outcome.started = true;
+    loop->told_at_ms = UINT64_MAX;
     loop->outcome.ended.isolation = event->isolation; /* holds even if no end is heard of */
     loop->outcome.ended.engine = event->engine;
     loop->outcome.ended.origin = event->origin;
@@ -182,6 +187,7 @@ static int take_progress(struct loop *loop, const struct run_event *event, struc
         return error_set(error, ERROR_BACKEND_FAILED, "the backend prepares a run it has started");
     if (!loop->ordered_to_end)
         loop->deadline_ms = monotonic_ms() + SETUP_LIMIT_MS;
+    loop->told_at_ms = UINT64_MAX; /* it has words of its own */
     if (event->message[0] != '\0')
         host_output(loop->run->output.host, TOOL_STREAM_PROGRESS, event->message,
                     strlen(event->message));
@@ -210,8 +216,10 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     bool too_long = length < 0 && errno == EMSGSIZE;
-    if (length <= 0 && !too_long)
+    if (length <= 0 && !too_long) {
+        backend_note_end(loop->run->mode, &loop->backend);
         return error_set(error, ERROR_BACKEND_FAILED, "the backend ended during the run");
+    }
     struct run_event event;
     if (too_long || !run_event_decode(message, (size_t)length, &event))
         return error_set(error, ERROR_BACKEND_FAILED, "the backend sent something unreadable");
@@ -231,6 +239,16 @@ static int give_up(struct loop *loop, struct error *error)
                      "the backend did not answer in time; the run was ended");
 }
 
+/* Once: a sandbox that is made on a machine that is busy, or for the first time. */
+static void tell_patience(struct loop *loop)
+{
+    static const char text[] = "the sandbox takes long to start; still waiting for it";
+    if (loop->told_at_ms == UINT64_MAX || monotonic_ms() < loop->told_at_ms)
+        return;
+    loop->told_at_ms = UINT64_MAX;
+    host_output(loop->run->output.host, TOOL_STREAM_PROGRESS, text, strlen(text));
+}
+
 static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
 {
     struct pollfd entries[LOOP_ENTRY_COUNT] = {
@@ -239,7 +257,9 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         [LOOP_STDERR] = {.fd = loop->backend.stderr_fd, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->ordered_to_end ? -1 : loop->run->cancel_fd, .events = POLLIN},
     };
-    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(loop->deadline_ms));
+    tell_patience(loop);
+    uint64_t wake_ms = loop->told_at_ms < loop->deadline_ms ? loop->told_at_ms : loop->deadline_ms;
+    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(wake_ms));
     if (ready < 0 && errno != EINTR)
         return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "waiting for the run failed");
     if (ready < 0)
@@ -275,6 +295,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     };
     uint64_t begin = monotonic_ms();
     loop.deadline_ms = begin + SETUP_LIMIT_MS;
+    loop.told_at_ms = begin + PATIENCE_MS;
     if (!backend_start_run(run->mode, run->description, run->stdin_fd, &loop.backend, error))
         return false;
     if (run->spent != NULL) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "approval.h"
+#include "approval_grants.h"
 #include "approval_show.h"
 #include "cleanup.h"
 #include "json_member.h"
@@ -182,6 +183,13 @@ static bool was_answered(struct call *call, const char *request_sha256)
            strcmp(call->in_band.answer.request_sha256, request_sha256) == 0;
 }
 
+/* What somebody has allowed for good needs nobody at the client. */
+static bool stands_granted(const struct call *call, const json_t *request)
+{
+    CLEANUP(approval_clear) struct approval_decision decision = {0};
+    return approval_by_grant(&call->grants.approver, request, &decision);
+}
+
 static void request_approval(void *user, uint64_t token, const char *request_json,
                              uint32_t *verdict)
 {
@@ -194,6 +202,10 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     }
     (void)snprintf(call->in_band.request_sha256, sizeof(call->in_band.request_sha256), "%s",
                    request_sha256);
+    if (stands_granted(call, request)) {
+        call->in_band.ask_elsewhere(user, token, request_json, verdict);
+        return;
+    }
     if (was_answered(call, request_sha256)) {
         enum in_band_decision decision = call->in_band.answer.decision;
         call->in_band.answer.decision = IN_BAND_UNDECIDED;
@@ -228,7 +240,11 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
 {
     struct call *call = user;
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
-    deny(call, token, json_member_string(request, "request_sha256", NULL), switched_off, verdict);
+    if (stands_granted(call, request))
+        call->in_band.ask_elsewhere(user, token, request_json, verdict);
+    else
+        deny(call, token, json_member_string(request, "request_sha256", NULL), switched_off,
+             verdict);
 }
 
 void in_band_attach(struct call *call, struct tool_host *host)

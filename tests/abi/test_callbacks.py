@@ -304,12 +304,17 @@ def test_callbacks_run_on_the_calling_thread_only():
 def test_context_is_strict():
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     host = Host(context={"principal": "alice", "traceparent": trace})
-    tap.equal(provider.invoke(ECHO, host)[0], OK)
+    code, result = provider.invoke(ECHO, host)
+    tap.equal((code, result["traceparent"]), (OK, trace))
+    refused = must_not_run(Host(capabilities=(), context={"traceparent": trace}), "access_denied")
+    tap.equal(refused["traceparent"], trace)
+    tap.true("traceparent" not in provider.invoke(ECHO, Host())[1], "nobody named one")
     tap.equal({(record["principal"], record["traceparent"]) for record in host.records}, {("alice", trace)})
     junk = Host(context={"traceparent": "00-1-2-03"})
     code, result = provider.invoke(ECHO, junk)
     tap.equal(code, OK)
     tap.equal({record["traceparent"] for record in junk.records}, {None})
+    tap.true("traceparent" not in result, "junk is not repeated")
     tap.true(any("traceparent" in note for note in result["notes"]), result["notes"])
     must_not_run(Host(context={"principle": "alice"}), "invalid_input")
     must_not_run(Host(context={"policy": {}}), "not_supported")

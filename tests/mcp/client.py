@@ -35,7 +35,8 @@ class Wire:
         self.seen = []
         self.waiting = []
         self.last_id = 0
-        threading.Thread(target=self._read, args=(read,), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(read,), daemon=True)
+        self.reader.start()
 
     def _read(self, read):
         try:
@@ -139,14 +140,17 @@ class McpTest(unittest.TestCase):
                                         stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
                                         env=self.environment(**environment), bufsize=0)
         process = self.process
-        self.addCleanup(self._end, process, self.errors)
-        return Wire(process.stdout, process.stdin.write)
+        wire = Wire(process.stdout, process.stdin.write)
+        self.addCleanup(self._end, process, self.errors, wire.reader)
+        return wire
 
     @staticmethod
-    def _end(process, errors):
+    def _end(process, errors, reader=None):
         if process.poll() is None:
             process.kill()
         process.wait()
+        if reader:
+            reader.join(PATIENCE)  # a descriptor closed under it may be the next test's when it reads
         process.stdin.close()
         process.stdout.close()
         if hasattr(errors, "close"):
@@ -180,7 +184,12 @@ class McpTest(unittest.TestCase):
             time.sleep(0.01)
 
     def connect(self, path):
+        """Of a server whose socket is there; it may not listen yet."""
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(path)
         self.addCleanup(connection.close)
+        deadline = time.monotonic() + PATIENCE
+        while connection.connect_ex(path) != 0:
+            if time.monotonic() > deadline:
+                self.fail(f"nobody listens at {path}")
+            time.sleep(0.01)
         return Wire(connection.makefile("rb"), connection.sendall), connection

@@ -111,6 +111,21 @@ class Switched(McpTest):
         self.assertIn("because", result["content"][0]["text"])
         self.assertFalse([message for message in wire.seen if message.get("method")])
 
+    def test_what_was_allowed_for_good_is_asked_of_nobody(self):
+        program = os.path.join(self.home, "approver")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\necho \'{"decision": "allow_always"}\'\n')
+        os.chmod(program, 0o700)
+        wire = self.started(approve=f"cmd:{program}", plugin=CODE_EXECUTE)
+        self.assertFalse(wire.call("tools/call", wire.tool_call("echo x"))["isError"])
+        for arguments, capabilities in (((), FORM), ((), {}), (("--no-elicitation",), FORM)):
+            wire = self.started(*arguments, approve=None, capabilities=capabilities, plugin=CODE_EXECUTE)
+            self.assertFalse(wire.call("tools/call", wire.tool_call("echo x"))["isError"], self.said())
+            self.assertFalse([message for message in wire.seen if message.get("method")])
+        self.assertEqual(len(self.ran()), 4)
+        wire = self.started(approve=None, plugin=CODE_EXECUTE)
+        self.assertTrue(wire.call("tools/call", wire.tool_call("echo y"))["isError"], "another request")
+
     def test_no_elicitation(self):
         wire = self.started("--no-elicitation", approve=None, capabilities=FORM, plugin=CODE_EXECUTE)
         for params in (wire.tool_call("echo x"), {**wire.tool_call("echo x"), "_meta": meta(capabilities=FORM)}):

@@ -102,7 +102,8 @@ class Modern(McpTest):
         wire = self.start("--approve", "always", plugin=CODE_EXECUTE)
         trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         for given in (trace, "00-XYZ", "x" * 10000):
-            wire.call("tools/call", {**wire.tool_call("true"), "_meta": meta(traceparent=given)})
+            result = wire.call("tools/call", {**wire.tool_call("true"), "_meta": meta(traceparent=given)})
+            self.assertEqual(result["structuredContent"].get("traceparent"), trace if given == trace else None)
         records = [json.dumps(record) for record in self.records()]
         self.assertTrue(any(trace in record for record in records))
         self.assertFalse(any("XYZ" in record or "xxxx" in record for record in records))

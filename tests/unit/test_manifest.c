@@ -91,6 +91,7 @@ static const struct {
      "result: /error/retryable: not a boolean"},
     {"error", "{\"code\":\"a\",\"message\":\"b\",\"hint\":\"c\",\"retryable\":true}",
      "result: /error/retry_after_ms: missing"},
+    {"traceparent", "null", "result: /traceparent: not a string"},
     {"surplus", "1", "result: unknown members"},
 };
 

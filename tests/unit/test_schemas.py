@@ -199,10 +199,10 @@ class Schemas(unittest.TestCase):
                 self.assertLess(len(member["description"]), 400, name)
                 self.assertRegex(name, r"^[A-Za-z0-9_]{1,64}$")
 
-    def test_output_requires_all(self):
+    def test_output_requires_all_but_the_trace(self):
         def check(schema):
             if "properties" in schema:
-                self.assertEqual(sorted(schema["required"]), sorted(schema["properties"]))
+                self.assertEqual(sorted(schema["required"]), sorted(set(schema["properties"]) - {"traceparent"}))
                 for member in schema["properties"].values():
                     check(member)
         check(OUTPUT)
@@ -210,7 +210,7 @@ class Schemas(unittest.TestCase):
     def test_output_names(self):
         self.assertEqual(list(OUTPUT["properties"]), [
             "status", "stdout", "stderr", "exit_code", "signal", "timed_out", "truncated",
-            "duration_ms", "queued_ms", "mode", "policy_sha256", "run_id", "cause", "usage", "limits", "isolation", "files",
+            "duration_ms", "queued_ms", "mode", "policy_sha256", "run_id", "traceparent", "cause", "usage", "limits", "isolation", "files",
             "results", "approval", "notes", "error"])
         self.assertEqual(OUTPUT["properties"]["status"]["enum"], [
             "completed", "timeout", "killed", "cancelled", "denied", "pending", "error"])

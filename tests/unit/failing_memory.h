@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cleanup.h"
+
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_reallocarray(void *pointer, size_t count, size_t size);
@@ -26,8 +28,11 @@ static bool memory_fails(void)
     return memory_left >= 0 && memory_left-- == 0;
 }
 
-/* For what the test itself does in between: Check allocates too, and is linked into the program.
- *     CLEANUP(memory_resume) long left = memory_pause(); */
+/* Until the block ends, for what the test itself does in between: Check allocates too, and is
+ * linked into the program. */
+#define PAUSE_FAILING_MEMORY \
+    CLEANUP(memory_resume) __attribute__((unused)) long memory_left_before = memory_pause()
+
 static inline long memory_pause(void)
 {
     long left = memory_left;

@@ -46,7 +46,7 @@ static bool nothing_comes; /* poll() ends with its time, at once */
 
 int __wrap_poll(struct pollfd *entries, nfds_t count, int timeout)
 {
-    CLEANUP(memory_resume) long left = memory_pause();
+    PAUSE_FAILING_MEMORY;
     ck_assert_int_gt(timeout, SECRET_COMMAND_GRACE_MS / 2);
     if (nothing_comes)
         return 0;
@@ -85,7 +85,7 @@ static void put_reply(void)
 
 int __wrap_backend_program_start(const char *name, struct backend_program *ret, struct error *error)
 {
-    CLEANUP(memory_resume) long left = memory_pause();
+    PAUSE_FAILING_MEMORY;
     int pair[2];
     ck_assert_str_eq(name, "code-execute-secret");
     if (helper.absent)

@@ -6,6 +6,7 @@
 #include "secret_delivery.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,10 @@ static size_t host_value_length;
 static void read_secret(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
                         uint32_t *verdict)
 {
-    CLEANUP(memory_resume) long left = memory_pause();
+    PAUSE_FAILING_MEMORY;
     (void)user;
     (void)name;
-    ck_assert_uint_le(host_value_length, capacity);
-    memcpy(buffer, host_value, host_value_length);
+    memcpy(buffer, host_value, host_value_length < capacity ? host_value_length : capacity);
     *length = host_value_length;
     *verdict = host_value_length > 0 ? TOOL_VERDICT_ALLOW : TOOL_VERDICT_DENY;
 }
@@ -164,6 +164,21 @@ START_TEST(a_secret_has_its_place_or_is_refused)
 }
 END_TEST
 
+START_TEST(one_that_cannot_be_redacted_is_not_delivered)
+{
+    static char lines[60000];
+    struct error error;
+    CLEANUP(cleanup_call) struct call *call = new_call(SANDBOX_MODE_PROCESS, CALL(""));
+    size_t length = 0;
+    while (length + 12 < sizeof(lines))
+        length += (size_t)snprintf(lines + length, 12, "line%06zu\n", length);
+    host_says(lines, length);
+    ck_assert(!deliver_secrets(call, &error));
+    ck_assert_msg(strstr(error.message, "too many lines") != NULL, "%s", error.message);
+    ck_assert_uint_eq(call->description.private_file_count, 0);
+}
+END_TEST
+
 /* As a file and as a variable. */
 START_TEST(says_so_where_memory_ends)
 {
@@ -197,6 +212,7 @@ int main(void)
     tcase_add_test(tests[0], one_too_short_to_be_redacted_is_told);
     tcase_add_test(tests[0], without_secrets_nobody_is_asked);
     tcase_add_loop_test(tests[0], a_secret_has_its_place_or_is_refused, 0, COUNT_OF(cases));
+    tcase_add_test(tests[0], one_that_cannot_be_redacted_is_not_delivered);
     tcase_add_test(tests[0], says_so_where_memory_ends);
     return run_suite("secret_delivery", tests, COUNT_OF(tests));
 }

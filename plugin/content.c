@@ -137,7 +137,9 @@ static bool judge(struct call *call, const struct content_answer *answer,
         return true;
     if (required)
         return refuse(call, &answer->why, 0, error);
-    return content_add(findings, &answer->why) || no_memory(error);
+    if (content_add(findings, &answer->why))
+        return true;
+    return no_memory(error);
 }
 
 static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])

@@ -86,14 +86,16 @@ static bool read_file(const struct call *call, const struct json_place *place, c
     struct json_place file = json_place_named(place, "file");
     const char *path;
     *ret = 0;
-    if (value == NULL || json_is_null(value))
+    if (value == NULL || json_typeof(value) == JSON_NULL)
         return true;
     if (!json_read_string(&file, value, 1, REQUEST_PATH_LIMIT, &path))
         return false;
     for (size_t i = 0; i < call->request.file_count; i++)
-        if (strcmp(call->request.files[i].path, path) == 0)
+        if (strcmp(call->request.files[i].path, path) == 0) {
             *ret = (uint32_t)i + 1;
-    return *ret > 0 || json_place_refuse(&file, "is no file of the request");
+            return true;
+        }
+    return json_place_refuse(&file, "is no file of the request");
 }
 
 static bool read_finding(const struct call *call, const struct json_place *place, json_t *object,

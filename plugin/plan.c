@@ -305,8 +305,7 @@ bool plan_content_check(const struct call *call, size_t file_limit, struct run_d
            fill_docker(&policy->docker, mode, docker->image, &ret->docker) &&
            copy_text(docker->image_id, &ret->docker.image_id) && copy_text("", &ret->workspace) &&
            add_command(ret, command_of(policy, mode, language), language->file) &&
-           (mode == SANDBOX_MODE_NONE ||
-            preparation_fill(&language->preparation, &no_request, language->file, ret));
+           preparation_fill(&language->preparation, &no_request, language->file, ret);
 }
 
 bool plan_content_command(const struct call *call, struct run_description *ret)

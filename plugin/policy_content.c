@@ -99,8 +99,9 @@ static bool parse_token_rule(const struct json_place *place, json_t *value,
         return json_place_refuse(&name, "must be letters, digits, \"_\" and \"-\"");
     size_t count = 0;
     content_split_rule(syntax, rule->sequence, count_token, &count);
-    return count <= CONTENT_PATTERN_LIMIT ||
-           json_place_refuse(&sequence, "must have at most %d words and signs",
+    if (count <= CONTENT_PATTERN_LIMIT)
+        return true;
+    return json_place_refuse(&sequence, "must have at most %d words and signs",
                              CONTENT_PATTERN_LIMIT);
 }
 
@@ -134,8 +135,9 @@ static bool parse_python(const struct json_place *place, json_t *value, struct c
         !read_names(place, value, "forbidden_names", &rules->forbidden_names) ||
         !read_flag(place, value, "enforce_imports", &rules->enforce_imports))
         return false;
-    return !rules->enforce_imports || rules->allowed_modules != NULL ||
-           json_place_refuse(&enforce, "needs \"allowed_modules\"");
+    if (!rules->enforce_imports || rules->allowed_modules != NULL)
+        return true;
+    return json_place_refuse(&enforce, "needs \"allowed_modules\"");
 }
 
 /* Others are read word by word. */
@@ -162,17 +164,16 @@ static bool parse_rules(const struct json_place *place, const char *language, js
 static bool parse_languages(const struct json_place *place, json_t *value,
                             struct policy_content *content)
 {
-    const char *name;
-    json_t *member;
     if (!json_read_object(place, value))
         return false;
     content->languages = calloc(json_object_size(value) + 1, sizeof(*content->languages));
     if (content->languages == NULL)
         return json_place_out_of_memory(place);
-    json_object_foreach(value, name, member)
-    {
-        struct json_place language = json_place_member(place, name, strlen(name));
-        if (!parse_rules(&language, name, member, &content->languages[content->language_count++]))
+    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+        const char *name = json_object_iter_key(at);
+        struct json_place language = json_place_named(place, name);
+        if (!parse_rules(&language, name, json_object_iter_value(at),
+                         &content->languages[content->language_count++]))
             return false;
     }
     return true;

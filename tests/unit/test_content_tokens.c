@@ -40,6 +40,8 @@ static const struct {
     const char *tokens; /* with a space between */
 } rows[] = {
     {"javascript", "'\\xzz\\u0000'", "\"xzzu0000\""},
+    {"javascript", "'\\x6C\\x4a\\x5g'", "\"lJ\x05g\""},
+    {"javascript", "'\\u00e4\\xE4'", "\"u00e4xE4\""},
     {"php", "<?php $// c", "$"},
     {"perl", "q", "q"},
     {"perl", "q #a", "q"},
@@ -49,6 +51,7 @@ static const struct {
     {"ruby", "x = %", "x = %"},
     {"r", "r\"x\"", "r \"x\""},
     {"sh", "cat <<'E", "cat < < E"},
+    {"sh", "cat <<'E\nF'\nE", "cat < < E\nF E"},
     {"sh", "cat <<E1 a\nE1x\nE1 \nE1\nb", "cat < < E1 a E1x E1 E1 b"},
     {"php", "<?php <<< E\nit's\nE\na", "< < < E it ' s E a"},
     {"ruby", "x <<1", "x < < 1"},
@@ -288,6 +291,30 @@ START_TEST(finds_sequences_of_words)
 }
 END_TEST
 
+/* Which of the request's files are programs is told by the ending; without one, none is. */
+START_TEST(without_an_ending_only_the_program_is_read)
+{
+    static const char policy[] =
+        "{\"languages\":{\"ruby\":{\"file\":\"%s\"}},\"content_checks\":{\"languages\":{\"ruby\":{"
+        "\"action\":\"warn\",\"tokens\":[" RULE("s", "\"system\"", "") "]}}}}";
+    static const char *const names[] = {"main", "main.rb"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct error error;
+        char text[512];
+        CLEANUP(cleanup_call)
+        struct call *call = new_call("ruby", "\"action\":\"warn\"", "", "system",
+                                     ",\"files\":[{\"path\":\"a.rb\",\"content\":\"system\"}]");
+        policy_unref(call->configuration.policy);
+        (void)snprintf(text, sizeof(text), policy, names[i]);
+        call->configuration.policy = policy_load_text("test", text, strlen(text), &error);
+        ck_assert_msg(call->configuration.policy != NULL, "%s", error.message);
+        call->language = policy_find_language(call->configuration.policy, "ruby");
+        ck_assert(content_check(call, &error));
+        ck_assert_uint_eq(call->content.count, i + 1);
+    }
+}
+END_TEST
+
 START_TEST(refuses_and_tells_what_does_not_end)
 {
     static const char rule[] = RULE("net", "\"curl\"", "");
@@ -404,6 +431,7 @@ int main(void)
     tcase_add_test(cases[0], what_is_long_is_read_all_the_same);
     tcase_add_test(cases[0], each_language_has_a_syntax);
     tcase_add_loop_test(cases[1], finds_sequences_of_words, 0, COUNT_OF(searches));
+    tcase_add_test(cases[1], without_an_ending_only_the_program_is_read);
     tcase_add_test(cases[1], refuses_and_tells_what_does_not_end);
     tcase_set_timeout(cases[2], 60);
     tcase_add_loop_test(cases[2], random_text_ends_and_its_places_are_in_it, 0, 7);

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "admission.h"
 #include "call.h"
 #include "cleanup.h"
 #include "gate.h"
@@ -41,6 +43,9 @@ bool __wrap_readiness_check(const struct trial_subject *subject,
                             const struct trial_watcher *watcher, char ret_image_id[IMAGE_ID_SIZE],
                             struct error *error);
 
+bool __real_readiness_is_known(const struct trial_subject *subject);
+bool __wrap_readiness_is_known(const struct trial_subject *subject);
+
 enum call_name { NO_CALL, STRDUP, OPEN, MEMFD, WRITE, SEEK, SEAL };
 
 static const char *image_id = ""; /* what the trial answers */
@@ -65,6 +70,13 @@ bool __wrap_readiness_check(const struct trial_subject *subject,
     (void)error;
     (void)snprintf(ret_image_id, IMAGE_ID_SIZE, "%s", image_id);
     return true;
+}
+
+static bool known; /* what the trial would answer */
+
+bool __wrap_readiness_is_known(const struct trial_subject *subject)
+{
+    return known || __real_readiness_is_known(subject);
 }
 
 static time_t later_s; /* how much later than it is */
@@ -285,6 +297,31 @@ START_TEST(an_approval_that_expired_meanwhile_does_not_run)
 }
 END_TEST
 
+/* A check that starts a process takes a place, and is not made without one. */
+START_TEST(a_content_check_waits_for_a_place)
+{
+    static const char policy[] =
+        "{\"max_runs\":1,\"max_queued\":0,\"content_checks\":{\"command\":{\"action\":\"refuse\","
+        "\"required\":true,\"argv\":[\"/nowhere\"],\"timeout_ms\":1000}}}";
+    const atomic_bool cancelled = false;
+    const struct admission_terms terms = {.max_runs = 1, .cancelled = &cancelled};
+    struct admission other = {.waited_ms = 0};
+    struct recording_host recorded;
+    struct error error;
+    struct tool_host host = recording_host(&recorded);
+    configure_policy(policy, "process");
+    known = true;
+    ck_assert(admission_enter(&other, &terms, &error));
+    json_auto_t *refused = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
+    admission_leave(&other);
+    ck_assert_str_eq(error_code_of(refused), "too_many_requests");
+    ck_assert_str_eq(recorded.called, "CW");
+    /* With a place it is made, and fails by what it is. */
+    json_auto_t *checked = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
+    ck_assert_str_eq(error_code_of(checked), "content_refused");
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("gate_faults")};
@@ -296,5 +333,6 @@ int main(void)
     tcase_add_loop_test(cases[0], what_changes_after_the_approval_does_not_run, 0,
                         COUNT_OF(alterations));
     tcase_add_loop_test(cases[0], an_approval_that_expired_meanwhile_does_not_run, 0, 2);
+    tcase_add_test(cases[0], a_content_check_waits_for_a_place);
     return run_suite("gate_faults", cases, COUNT_OF(cases));
 }

@@ -47,6 +47,16 @@ static void read_secret(void *user, const char *name, void *buffer, size_t capac
     *verdict = liar->verdict;
 }
 
+static void check_content(void *user, const char *request_json, char *answer, size_t capacity,
+                          size_t *length, uint32_t *verdict)
+{
+    struct liar *liar = user;
+    (void)request_json;
+    memset(answer, liar->fill, liar->length < capacity ? liar->length : capacity);
+    *length = liar->length;
+    *verdict = liar->verdict;
+}
+
 static struct tool_host host_of(struct liar *liar)
 {
     return (struct tool_host){
@@ -57,6 +67,7 @@ static struct tool_host host_of(struct liar *liar)
         .check_capability = check_capability,
         .request_approval = request_approval,
         .read_secret = read_secret,
+        .check_content = check_content,
         .audit = check_capability,
     };
 }
@@ -125,6 +136,29 @@ START_TEST(denies_for_every_other_verdict)
     ck_assert_uint_eq(length, 77);
     host_output(&nobody, 1, "x", 1);
     host_log(&nobody, 1, "%s", "x");
+}
+END_TEST
+
+/* Taken where it is allowed, whole, and there is who gives it. */
+START_TEST(takes_an_answer_about_content_that_fits)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW, .length = 8, .fill = 'x'};
+    const struct tool_host host = host_of(&liar);
+    const struct tool_host nobody = {0};
+    char answer[8];
+    size_t length = 77;
+    ck_assert(host_checks_content(&host) && !host_checks_content(&nobody));
+    ck_assert(!host_check_content(&nobody, "{}", answer, sizeof(answer), &length));
+    liar.length = sizeof(answer) + 1;
+    ck_assert(!host_check_content(&host, "{}", answer, sizeof(answer), &length));
+    liar.length = sizeof(answer);
+    liar.verdict = TOOL_VERDICT_LATER;
+    ck_assert(!host_check_content(&host, "{}", answer, sizeof(answer), &length));
+    ck_assert_uint_eq(length, 77);
+    liar.verdict = TOOL_VERDICT_ALLOW;
+    ck_assert(host_check_content(&host, "{}", answer, sizeof(answer), &length));
+    ck_assert_uint_eq(length, sizeof(answer));
+    ck_assert_int_eq(answer[7], 'x');
 }
 END_TEST
 
@@ -262,6 +296,7 @@ int main(void)
     tcase_add_test(cases[0], copies_whole_members_only);
     tcase_add_test(cases[0], takes_nothing_from_another_major_version);
     tcase_add_test(cases[0], denies_for_every_other_verdict);
+    tcase_add_test(cases[0], takes_an_answer_about_content_that_fits);
     tcase_add_test(cases[0], tells_what_there_is_to_tell);
     tcase_add_loop_test(cases[1], reads_secrets_of_any_length, 0, COUNT_OF(secrets));
     tcase_add_test(cases[1], has_no_secret_that_is_refused);

@@ -91,6 +91,11 @@ static const char policy_text[] =
     "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\","
     "\"offered\":null,\"images\":{\"sh\":{\"image\":\"i\",\"argv\":[\"sh\",\"{file}\"]}}}}";
 static const char one_image_text[] = "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]}}";
+static const char content_text[] =
+    "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":["
+    "\"a\"],\"forbidden_modules\":[\"b\"],\"forbidden_names\":[\"c\"],\"enforce_imports\":true},"
+    "\"ruby\":{\"action\":\"refuse\",\"tokens\":[{\"name\":\"n\",\"message\":\"m\",\"sequence\":["
+    "\"d\",\"e\"]}]}},\"command\":{\"action\":\"warn\",\"argv\":[\"/c\"],\"timeout_ms\":1}}}";
 
 static char policy_path[] = P_tmpdir "/test-oom-XXXXXX";
 
@@ -126,6 +131,11 @@ static bool load_policy(struct error *error)
 static bool load_policy_of_one_image(struct error *error)
 {
     return load_policy_text(one_image_text, error);
+}
+
+static bool load_policy_of_content_checks(struct error *error)
+{
+    return load_policy_text(content_text, error);
 }
 
 static bool load_policy_file(struct error *error)
@@ -182,6 +192,7 @@ static const struct {
 } works[] = {{"a request", parse_request, false},
              {"a policy", load_policy, false},
              {"a policy of one image", load_policy_of_one_image, false},
+             {"a policy of content checks", load_policy_of_content_checks, false},
              {"a policy's file", load_policy_file, false},
              {"a question", ask, true},
              {"a question about counters", ask_counters, true},

@@ -14,10 +14,16 @@
 
 char *__real_strdup(const char *string);
 void *__real_reallocarray(void *pointer, size_t count, size_t size);
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *pointer, size_t size);
 char *__wrap_strdup(const char *string);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
 void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
 
-static long until_failure = -1; /* copies and lists that still go through; -1: all */
+static long until_failure = -1; /* allocations that still go through; -1: all */
 
 static bool fails(void)
 {
@@ -27,6 +33,21 @@ static bool fails(void)
 char *__wrap_strdup(const char *string)
 {
     return fails() ? NULL : __real_strdup(string);
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    return fails() ? NULL : __real_realloc(pointer, size);
 }
 
 void *__wrap_reallocarray(void *pointer, size_t count, size_t size)
@@ -184,9 +205,11 @@ END_TEST
 
 static const char rich_policy[] =
     "{\"languages\":{\"python\":{\"read_only\":[\"/opt\"]}},\"network\":{\"allowed\":true},"
+    "\"environment\":{\"B\":\"2\"},"
     "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\"},"
     "\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[],"
-    "\"enforce_imports\":true}}}}";
+    "\"enforce_imports\":true}},\"command\":{\"action\":\"warn\",\"argv\":[\"/c\",\"d\"],"
+    "\"timeout_ms\":7}}}";
 
 START_TEST(no_half_of_a_run_is_planned)
 {
@@ -205,6 +228,34 @@ START_TEST(no_half_of_a_run_is_planned)
         ck_assert_msg(planned_all || error.code == ERROR_OUT_OF_MEMORY, "%s", error.message);
     }
     ck_assert_int_gt(failing, 20); /* or the wrapping did not work */
+}
+END_TEST
+
+/* By the operator's command, and by the checker in each mode that there is. */
+START_TEST(no_half_of_a_content_check_is_planned)
+{
+    bool planned_all = false;
+    long failing = 0;
+    CLEANUP(cleanup_call)
+    struct call *call =
+        new_call(rich_policy, (enum sandbox_mode)(_i % SANDBOX_MODE_COUNT), PYTHON(""));
+    call->language = policy_find_language(call->configuration.policy, "python");
+    for (; !planned_all; failing++) {
+        CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+        until_failure = failing;
+        planned_all = _i < SANDBOX_MODE_COUNT ? plan_content_check(call, 4, &description)
+                                              : plan_content_command(call, &description);
+        until_failure = -1;
+        if (!planned_all)
+            continue;
+        ck_assert_str_eq(description.argv[0], _i < SANDBOX_MODE_COUNT ? "python3" : "/c");
+        ck_assert_int_eq(description.isolation,
+                         _i < SANDBOX_MODE_COUNT ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE);
+        ck_assert_uint_eq(description.limits.wall_ms,
+                          _i < SANDBOX_MODE_COUNT ? call->configuration.policy->content.timeout_ms
+                                                  : 7);
+    }
+    ck_assert_int_gt(failing, 8);
 }
 END_TEST
 
@@ -243,6 +294,7 @@ int main(void)
     tcase_add_test(cases[0], plans_what_guards_imports);
     tcase_add_test(cases[0], more_time_is_more_of_the_processor);
     tcase_add_loop_test(cases[1], no_half_of_a_run_is_planned, 0, 2);
+    tcase_add_loop_test(cases[1], no_half_of_a_content_check_is_planned, 0, SANDBOX_MODE_COUNT + 1);
     tcase_add_loop_test(cases[1], no_half_of_a_trial_or_sweep_is_planned, 0, 3);
     return run_suite("plan", cases, COUNT_OF(cases));
 }

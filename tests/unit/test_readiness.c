@@ -143,8 +143,13 @@ START_TEST(who_always_pulls_always_tries)
     subject.pull = RUN_PULL_ALWAYS;
     expect_trials(&subject, 1);
     expect_trials(&subject, 2);
+    ck_assert(!readiness_is_known(&subject));
     subject.pull = RUN_PULL_NEVER;
+    ck_assert(!readiness_is_known(&subject));
     expect_trials(&subject, 3);
+    ck_assert(readiness_is_known(&subject));
+    subject.pull = RUN_PULL_ALWAYS;
+    ck_assert(!readiness_is_known(&subject));
 }
 END_TEST
 

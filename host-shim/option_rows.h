@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of options. Constant data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options.h"
+
+#define OPTION_FOR(command) (1u << (command))
+
+/* Takes an option's value (NULL where it has none; borrowed for good) into the options. */
+typedef bool set_option(struct options *options, const char *value, struct failure *failure);
+
+struct option_row {
+    const char *name;
+    int letter; /* 0: none */
+    bool has_value;
+    uint32_t commands; /* OPTION_FOR() of each that takes it */
+    set_option *set;
+};
+
+/* At most 64: who uses them counts them in bits. */
+extern const struct option_row option_rows[];
+extern const size_t option_row_count;

@@ -324,6 +324,32 @@ START_TEST(a_trial_and_a_content_check_need_a_place)
 }
 END_TEST
 
+/* Half of its time is all that a call waits, however often it has to: with that behind it, it takes
+ * a place that is free, and queues for none. */
+START_TEST(who_has_waited_enough_waits_no_more)
+{
+    const atomic_bool cancelled = false;
+    const struct admission_terms terms = {.max_runs = 1, .cancelled = &cancelled};
+    struct admission other = {.waited_ms = 0};
+    struct recording_host recorded;
+    struct error error;
+    struct tool_host host = recording_host(&recorded);
+    configure_policy("{\"max_runs\":1,\"max_queued\":5}", "process");
+    ck_assert(_i == 1 || admission_enter(&other, &terms, &error));
+    call_init(&altered_call, &host);
+    altered_call.admission.waited_ms = UINT64_C(1) << 40;
+    bool passed = gate_pass(&altered_call, "code_execute", REQUEST(""), &error);
+    uint64_t wall_ms = altered_call.description.limits.wall_ms;
+    call_clear(&altered_call);
+    admission_leave(&other);
+    ck_assert_int_eq(passed, _i == 1);
+    if (passed)
+        ck_assert_uint_eq(wall_ms, 5000); /* half of the policy's 10 s */
+    else
+        ck_assert_int_eq(error.code, ERROR_TOO_MANY_REQUESTS);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("gate_faults")};
@@ -336,5 +362,6 @@ int main(void)
                         COUNT_OF(alterations));
     tcase_add_loop_test(cases[0], an_approval_that_expired_meanwhile_does_not_run, 0, 2);
     tcase_add_loop_test(cases[0], a_trial_and_a_content_check_need_a_place, 0, 2);
+    tcase_add_loop_test(cases[0], who_has_waited_enough_waits_no_more, 0, 2);
     return run_suite("gate_faults", cases, COUNT_OF(cases));
 }

@@ -297,28 +297,30 @@ START_TEST(an_approval_that_expired_meanwhile_does_not_run)
 }
 END_TEST
 
-/* A check that starts a process takes a place, and is not made without one. */
-START_TEST(a_content_check_waits_for_a_place)
+/* What starts a process before the approval, a trial or a check, takes a place, and is not made
+ * without one. */
+START_TEST(a_trial_and_a_content_check_need_a_place)
 {
-    static const char policy[] =
+    static const char checking[] =
         "{\"max_runs\":1,\"max_queued\":0,\"content_checks\":{\"command\":{\"action\":\"refuse\","
         "\"required\":true,\"argv\":[\"/nowhere\"],\"timeout_ms\":1000}}}";
     const atomic_bool cancelled = false;
+    const bool checks = _i == 1;
     const struct admission_terms terms = {.max_runs = 1, .cancelled = &cancelled};
     struct admission other = {.waited_ms = 0};
     struct recording_host recorded;
     struct error error;
     struct tool_host host = recording_host(&recorded);
-    configure_policy(policy, "process");
-    known = true;
+    configure_policy(checks ? checking : "{\"max_runs\":1,\"max_queued\":0}", "process");
+    known = checks;
     ck_assert(admission_enter(&other, &terms, &error));
     json_auto_t *refused = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
     admission_leave(&other);
     ck_assert_str_eq(error_code_of(refused), "too_many_requests");
     ck_assert_str_eq(recorded.called, "CW");
-    /* With a place it is made, and fails by what it is. */
-    json_auto_t *checked = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
-    ck_assert_str_eq(error_code_of(checked), "content_refused");
+    /* With a place it is made: the trial is well, and the check fails by what it is. */
+    json_auto_t *made = invoke("code_execute", REQUEST(""), &host, checks ? TOOL_NOT_RUN : TOOL_OK);
+    ck_assert_str_eq(error_code_of(made), checks ? "content_refused" : "");
 }
 END_TEST
 
@@ -333,6 +335,6 @@ int main(void)
     tcase_add_loop_test(cases[0], what_changes_after_the_approval_does_not_run, 0,
                         COUNT_OF(alterations));
     tcase_add_loop_test(cases[0], an_approval_that_expired_meanwhile_does_not_run, 0, 2);
-    tcase_add_test(cases[0], a_content_check_waits_for_a_place);
+    tcase_add_loop_test(cases[0], a_trial_and_a_content_check_need_a_place, 0, 2);
     return run_suite("gate_faults", cases, COUNT_OF(cases));
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "policy.h"
 #include "secret_provider.h"
 #include "tap_suite.h"
 
@@ -264,6 +265,36 @@ START_TEST(a_variable_has_its_limit)
 }
 END_TEST
 
+START_TEST(a_policy_says_who_is_asked_and_how)
+{
+    static const char text[] =
+        "{\"secrets\":{\"providers\":["
+        "{\"type\":\"systemd\"},{\"type\":\"systemd\",\"directory\":\"/a\"},"
+        "{\"type\":\"files\",\"directory\":\"/b\"},"
+        "{\"type\":\"files\",\"directory\":\"/c\",\"shared\":true,\"links\":true},"
+        "{\"type\":\"environment\",\"prefix\":\"P_\"},"
+        "{\"type\":\"command\",\"argv\":[\"/d\",\"{name}\"],\"timeout_ms\":17}]}}";
+    struct error error = {0};
+    struct policy *policy = policy_load_text("test", text, sizeof(text) - 1, &error);
+    ck_assert_msg(policy != NULL, "%s", error.message);
+    ck_assert_uint_eq(policy->secret_provider_count, 6);
+    const struct secret_provider *providers = policy->secret_providers;
+    ck_assert_int_eq(providers[0].kind, SECRET_PROVIDER_SYSTEMD);
+    ck_assert_ptr_null(providers[0].directory);
+    ck_assert_str_eq(providers[1].directory, "/a");
+    ck_assert_int_eq(providers[2].kind, SECRET_PROVIDER_FILES);
+    ck_assert(!providers[2].shared && !providers[2].links);
+    ck_assert_str_eq(providers[3].directory, "/c");
+    ck_assert(providers[3].shared && providers[3].links);
+    ck_assert_int_eq(providers[4].kind, SECRET_PROVIDER_ENVIRONMENT);
+    ck_assert_str_eq(providers[4].prefix, "P_");
+    ck_assert_int_eq(providers[5].kind, SECRET_PROVIDER_COMMAND);
+    ck_assert_str_eq(providers[5].argv[1], SECRET_NAME_PLACEHOLDER);
+    ck_assert_uint_eq(providers[5].timeout_ms, 17);
+    policy_unref(policy);
+}
+END_TEST
+
 /* What a host says, first and when it is asked again. */
 struct answers {
     uint32_t verdicts[2];
@@ -356,6 +387,7 @@ int main(void)
     tcase_add_test(cases[0], systemd_names_its_directory);
     tcase_add_test(cases[0], a_variable_has_the_prefix_and_the_name);
     tcase_add_test(cases[0], a_variable_has_its_limit);
+    tcase_add_test(cases[0], a_policy_says_who_is_asked_and_how);
     tcase_add_loop_test(cases[0], a_host_has_the_last_word_unless_it_knows_nothing, 0,
                         COUNT_OF(hosts));
     tcase_add_test(cases[0], nobody_may_know_it);

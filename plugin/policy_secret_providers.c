@@ -84,8 +84,9 @@ static bool check_argument(const struct json_place *place, const char *argument)
 
 static bool check_variable(const struct json_place *place, const char *name)
 {
-    return environment_name_valid(name, strlen(name)) ||
-           json_place_refuse(place, "must be a variable's name");
+    if (!environment_name_valid(name, strlen(name)))
+        return json_place_refuse(place, "must be a variable's name");
+    return true;
 }
 
 static bool read_argv(const struct json_place *place, json_t *value,

@@ -145,9 +145,9 @@ static enum secret_answer take_reply(const struct secret_reply *reply, const cha
         return fail(error, name, "did not end in time and was killed");
     case SECRET_OUTCOME_FAULT:
     case SECRET_OUTCOME_COUNT:
-        break;
+    default:
+        return fail(error, name, "was not run: %s", strerror((int)reply->detail));
     }
-    return fail(error, name, "was not run: %s", strerror((int)reply->detail));
 }
 
 static enum secret_answer receive_reply(int control, const char *name, struct secret_value *ret,

@@ -103,14 +103,14 @@ enum secret_answer secret_file_read(const struct secret_provider *provider, cons
     CLEANUP_CLOSE int parent = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0)
         return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
-    if (fstat(parent, &status) != 0) /* cannot happen: it is an open descriptor */
+    if (fstat(parent, &status) != 0)
         return fail_errno(&place, errno, error);
     if (find_fault(&status, S_IWGRP | S_IWOTH) != NULL)
         return refuse(&place, "the directory is another user's, or others may write to it", error);
     CLEANUP_CLOSE int fd = open_file(parent, provider, name);
     if (fd < 0)
         return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
-    if (fstat(fd, &status) != 0) /* cannot happen: it is an open descriptor */
+    if (fstat(fd, &status) != 0)
         return fail_errno(&place, errno, error);
     if (!S_ISREG(status.st_mode))
         return refuse(&place, "it is not a regular file", error);

@@ -20,8 +20,9 @@
 #define FORBIDDEN_OF_SYSTEMD (S_IWGRP | S_IXGRP | S_IRWXO)
 
 static enum secret_answer read_systemd(const struct secret_provider *provider, const char *name,
-                                       struct secret_value *ret, struct error *error)
+                                       int cancel_fd, struct secret_value *ret, struct error *error)
 {
+    (void)cancel_fd;
     const char *directory = provider->directory;
     if (directory == NULL)
         directory = secure_getenv("CREDENTIALS_DIRECTORY");
@@ -30,13 +31,23 @@ static enum secret_answer read_systemd(const struct secret_provider *provider, c
     return secret_file_read(provider, directory, FORBIDDEN_OF_SYSTEMD, name, ret, error);
 }
 
+static enum secret_answer read_files(const struct secret_provider *provider, const char *name,
+                                     int cancel_fd, struct secret_value *ret, struct error *error)
+{
+    (void)cancel_fd;
+    return secret_file_read(provider, provider->directory,
+                            provider->shared ? FORBIDDEN_OF_SHARED : FORBIDDEN, name, ret, error);
+}
+
 /* The name as it is: none that no variable can have stands for another. */
 static enum secret_answer read_environment(const struct secret_provider *provider, const char *name,
-                                           struct secret_value *ret, struct error *error)
+                                           int cancel_fd, struct secret_value *ret,
+                                           struct error *error)
 {
+    (void)cancel_fd;
     char variable[2 * ENVIRONMENT_NAME_LIMIT];
-    int length = snprintf(variable, sizeof(variable), "%s%s", provider->prefix, name);
-    if (length < 0 || !environment_name_valid(variable, (size_t)length))
+    (void)snprintf(variable, sizeof(variable), "%s%s", provider->prefix, name);
+    if (!environment_name_valid(variable, strlen(variable)))
         return SECRET_ABSENT;
     const char *value = secure_getenv(variable);
     if (value == NULL)
@@ -44,23 +55,20 @@ static enum secret_answer read_environment(const struct secret_provider *provide
     return secret_value_copy(name, value, strlen(value), ret, error) ? SECRET_FOUND : SECRET_FAILED;
 }
 
+typedef enum secret_answer provider_reader(const struct secret_provider *provider, const char *name,
+                                           int cancel_fd, struct secret_value *ret,
+                                           struct error *error);
+
+static provider_reader *const readers[SECRET_PROVIDER_COUNT] = {
+    [SECRET_PROVIDER_SYSTEMD] = read_systemd,
+    [SECRET_PROVIDER_FILES] = read_files,
+    [SECRET_PROVIDER_ENVIRONMENT] = read_environment,
+    [SECRET_PROVIDER_COMMAND] = secret_command_read,
+};
+
 enum secret_answer secret_provider_read(const struct secret_provider *provider, const char *name,
                                         int cancel_fd, struct secret_value *ret,
                                         struct error *error)
 {
-    switch (provider->kind) {
-    case SECRET_PROVIDER_SYSTEMD:
-        return read_systemd(provider, name, ret, error);
-    case SECRET_PROVIDER_FILES:
-        return secret_file_read(provider, provider->directory,
-                                provider->shared ? FORBIDDEN_OF_SHARED : FORBIDDEN, name, ret,
-                                error);
-    case SECRET_PROVIDER_ENVIRONMENT:
-        return read_environment(provider, name, ret, error);
-    case SECRET_PROVIDER_COMMAND:
-        return secret_command_read(provider, name, cancel_fd, ret, error);
-    case SECRET_PROVIDER_COUNT:
-        break;
-    }
-    return SECRET_ABSENT;
+    return readers[provider->kind](provider, name, cancel_fd, ret, error);
 }

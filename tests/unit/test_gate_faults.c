@@ -297,28 +297,56 @@ START_TEST(an_approval_that_expired_meanwhile_does_not_run)
 }
 END_TEST
 
-/* A check that starts a process takes a place, and is not made without one. */
-START_TEST(a_content_check_waits_for_a_place)
+/* What starts a process before the approval, a trial or a check, takes a place, and is not made
+ * without one. */
+START_TEST(a_trial_and_a_content_check_need_a_place)
 {
-    static const char policy[] =
+    static const char checking[] =
         "{\"max_runs\":1,\"max_queued\":0,\"content_checks\":{\"command\":{\"action\":\"refuse\","
         "\"required\":true,\"argv\":[\"/nowhere\"],\"timeout_ms\":1000}}}";
+    const atomic_bool cancelled = false;
+    const bool checks = _i == 1;
+    const struct admission_terms terms = {.max_runs = 1, .cancelled = &cancelled};
+    struct admission other = {.waited_ms = 0};
+    struct recording_host recorded;
+    struct error error;
+    struct tool_host host = recording_host(&recorded);
+    configure_policy(checks ? checking : "{\"max_runs\":1,\"max_queued\":0}", "process");
+    known = checks;
+    ck_assert(admission_enter(&other, &terms, &error));
+    json_auto_t *refused = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
+    admission_leave(&other);
+    ck_assert_str_eq(error_code_of(refused), "too_many_requests");
+    ck_assert_str_eq(recorded.called, "CW");
+    /* With a place it is made: the trial is well, and the check fails by what it is. */
+    json_auto_t *made = invoke("code_execute", REQUEST(""), &host, checks ? TOOL_NOT_RUN : TOOL_OK);
+    ck_assert_str_eq(error_code_of(made), checks ? "content_refused" : "");
+}
+END_TEST
+
+/* Half of its time is all that a call waits, however often it has to: with that behind it, it takes
+ * a place that is free, and queues for none. */
+START_TEST(who_has_waited_enough_waits_no_more)
+{
     const atomic_bool cancelled = false;
     const struct admission_terms terms = {.max_runs = 1, .cancelled = &cancelled};
     struct admission other = {.waited_ms = 0};
     struct recording_host recorded;
     struct error error;
     struct tool_host host = recording_host(&recorded);
-    configure_policy(policy, "process");
-    known = true;
-    ck_assert(admission_enter(&other, &terms, &error));
-    json_auto_t *refused = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
+    configure_policy("{\"max_runs\":1,\"max_queued\":5}", "process");
+    ck_assert(_i == 1 || admission_enter(&other, &terms, &error));
+    call_init(&altered_call, &host);
+    altered_call.admission.waited_ms = UINT64_C(1) << 40;
+    bool passed = gate_pass(&altered_call, "code_execute", REQUEST(""), &error);
+    uint64_t wall_ms = altered_call.description.limits.wall_ms;
+    call_clear(&altered_call);
     admission_leave(&other);
-    ck_assert_str_eq(error_code_of(refused), "too_many_requests");
-    ck_assert_str_eq(recorded.called, "CW");
-    /* With a place it is made, and fails by what it is. */
-    json_auto_t *checked = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
-    ck_assert_str_eq(error_code_of(checked), "content_refused");
+    ck_assert_int_eq(passed, _i == 1);
+    if (passed)
+        ck_assert_uint_eq(wall_ms, 5000); /* half of the policy's 10 s */
+    else
+        ck_assert_int_eq(error.code, ERROR_TOO_MANY_REQUESTS);
 }
 END_TEST
 
@@ -333,6 +361,7 @@ int main(void)
     tcase_add_loop_test(cases[0], what_changes_after_the_approval_does_not_run, 0,
                         COUNT_OF(alterations));
     tcase_add_loop_test(cases[0], an_approval_that_expired_meanwhile_does_not_run, 0, 2);
-    tcase_add_test(cases[0], a_content_check_waits_for_a_place);
+    tcase_add_loop_test(cases[0], a_trial_and_a_content_check_need_a_place, 0, 2);
+    tcase_add_loop_test(cases[0], who_has_waited_enough_waits_no_more, 0, 2);
     return run_suite("gate_faults", cases, COUNT_OF(cases));
 }

@@ -130,6 +130,11 @@ START_TEST(denies_for_every_other_verdict)
         ck_assert_uint_eq(host_request_approval(&host, 1, "{}"),
                           waits ? verdicts[i] : TOOL_VERDICT_DENY);
     }
+    liar.verdict = TOOL_VERDICT_ABSENT;
+    ck_assert_uint_eq(host_read_secret(&host, "name", buffer, sizeof(buffer), &length),
+                      TOOL_VERDICT_ABSENT);
+    ck_assert(!host_grants_capability(&host, "x") && !host_audit(&host, "{}"));
+    ck_assert_uint_eq(host_request_approval(&host, 1, "{}"), TOOL_VERDICT_DENY);
     ck_assert(!host_grants_capability(&nobody, "x") && !host_audit(&nobody, "{}"));
     ck_assert(!host_read_secret(&nobody, "name", buffer, sizeof(buffer), &length));
     ck_assert_uint_eq(host_request_approval(&nobody, 1, "{}"), TOOL_VERDICT_DENY);

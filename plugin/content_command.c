@@ -60,7 +60,7 @@ struct content_answer content_ask_command(struct call *call, struct error *error
         .description = &description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,
-        .output_limit = 2 * CONTENT_ANSWER_LIMIT,
+        .output_limit = UINT64_C(2) * CONTENT_ANSWER_LIMIT,
         .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},
         .errors = {.id = TOOL_STREAM_STDERR, .host = &no_host},
     };

@@ -10,7 +10,6 @@ import pathlib
 import socket
 import struct
 import threading
-import time
 
 import engine
 import tap
@@ -20,7 +19,6 @@ from knockouts import knockouts
 from watch import Watch
 
 POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
-SETTLED_S = 10
 CLONE_NEWNET = 0x40000000
 SIOCSIFADDR, SIOCSIFFLAGS, IFF_UP = 0x8916, 0x8914, 1
 
@@ -105,17 +103,8 @@ class DockerBackend:
     def settling(self):
         """What it returns waits, after a run, until the run's container has gone: it is removed behind the answer, and what is seen of
         it is seen then."""
-        ready = set(engine.waiting())
-
-        def settle():
-            end = time.monotonic() + SETTLED_S * tap.SLOW
-            while time.monotonic() < end:
-                there = set(engine.containers())
-                used = not self.pool or not ready or not ready <= there
-                if used and there <= ready | set(engine.waiting()):
-                    return
-                time.sleep(0.02)
-        return settle
+        self.watch.given_runs.clear()
+        return lambda: tap.eventually(lambda: self.watch.given_runs.isdisjoint(engine.containers()), "the run's container has gone", 60)
 
     def prepare(self, canaries):
         self.known = knockouts(canaries.directory, canaries.token, self.other.id)
@@ -133,6 +122,8 @@ class DockerBackend:
 
     def take_away(self, names, stream=None):
         changes = [self.known[name] for name in names]
+        if POOL and (changes or stream):  # what would be made ready meanwhile would lack the layers in a later run
+            engine.await_stillness()
         self.proxy.plan = Plan(changes, lie_inspect=bool(changes), lie_report=bool(changes), stream=stream)
         return None  # the plugin is the product's
 

@@ -3,6 +3,7 @@
 everything else on, so that the read-back sees what was made. Lying, it answers the inspection with what was asked for, and
 the bootstrap's report with what the plugin wants to hear, so that the program runs without the layer."""
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -49,7 +50,7 @@ def ask(engine, target, method="GET", body=None):
 
 class EngineProxy:
     def __init__(self, path, engine, observer):
-        """The observer's started(id) and removing(id) are called at these moments."""
+        """The observer's started(id), given(id) (its run is sent to it) and removing(id) are called at these moments."""
         self.engine, self.observer = engine, observer
         self.plan, self.asked, self.made, self.names = Plan(), {}, 0, {}
         self.server = socket.socket(socket.AF_UNIX)
@@ -130,7 +131,9 @@ class EngineProxy:
         with socket.socket(socket.AF_UNIX) as engine:
             engine.connect(self.engine)
             engine.sendall(request)
-            threading.Thread(target=self.forward, args=(reader, engine), daemon=True).start()
+            name = CONTAINER.search(request.split(b"\r\n")[0].decode().split()[1])[1]
+            given = functools.partial(self.observer.given, self.names.get(name, name))
+            threading.Thread(target=self.forward, args=(reader, engine, given), daemon=True).start()
             answer = engine.makefile("rb")
             while line := answer.readline():
                 connection.sendall(line)
@@ -144,8 +147,11 @@ class EngineProxy:
                 connection.shutdown(socket.SHUT_WR)
 
     @staticmethod
-    def forward(reader, engine):
+    def forward(reader, engine, given):
         with contextlib.suppress(OSError, ValueError):
+            if data := reader.read1(65536):
+                given()
+                engine.sendall(data)
             EngineProxy.pump(reader, engine)
             engine.shutdown(socket.SHUT_WR)
 

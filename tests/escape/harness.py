@@ -135,6 +135,10 @@ class Outcome:
         return self.result.get("status"), self.result.get("cause")
 
     @property
+    def was_refused_for_now(self):
+        return bool((self.result.get("error") or {}).get("retryable")) and not self.tried
+
+    @property
     def tried(self):
         return self.words["TRIED"] in self.output
 

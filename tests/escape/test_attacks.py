@@ -31,7 +31,7 @@ BACKEND = os.environ.get("ESCAPE_BACKEND", "docker")
 RUNS_BETWEEN_NORMAL = 4
 IDLE_CONNECTIONS = 4
 CONTROL_TRIES = 3  # what is measured in time can be missed once
-TIME_TRIES = 3     # and a busy machine can show nothing but time
+TRIES = 3          # and a busy machine can show nothing but time, or an engine that starts no container for once
 OF_TIME = {"time", "cputime"}
 LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_LONG"))
 
@@ -86,9 +86,9 @@ class Suite:
         try:
             self.take_away(attack, given)
             self.backend.await_ready()
-            for _ in range(TIME_TRIES):
+            for _ in range(TRIES):
                 outcome = self.harness.run(attack)
-                if not outcome.evidence or outcome.evidence - OF_TIME:
+                if outcome.evidence - OF_TIME or not (outcome.evidence or outcome.was_refused_for_now):
                     break
         finally:
             self.harness.restore()

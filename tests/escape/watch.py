@@ -46,6 +46,7 @@ class Watch:
         self.engine = engine
         self.root = pathlib.Path(json.loads(ask(engine, "/info")[1])["DockerRootDir"])
         self.layers, self.overs = {}, {}  # of the containers there are, those that wait for a run among them
+        self.given_runs = set()           # containers that were sent one
         self.lock = threading.Lock()      # a container is removed for one run: for the last, or for the next
         self.forget()
 
@@ -69,6 +70,9 @@ class Watch:
             groups = groups_of(pid)
             if any(identity in str(path) for path in groups.values()):  # it has not ended yet
                 threading.Thread(target=self.sample, args=(pid, identity, groups, over), daemon=True).start()
+
+    def given(self, identity):
+        self.given_runs.add(identity)
 
     def removing(self, identity):
         with self.lock:

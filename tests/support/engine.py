@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import socket
+import time
 
 import tap
 
@@ -72,6 +73,18 @@ def waiting(state="all=0"):
     """Those that were made ahead of need and run, whether they have a run by now or not; all=1: also those that do not run yet, or
     any more."""
     return [entry["Id"] for entry in json.loads(ask(f"/containers/json?{state}")) if (entry["Labels"] or {}).get("code-execute.run") == "waiting"]
+
+
+def await_stillness(looks=3, apart_s=0.1, seconds=30):
+    """Until no container is being made or removed: several looks alike, and none that is only created."""
+    seen, end = [], time.monotonic() + seconds * tap.SLOW
+    while time.monotonic() < end:
+        states = sorted((entry["Id"], entry["State"]) for entry in json.loads(ask("/containers/json?all=1")))
+        seen = [*seen, states] if all(state == "running" for _, state in states) and (not seen or states == seen[-1]) else []
+        if len(seen) >= looks:
+            return
+        time.sleep(apart_s)
+    raise AssertionError(f"containers come and go for {seconds} s")
 
 
 def none_left(seconds=20):

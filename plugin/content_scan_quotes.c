@@ -121,7 +121,7 @@ void scan_shell_word(struct scanner *scanner, char quote)
 static char closing(char open)
 {
     static const char pairs[] = "()[]{}<>";
-    const char *found = strchr(pairs, open);
+    const char *found = open != '\0' ? strchr(pairs, open) : NULL;
     return (char)(found != NULL && (found - pairs) % 2 == 0 ? found[1] : open);
 }
 

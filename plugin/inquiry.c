@@ -111,7 +111,7 @@ static bool answer(const struct inquiry *inquiry, const struct configuration *co
 /* They are the process's, whatever is configured: the question has no other member. */
 static bool answer_counters(const json_t *json, json_t *text, struct error *error)
 {
-    if (json_object_size(json) != 1 || !json_is_true(json_object_get(json, "counters")))
+    if (json_object_size(json) != 1 || json_typeof(json_object_get(json, "counters")) != JSON_TRUE)
         return refuse(error, "/counters: is true, and asked for alone");
     bool made = json_object_set_new(text, "counters", status_counters()) == 0;
     if (!made)

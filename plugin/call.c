@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "cleanup.h"
+#include "environment.h"
 #include "host.h"
 #include "json_text.h"
 #include "request_arguments.h"
@@ -78,19 +79,7 @@ void call_note(struct call *call, const char *format, ...)
     (void)json_array_append_new(call->notes, json_string(note));
 }
 
-/* Both are NULL when out of memory: what is approved is never a part of what runs. */
-static json_t *environment_json(char *const *environment)
-{
-    json_auto_t *object = json_object();
-    for (size_t i = 0; environment[i] != NULL; i++) {
-        const char *equals = strchr(environment[i], '=');
-        if (json_object_setn_new(object, environment[i], (size_t)(equals - environment[i]),
-                                 json_string(equals + 1)) != 0)
-            return NULL;
-    }
-    return TAKE_POINTER(object);
-}
-
+/* NULL when out of memory: what is approved is never a part of what runs. */
 static json_t *secrets_json(const struct request *request)
 {
     json_auto_t *object = json_object();

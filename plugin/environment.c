@@ -156,3 +156,15 @@ bool environment_set_all(char ***list, char *const *more)
     }
     return true;
 }
+
+json_t *environment_json(char *const *environment)
+{
+    json_auto_t *object = json_object();
+    for (size_t i = 0; environment[i] != NULL; i++) {
+        const char *equals = strchr(environment[i], '=');
+        if (json_object_setn_new(object, environment[i], (size_t)(equals - environment[i]),
+                                 json_string(equals + 1)) != 0)
+            return NULL;
+    }
+    return TAKE_POINTER(object);
+}

@@ -29,3 +29,6 @@ bool environment_has(char *const *environment, const char *name);
 bool environment_set(char ***list, const char *name, const void *value, size_t length);
 /* The same for every member of more (NULL: none). */
 bool environment_set_all(char ***list, char *const *more);
+
+/* A new object of name to value, of a list of NAME=VALUE; NULL when out of memory. */
+json_t *environment_json(char *const *environment);

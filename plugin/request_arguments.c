@@ -7,6 +7,7 @@
 
 #include "base64.h"
 #include "cleanup.h"
+#include "environment.h"
 #include "handle.h"
 #include "request_fields.h"
 #include "utf8.h"
@@ -24,18 +25,6 @@ static json_t *list_json(char *const *strings)
         if (json_array_append_new(list, json_string(strings[i])) != 0)
             return NULL;
     return TAKE_POINTER(list);
-}
-
-static json_t *environment_json(char *const *environment)
-{
-    json_auto_t *object = json_object();
-    for (size_t i = 0; environment[i] != NULL; i++) {
-        const char *equals = strchr(environment[i], '=');
-        if (json_object_setn_new(object, environment[i], (size_t)(equals - environment[i]),
-                                 json_string(equals + 1)) != 0)
-            return NULL;
-    }
-    return TAKE_POINTER(object);
 }
 
 static json_t *secrets_json(const struct request *request)

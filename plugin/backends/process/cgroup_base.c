@@ -19,6 +19,8 @@
 #include "cgroup_file.h"
 
 #define BASE_PREFIX "code-execute-"
+#define DIGITS      "0123456789"
+#define MAX_NAMES   8 /* tries: another pid namespace has the same pids, a sweep may come between */
 
 static void cleanup_file(FILE **file)
 {
@@ -96,10 +98,26 @@ static bool own_directory(const char *controller, char *path, size_t size)
     return false;
 }
 
+/* Is it one that make_base() could have made? Engines and services below the same group have names
+ * that begin alike. */
+static bool is_base_name(const char *name)
+{
+    if (strncmp(name, BASE_PREFIX, strlen(BASE_PREFIX)) != 0)
+        return false;
+    name += strlen(BASE_PREFIX);
+    size_t pid = strspn(name, DIGITS);
+    const char *rest = name + pid;
+    return pid > 0 && (*rest == '\0' ||
+                       (*rest == '.' && rest[1] && rest[1 + strspn(rest + 1, DIGITS)] == '\0'));
+}
+
+/* A descriptor that holds the lock, or -1: another's, or it was removed before it was locked. */
 static int lock_directory(const char *path)
 {
+    struct stat locked, named;
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &locked) < 0 ||
+        lstat(path, &named) < 0 || locked.st_ino != named.st_ino || locked.st_dev != named.st_dev)
         return -1;
     return TAKE_FD(fd);
 }
@@ -123,7 +141,7 @@ static void sweep_dead_bases(struct cgroup_base *base, const char *parent)
     struct dirent *entry;
     while (directory && (entry = readdir(directory))) {
         char path[PATH_MAX];
-        if (strncmp(entry->d_name, BASE_PREFIX, strlen(BASE_PREFIX)) != 0 ||
+        if (!is_base_name(entry->d_name) ||
             (size_t)snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) >= sizeof(path))
             continue;
         CLEANUP_CLOSE int lock = lock_directory(path);
@@ -138,20 +156,35 @@ static void sweep_dead_bases(struct cgroup_base *base, const char *parent)
         (void)closedir(directory);
 }
 
-/* Makes and locks this supervisor's directory below parent; its path to ret. */
+static bool name_base(const char *parent, unsigned taken, char *ret, size_t size)
+{
+    char another[16] = "";
+    if (taken > 0)
+        (void)snprintf(another, sizeof(another), ".%u", taken);
+    return (size_t)snprintf(ret, size, "%s/" BASE_PREFIX "%d%s", parent, (int)getpid(), another) <
+           size;
+}
+
+/* Makes and locks this supervisor's directory below parent; its path to ret. Its name may be that
+ * of a supervisor of another pid namespace, and between making and locking it is anybody's to
+ * sweep. */
 static bool make_base(struct cgroup_base *base, const char *parent, char *ret, size_t size,
                       int *ret_lock)
 {
     sweep_dead_bases(base, parent);
-    if ((size_t)snprintf(ret, size, "%s/" BASE_PREFIX "%d", parent, (int)getpid()) >= size ||
-        (mkdir(ret, 0755) < 0 && errno != EEXIST)) {
-        ret[0] = '\0';
-        return false;
+    unsigned taken = 0;
+    for (unsigned attempt = 0; attempt < MAX_NAMES && name_base(parent, taken, ret, size);
+         attempt++) {
+        if (mkdir(ret, 0755) < 0) {
+            if (errno != EEXIST)
+                break;
+            taken++;
+            continue;
+        }
+        *ret_lock = lock_directory(ret);
+        if (*ret_lock >= 0)
+            return true;
     }
-    *ret_lock = lock_directory(ret);
-    if (*ret_lock >= 0)
-        return true;
-    (void)rmdir(ret);
     ret[0] = '\0';
     return false;
 }

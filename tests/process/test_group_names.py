@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The supervisor's own directories among the control groups: a dead one's are removed, what others have named alike is not, and
+supervisors with the same pid in namespaces of their own both have one."""
+import contextlib
+import os
+import pathlib
+import re
+import sys
+
+SUPPORT = pathlib.Path(__file__).parents[1] / "support"
+FAULTS = pathlib.Path(__file__).parents[1] / "faults"
+sys.path[:0] = [str(SUPPORT), str(FAULTS)]
+import common
+import tap
+from modes import Provider, gateway
+from provider import OK, Host
+
+NOBODY = 4194305  # one more than the highest pid that there can be: proc(5), pid_max
+DEAD = (f"code-execute-{NOBODY}", f"code-execute-{NOBODY}.7")
+OTHERS = ("code-execute-engine-5f0c", "code-execute-", f"code-execute-{NOBODY}.", f"code-execute-{NOBODY}x", f"code-execute-{NOBODY}.7x",
+          f"code-execute-{NOBODY}.service", f"gateway-code-execute-{NOBODY}")
+provider = Provider()
+
+
+def run():
+    """The layers of a run, in a backend that was started for it."""
+    provider.reset()
+    status, result = provider.invoke({"language": "sh", "code": "true"}, Host())
+    tap.equal((status, result["error"]), (OK, None), result)
+    return result["isolation"]
+
+
+def parents():
+    """Where this test's supervisor has its directories, one for each hierarchy."""
+    run()
+    [pid] = common.supervisors_of(os.getpid())
+    found = [pathlib.Path(group).parent for group in common.groups() if group.endswith(f"code-execute-{pid}")]
+    if not found:
+        raise tap.Skip("no control groups can be made here")
+    return found
+
+
+@contextlib.contextmanager
+def groups(parent, names):
+    """Each with an empty group below it, as an engine's before its first process."""
+    made = [parent / name / "child" for name in names]
+    try:
+        for group in made:
+            group.mkdir(parents=True)
+        yield made
+    finally:
+        for group in made:
+            for path in (group, group.parent):
+                with contextlib.suppress(FileNotFoundError):
+                    path.rmdir()
+
+
+def test_only_what_supervisors_left_is_swept():
+    for parent in parents():
+        with groups(parent, OTHERS) as others, groups(parent, DEAD) as dead:
+            run()
+            tap.equal([group for group in dead if group.parent.exists()], [], "positive control: dead supervisors' are removed")
+            tap.equal([group for group in others if not group.exists()], [], "others' are not touched")
+
+
+def test_supervisors_with_the_same_pid_have_groups():
+    if os.geteuid() != 0:
+        raise tap.Skip("a pid namespace takes root")
+    places = len(parents())
+    before = set(common.groups())
+    hosts = []
+    try:
+        for _ in range(2):
+            hosts.append(gateway("status, result = Provider().invoke({'language': 'sh', 'code': 'true'}, Host())\n"
+                                 "print(json.dumps(result['isolation']['missing']), flush=True); sys.stdin.read()",
+                                 before=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"), stdin=-1))
+            tap.equal(hosts[-1].stdout.readline(), "[]\n", "every layer, control groups among them")
+        names = [pathlib.Path(group).name for group in set(common.groups()) - before]
+        first = {name for name in names if re.fullmatch(r"code-execute-\d+", name)}
+        tap.equal(len(first), 1, f"positive control: both have one pid: {names}")
+        tap.equal(sorted(names), sorted([*first, *(f"{name}.1" for name in first)] * places))
+    finally:
+        for host in hosts:
+            host.stdin.close()
+            host.wait()
+    tap.eventually(lambda: set(common.groups()) <= before, "they end with their directories", 10)
+
+
+tap.run(globals())

@@ -126,22 +126,16 @@ def test_what_surrounds_the_program():
     tap.true(set(output["isolation"]["missing"]) <= {"user_namespace", "landlock"}, output["isolation"])
 
 
-def orphans_come_here():
-    """Backends that this test kills are its own to reap, as any machine's init would. prctl(PR_SET_CHILD_SUBREAPER)"""
-    import ctypes
-    tap.equal(ctypes.CDLL(None).prctl(36, 1, 0, 0, 0), 0, "prctl")
-
-
 def test_what_killed_hosts_and_backends_leave_is_swept():
     """Killed at one moment, host and backend, so that nobody cleans up before the next backend meets the engine."""
-    orphans_come_here()
+    modes.adopt_orphans()
     rounds, left = 50 if modes.LONG else 5, set()
     for number in range(rounds):
-        before = set(modes.processes())
+        before = set(modes.own_processes())
         argument = modes.long_time(number)
         host = gateway(f"Provider().invoke({{'language': 'sh', 'code': 'sleep {argument}'}}, Host())")
         tap.eventually(lambda: modes.sleeps(argument), "the program runs", 20)
-        backends = set(modes.processes()) - before
+        backends = set(modes.own_processes()) - before
         for pid in backends:
             os.kill(pid, signal.SIGSTOP)  # or it would see its host's end before its own
         host.kill()

@@ -11,15 +11,16 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import modes
 import tap
-from modes import Provider, gateway, left, long_time, processes, sleeps
+from modes import Provider, adopt_orphans, gateway, left, long_time, own_processes, sleeps
 from provider import OK, Host
 
 CANARY = "canary-7f3a91"
+adopt_orphans()
 
 
 def supervisors():
     """The backends' first processes."""
-    found = processes()
+    found = own_processes()
     return {pid for pid, parent in found.items() if parent not in found}
 
 
@@ -69,7 +70,7 @@ def test_a_backend_that_pauses_delays_calls_and_loses_none():
     ours = supervisors() - before
     results = []
     threads = [threading.Thread(target=lambda: results.append(
-        provider.invoke({"language": "sh", "code": "echo done"}, Host())[1]["stdout"])) for _ in range(30)]
+        provider.invoke({"language": "sh", "code": "echo done"}, Host())[1])) for _ in range(30)]
     for pid in ours:
         os.kill(pid, signal.SIGSTOP)
     for thread in threads:
@@ -80,7 +81,7 @@ def test_a_backend_that_pauses_delays_calls_and_loses_none():
         os.kill(pid, signal.SIGCONT)
     for thread in threads:
         thread.join()
-    tap.equal(results, ["done\n"] * 30)
+    tap.equal([result["stdout"] for result in results], ["done\n"] * 30, [result["error"] for result in results])
     provider.reset()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sandbox mode that a suite's cases run in: CODE_EXECUTE_TEST_MODE, "process" or "docker". The cases are the same; what has
 to be done otherwise in a mode is here, and what a mode answers otherwise is the table of golden.py."""
+import ctypes
 import os
 import pathlib
 import subprocess
@@ -116,7 +117,7 @@ def interpreter_waits(pid):
 
 def descendants(host):
     """Everything below the backends of that gateway, which are no children of it: they hold a pidfd of it."""
-    parents, found = {}, set()
+    found = set()
     for pid in processes():
         folder = f"/proc/{pid}/fdinfo"
         try:
@@ -124,16 +125,7 @@ def descendants(host):
                 found.add(pid)
         except OSError:
             continue
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            continue
-    grown = True
-    while grown:
-        grown = {pid for pid, parent in parents.items() if parent in found and pid not in found}
-        found |= grown
-    return found
+    return below(found)
 
 
 def processes():
@@ -147,6 +139,33 @@ def processes():
         except OSError:
             continue
     return found
+
+
+def adopt_orphans():
+    """From here on this process is the parent of backends, which leave their gateways. The machine runs others of the same build
+    at the same time, such as another suite's doctor. prctl(2), PR_SET_CHILD_SUBREAPER"""
+    tap.equal(ctypes.CDLL(None).prctl(36, 1, 0, 0, 0), 0, "prctl")
+
+
+def below(roots):
+    """Those processes and all that stem from them."""
+    parents, found = {}, set(roots)
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    grown = True
+    while grown:
+        grown = {pid for pid, parent in parents.items() if parent in found and pid not in found}
+        found |= grown
+    return found
+
+
+def own_processes():
+    """As processes(), of this process' gateways: after adopt_orphans()."""
+    ours = below({os.getpid()})
+    return {pid: parent for pid, parent in processes().items() if pid in ours}
 
 
 def long_time(number=0):
@@ -168,5 +187,5 @@ def sleeps(argument):
 
 
 def left():
-    """What is there of runs and of backends: equal before and after, or something was left behind."""
-    return sorted(processes()), sorted(engine.containers()) if MODE == "docker" else []
+    """What is there of runs and of backends, after adopt_orphans(): equal before and after, or something was left behind."""
+    return sorted(own_processes()), sorted(engine.containers()) if MODE == "docker" else []

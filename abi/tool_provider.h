@@ -22,13 +22,12 @@
  * with the provider's own tool_free(), never with free(). Nothing that the host lends (struct
  * tool_host, its strings, the input) is read after the function it was lent to has returned.
  *
- * THREADS. Each function carries a tag:
- *   [any-thread]  may be called from any thread, at the same time as any other function, itself
- * included. [callback]    is called by the provider on the thread that is inside tool_invoke(), one
- * at a time for that call, never after tool_invoke() has returned. Other calls call back
- * concurrently. The provider starts no thread, installs no signal handler and leaves the signal
- * mask, dispositions, working directory, umask, environment, locale and resource limits of the
- * process alone.
+ * THREADS. What is tagged [any-thread] may be called from any thread, at the same time as any other
+ * function, itself included. What is tagged [callback] is called by the provider on the thread that
+ * is inside tool_invoke(), one at a time for that call, never after tool_invoke() has returned;
+ * other calls call back concurrently. The provider starts no thread, installs no signal handler and
+ * leaves the signal mask, dispositions, working directory, umask, environment, locale and resource
+ * limits of the process alone.
  *
  * EXCEPTIONS. Nothing may unwind (C++ throw, Rust panic, longjmp) through a provider's frame. A
  * callback of a language binding that raises and returns has written no verdict, and so has denied.
@@ -206,18 +205,18 @@ TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_jso
  * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute).
  * Three more members ask instead of configuring: "check" (true: what is odd about this policy?),
  * "explain" (an object: what would become of a request under it?) and, alone, "counters" (true: the
- * "counters" of tool_status(), which cost nothing to ask for). Nothing is run and what is in force
- * stays; status_json gets the answer, and TOOL_NOT_RUN means that the policy or the question was
- * refused. A provider that does not know them refuses the configuration. */
+ * "counters" and "pools" of tool_status(), which cost next to nothing to ask for). Nothing is run
+ * and what is in force stays; status_json gets the answer, and TOOL_NOT_RUN means that the policy
+ * or the question was refused. A provider that does not know them refuses the configuration. */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with
  * "ready" (the configured mode works here), "mode", "backends" (each with "name", "available",
  * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
  * "annotations"? (by a tool's name, what the configuration changes of the manifest's),
- * "counters", "sweep"? (each mode with "removed", "left", "error"), "error" (of the configuration,
- * or null); release it with tool_free(). Probes by doing, so it may take a second. TOOL_OK, or
- * TOOL_FAILED. */
+ * "counters", "pools"? (what each backend has ready for runs to come), "sweep"? (each mode with
+ * "removed", "left", "error"), "error" (of the configuration, or null); release it with
+ * tool_free(). Probes by doing, so it may take a second. TOOL_OK, or TOOL_FAILED. */
 TOOL_EXPORT int32_t tool_status(char **status_json);
 
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also

@@ -49,7 +49,6 @@ struct asker {
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t table_changed = PTHREAD_COND_INITIALIZER;
 static struct entry *table;
-static size_t table_count;
 
 static void unlock_table(const int *unused)
 {
@@ -73,7 +72,6 @@ static void remove_entry(struct entry *entry)
     while (*place != entry)
         place = &(*place)->next;
     *place = entry->next;
-    table_count--;
     free(entry->outcome.arguments);
     free(entry);
 }
@@ -106,22 +104,32 @@ static void hash_name(const char *name, char ret[SHA256_HEX_LENGTH + 1])
     sha256_hex(name, name != NULL ? strlen(name) + 1 : 0, ret);
 }
 
-/* How many calls wait: that principal's, or with NULL all. */
-static uint64_t count_waiting(const char *principal_sha256)
+static bool has_a_call(const struct entry *entry)
+{
+    return entry->waited_for;
+}
+
+static bool is_request(const struct entry *entry)
+{
+    return entry->state != ENTRY_STANDING;
+}
+
+/* How many are such: that principal's, or with NULL all. */
+static uint64_t count_entries(bool (*is_such)(const struct entry *), const char *principal_sha256)
 {
     uint64_t count = 0;
     for (const struct entry *entry = table; entry != NULL; entry = entry->next)
-        count += entry->waited_for && (principal_sha256 == NULL ||
-                                       strcmp(entry->principal_sha256, principal_sha256) == 0);
+        count += is_such(entry) && (principal_sha256 == NULL ||
+                                    strcmp(entry->principal_sha256, principal_sha256) == 0);
     return count;
 }
 
 /* Whoever asks a lot leaves room for who asks later. */
-static bool check_room(const struct approval_question *question, const char *principal_sha256,
-                       struct error *error)
+static bool check_waiting(const struct approval_question *question, const char *principal_sha256,
+                          struct error *error)
 {
-    uint64_t waiting = count_waiting(NULL);
-    uint64_t own = count_waiting(principal_sha256);
+    uint64_t waiting = count_entries(has_a_call, NULL);
+    uint64_t own = count_entries(has_a_call, principal_sha256);
     if (waiting + own < question->max_waiting)
         return true;
     error_set(error, ERROR_TOO_MANY_REQUESTS,
@@ -132,14 +140,29 @@ static bool check_room(const struct approval_question *question, const char *pri
     return false;
 }
 
+/* And so does who goes away and leaves questions behind. */
+static bool check_requests(const char *principal_sha256, struct error *error)
+{
+    uint64_t kept = count_entries(is_request, NULL);
+    uint64_t own = count_entries(is_request, principal_sha256);
+    if (kept + own < APPROVAL_REQUESTS_LIMIT)
+        return true;
+    error_set(error, ERROR_TOO_MANY_REQUESTS,
+              "%llu approval requests are kept, %llu of them this caller's; there is room for %d",
+              (unsigned long long)kept, (unsigned long long)own, APPROVAL_REQUESTS_LIMIT);
+    error_set_hint(error, "repeat calls whose requests were answered, or wait until some expire");
+    return false;
+}
+
 static struct entry *add_entry(const struct approval_question *question, const struct asker *asker,
                                struct error *error)
 {
-    if (!check_room(question, asker->principal_sha256, error))
+    if (!check_waiting(question, asker->principal_sha256, error) ||
+        !check_requests(asker->principal_sha256, error))
         return NULL;
-    struct entry *entry = table_count < APPROVAL_TABLE_LIMIT ? calloc(1, sizeof(*entry)) : NULL;
+    struct entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL) {
-        error_set(error, ERROR_APPROVAL_UNAVAILABLE, "too many approval requests are under way");
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the approval request");
         return NULL;
     }
     if (!random_identity(&entry->token, entry->outcome.id)) {
@@ -157,7 +180,6 @@ static struct entry *add_entry(const struct approval_question *question, const s
     entry->expires_ms = monotonic_ms() + question->timeout_ms;
     entry->next = table;
     table = entry;
-    table_count++;
     return entry;
 }
 
@@ -175,6 +197,21 @@ static const char *refusal_text(enum error_code refusal)
     }
 }
 
+/* Of too many the one that was asked for first is forgotten: its request is asked about again. */
+static void limit_grants(void)
+{
+    size_t count = 0;
+    struct entry *first = NULL;
+    for (struct entry *entry = table; entry != NULL; entry = entry->next) {
+        if (entry->state != ENTRY_STANDING)
+            continue;
+        first = entry;
+        count++;
+    }
+    if (count > APPROVAL_GRANTS_LIMIT)
+        remove_entry(first);
+}
+
 /* Turns an answered entry into the call's result, and the entry into what is left of it. */
 static bool use_answer(struct entry *entry, struct approval_outcome *outcome, struct error *error)
 {
@@ -189,6 +226,7 @@ static bool use_answer(struct entry *entry, struct approval_outcome *outcome, st
         entry->state = ENTRY_STANDING;
         entry->waited_for = false;
         entry->expires_ms = UINT64_MAX;
+        limit_grants();
     } else {
         remove_entry(entry);
     }
@@ -237,6 +275,11 @@ static bool deny(struct entry *entry, enum error_code code, const char *message,
     return false;
 }
 
+static bool time_out(struct entry *entry, struct approval_outcome *outcome, struct error *error)
+{
+    return deny(entry, ERROR_APPROVAL_TIMEOUT, "approval timed out", outcome, error);
+}
+
 /* Called with the lock held; releases it while it waits. */
 static bool wait_for_answer(struct entry *entry, const struct approval_question *question,
                             struct approval_outcome *outcome, struct error *error)
@@ -250,7 +293,7 @@ static bool wait_for_answer(struct entry *entry, const struct approval_question 
             return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome,
                         error);
         if (monotonic_ms() >= entry->expires_ms)
-            return deny(entry, ERROR_APPROVAL_TIMEOUT, "approval timed out", outcome, error);
+            return time_out(entry, outcome, error);
         (void)pthread_cond_clockwait(&table_changed, &table_mutex, CLOCK_MONOTONIC, &deadline);
     }
     return use_answer(entry, outcome, error);
@@ -318,6 +361,8 @@ static bool settle(struct entry *entry, uint32_t verdict, const struct approval_
         entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
         return report_pending(entry, outcome, error);
     }
+    if (verdict == TOOL_VERDICT_ALLOW && monotonic_ms() >= entry->expires_ms)
+        return time_out(entry, outcome, error);
     if (verdict == TOOL_VERDICT_ALLOW) {
         struct approval_decision_text yes = {.answer = APPROVAL_ANSWER_ALLOW_ONCE,
                                              .approver = "host"};
@@ -395,7 +440,7 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
 uint64_t approval_waiting_count(void)
 {
     HOLD_TABLE_LOCK();
-    return count_waiting(NULL);
+    return count_entries(has_a_call, NULL);
 }
 
 void approval_wake_all(void)

@@ -14,9 +14,9 @@
 #include "error.h"
 #include "tool_provider.h"
 
-#define APPROVAL_ID_LENGTH 32
-#define APPROVAL_TABLE_LIMIT \
-    1024 /* requests and grants remembered at a time; beyond it, requests are refused */
+#define APPROVAL_ID_LENGTH      32
+#define APPROVAL_REQUESTS_LIMIT 1024 /* kept at a time, answered or not; more are refused */
+#define APPROVAL_GRANTS_LIMIT   1024 /* that stand; for more the oldest are forgotten */
 #define APPROVAL_PENDING_MS \
     600000                     /* how long a pending request can be answered, and its grant used */
 #define APPROVAL_RUN_MS 600000 /* how long after its answer a call can still begin to run */
@@ -52,9 +52,10 @@ struct approval_question {
  * that still stands, or asks the host. true: run it, or with outcome->arguments (new) what they say
  * instead. false with error APPROVAL_DENIED, APPROVAL_MISMATCH (the decision names another
  * request), APPROVAL_REPLAYED (the token got a second, different answer before the first was used),
- * APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT, APPROVAL_PENDING, CANCELLED or TOO_MANY_REQUESTS: a
- * principal has at most as many calls waiting as it leaves room for, so one alone has half of
- * max_waiting. *outcome is filled either way. */
+ * APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT, APPROVAL_PENDING, CANCELLED, OUT_OF_MEMORY or
+ * TOO_MANY_REQUESTS: a principal has at most as many calls waiting, and requests kept, as it leaves
+ * room for, so one alone has half of max_waiting and of APPROVAL_REQUESTS_LIMIT. *outcome is filled
+ * either way. */
 bool approval_obtain(const struct tool_host *host, const struct approval_question *question,
                      struct approval_outcome *outcome, struct error *error);
 

@@ -66,6 +66,7 @@ static struct json_draft begin_record(const struct call *call, const char *event
     write_or_null(&record, "image_id", call->description.docker.image_id);
     json_draft_string(&record, "language", call->request.language->name);
     json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
+    json_draft_value(&record, "narrowing", narrowing_json(&call->context.narrowing));
     json_draft_boolean(&record, "network", call->request.network);
     json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);
     write_or_null(&record, "principal", call->context.principal);
@@ -92,6 +93,7 @@ static bool store(const struct call *call, struct json_draft *record)
 bool audit_record_start(const struct call *call)
 {
     struct json_draft record = begin_record(call, "start");
+    content_write_places(&record, call);
     call_write_limits(&record, call);
     return store(call, &record);
 }
@@ -128,6 +130,7 @@ void audit_record_end(const struct call *call, const struct error *error)
 void audit_record_refusal(const struct call *call, const struct error *error)
 {
     struct json_draft record = begin_record(call, "refused");
+    content_write_places(&record, call);
     json_draft_string(&record, "status", result_status(call, error));
     json_draft_string(&record, "error", error_code_name(error->code));
     json_draft_string(&record, "message", error->message);

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -17,7 +19,11 @@
 #include "deadline.h"
 #include "protocol/channel.h"
 
-#define SEND_TIMEOUT_MS 10000
+#define SEND_TIMEOUT_MS   10000
+#define ANSWER_TIMEOUT_MS 250
+/* So much may lie unread before a backend that does not read is asked nothing more: the rest of the
+ * socket's room is for runs. */
+#define UNREAD_LIMIT 16384
 
 struct backend {
     const char *name;
@@ -225,6 +231,71 @@ void backend_give_up(enum sandbox_mode mode, const struct backend_run *run)
     (void)pthread_mutex_lock(&locked->mutex);
     if (locked->generation == run->generation)
         backend_program_kill(&locked->program);
+}
+
+static bool reads(int control)
+{
+    int unread = 0;
+    return ioctl(control, SIOCOUTQ, &unread) == 0 && unread < UNREAD_LIMIT;
+}
+
+/* Whoever starts the backend holds the mutex for longer than anybody who asks is to wait.
+ * ThreadSanitizer does not know pthread_mutex_clocklock(). */
+static bool lock_in_time(struct backend *backend, uint64_t deadline)
+{
+    while (pthread_mutex_trylock(&backend->mutex) != 0) {
+        if (monotonic_ms() >= deadline)
+            return false;
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+static enum pool_state send_question(struct backend *backend, int answer, uint64_t deadline)
+{
+    const char question = CONTROL_POOL;
+    if (!lock_in_time(backend, deadline))
+        return POOL_SILENT;
+    CLEANUP(unlock_backend) struct backend *locked = backend;
+    int control = locked->program.control;
+    if (!backend_program_is_ours(&locked->program))
+        return POOL_STOPPED;
+    if (!reads(control))
+        return POOL_SILENT;
+    if (channel_send(control, &question, sizeof(question), &answer, 1) == 0)
+        return POOL_ANSWERED;
+    return errno == EPIPE || errno == ECONNRESET ? POOL_STOPPED : POOL_SILENT;
+}
+
+static bool receive_answer(int socket, uint64_t deadline, struct pool_report *ret)
+{
+    unsigned char message[POOL_REPORT_LENGTH];
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
+    int ready = 0;
+    do {
+        ready = poll(&readable, 1, deadline_poll_timeout(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0)
+        return false;
+    ssize_t length = channel_receive(socket, message, sizeof(message), NULL, 0, NULL);
+    return length >= 0 && pool_report_decode(message, (size_t)length, ret);
+}
+
+enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret)
+{
+    int pair[2];
+    uint64_t deadline = monotonic_ms() + ANSWER_TIMEOUT_MS;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+        return POOL_SILENT;
+    CLEANUP_CLOSE int ours = pair[0];
+    CLEANUP_CLOSE int theirs = pair[1];
+    enum pool_state state = send_question(backend_of(mode), theirs, deadline);
+    close_fd(TAKE_FD(theirs));
+    if (state == POOL_STOPPED)
+        *ret = (struct pool_report){.rows = {{.ready = 0}}};
+    if (state == POOL_ANSWERED && !receive_answer(ours, deadline, ret))
+        return POOL_SILENT;
+    return state;
 }
 
 void backend_stop_all(void)

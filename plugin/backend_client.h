@@ -13,6 +13,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "policy.h"
+#include "protocol/pool_report.h"
 #include "protocol/run_description.h"
 
 /* The caller's ends of one run. */
@@ -48,6 +49,16 @@ void backend_note_end(enum sandbox_mode mode, const struct backend_run *run);
 /* Kills the backend that has this run, and with it all of its runs: it does not answer. The next
  * run gets a new one. Nothing where that has happened already. */
 void backend_give_up(enum sandbox_mode mode, const struct backend_run *run);
+
+enum pool_state {
+    POOL_STOPPED,  /* the backend has not been started or has ended: nothing is ready */
+    POOL_ANSWERED, /* so much is ready at this moment */
+    POOL_SILENT,   /* no good answer in time */
+};
+
+/* Asks the mode's backend what it has ready, and waits a quarter of a second at most. Starts
+ * nothing and ends nothing. *ret is zero where it is stopped, and untouched where it is silent. */
+enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret);
 
 /* Ends every backend with all its runs, and waits until they are gone (killed after 5 s). */
 void backend_stop_all(void);

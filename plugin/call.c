@@ -15,6 +15,7 @@
 #include "host.h"
 #include "json_text.h"
 #include "request_arguments.h"
+#include "utf8.h"
 
 #define NOTE_LIMIT 512
 
@@ -36,6 +37,7 @@ static void context_clear(struct call_context *context)
     free(context->session);
     free(context->traceparent);
     free(context->workspace);
+    narrowing_clear(&context->narrowing);
 }
 
 static void drop_request(struct call *call)
@@ -51,6 +53,7 @@ void call_replace_request(struct call *call, struct request *request)
     call->request = *request;
     *request = (struct request){0};
     call->language = NULL;
+    call->content.stale = true;
     call->request_sha256[0] = '\0';
     (void)json_array_clear(call->notes);
     (void)json_array_extend(call->notes, call->request.notes);
@@ -76,6 +79,7 @@ void call_note(struct call *call, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(note, sizeof(note), format, arguments);
     va_end(arguments);
+    utf8_end_whole(note);
     (void)json_array_append_new(call->notes, json_string(note));
 }
 
@@ -161,6 +165,8 @@ static void write_request(struct json_draft *draft, const struct call *call, con
     json_draft_string(draft, "language", request->language->name);
     call_write_limits(draft, call);
     json_draft_string(draft, "mode", sandbox_mode_name(call->configuration.mode));
+    if (call->context.narrowing.json != NULL)
+        json_draft_value(draft, "narrowing", narrowing_json(&call->context.narrowing));
     json_draft_boolean(draft, "network", request->network);
     json_draft_string(draft, "policy_sha256", call->configuration.policy->sha256);
     json_draft_value(draft, "secrets", secrets_json(request));

@@ -19,6 +19,7 @@
 #include "content.h"
 #include "error.h"
 #include "json_text.h"
+#include "narrowing.h"
 #include "request.h"
 #include "run.h"
 #include "tool_provider.h"
@@ -29,6 +30,7 @@ struct call_context {
     char *session;
     char *traceparent;
     char *workspace;
+    struct narrowing narrowing; /* "policy" */
 };
 
 struct call {
@@ -43,6 +45,7 @@ struct call {
     bool parsed;                        /* request is filled */
     struct request request;
     const struct policy_language *language; /* the policy's way to run it */
+    struct policy_limits limits;            /* the language's, as far as the context leaves them */
     struct run_description
         description; /* what the backend will get; secrets only from collect_secrets on */
     uint64_t stdout_limit;

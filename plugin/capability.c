@@ -123,3 +123,10 @@ bool capability_list_grants(char *const *list, enum capability capability, const
     }
     return granted;
 }
+
+bool capability_list_covers(char *const *list, const char *text)
+{
+    struct entry entry = {.denial = true};
+    (void)read_entry(text, &entry);
+    return entry.denial || capability_list_grants(list, entry.capability, entry.parameter);
+}

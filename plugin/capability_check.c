@@ -7,7 +7,7 @@
 
 static bool wants_more_time(const struct call *call)
 {
-    const struct policy_limits *limits = &call->language->limits;
+    const struct policy_limits *limits = &call->limits;
     const struct policy_limit *usual = call->request.shape == REQUEST_SANDBOX_EXEC
                                            ? &limits->sandbox_exec_wall_ms
                                            : &limits->wall_ms;
@@ -41,7 +41,8 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
 bool capability_policy_grants(const struct call *call, const struct capability_need *need)
 {
     return capability_list_grants(call->configuration.policy->capabilities, need->capability,
-                                  need->parameter);
+                                  need->parameter) &&
+           narrowing_leaves_capability(&call->context.narrowing, need->capability, need->parameter);
 }
 
 /* No parameter of any capability: a host that grants it says yes to what it does not know, so its

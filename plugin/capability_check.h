@@ -21,6 +21,7 @@ struct capability_need {
 /* What the planned call needs, in the order in which it is asked for; returns how many. */
 size_t capability_needs(const struct call *call,
                         struct capability_need ret[CAPABILITY_NEEDS_LIMIT]);
+/* By the policy, as far as the context leaves it. */
 bool capability_policy_grants(const struct call *call, const struct capability_need *need);
 
 /* false with ACCESS_DENIED, naming the first that policy or host does not grant. The host is asked

@@ -25,6 +25,23 @@ void configuration_clear(struct configuration *configuration)
     policy_unref(TAKE_POINTER(configuration->policy));
 }
 
+static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
+{
+    char allowed[64] = "";
+    for (size_t i = 0; i < COUNT_OF(policy->mode_allowed); i++) {
+        size_t length = strlen(allowed);
+        if (policy->mode_allowed[i])
+            (void)snprintf(allowed + length, sizeof(allowed) - length, "%s%s",
+                           length > 0 ? ", " : "", sandbox_mode_name((enum sandbox_mode)i));
+    }
+    error_set(error, ERROR_MODE_NOT_ALLOWED, "the policy does not allow mode %s (it allows: %s)",
+              sandbox_mode_name(mode), allowed);
+    if (mode == SANDBOX_MODE_NONE)
+        error_set_hint(error,
+                       "mode none isolates nothing: it needs a policy that lists it in \"modes\" "
+                       "and the capability sandbox.exec.mode.none");
+}
+
 /* sandbox: a mode's name from the operator, or NULL for the policy's default. */
 static bool choose_mode(const struct policy *policy, const char *sandbox, enum sandbox_mode *ret,
                         struct error *error)
@@ -35,13 +52,7 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
         return false;
     }
     if (!policy->mode_allowed[mode]) {
-        error_set(error, ERROR_MODE_NOT_ALLOWED, "the policy does not allow mode %s",
-                  sandbox_mode_name(mode));
-        if (mode == SANDBOX_MODE_NONE)
-            error_set_hint(
-                error,
-                "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
-                "the capability sandbox.exec.mode.none");
+        refuse_mode(policy, mode, error);
         return false;
     }
     *ret = mode;

@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "content_checkers.h"
 #include "host.h"
+#include "utf8.h"
 
 void content_describe(struct content_finding *finding, const char *rule, const char *format, ...)
 {
@@ -20,6 +21,8 @@ void content_describe(struct content_finding *finding, const char *rule, const c
     va_start(arguments, format);
     (void)vsnprintf(finding->message, sizeof(finding->message), format, arguments);
     va_end(arguments);
+    utf8_end_whole(finding->rule);
+    utf8_end_whole(finding->message);
 }
 
 bool content_add(struct content_findings *findings, const struct content_finding *finding)
@@ -47,22 +50,39 @@ static const char *name_of_file(const struct call *call, const struct content_fi
     return finding->file == 0 ? NULL : call->request.files[finding->file - 1].path;
 }
 
-void content_write(struct json_draft *draft, const struct call *call)
+static void write_finding(struct json_draft *draft, const struct call *call,
+                          const struct content_finding *finding, bool with_message)
+{
+    json_draft_open(draft, NULL, '{');
+    json_draft_integer(draft, "column", finding->column);
+    json_draft_string(draft, "file", name_of_file(call, finding));
+    json_draft_integer(draft, "line", finding->line);
+    if (with_message)
+        json_draft_string(draft, "message", finding->message);
+    json_draft_string(draft, "rule", finding->rule);
+    json_draft_close(draft, '}');
+}
+
+static void write_findings(struct json_draft *draft, const struct call *call, bool with_messages)
 {
     const struct content_findings *findings = &call->content;
+    size_t count = findings->stale ? 0 : findings->count;
     json_draft_open(draft, "content_findings", '[');
-    for (size_t i = 0; i < findings->count; i++) {
-        const struct content_finding *finding = &findings->list[i];
-        json_draft_open(draft, NULL, '{');
-        json_draft_integer(draft, "column", finding->column);
-        json_draft_string(draft, "file", name_of_file(call, finding));
-        json_draft_integer(draft, "line", finding->line);
-        json_draft_string(draft, "message", finding->message);
-        json_draft_string(draft, "rule", finding->rule);
-        json_draft_close(draft, '}');
-    }
+    for (size_t i = 0; i < count; i++)
+        write_finding(draft, call, &findings->list[i], with_messages);
     json_draft_close(draft, ']');
-    json_draft_integer(draft, "content_findings_more", (int64_t)findings->more);
+    json_draft_integer(draft, "content_findings_more",
+                       findings->stale ? 0 : (int64_t)findings->more);
+}
+
+void content_write(struct json_draft *draft, const struct call *call)
+{
+    write_findings(draft, call, true);
+}
+
+void content_write_places(struct json_draft *draft, const struct call *call)
+{
+    write_findings(draft, call, false);
 }
 
 /* "helper.py line 3, column 1: imports os, which the policy forbids (forbidden_module)" */
@@ -178,17 +198,33 @@ static void note_findings(struct call *call)
         call_note(call, "content check: %llu more findings", (unsigned long long)findings->more);
 }
 
+static const struct content_rules *rules_of(const struct call *call)
+{
+    return policy_content_find(&call->configuration.policy->content, call->request.language->name);
+}
+
+bool content_needs_parser(const struct call *call)
+{
+    const struct content_rules *rules = rules_of(call);
+    return rules != NULL && strcmp(rules->language, "python") == 0;
+}
+
 static bool check_by_rules(struct call *call, struct error *error)
 {
-    const char *language = call->request.language->name;
-    const struct content_rules *rules =
-        policy_content_find(&call->configuration.policy->content, language);
+    const struct content_rules *rules = rules_of(call);
     if (rules == NULL)
         return true;
-    struct content_answer answer = strcmp(language, "python") == 0
+    struct content_answer answer = content_needs_parser(call)
                                        ? content_check_python(call, rules, error)
                                        : content_check_tokens(call, rules, error);
     return judge(call, &answer, rules->action, rules->required, 0, error);
+}
+
+bool content_check_words(struct call *call, struct error *error)
+{
+    bool passed = content_needs_parser(call) || check_by_rules(call, error);
+    note_findings(call);
+    return passed;
 }
 
 /* Who offers a check is asked; a policy that says nothing of it takes what it finds for warnings.
@@ -221,10 +257,7 @@ static bool check_text(struct call *call, struct error *error)
 
 bool content_needs_process(const struct call *call)
 {
-    const struct policy_content *content = &call->configuration.policy->content;
-    const struct content_rules *rules = policy_content_find(content, call->request.language->name);
-    return content->command.argv != NULL ||
-           (rules != NULL && strcmp(rules->language, "python") == 0);
+    return call->configuration.policy->content.command.argv != NULL || content_needs_parser(call);
 }
 
 bool content_check(struct call *call, struct error *error)
@@ -233,6 +266,7 @@ bool content_check(struct call *call, struct error *error)
     if (!hash_text(call, text_sha256))
         return no_memory(error);
     if (strcmp(text_sha256, call->content.text_sha256) == 0) {
+        call->content.stale = false;
         note_findings(call); /* an edit of something else has taken the notes away */
         return true;
     }

@@ -31,6 +31,7 @@ struct content_findings {
     size_t count;
     uint64_t more;        /* that there is no place for */
     char text_sha256[65]; /* of what they are about; "": nothing was checked yet */
+    bool stale;           /* another request has come since, and was not looked at yet */
 };
 
 enum content_verdict {
@@ -55,8 +56,11 @@ void content_describe(struct content_finding *finding, const char *rule, const c
 /* false: no memory. */
 bool content_add(struct content_findings *findings, const struct content_finding *finding);
 void content_clear(struct content_findings *findings);
-/* Members "content_findings" and "content_findings_more". */
+/* Members "content_findings" and "content_findings_more", for the approver. */
 void content_write(struct json_draft *draft, const struct call *call);
+/* The same for the audit: places and rules, and no message, which can repeat what the program says.
+ * Empty where the call's request was not looked at. */
+void content_write_places(struct json_draft *draft, const struct call *call);
 
 /* Is the file one of those that the language's rules are about? */
 bool content_is_program(const char *path, const char *extension);
@@ -66,8 +70,12 @@ bool content_is_program(const char *path, const char *extension);
 void content_write_own_modules(struct json_draft *draft, const char *name,
                                const struct request *request);
 
+/* Do the policy's rules for the call's language want a parser in a sandbox? */
+bool content_needs_parser(const struct call *call);
 /* Will content_check() start a process? */
 bool content_needs_process(const struct call *call);
+/* As content_check(), as far as that needs nothing but the text: rules on words. */
+bool content_check_words(struct call *call, struct error *error);
 /* Checks the call's text as its policy says; not again while it is the same. true: findings are in
  * call->content and its notes. false with CONTENT_REFUSED, CANCELLED or OUT_OF_MEMORY. */
 bool content_check(struct call *call, struct error *error);

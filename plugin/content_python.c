@@ -281,6 +281,7 @@ struct content_answer content_check_python(struct call *call, const struct conte
     static const struct tool_host no_host;
     uint32_t files[REQUEST_FILES_LIMIT + 1];
     const size_t count = call->content.count;
+    const uint64_t more = call->content.more;
     struct reading reading = {.call = call, .files = files};
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     if (!describe(call, rules, files, &reading.file_count, &description))
@@ -310,5 +311,6 @@ struct content_answer content_check_python(struct call *call, const struct conte
     if (read_answer(&reading, text, length, &answer, &fault))
         return answer;
     call->content.count = count; /* half an answer is none */
+    call->content.more = more;
     return fault.code == ERROR_OUT_OF_MEMORY ? stopped(error) : failed(fault.message);
 }

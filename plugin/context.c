@@ -19,6 +19,23 @@ static bool copy_text(const char *text, char **ret)
     return *ret != NULL;
 }
 
+static bool refuse(struct error *error)
+{
+    error_set_hint(error, "this is the gateway's context_json, not the request");
+    return false;
+}
+
+static bool read_policy(json_t *policy, struct narrowing *ret, struct error *error)
+{
+    struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
+    struct json_place place = json_place_named(&root, "policy");
+    if (policy == NULL || narrowing_read(&place, policy, ret))
+        return true;
+    if (error->code != ERROR_OUT_OF_MEMORY)
+        (void)refuse(error);
+    return false;
+}
+
 bool context_parse(const char *context_json, struct call_context *ret, struct error *error)
 {
     static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
@@ -39,15 +56,10 @@ bool context_parse(const char *context_json, struct call_context *ret, struct er
                        &principal, "session", &session, "traceparent", &traceparent, "workspace",
                        &workspace, "policy", &policy) != 0) {
         error_set(error, ERROR_INVALID_INPUT, "context: %s", reason.text);
-        error_set_hint(error, "this is the gateway's context_json, not the request");
-        return false;
+        return refuse(error);
     }
-    if (policy != NULL) {
-        error_set(error, ERROR_NOT_SUPPORTED, "context: /policy is not supported yet");
-        error_set_hint(error,
-                       "the gateway must leave it out: ignoring it would be less than it asks for");
+    if (!read_policy(policy, &ret->narrowing, error))
         return false;
-    }
     if (copy_text(principal, &ret->principal) && copy_text(session, &ret->session) &&
         copy_text(traceparent, &ret->traceparent) && copy_text(workspace, &ret->workspace))
         return true;

@@ -23,7 +23,12 @@ struct policy_verdict decision_of(const struct call *call)
         .code_bytes = request->code_length,
         .principal = call->context.principal,
     };
-    return policy_decide(call->configuration.policy, &facts);
+    struct policy_verdict verdict = policy_decide(call->configuration.policy, &facts);
+    enum approval_decision decision =
+        narrowing_decision(&call->context.narrowing, verdict.decision);
+    verdict.narrowed = decision != verdict.decision;
+    verdict.decision = decision;
+    return verdict;
 }
 
 void decision_name(const struct policy *policy, const struct policy_verdict *verdict, char *ret,
@@ -75,6 +80,12 @@ bool decision_check_rules(const struct call *call, struct error *error)
     struct policy_verdict verdict = decision_of(call);
     if (verdict.decision != APPROVAL_DENY)
         return true;
+    if (verdict.narrowed) {
+        error_set(error, ERROR_POLICY_DENIED,
+                  "policy denied: the gateway lets nothing of this caller run");
+        error_set_hint(error, "no change of the request helps; ask the gateway's operator");
+        return false;
+    }
     if (verdict.rule < 0) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: the default is deny");
         return false;

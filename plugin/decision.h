@@ -20,5 +20,5 @@ void decision_name(const struct policy *policy, const struct policy_verdict *ver
 /* false with SECRET_NOT_ALLOWED, naming the secret, for one that the policy does not list or does
  * not give to this language or mode. */
 bool decision_check_secrets(const struct call *call, struct error *error);
-/* false with POLICY_DENIED where the rules deny. */
+/* false with POLICY_DENIED where the rules, or the context, deny. */
 bool decision_check_rules(const struct call *call, struct error *error);

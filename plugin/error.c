@@ -72,6 +72,10 @@ int error_set_errno(struct error *error, enum error_code code, int error_number,
     va_start(arguments, format);
     format_text(error->message, sizeof(error->message), format, arguments);
     va_end(arguments);
+    if (error_number == 0) { /* nothing of the system's */
+        set_code(error, code);
+        return -1;
+    }
     /* Unlike strerror(): thread-safe, and not in the language of the host's locale. */
     const char *description = strerrordesc_np(error_number);
     size_t length = strlen(error->message);

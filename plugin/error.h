@@ -121,7 +121,8 @@ struct error {
 /* Fills the error with a formatted message and the code's default hint; returns -1. */
 int error_set(struct error *error, enum error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4), nonnull(1, 3)));
-/* The same with strerror(error_number) behind the message; returns -1. */
+/* The same with what the system says of error_number behind the message (0: nothing); returns -1.
+ */
 int error_set_errno(struct error *error, enum error_code code, int error_number, const char *format,
                     ...) __attribute__((format(printf, 4, 5), nonnull(1, 4)));
 /* Replaces the hint. */

@@ -85,19 +85,69 @@ static json_t *secrets_json(const struct request *request)
     return TAKE_POINTER(list);
 }
 
-static json_t *limits_json(const struct call *call)
+typedef void draft_writer(struct json_draft *draft, const struct call *call);
+
+/* An object of the members that are written. */
+static json_t *drafted_json(const struct call *call, draft_writer *write)
 {
     struct json_draft draft = {.order = JSON_ORDER_MADE};
     size_t length = 0;
     json_draft_open(&draft, NULL, '{');
-    call_write_limits(&draft, call);
+    write(&draft, call);
     json_draft_close(&draft, '}');
     CLEANUP_FREE char *text = json_draft_take(&draft, &length);
-    json_auto_t *whole = text != NULL ? json_loadb(text, length, 0, NULL) : NULL;
-    return json_incref(json_object_get(whole, "limits"));
+    return text != NULL ? json_loadb(text, length, 0, NULL) : NULL;
 }
 
-static const struct error *first_missing_capability(const struct call *call, struct error *error)
+/* A check that only the call itself can ask: it starts a process, or is the gateway's. */
+struct later_check {
+    const char *name;
+    const char *who;
+    bool asked;
+    bool refuses;
+};
+
+#define LATER_CHECKS 3
+
+static void later_checks(const struct call *call, struct later_check ret[LATER_CHECKS])
+{
+    const struct policy_content *content = &call->configuration.policy->content;
+    const struct content_rules *rules = policy_content_find(content, call->request.language->name);
+    const struct content_outsider *host = &content->host;
+    const struct content_outsider *command = &content->command;
+    bool host_refuses = host->action == CONTENT_REFUSE || host->required;
+    bool by_parser = content_needs_parser(call);
+    ret[0] =
+        (struct later_check){"rules", "the policy's rules for the language", by_parser,
+                             by_parser && (rules->action == CONTENT_REFUSE || rules->required)};
+    /* Whether there is one is the gateway's to know. */
+    ret[1] = (struct later_check){"host", "the gateway's checker", host_refuses, host_refuses};
+    ret[2] = (struct later_check){"command", "the policy's command", command->argv != NULL,
+                                  command->action == CONTENT_REFUSE || command->required};
+}
+
+static void note_later_checks(struct call *call)
+{
+    struct later_check checks[LATER_CHECKS];
+    later_checks(call, checks);
+    for (size_t i = 0; i < COUNT_OF(checks); i++)
+        if (checks[i].asked)
+            call_note(call, "content check: %s: asked when the call is made%s", checks[i].who,
+                      checks[i].refuses ? ", and can refuse it" : "");
+}
+
+static json_t *later_checks_json(const struct call *call)
+{
+    struct later_check checks[LATER_CHECKS];
+    json_auto_t *list = json_array();
+    later_checks(call, checks);
+    for (size_t i = 0; i < COUNT_OF(checks); i++)
+        if (checks[i].asked && json_array_append_new(list, json_string(checks[i].name)) != 0)
+            return NULL;
+    return TAKE_POINTER(list);
+}
+
+static bool policy_grants_all(const struct call *call, struct error *error)
 {
     struct capability_need needs[CAPABILITY_NEEDS_LIMIT];
     size_t count = capability_needs(call, needs);
@@ -107,9 +157,9 @@ static const struct error *first_missing_capability(const struct call *call, str
             continue;
         capability_text(needs[i].capability, needs[i].parameter, text);
         error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
-        return error;
+        return false;
     }
-    return NULL;
+    return true;
 }
 
 static void say_why(const struct call *call, const struct policy_verdict *verdict,
@@ -119,6 +169,8 @@ static void say_why(const struct call *call, const struct policy_verdict *verdic
     decision_name(call->configuration.policy, verdict, name, sizeof(name));
     if (error != NULL)
         (void)snprintf(why, WHY_LIMIT, "%s", error->message);
+    else if (verdict->narrowed)
+        (void)snprintf(why, WHY_LIMIT, "%s allows, and the context has somebody asked", name);
     else if (verdict->secret != NULL)
         (void)snprintf(why, WHY_LIMIT, "%s allows, and the secret %.128s must be asked for", name,
                        verdict->secret);
@@ -145,36 +197,64 @@ static bool add_request(json_t *object, const struct call *call)
 
 static bool add_plan(json_t *object, const struct call *call)
 {
+    json_auto_t *limits = drafted_json(call, call_write_limits);
     return add(object, "image", text_or_null(call->description.docker.image)) &&
-           add(object, "limits", limits_json(call)) &&
+           json_object_update(object, limits) == 0 &&
            add(object, "required", required_json(call->description.required)) &&
            add(object, "capabilities", capabilities_json(call));
 }
 
-static json_t *explain_call(const struct call *call, const struct error *refusal)
+static bool add_content(json_t *object, const struct call *call)
 {
-    struct error error;
+    json_auto_t *findings = drafted_json(call, content_write);
+    return json_object_update(object, findings) == 0 &&
+           add(object, "content_at_call", later_checks_json(call));
+}
+
+/* What the call came to before something refused it. */
+struct progress {
+    bool planned;
+    bool read; /* the program's text, by what needs nothing else */
+};
+
+static json_t *explain_call(const struct call *call, const struct progress *progress,
+                            const struct error *refusal)
+{
     char why[WHY_LIMIT];
     const struct policy *policy = call->configuration.policy;
-    bool planned = call->language != NULL && call->description.argv != NULL;
     struct policy_verdict verdict = {.decision = APPROVAL_DENY, .rule = -1};
     if (call->parsed)
         verdict = decision_of(call);
-    if (refusal == NULL)
-        refusal = first_missing_capability(call, &error);
     say_why(call, &verdict, refusal, why);
     json_auto_t *object = json_object();
-    bool made =
-        add(object, "outcome",
-            json_string(refusal != NULL ? "deny" : decision_word(verdict.decision))) &&
-        add(object, "why", json_string(why)) && add(object, "error", error_or_null(refusal)) &&
-        add(object, "rule", rule_json(policy, &verdict)) &&
-        add(object, "tool", text_or_null(call->tool)) &&
-        add(object, "mode", json_string(sandbox_mode_name(call->configuration.mode))) &&
-        add(object, "policy_sha256", json_string(policy->sha256)) &&
-        (!call->parsed || add_request(object, call)) && (!planned || add_plan(object, call)) &&
-        add(object, "notes", json_incref(call->notes));
+    bool made = add(object, "outcome",
+                    json_string(refusal != NULL ? "deny" : decision_word(verdict.decision))) &&
+                add(object, "why", json_string(why)) &&
+                add(object, "error", error_or_null(refusal)) &&
+                add(object, "rule", rule_json(policy, &verdict)) &&
+                add(object, "tool", text_or_null(call->tool)) &&
+                add(object, "mode", json_string(sandbox_mode_name(call->configuration.mode))) &&
+                add(object, "policy_sha256", json_string(policy->sha256)) &&
+                (!call->parsed || add_request(object, call)) &&
+                (!progress->planned || add_plan(object, call)) &&
+                (!progress->read || add_content(object, call)) &&
+                add(object, "notes", json_incref(call->notes));
     return made ? TAKE_POINTER(object) : NULL;
+}
+
+/* false with error: what refuses it. */
+static bool go_through(struct call *call, const struct explanation_subject *subject,
+                       struct progress *ret, struct error *error)
+{
+    const char *tool = subject->tool != NULL ? subject->tool : "code_execute";
+    bool passed = gate_apply_policy(call, tool, subject->input_json, error);
+    ret->planned = call->language != NULL && call->description.argv != NULL;
+    if (!passed || !policy_grants_all(call, error))
+        return false;
+    ret->read = true;
+    passed = content_check_words(call, error);
+    note_later_checks(call);
+    return passed;
 }
 
 json_t *explanation_json(const struct configuration *configuration,
@@ -184,16 +264,16 @@ json_t *explanation_json(const struct configuration *configuration,
     const struct tool_host host = {.struct_size = sizeof(host),
                                    .abi_version = TOOL_ABI_VERSION,
                                    .context_json = subject->context_json};
-    const char *tool = subject->tool != NULL ? subject->tool : "code_execute";
     struct error error;
+    struct progress progress = {0};
     struct call *call = calloc(1, sizeof(*call));
     if (call == NULL)
         return NULL;
     call_init(call, &host);
     call->configuration =
         (struct configuration){policy_ref(configuration->policy), configuration->mode};
-    bool passed = gate_apply_policy(call, tool, subject->input_json, &error);
-    json_t *explanation = explain_call(call, passed ? NULL : &error);
+    bool passed = go_through(call, subject, &progress, &error);
+    json_t *explanation = explain_call(call, &progress, passed ? NULL : &error);
     call_clear(call);
     free(call);
     return explanation;

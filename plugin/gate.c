@@ -82,6 +82,19 @@ static bool hash_request(struct call *call, struct error *error)
     return false;
 }
 
+static bool check_network(const struct call *call, struct error *error)
+{
+    bool allowed = call->configuration.policy->network_allowed;
+    if (!call->request.network || (allowed && narrowing_leaves_network(&call->context.narrowing)))
+        return true;
+    error_set(error, ERROR_POLICY_DENIED, "policy denied: network");
+    error_set_hint(error, allowed
+                              ? "work without the network: the gateway gives this caller none"
+                              : "work without the network, or ask the operator to allow it in the "
+                                "policy's \"network\"");
+    return false;
+}
+
 static bool apply_policy(struct call *call, struct error *error)
 {
     /* An edited request stays under the policy that was shown to who edited it. */
@@ -89,14 +102,9 @@ static bool apply_policy(struct call *call, struct error *error)
         return false;
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
-    if (!plan_run(call, error))
+    if (!narrowing_check(&call->context.narrowing, policy, error) || !plan_run(call, error) ||
+        !check_network(call, error))
         return false;
-    if (request->network && !policy->network_allowed) {
-        error_set(error, ERROR_POLICY_DENIED, "policy denied: network");
-        error_set_hint(error, "work without the network, or ask the operator to allow it in the "
-                              "policy's \"network\"");
-        return false;
-    }
     if (!decision_check_secrets(call, error) || !decision_check_rules(call, error) ||
         !workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
         !hash_request(call, error))

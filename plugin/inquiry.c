@@ -113,7 +113,8 @@ static bool answer_counters(const json_t *json, json_t *text, struct error *erro
 {
     if (json_object_size(json) != 1 || json_typeof(json_object_get(json, "counters")) != JSON_TRUE)
         return refuse(error, "/counters: is true, and asked for alone");
-    bool made = json_object_set_new(text, "counters", status_counters()) == 0;
+    bool made = json_object_set_new(text, "counters", status_counters()) == 0 &&
+                json_object_set_new(text, "pools", status_pools()) == 0;
     if (!made)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
     return made;

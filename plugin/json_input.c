@@ -136,6 +136,18 @@ static bool begins_with(const char *text, const char *beginning)
     return strncmp(text, beginning, strlen(beginning)) == 0;
 }
 
+/* For people, who count from 1. */
+static void refuse_text(const struct json_place *place, const char *text, size_t at)
+{
+    size_t line = 1;
+    size_t column = 1;
+    for (size_t i = 0; i < at; i++) {
+        line += text[i] == '\n';
+        column = text[i] == '\n' ? 1 : column + 1;
+    }
+    json_place_refuse(place, "not JSON at line %zu, byte %zu of it", line, column);
+}
+
 static void refuse_syntax(const struct json_place *root, const char *text, size_t position,
                           const char *jansson_text)
 {
@@ -148,7 +160,7 @@ static void refuse_syntax(const struct json_place *root, const char *text, size_
              begins_with(jansson_text, "unexpected newline"))
         json_place_refuse(&place, "a control character that is not escaped");
     else
-        json_place_refuse(&place, "not JSON at byte %zu", at);
+        refuse_text(&place, text, at);
 }
 
 /* Says in our words what jansson refused; its own would echo the text. */

@@ -66,6 +66,8 @@ static bool grow(struct output_capture *capture, uint64_t wanted)
 void output_capture_add(struct output_capture *capture, const void *bytes, size_t length)
 {
     const unsigned char *next = bytes;
+    if (length == 0) /* there may be no buffer yet, and memcpy() wants one */
+        return;
     if (!capture->failed && !grow(capture, capture->total + length))
         capture->failed = true;
     size_t kept = kept_limit(capture);

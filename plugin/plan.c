@@ -87,16 +87,17 @@ static void fill_limits(const struct policy_limits *limits, struct run_limits *r
 
 static bool settle_time(struct call *call, struct error *error)
 {
-    const struct policy_limits *limits = &call->language->limits;
+    const struct policy_limits *limits = &call->limits;
     struct run_limits *run = &call->description.limits;
     if (call->request.shape == REQUEST_SANDBOX_EXEC)
         run->wall_ms = limits->sandbox_exec_wall_ms.default_value;
     if (call->request.timeout_ms == 0)
         return true;
     if (call->request.timeout_ms > limits->wall_ms.maximum) {
+        bool narrowed = limits->wall_ms.maximum < call->language->limits.wall_ms.maximum;
         error_set(error, ERROR_LIMIT_TOO_HIGH,
-                  "request: /timeout_ms: %llu is more than the policy's ceiling of %llu for %s",
-                  (unsigned long long)call->request.timeout_ms,
+                  "request: /timeout_ms: %llu is more than the %s ceiling of %llu for %s",
+                  (unsigned long long)call->request.timeout_ms, narrowed ? "gateway's" : "policy's",
                   (unsigned long long)limits->wall_ms.maximum, call->language->name);
         return false;
     }
@@ -259,11 +260,18 @@ bool plan_run(struct call *call, struct error *error)
                   call->request.language->name);
         return false;
     }
+    if (!narrowing_leaves_language(&call->context.narrowing, call->language->name)) {
+        error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
+                  "the gateway does not offer this caller the language %s", call->language->name);
+        error_set_hint(error, "use another language");
+        return false;
+    }
     const char *image;
     if (!choose_image(call, &image, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
-    const struct policy_limits *limits = &call->language->limits;
+    call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);
+    const struct policy_limits *limits = &call->limits;
     fill_limits(limits, &description->limits);
     call->stdout_limit = limits->stdout_bytes.default_value;
     call->stderr_limit = limits->stderr_bytes.default_value;

@@ -17,6 +17,7 @@
 #include "policy_file.h"
 #include "policy_parse.h"
 #include "string_list.h"
+#include "utf8.h"
 
 #define BUILTIN_SOURCE     "built-in"
 #define POLICY_DEPTH_LIMIT 16
@@ -59,7 +60,10 @@ static struct policy *policy_new(const char *source)
     if (policy == NULL)
         return NULL;
     atomic_init(&policy->references, 1);
-    policy->source = copy_bytes(source, strlen(source));
+    size_t length;
+    bool replaced;
+    policy->source =
+        utf8_sanitize((const unsigned char *)source, strlen(source), &length, &replaced);
     if (policy->source == NULL) {
         free(policy);
         return NULL;

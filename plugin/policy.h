@@ -106,7 +106,7 @@ struct secret_provider;
 
 struct policy {
     atomic_uint references;
-    char *source;    /* path, or "built-in" */
+    char *source;    /* path, or "built-in"; UTF-8, for people */
     char sha256[65]; /* of the effective policy in canonical JSON, lower-case hexadecimal */
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
@@ -170,6 +170,7 @@ struct policy_verdict {
     enum approval_decision decision;
     int rule;           /* index of the deciding rule, -1: the default */
     const char *secret; /* whose own rule asks where the approval rules allow; NULL: none's */
+    bool narrowed;      /* the context is stricter than all of them */
 };
 
 /* What the rules say: deny before ask before allow, the default where none applies. */

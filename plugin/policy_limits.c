@@ -126,3 +126,75 @@ bool policy_parse_limits(const struct json_place *place, json_t *value, struct p
     }
     return true;
 }
+
+/* In which shape a call comes is the model's to say. */
+static bool is_of_a_shape(size_t index)
+{
+    return limits[index].offset == offsetof(struct policy_limits, sandbox_exec_wall_ms);
+}
+
+static struct policy_limit *limit_at(struct policy_limits *of, size_t index)
+{
+    void *limit = (char *)of + limits[index].offset;
+    return limit;
+}
+
+static uint64_t maximum_at(const struct policy_limits *of, size_t index)
+{
+    const void *limit = (const char *)of + limits[index].offset;
+    return ((const struct policy_limit *)limit)->maximum;
+}
+
+static bool read_known_ceilings(const struct json_place *place, const json_t *value)
+{
+    const char *names[COUNT_OF(limits) + 1] = {NULL};
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (!is_of_a_shape(i))
+            names[count++] = limits[i].name;
+    return value == NULL || json_read_known_members(place, value, names);
+}
+
+bool policy_read_ceilings(const struct json_place *place, json_t *value, struct policy_limits *ret)
+{
+    if (!read_known_ceilings(place, value))
+        return false;
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct json_place limit_place = json_place_named(place, limits[i].name);
+        limit_at(ret, i)->maximum = UINT64_MAX;
+        if (!read_bound(&limit_place, json_object_get(value, limits[i].name), limits[i].minimum,
+                        limits[i].maximum, &limit_at(ret, i)->maximum))
+            return false;
+    }
+    ret->sandbox_exec_wall_ms.maximum = ret->wall_ms.maximum;
+    return true;
+}
+
+bool policy_check_ceilings(const struct json_place *place, const struct policy *policy,
+                           const struct policy_limits *ceilings)
+{
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct json_place limit_place = json_place_named(place, limits[i].name);
+        uint64_t ceiling = maximum_at(ceilings, i);
+        uint64_t highest = maximum_at(&policy->limits, i);
+        for (size_t j = 0; j < policy->language_count; j++)
+            if (maximum_at(&policy->languages[j].limits, i) > highest)
+                highest = maximum_at(&policy->languages[j].limits, i);
+        if (ceiling != UINT64_MAX && ceiling > highest && !is_of_a_shape(i))
+            return json_place_refuse(&limit_place, "is more than the policy's %llu",
+                                     (unsigned long long)highest);
+    }
+    return true;
+}
+
+void policy_lower_limits(struct policy_limits *lowered, const struct policy_limits *ceilings)
+{
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct policy_limit *limit = limit_at(lowered, i);
+        uint64_t ceiling = maximum_at(ceilings, i);
+        if (limit->maximum > ceiling)
+            limit->maximum = ceiling;
+        if (limit->default_value > ceiling)
+            limit->default_value = ceiling;
+    }
+}

@@ -102,7 +102,7 @@ bool policy_check_mode(const struct json_place *place, const char *name)
     return read_mode(place, name, &mode);
 }
 
-static bool check_capability(const struct json_place *place, const char *name)
+bool policy_check_capability(const struct json_place *place, const char *name)
 {
     if (capability_entry_valid(name))
         return true;
@@ -220,7 +220,7 @@ static bool parse_require(const struct json_place *place, json_t *value, struct 
 
 static bool parse_capabilities(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    return policy_read_strings(place, value, 0, check_capability, &policy->capabilities);
+    return policy_read_strings(place, value, 0, policy_check_capability, &policy->capabilities);
 }
 
 static bool parse_network(const struct json_place *place, json_t *value, struct policy *policy)

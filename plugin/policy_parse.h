@@ -58,6 +58,8 @@ bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret
 /* A canonical language name. */
 policy_string_check policy_check_language;
 policy_string_check policy_check_mode;
+/* An entry of capability.h. */
+policy_string_check policy_check_capability;
 /* Lower-case hexadecimal. */
 policy_string_check policy_check_sha256;
 /* "allow", "ask" or "deny". */
@@ -66,3 +68,10 @@ bool policy_read_decision(const struct json_place *place, const json_t *value,
 /* The limits of a language: *ret is the policy's, and gets those that value (NULL: none) names. */
 bool policy_read_language_limits(const struct json_place *place, json_t *value,
                                  struct policy_limits *ret);
+/* Ceilings, one number a limit: the maximum of each, UINT64_MAX where value (NULL: none) names
+ * none; that of wall_ms counts for both shapes of calls. */
+bool policy_read_ceilings(const struct json_place *place, json_t *value, struct policy_limits *ret);
+/* None is above what the policy or any of its languages has. */
+bool policy_check_ceilings(const struct json_place *place, const struct policy *policy,
+                           const struct policy_limits *ceilings);
+void policy_lower_limits(struct policy_limits *lowered, const struct policy_limits *ceilings);

@@ -290,6 +290,7 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
     void *room = redaction_room(stream, length);
     if (room == NULL) {
         redaction_stream_clear(stream); /* what is held may be the first half of a value */
+        stream->covered = stream->redaction->longest - 1; /* and what comes the second */
         sink(user, lost, sizeof(lost) - 1);
         return;
     }

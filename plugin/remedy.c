@@ -40,8 +40,8 @@ static const char *user_namespace_remedy(int error_number)
         return "sysctl -w user.max_user_namespaces=16384 (inside a user namespace, its creator "
                "must allow more)";
     return "inside a container, the engine forbids user namespaces: give it a seccomp profile that "
-           "allows clone and "
-           "unshare, or use CODE_EXEC_SANDBOX=docker; else the kernel needs CONFIG_USER_NS";
+           "allows the calls named in docs/operations.md (clone, unshare, mount, ...), or use "
+           "CODE_EXEC_SANDBOX=docker; else the kernel needs CONFIG_USER_NS";
 }
 
 static const char *remedy_text(enum isolation_layer layer, int error_number)

@@ -36,6 +36,15 @@ static enum secret_answer fail(struct error *error, const char *name, const char
     return SECRET_FAILED;
 }
 
+/* Not strerror(): it speaks the language of the host's locale. */
+static enum secret_answer fail_errno(struct error *error, const char *name, const char *what,
+                                     int error_number)
+{
+    error_set_errno(error, ERROR_SECRET_UNAVAILABLE, error_number,
+                    "the command for the secret \"%s\" %s", name, what);
+    return SECRET_FAILED;
+}
+
 static char **make_argv(const struct secret_provider *provider, const char *name)
 {
     size_t count = string_list_count(provider->argv);
@@ -92,7 +101,7 @@ static bool send_order(int control, const struct secret_provider *provider, cons
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the command of the secret \"%s\"",
                   name);
     else if (!sent)
-        (void)fail(error, name, "could not be asked for: %s", strerror(errno));
+        (void)fail_errno(error, name, "could not be asked for", errno);
     free_order(&message, length);
     return sent;
 }
@@ -136,7 +145,7 @@ static enum secret_answer take_reply(const struct secret_reply *reply, const cha
         secret_value_refuse_length(name, error);
         return SECRET_FAILED;
     case SECRET_OUTCOME_NOT_STARTED:
-        return fail(error, name, "cannot be started: %s", strerror((int)reply->detail));
+        return fail_errno(error, name, "cannot be started", (int)reply->detail);
     case SECRET_OUTCOME_STATUS:
         return fail(error, name, "ended with status %u", reply->detail);
     case SECRET_OUTCOME_SIGNAL:
@@ -146,7 +155,7 @@ static enum secret_answer take_reply(const struct secret_reply *reply, const cha
     case SECRET_OUTCOME_FAULT:
     case SECRET_OUTCOME_COUNT:
     default:
-        return fail(error, name, "was not run: %s", strerror((int)reply->detail));
+        return fail_errno(error, name, "was not run", (int)reply->detail);
     }
 }
 

@@ -18,6 +18,9 @@
 #include "readiness.h"
 #include "remedy.h"
 
+/* One for each backend. */
+static const enum sandbox_mode backend_modes[] = {SANDBOX_MODE_DOCKER, SANDBOX_MODE_PROCESS};
+
 static atomic_uint_fast64_t calls_run;
 static atomic_uint_fast64_t calls_not_run;
 static atomic_uint_fast64_t sandboxes[SANDBOX_ORIGIN_COUNT];
@@ -206,11 +209,10 @@ static json_t *sweep_json(const struct policy *policy, enum sandbox_mode mode)
 
 static void add_sweep(json_t *status, const struct policy *policy)
 {
-    static const enum sandbox_mode modes[] = {SANDBOX_MODE_DOCKER, SANDBOX_MODE_PROCESS};
     json_t *sweep = json_array();
-    for (size_t i = 0; i < COUNT_OF(modes); i++)
-        if (policy->mode_allowed[modes[i]])
-            (void)json_array_append_new(sweep, sweep_json(policy, modes[i]));
+    for (size_t i = 0; i < COUNT_OF(backend_modes); i++)
+        if (policy->mode_allowed[backend_modes[i]])
+            (void)json_array_append_new(sweep, sweep_json(policy, backend_modes[i]));
     (void)json_object_set_new(status, "sweep", sweep);
 }
 
@@ -229,13 +231,55 @@ json_t *status_counters(void)
                      (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]));
 }
 
+static const char *const pool_states[] = {
+    [POOL_STOPPED] = "stopped",
+    [POOL_ANSWERED] = "answered",
+    [POOL_SILENT] = "silent",
+};
+
+static const char *const interpreter_names[RUN_INTERPRETER_COUNT] = {
+    [RUN_INTERPRETER_NONE] = "none",
+    [RUN_INTERPRETER_PYTHON] = "python",
+    [RUN_INTERPRETER_NODE] = "node",
+};
+
+static json_t *pool_row_json(size_t interpreter, const struct pool_row *row)
+{
+    bool known = row->memory_bytes != RUN_USAGE_UNKNOWN;
+    return json_pack("{s:s, s:I, s:I, s:o}", "interpreter", interpreter_names[interpreter], "ready",
+                     (json_int_t)row->ready, "wanted", (json_int_t)row->wanted, "memory_bytes",
+                     known ? json_integer((json_int_t)row->memory_bytes) : json_null());
+}
+
+static json_t *pool_json(enum sandbox_mode mode)
+{
+    struct pool_report report;
+    enum pool_state state = backend_ask_pool(mode, &report);
+    json_auto_t *rows = json_array();
+    for (size_t i = 0; state != POOL_SILENT && i < RUN_INTERPRETER_COUNT; i++)
+        if (json_array_append_new(rows, pool_row_json(i, &report.rows[i])) != 0)
+            return NULL;
+    return json_pack("{s:s, s:s, s:O}", "backend", sandbox_mode_name(mode), "state",
+                     pool_states[state], "sandboxes", rows);
+}
+
+json_t *status_pools(void)
+{
+    json_auto_t *pools = json_array();
+    for (size_t i = 0; i < COUNT_OF(backend_modes); i++)
+        if (json_array_append_new(pools, pool_json(backend_modes[i])) != 0)
+            return NULL;
+    return json_incref(pools);
+}
+
 char *status_text(const struct error *refusal, bool sweep)
 {
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     struct error error;
     bool usable = false;
-    json_auto_t *status = json_pack("{s:s, s:s, s:o}", "provider", "code-execute", "version",
-                                    CODE_EXECUTE_VERSION, "counters", status_counters());
+    json_auto_t *status =
+        json_pack("{s:s, s:s, s:o, s:o}", "provider", "code-execute", "version",
+                  CODE_EXECUTE_VERSION, "counters", status_counters(), "pools", status_pools());
     bool configured = configuration_current(&configuration, &error);
     if (configured && sweep)
         add_sweep(status, configuration.policy); /* first: what is left may be in the way */

@@ -20,6 +20,10 @@ char *status_text(const struct error *refusal, bool sweep);
  * tried for it. */
 json_t *status_counters(void);
 
+/* What each backend has ready at this moment: new, NULL when out of memory. Nothing is started for
+ * it; a backend that does not answer is waited for as long as backend_ask_pool() says. */
+json_t *status_pools(void);
+
 /* For the counters: one call has ended. ended is of its program, NULL where none has begun; error
  * is NULL where it had none. */
 void status_count_call(const struct run_event *ended, const struct error *error);

@@ -87,6 +87,11 @@ size_t utf8_whole_prefix(const unsigned char *bytes, size_t length)
     return length;
 }
 
+void utf8_end_whole(char *text)
+{
+    text[utf8_whole_prefix((const unsigned char *)text, strlen(text))] = '\0';
+}
+
 size_t utf8_continuation_prefix(const unsigned char *bytes, size_t length)
 {
     size_t count = 0;

@@ -17,5 +17,8 @@ char *utf8_sanitize(const unsigned char *bytes, size_t length, size_t *ret_lengt
 /* The longest prefix that does not end inside a sequence. */
 size_t utf8_whole_prefix(const unsigned char *bytes, size_t length);
 
+/* Ends a text where it was cut, at its last whole sequence. */
+void utf8_end_whole(char *text);
+
 /* How many bytes at the start are the rest of a sequence that began before (3 at most). */
 size_t utf8_continuation_prefix(const unsigned char *bytes, size_t length);

@@ -15,6 +15,7 @@
 #include "../cleanup.h"
 #include "../protocol/channel.h"
 #include "descriptor_limit.h"
+#include "precedence.h"
 
 /* A pidfd of the process that made the control socket, which must be our parent: between the two
  * looks at getppid() the number cannot have gone to somebody else. -1 where it has ended. */
@@ -57,6 +58,8 @@ static int settle(void)
     (void)umask(077);
     reset_signals();
     descriptor_limit_raise();
+    if (precedence_give_up() < 0)
+        return -1;
     /* Root of a user namespace may be denied it, and is then denied the maps of a sandbox too. */
     if (geteuid() == 0 && setgroups(0, NULL) < 0 && errno != EPERM)
         return -1;

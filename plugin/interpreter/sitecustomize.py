@@ -4,6 +4,12 @@ name then (site); it is the interpreter of the sandbox, in it or about to be cop
 program's. What this module changes is put back before the program begins; no name of it is left."""
 
 
+def _find(name):
+    import _frozen_importlib_external
+    import sys
+    return _frozen_importlib_external.PathFinder.find_spec(name, sys.path)
+
+
 def _wait(module_names):
     import _frozen_importlib
     import _frozen_importlib_external
@@ -90,6 +96,7 @@ def _wait(module_names):
         for name in module_names:
             import_quietly(name)
         settle(home)
+        _find("usercustomize")  # as site will: what it leaves in the caches is there then
         if what == "copy":
             if not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ:
                 extension.shorten_end()
@@ -101,23 +108,23 @@ def _wait(module_names):
             extension.own_pages()
         else:
             extension.adopt()
+        own = _find(__name__)
         put_in_place(*extension.wait_for_run())
+        return own
     except BaseException:  # not even the program of a run may begin then
         os._exit(1)
 
 
-def _become_the_machines_own():
+def _become_the_machines_own(spec):
     """The module that Python would have imported in place of this one: there may be none, and what it does is done in every run."""
-    import _frozen_importlib_external
     import sys
-    module, spec = sys.modules[__name__], _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
+    module = sys.modules[__name__]
     if spec is None or spec.loader is None:
         raise ImportError(f"No module named {__name__!r}", name=__name__)
-    del module._wait, module._become_the_machines_own
+    del module._find, module._wait, module._become_the_machines_own
     module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
     module.__cached__, module.__doc__ = spec.cached, None
     spec.loader.exec_module(module)
 
 
-_wait([name for name in __import__("os").environ["CODE_EXECUTE_IMPORT"].split(",") if name])
-_become_the_machines_own()
+_become_the_machines_own(_wait([name for name in __import__("os").environ["CODE_EXECUTE_IMPORT"].split(",") if name]))

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Datagrams with descriptors over the SOCK_SEQPACKET sockets between plugin and backend. The
- * control socket (descriptor BACKEND_CONTROL_FD of the backend program) carries two messages:
- *   backend -> plugin, once:    struct backend_hello
- *   plugin  -> backend, a run:  one byte CONTROL_RUN with the RUN_FD_COUNT descriptors of enum
- * run_fd After that, all about the run goes over its own socket (RUN_FD_EVENTS), whose other end
- * the calling thread keeps: no demultiplexing, and either side's death is the other's end of file.
+ * control socket (descriptor BACKEND_CONTROL_FD of the backend program) carries three messages:
+ *   backend -> plugin, once:        struct backend_hello
+ *   plugin  -> backend, a run:      one byte CONTROL_RUN with the RUN_FD_COUNT descriptors of
+ *                                   enum run_fd
+ *   plugin  -> backend, a question: one byte CONTROL_POOL with a socket, on which the backend
+ *                                   answers at once (pool_report.h)
+ * After that, all about the run goes over its own socket (RUN_FD_EVENTS), whose other end the
+ * calling thread keeps: no demultiplexing, and either side's death is the other's end of file.
  */
 #pragma once
 
@@ -15,6 +18,7 @@
 
 #define BACKEND_CONTROL_FD 3
 #define CONTROL_RUN        'r'
+#define CONTROL_POOL       'p'
 
 struct backend_hello {
     uint32_t protocol_version;

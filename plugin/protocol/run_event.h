@@ -11,7 +11,7 @@
 
 #include "layers.h"
 
-#define PROTOCOL_VERSION        7
+#define PROTOCOL_VERSION        8
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */

@@ -20,7 +20,7 @@ EDITED = {"language": "sh", "code": "echo edited"}
 ROUNDS = 400 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 60
 
 # What the hash is over: everything that decides what runs.
-HASHED = ["args", "code", "environment", "files", "image", "image_id", "language", "limits", "mode", "network",
+HASHED = ["args", "code", "environment", "files", "image", "image_id", "language", "limits", "mode", "narrowing", "network",
           "policy_sha256", "secrets", "stdin", "tool", "workspace"]
 
 
@@ -91,6 +91,18 @@ def test_who_remembers_what():
             seen = []
             code, _ = provider.invoke(request, Host(context=context, request_approval=answering({"decision": "deny"}, seen)))
             tap.equal((code, len(seen)), (NOT_RUN if questions else OK, questions), f"{decision} for {context}")
+    provider.reset()
+
+
+def test_nobody_named_is_nobody_else():
+    """A host that names no principal, and one whose principal has an empty name."""
+    for granted, other in (({}, {"principal": ""}), ({"principal": ""}, {})):
+        request = {**ECHO, "args": ["nobody", *granted]}
+        call(request, {"decision": "allow_session"}, context=granted)
+        for context, questions in ((other, 1), (granted, 0)):
+            seen = []
+            provider.invoke(request, Host(context=context, request_approval=answering({"decision": "deny"}, seen)))
+            tap.equal(len(seen), questions, f"granted for {granted}, asked by {context}")
     provider.reset()
 
 
@@ -204,7 +216,7 @@ def random_request(chance):
 
 def recomputed(asked):
     """The hash of an approval request, from what the approver was shown."""
-    return hashlib.sha256(canonical({**{name: asked[name] for name in HASHED}, "tool": "code_execute"})).hexdigest()
+    return hashlib.sha256(canonical({**{name: asked[name] for name in HASHED if name in asked}, "tool": "code_execute"})).hexdigest()
 
 
 def test_the_hash_by_a_second_implementation():
@@ -213,9 +225,11 @@ def test_the_hash_by_a_second_implementation():
     try:
         for number in range(ROUNDS):
             request = random_request(chance)
-            _, _, _, _, asked = call(request, {"decision": "deny"}, capabilities=RIGHTS)
+            context = {"policy": {"limits": {"memory_bytes": 100000000}, "capabilities": RIGHTS, "approval": "ask"}} if number % 3 == 0 else None
+            _, _, _, _, asked = call(request, {"decision": "deny"}, capabilities=RIGHTS, context=context)
+            tap.equal("narrowing" in asked, context is not None)
             tap.equal(asked["request_sha256"], recomputed(asked), f"request {number}: {request!r}")
-            again = call(asked["arguments"], {"decision": "deny"}, capabilities=RIGHTS)[4]
+            again = call(asked["arguments"], {"decision": "deny"}, capabilities=RIGHTS, context=context)[4]
             tap.equal(again["request_sha256"], asked["request_sha256"], f"its arguments {number}")
             tap.equal(again["arguments"], asked["arguments"], f"its arguments {number}")
             shown = asked["arguments"]

@@ -282,6 +282,11 @@ def test_cancel_from_inside_a_callback():
             host = cancelling(name)
             tap.equal(must_not_run(host, "cancelled", WITH_SECRET)["status"], "cancelled", name)
             tap.equal((host.read, [record["event"] for record in host.records]), (0, ["refused"]), name)
+        for name, events in (("read_secret", ["refused"]), ("audit", ["start", "end"])):
+            host = cancelling(name)
+            code, result = provider.invoke(WITH_SECRET, host)
+            tap.equal((code, result["status"], result["isolation"]["applied"], result["stdout"]), (NOT_RUN, "cancelled", [], ""), name)
+            tap.equal([record["event"] for record in host.records], events, name)
         host = Cancelling(SECRET_RIGHTS, secrets={"token": b"a-secret-of-some-length"}, call_id=78)
         tap.equal((provider.invoke(WITH_SECRET, host)[0], host.read > 0), (OK, True), "not cancelled")
     finally:
@@ -317,7 +322,8 @@ def test_context_is_strict():
     tap.true("traceparent" not in result, "junk is not repeated")
     tap.true(any("traceparent" in note for note in result["notes"]), result["notes"])
     must_not_run(Host(context={"principle": "alice"}), "invalid_input")
-    must_not_run(Host(context={"policy": {}}), "not_supported")
+    must_not_run(Host(context={"policy": {"principle": "alice"}}), "invalid_input")
+    tap.equal(provider.invoke(ECHO, Host(context={"policy": {}}))[0], OK)
 
 
 def test_bad_arguments():

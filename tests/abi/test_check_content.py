@@ -58,6 +58,40 @@ def test_findings_are_warnings_unless_the_policy_refuses():
     call(answering({"findings": []}), {"action": "refuse", "required": True})
 
 
+def test_the_audit_has_places_and_rules():
+    """What the approver was shown, without the messages: they can repeat what the program says."""
+    many = [FINDING, {**FINDING, "file": "a.txt", "line": 2}, *[{**FINDING, "line": 3}] * 38]
+    result, host = call(answering({"findings": many}))
+    places = [{name: value for name, value in finding.items() if name != "message"} for finding in host.requests[0]["content_findings"]]
+    tap.equal(len(places), 32)
+    start, end = host.records
+    tap.equal((start["content_findings"], start["content_findings_more"]), (places, 8))
+    tap.equal(start["content_findings"][1], {"file": "a.txt", "line": 2, "column": 6, "rule": "house-rule"})
+    tap.true("content_findings" not in end, end)
+    tap.lacks(json.dumps(host.records), FINDING["message"])
+    tap.contains(json.dumps(host.requests), FINDING["message"])
+    for terms, more in (({"action": "refuse"}, {}), (None, {"request_approval": lambda *_: None})):
+        result, host = call(answering({"findings": [FINDING]}), terms, NOT_RUN, **more)
+        tap.equal([(record["event"], record["content_findings"]) for record in host.records],
+                  [("refused", [{"file": None, "line": 1, "column": 6, "rule": "house-rule"}])], result["error"])
+    nothing = call(answering({"findings": []}))[1].records[0]
+    tap.equal((nothing["content_findings"], nothing["content_findings_more"]), ([], 0))
+
+
+def test_an_edit_that_is_not_looked_at_has_no_findings():
+    """Those of the request before it name files that it may not have."""
+    edited = {"language": "sh", "code": "echo ran", "network": True}
+
+    def approve(token, _request, _verdict):
+        provider.reply(token, {"decision": "edit", "arguments": edited})
+
+    result, host = call(answering({"findings": [{**FINDING, "file": "a.txt"}]}), None, NOT_RUN, request_approval=approve)
+    tap.equal((result["error"]["code"], host.records[0]["content_findings"]), ("policy_denied", []))
+    edited = {**REQUEST, "args": ["same text"]}
+    result, host = call(answering({"findings": [{**FINDING, "file": "a.txt"}]}), request_approval=approve)
+    tap.equal([finding["file"] for finding in host.records[0]["content_findings"]], ["a.txt"])
+
+
 NO_ANSWERS = [b"", b"junk", b"[]", b"{}", {"findings": {}}, {"findings": [1]}, {"findings": [{}]}, {"findings": [], "x": 1},
               {"findings": [{**FINDING, "line": 0}]}, {"findings": [{**FINDING, "column": 0}]}, {"findings": [{**FINDING, "rule": ""}]},
               {"findings": [{**FINDING, "rule": "r" * 33}]}, {"findings": [{**FINDING, "message": "m" * 201}]},

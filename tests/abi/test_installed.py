@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the README promises, from an installed tree: pkg-config, the example in C as it is printed there, the example in the
-shell, and a toolhost that finds the plugin beside it. BUILD_DIRECTORY is the build tree to install from."""
+"""What README and docs/gateways.md promise, from an installed tree: pkg-config, the gateway in C as it is compiled there, the
+README's examples with the output that it shows, and a toolhost that finds the plugin beside it. BUILD_DIRECTORY is the build tree to
+install from."""
 import json
 import os
 import pathlib
@@ -36,20 +37,47 @@ def test_programs_stand_beside_the_library():
         tap.true(os.access(library.parent / name, os.X_OK), f"{name} is installed beside it")
 
 
-def test_the_readmes_c_example_runs():
+def pkg_config(*question):
     configuration = only("**/tool-provider.pc")
-    flags = subprocess.run(["pkg-config", "--cflags", "tool-provider"], check=True, capture_output=True, text=True,
-                           env={**os.environ, "PKG_CONFIG_PATH": str(configuration.parent),
-                                "PKG_CONFIG_SYSROOT_DIR": str(installed)}).stdout.split()
-    source = installed / "example.c"
-    source.write_text(readme_block("c"))
-    program = installed / "example"
-    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source), *flags, "-ldl"],
-                   check=True)
-    run = subprocess.run([program, only("**/code_execute.so")], capture_output=True, text=True)
+    return subprocess.run(["pkg-config", *question, "tool-provider"], check=True, capture_output=True, text=True,
+                          env={**os.environ, "PKG_CONFIG_PATH": str(configuration.parent), "PKG_CONFIG_SYSROOT_DIR": str(installed)}).stdout.split()
+
+
+def test_the_gateway_in_c_is_compiled_and_runs():
+    examples = ROOT / "host-shim" / "examples"
+    program = installed / "gateway"
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(examples / "gateway.c"), *pkg_config("--cflags"),
+                    "-ldl"], check=True)
+    run = subprocess.run([program, only("**/code_execute.so")], input="y\n", capture_output=True, text=True,
+                         env={**environment, "API_KEY": "a value of the key", "CODE_EXEC_POLICY": str(examples / "policy.json")})
     tap.equal(run.returncode, 0, run.stderr)
-    tap.equal(json.loads(run.stdout)["stdout"], "18446744073709551616\n")
+    tap.contains(run.stdout, "length 18")
     tap.contains(run.stderr, '"event":"start"')
+
+
+def test_pkg_config_knows_the_headers_version_and_the_providers_place():
+    numbers = re.findall(r"#define TOOL_ABI_VERSION_M\w+ (\d+)u", (ROOT / "abi" / "tool_provider.h").read_text())
+    tap.equal(pkg_config("--modversion"), [".".join(numbers)])
+    tap.equal(pathlib.Path(pkg_config("--variable=plugindir")[0]).name, only("**/code_execute.so").parent.name)
+
+
+def facts(line):
+    """What toolhost --verbose says, by name; its layers are those that the machine has, and those that it lacks."""
+    told = dict(word.split("=", 1) for word in line.split()[1:])
+    layers = [told.pop("applied").split(","), told.pop("missing").split(",")]
+    told["layers"] = sorted({layer for part in layers for layer in part} - {"none"})
+    told["duration"] = re.sub("[0-9]+", "N", told["duration"])
+    return told
+
+
+def test_the_readmes_program_prints_what_is_shown():
+    program = installed / "look.py"
+    program.write_text(readme_block("python"))
+    command, *shown = readme_block("console").splitlines()
+    words = command.removeprefix("$ build/host-shim/toolhost ").replace("look.py", str(program)).split()
+    run = subprocess.run([only("**/bin/toolhost"), *words], capture_output=True, text=True, env=environment)
+    tap.equal((run.returncode, run.stdout.splitlines()), (0, shown[:-1]), run.stderr)
+    tap.equal(facts(run.stderr), facts(shown[-1]))
 
 
 def test_installed_toolhost_finds_its_plugin():

@@ -217,6 +217,35 @@ def test_none_is_kept_that_nobody_asks_for():
         end(engine)
 
 
+def told():
+    """How many are ready of how many that are wanted, by interpreter, as the backend says; False: it has said nothing in time."""
+    state, rows = provider.pool("docker")
+    return state == "answered" and {kind: (row["ready"], row["wanted"]) for kind, row in rows.items()}
+
+
+def test_what_is_ready_is_told_at_that_moment():
+    with FakeEngine(socket_path) as engine:
+        keep(ready=2, idle_ms=6000)
+        tap.equal(provider.pool("docker")[0], "stopped")
+        completes()
+        tap.eventually(lambda: told() == {"none": (2, 2), "python": (0, 0), "node": (0, 0)}, "two of two", 20)
+        tap.equal(len(engine.waiting()), 2)
+        tap.equal([row["memory_bytes"] for row in provider.pool("docker")[1].values()], [None, 0, 0], "which no engine is asked for")
+        tap.eventually(lambda: told() == dict.fromkeys(("none", "python", "node"), (0, 0)), "nobody asks for them any more", 20)
+        tap.eventually(lambda: engine.containers == {}, "they are gone", 20)
+        end(engine)
+        tap.equal(provider.pool("docker")[0], "stopped")
+
+
+def test_an_engine_that_hangs_does_not_keep_the_question_waiting():
+    with FakeEngine(socket_path, ("start", "hang", READY)) as engine:
+        keep()
+        completes()
+        tap.eventually(lambda: asked(engine, "start") == READY, "one is being made", 20)
+        tap.eventually(lambda: told() and told()["none"] == (0, 1), "none is ready", 20)
+        end(engine)
+
+
 def test_shutdown_leaves_none():
     for ready in (1, 4):
         with FakeEngine(socket_path) as engine:

@@ -74,6 +74,14 @@ def ready_run(code, **more):
     raise AssertionError("no container was ready")
 
 
+def test_what_is_ready_is_told():
+    use(READY)
+    run("pass")
+    await_ready()
+    tap.eventually(lambda: provider.pool("docker")[1]["python"]["ready"] == READY, "as many", 20)
+    tap.equal({kind: row["wanted"] for kind, row in provider.pool("docker")[1].items()}, {"none": 0, "python": READY, "node": 0})
+
+
 def seen(result):
     return {name: result[name] for name in ("cause", "exit_code", "signal", "stdout", "stderr")}
 
@@ -105,6 +113,25 @@ def test_what_comes_with_a_run_is_its_own():
         parts = result["stdout"].split()
         tap.equal(parts[:4] + parts[5:], ["in", str(number), "True", "30000", "[]"])
         tap.equal(ready_run("import os; print('KEY' in os.environ, os.path.exists('data'), os.fstat(0).st_size)")["stdout"], "False False 0\n")
+
+
+def test_its_files_are_as_they_would_be():
+    """Who writes them differs: the bootstrap's shell where a program is started, the interpreter where it has waited."""
+    look = ("import os, zlib\nfor place, _, names in sorted(os.walk('.')):\n    for path in [os.path.join(place, name) for name in sorted(names)]:\n"
+            "        state, data = os.stat(path), open(path, 'rb').read()\n"
+            "        print(path, oct(state.st_mode), oct(os.stat(place).st_mode), state.st_uid, state.st_gid, len(data), zlib.crc32(data))\n"
+            "print(os.environ['KEY'], os.readlink('/proc/self/fd/0'), oct(os.umask(0)))")
+    policy = {"secrets": {"allowed": ["KEY"], "delivery": {"*": "file"}}}
+    with_run = {"stdin": "in", "secrets": {"KEY": "{{secret:KEY}}"},
+                "files": [{"path": "it's", "content": "it's\n\\'$(id)`id`"}, {"path": "a b/c/d", "content": "'"}, {"path": "none", "content": ""},
+                          {"path": "a b/bytes", "content": "AP8A", "encoding": "base64"}, {"path": "large", "content": "x'\n" * 40_000}]}
+    host = Host(GRANTED, secrets={"KEY": b"a key's\nlines\n"})
+    use(0, **policy)
+    plain = seen(run(look, host=host, **with_run))
+    tap.true("./large 0o100644" in plain["stdout"] and " 0o100400 0o40700 " in plain["stdout"], plain)
+    use(READY, **policy)
+    run("pass")
+    tap.equal(seen(ready_run(look, host=host, **with_run)), plain)
 
 
 def test_nothing_of_one_run_is_in_the_next():

@@ -31,6 +31,10 @@ LOOK = ("import os, glob\nmine = os.getpid()\n"
 def use(ready=READY, **more):
     """Where an option is given to it, no interpreter waits: one container serves every language. Where one does: test_real_interpreter.py"""
     provider.reset()
+    put_in_force(ready, **more)
+
+
+def put_in_force(ready, **more):
     python = {"argv": ["python3", "-B", "{file}"]}
     tap.equal(provider.use_policy({"pools": {"docker": {"ready": ready}}, "languages": {"python": python}, **more}), OK)
 
@@ -64,6 +68,22 @@ def test_one_that_waited_serves_and_is_removed():
     thread.join()
     tap.true(len(seen) == 1 and seen[0] in ready, f"{seen} served, of {ready}")
     await_ready(without=seen)
+
+
+def told():
+    state, rows = provider.pool("docker")
+    return state, {kind: (row["ready"], row["wanted"], row["memory_bytes"]) for kind, row in rows.items()}
+
+
+def test_what_is_ready_is_told():
+    use()
+    tap.equal(told()[0], "stopped")
+    run()
+    await_ready()
+    tap.eventually(lambda: told() == ("answered", {"none": (READY, READY, None), "python": (0, 0, 0), "node": (0, 0, 0)}), "as many", 20)
+    put_in_force(ready=0)
+    run()
+    tap.eventually(lambda: told() == ("answered", dict.fromkeys(("none", "python", "node"), (0, 0, 0))), "none", 20)
 
 
 def test_nothing_of_one_run_is_in_the_next():
@@ -152,13 +172,14 @@ def test_unloading_leaves_none():
 
 
 def test_one_whose_owners_are_killed_ends_by_itself_and_is_swept():
+    modes.adopt_orphans()
     provider.reset()
-    before = set(modes.processes())
+    before = set(modes.own_processes())
     host = gateway(f"p = Provider(); p.use_policy({{'pools': {{'docker': {{'ready': {READY}}}}}}}); "
                    "p.invoke({'language': 'sh', 'code': 'true'}, Host()); print('done', flush=True); sys.stdin.read()", stdin=-1)
     tap.equal(host.stdout.readline(), "done\n")
     ready = await_ready()
-    backends = set(modes.processes()) - before
+    backends = set(modes.own_processes()) - before
     for pid in backends:
         os.kill(pid, signal.SIGSTOP)  # or it would see its host's end before its own
     host.kill()

@@ -148,7 +148,9 @@ class EngineProxy:
 
     @staticmethod
     def forward(reader, engine, given):
+        """The first line is the mark of the container's end, whoever's it will be; the run is what follows."""
         with contextlib.suppress(OSError, ValueError):
+            engine.sendall(reader.readline())
             if data := reader.read1(65536):
                 given()
                 engine.sendall(data)

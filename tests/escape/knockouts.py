@@ -121,6 +121,7 @@ def knockouts(directory, token, container):
         "nofile": without_limit("nofile"),
         "fsize": without_limit("fsize"),
         "cpu": without_limit("cpu"),
+        "core": without_limit("core"),
         "scratch-size": without_option("size="),
         "scratch-inodes": without_option("nr_inodes="),
         "scratch-devices": scratch(lambda options: ["dev" if option == "nodev" else option for option in options]),

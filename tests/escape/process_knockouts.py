@@ -104,13 +104,18 @@ def seccomp_mutants():
     listed = json.loads(POLICY.read_text())
     attacks = {"namespaces and mounts": "C53-unshare-high-bits.c", "other processes": "C36-trace-child.c",
                "large kernel surfaces": "C50-add-key.c", "the machine": "C50-host-name.c", "attacks": "C50-kexec.c",
+               "watching files": "C55-watch-files.c", "the first process": "C56-limit-first-process.c",
+               "leases and notices": "C55-lease-file.c", "huge pages of a map": "D63-huge-pages.c",
+               "huge pages of a memory file": "D63-huge-pages.c", "the first process's priority": "B31-slow-first-process.c",
                "new namespaces": "B32-clone-parent.c", "terminal input": "C41-terminal-input.c",
                "socket families without network": "C44-netlink.c", "default": "C58-new-call.c", "interfaces": "C51-i386-call.c"}
     reasons = {
         "namespaces and mounts": ("no capabilities, and no namespace may be made that has them", ("disable_nested_namespaces",),
                                   "C53-unshare-high-bits.c"),
         "the machine": ("no capabilities", ("capabilities",), "C50-host-name.c"),
+        "huge pages of a shared memory": ("the kernel wants a privilege for it",),
         "terminal input": ("there is no terminal in the view", ("terminal", "landlock"), "C41-terminal-input.c"),
+        "protocols with network": ("only for runs with network, which this suite has none of",),
         "socket families with network": ("only for runs with network, which this suite has none of",),
     }
     names = [group["name"] for key in ("refuse", "kill", "guard") for group in listed[key]] + ["default", "interfaces"]

@@ -10,6 +10,7 @@ Kinds of evidence found here:
 """
 import contextlib
 import json
+import os
 import pathlib
 import threading
 import time
@@ -39,6 +40,11 @@ def groups_of(pid):
             for name in names.split(","):
                 found[name] = GROUPS / name / path[1:] if name else GROUPS / path[1:]
     return found
+
+
+def files_below(folder):
+    """os.walk() minds no directory that goes meanwhile, as the engine's own do while a container ends."""
+    return [os.path.relpath(os.path.join(top, name), folder) for top, folders, files in os.walk(folder) for name in folders + files]
 
 
 class Watch:
@@ -86,7 +92,7 @@ class Watch:
             self.layers.pop(identity, None)
             return
         if layer := self.layers.pop(identity, None):  # the engine itself would compare all of the image
-            self.changes += [str(path.relative_to(layer)) for path in pathlib.Path(layer).rglob("*")]
+            self.changes += files_below(layer)
         else:
             self.changes += [change["Path"][1:] for change in json.loads(ask(self.engine, f"/containers/{identity}/changes")[1]) or []]
 

@@ -252,8 +252,8 @@ static void judge_rest(pid_t pid)
     (void)read_text(pid, "limits", text, sizeof(text));
     const char *core = strstr(text, "Max core file size");
     const char *files = strstr(text, "Max open files");
-    unsigned long soft = 1;
-    if (!core || sscanf(core, "Max core file size %lu", &soft) != 1 || soft != 0)
+    unsigned long soft = 0;
+    if (!core || sscanf(core, "Max core file size %lu", &soft) != 1 || soft != 1)
         miss("no core files");
     if (!files || sscanf(files, "Max open files %lu", &soft) != 1 || soft != 256)
         miss("the limit of open files");

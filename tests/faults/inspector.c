@@ -61,7 +61,7 @@ bool inspector_is_content(const char *output, bool landlock)
     char expected[512];
     (void)snprintf(expected, sizeof(expected),
                    "descriptors 3\npid 2, parent 1, uid 1000, gid 1000\n"
-                   "no new privileges 1, capabilities 0, core 0\n"
+                   "no new privileges 1, capabilities 0, core 1\n"
                    "host sandbox, shadow 0, root's home 0\nunshare -1\ndevice %s\n",
                    landlock ? "Permission denied" : "Operation not permitted");
     return strcmp(output, expected) == 0;

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "../../plugin/backends/process/sandbox_stock.h"
+
 bool has_children(pid_t supervisor)
 {
     char path[64];
@@ -17,19 +19,25 @@ bool has_children(pid_t supervisor)
     return found;
 }
 
-int count_run_groups(pid_t supervisor)
+static int count_directories(const char *pattern, pid_t supervisor)
 {
     char command[256];
     int found = -1;
     (void)snprintf(command, sizeof(command),
-                   "find /sys/fs/cgroup -path '*/code-execute-%d/*' -type d 2>/dev/null | wc -l",
-                   (int)supervisor);
+                   "find /sys/fs/cgroup -path '*/code-execute-%d%s' -type d 2>/dev/null | wc -l",
+                   (int)supervisor, pattern);
     FILE *lines = popen(command, "re"); /* NOLINT(cert-env33-c): a fixed command of the test */
     if (!lines || fscanf(lines, "%d", &found) != 1)
         found = -1;
     if (lines)
         (void)pclose(lines);
     return found;
+}
+
+bool has_groups_of_runs(pid_t supervisor)
+{
+    int groups = count_directories("/*", supervisor);
+    return groups != 0 && groups != STOCK_LIMIT * count_directories("", supervisor);
 }
 
 size_t count_mounts(void)

@@ -8,7 +8,8 @@
 
 /* Children of the supervisor, zombies too. */
 bool has_children(pid_t supervisor);
-/* Control groups of its runs. */
-int count_run_groups(pid_t supervisor);
+/* Control groups other than those that it keeps in stock, which are all or none where it is idle.
+ */
+bool has_groups_of_runs(pid_t supervisor);
 /* Mounts of this process's own namespace. */
 size_t count_mounts(void);

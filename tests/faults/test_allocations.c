@@ -225,7 +225,7 @@ static bool has_directory(void)
 static bool is_settled(void)
 {
     return !has_children(backend.pid) && memory->blocks <= blocks &&
-           count_run_groups(backend.pid) == 0 && !has_directory();
+           !has_groups_of_runs(backend.pid) && !has_directory();
 }
 
 static void expect_nothing_left(void)
@@ -240,7 +240,7 @@ static void expect_nothing_left(void)
     }
     if (has_children(backend.pid))
         complain("a process is left", "");
-    if (count_run_groups(backend.pid) != 0)
+    if (has_groups_of_runs(backend.pid))
         complain("a control group is left", "");
     if (has_directory())
         complain("a directory is left", "");

@@ -216,7 +216,7 @@ static void finish(const struct running *running, struct answer *answer)
 
 static bool is_settled(void)
 {
-    return !has_children(backend.pid) && count_run_groups(backend.pid) == 0;
+    return !has_children(backend.pid) && !has_groups_of_runs(backend.pid);
 }
 
 static void judge_layers(const struct answer *answer)

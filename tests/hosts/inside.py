@@ -161,7 +161,7 @@ def write_beyond_limit():
 
 
 def resource_limits():
-    wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: LIMITS["open_files"], resource.RLIMIT_FSIZE: LIMITS["file_bytes"]}
+    wanted = {resource.RLIMIT_CORE: 1, resource.RLIMIT_NOFILE: LIMITS["open_files"], resource.RLIMIT_FSIZE: LIMITS["file_bytes"]}
     if any(resource.getrlimit(kind) != (value, value) for kind, value in wanted.items()):
         return False
     return open_files() == LIMITS["open_files"] and fails_with(errno.EFBIG, write_beyond_limit)

@@ -4,6 +4,7 @@ opening that profile changes. The container has this machine's /usr and the tree
 import json
 import os
 import pathlib
+import re
 
 import engine
 import observe
@@ -15,6 +16,10 @@ BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parents[1]
 RUN = ("import json; from provider import Host, Provider\n"
        "print(json.dumps(Provider().invoke({'language': 'sh', 'code': 'echo ran'}, Host())[1]))")
 OPEN = {"SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"]}
+# What Docker's default profile allows nobody, or none but CAP_SYS_ADMIN. An ordinary clone() starts every container's processes.
+KEPT = {"bpf", "fanotify_init", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount", "open_tree", "perf_event_open",
+        "pivot_root", "quotactl", "setdomainname", "sethostname", "setns", "syslog", "umount", "umount2", "unshare"}
+NEW_USER = 0x10000000  # CLONE_NEWUSER
 PATHS = {str(path): f"{path}:{path}:ro" for path in (pathlib.Path("/usr"), BUILD.resolve(), HERE.parents[1].resolve())}
 
 
@@ -62,7 +67,7 @@ def test_the_default_profile_refuses():
     result = told(["-c", RUN])
     tap.equal((result["status"], result["stdout"], result["error"]["code"]), ("error", "", "sandbox_unavailable"), result)
     tap.contains(result["error"]["message"], "user_namespace")
-    tap.contains(result["error"]["hint"], "seccomp profile that allows clone and unshare")
+    tap.contains(result["error"]["hint"], "seccomp profile that allows the calls named in docs/operations.md")
     tap.contains(result["error"]["hint"], "CODE_EXEC_SANDBOX=docker")
 
 
@@ -78,6 +83,32 @@ def test_doctor_explains_it():
 def test_an_open_profile_runs():
     """The hint is right: the same container has every mandatory layer without that profile (and AppArmor's, where there is one)."""
     tap.contains(layers(OPEN)["missing"], "proc")
+
+
+def documented():
+    """The calls that operations.md has a container's profile allow."""
+    page = (HERE.parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
+    return re.findall(r"`(\w+)`", re.search(r"seccomp profile that allows (.*?)\.", page, re.S).group(1))
+
+
+def allowing(calls):
+    refuse = {"action": "SCMP_ACT_ERRNO"}
+    rules = [{"names": sorted(KEPT - set(calls)), **refuse}, {"names": ["clone3"], "errnoRet": 38, **refuse}]
+    if "clone" not in calls:
+        flag = {"index": 0, "value": NEW_USER, "valueTwo": NEW_USER, "op": "SCMP_CMP_MASKED_EQ"}
+        rules.append({"names": ["clone"], "args": [flag], **refuse})
+    profile = json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules})
+    return {"SecurityOpt": [f"seccomp={profile}", "apparmor=unconfined"]}
+
+
+def test_the_calls_that_are_documented_are_enough():
+    tap.contains(layers(allowing(documented()))["missing"], "proc")
+
+
+def test_each_of_them_is_needed():
+    for call in documented():
+        result = told(["-c", RUN], allowing(set(documented()) - {call}))
+        tap.equal((result["status"], result["stdout"], (result["error"] or {}).get("code")), ("error", "", "sandbox_unavailable"), call)
 
 
 def test_an_unmasked_proc_is_given_on():

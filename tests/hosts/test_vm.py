@@ -3,7 +3,7 @@
 
   test_vm.py hosts                  the cases of in_vm.py, where they are asked for (CODE_EXECUTE_TEST_VM=1, and in the long form)
   test_vm.py backend|modes|escape   these programs in it (suites_in_vm.py), in the long form
-  TEST_CASES in the environment names some of the cases, as everywhere.
+  TEST_CASES in the environment names some of the cases, as everywhere; of the second form, programs: test_user-escape.
 """
 import os
 import pathlib

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -121,6 +122,60 @@ def test_facts_of_the_request():
         tap.equal(told["rule"], {"index": 0, "id": "shells", "decision": "allow", "reason": None})
 
 
+WORDS = {"name": "fetches", "message": "fetches something", "sequence": ["curl"]}
+PYTHON = {"action": "warn", "forbidden_names": ["eval"]}
+CONTENT = [  # content_checks, request, outcome, rules of the findings, checks that are left to the call, notes
+    ({}, {"language": "sh", "code": "curl x"}, "allow", [], [], []),
+    ({"languages": {"sh": {"action": "warn", "tokens": [WORDS]}}}, {"language": "sh", "code": "true; curl x"}, "allow", ["fetches"], [],
+     ["content check: line 1, column 7: fetches something (fetches)"]),
+    ({"languages": {"sh": {"action": "warn", "tokens": [WORDS]}}}, {"language": "sh", "code": "true"}, "allow", [], [], []),
+    ({"languages": {"sh": {"action": "refuse", "tokens": [WORDS]}}}, {"language": "sh", "code": "curl x"}, "deny", ["fetches"], [],
+     ["content check: line 1, column 1: fetches something (fetches)"]),
+    ({"languages": {"sh": {"action": "warn", "required": True, "tokens": [WORDS]}}}, {"language": "sh", "code": "echo 'x"}, "deny", [], [], []),
+    ({"languages": {"python": PYTHON}}, {"language": "python", "code": "eval('1')"}, "allow", [], ["rules"],
+     ["content check: the policy's rules for the language: asked when the call is made"]),
+    ({"languages": {"python": {**PYTHON, "required": True}}}, {"language": "python", "code": "("}, "allow", [], ["rules"],
+     ["content check: the policy's rules for the language: asked when the call is made, and can refuse it"]),
+    ({"languages": {"python": {**PYTHON, "action": "refuse"}}}, {"language": "python", "code": "eval('1')"}, "allow", [], ["rules"],
+     ["content check: the policy's rules for the language: asked when the call is made, and can refuse it"]),
+    ({"host": {"action": "warn"}}, {"language": "sh", "code": "true"}, "allow", [], [], []),
+    ({"host": {"action": "warn", "required": True}, "command": {"action": "warn", "argv": ["/nowhere/check"], "timeout_ms": 1000}}, {"language": "sh", "code": "true"},
+     "allow", [], ["host", "command"], ["content check: the gateway's checker: asked when the call is made, and can refuse it",
+                                        "content check: the policy's command: asked when the call is made"]),
+    ({"host": {"action": "refuse"}, "command": {"action": "refuse", "argv": ["/nowhere/check"], "timeout_ms": 1000}}, {"language": "sh", "code": "true"},
+     "allow", [], ["host", "command"], ["content check: the gateway's checker: asked when the call is made, and can refuse it",
+                                        "content check: the policy's command: asked when the call is made, and can refuse it"]),
+    ({"command": {"action": "warn", "required": True, "argv": ["/nowhere/check"], "timeout_ms": 1000}}, {"language": "sh", "code": "true"},
+     "allow", [], ["command"], ["content check: the policy's command: asked when the call is made, and can refuse it"]),
+]
+
+
+def test_content_rules_on_words_are_tried():
+    with Folder() as folder:
+        for number, (checks, request, outcome, rules, later, notes) in enumerate(CONTENT):
+            told = explain(folder.policy({"approval": {"default": "allow"}, "content_checks": checks}), request)
+            tap.equal((told["outcome"], [finding["rule"] for finding in told["content_findings"]], told["content_at_call"], told["notes"]),
+                      (outcome, rules, later, notes), f"case {number}: {told}")
+            tap.equal(told["error"] and told["error"]["code"], "content_refused" if outcome == "deny" else None)
+        many = explain(folder.policy({"content_checks": CONTENT[1][0]}), {"language": "sh", "code": "curl;" * 40})
+        tap.equal((len(many["content_findings"]), many["content_findings_more"]), (32, 8))
+        before = explain(folder.policy({"approval": {"default": "deny"}, "content_checks": CONTENT[3][0]}), CONTENT[3][1])
+        tap.true("content_findings" not in before and before["error"]["code"] == "policy_denied", before)
+
+
+def test_content_is_told_as_it_happens():
+    with Folder() as folder:
+        for checks, request, outcome, *_ in CONTENT[:5]:
+            file = folder.policy({"approval": {"default": "ask"}, "content_checks": checks})
+            told = explain(file, request)
+            tap.equal(provider.prepare(policy_file=file, sandbox="process")[0], OK)
+            host = Host(ALL)
+            _, result = provider.invoke(request, host)
+            tap.equal([asked["content_findings"] for asked in host.requests], [] if outcome == "deny" else [told["content_findings"]])
+            tap.equal(result["error"] and (result["error"]["code"], result["error"]["message"]),
+                      told["error"] and (told["error"]["code"], told["error"]["message"]))
+
+
 def test_docker_mode_tells_the_image_and_no_hash():
     with Folder() as folder:
         file = folder.policy(POLICY)
@@ -170,7 +225,7 @@ def test_bad_questions_are_refused():
 
 def test_shipped_policies_pass_the_check():
     for file in POLICIES.glob("*.json"):
-        if file.name == "policy.schema.json":
+        if file.name.endswith(".schema.json"):
             continue
         code, answer = provider.prepare(policy_file=str(file), check=True)
         tap.equal((code, [finding for finding in answer["findings"] if finding["level"] != "notice"]), (OK, []), file.name)
@@ -187,8 +242,10 @@ def test_counters():
     """What they are tests/abi and toolhost's tests hold; here: that asking changes and tries nothing, and how one may ask."""
     code, answer = provider.prepare(counters=True)
     tap.equal((code, answer["error"]), (OK, None))
-    tap.equal(set(answer), {"provider", "version", "counters", "error"})
-    tap.equal(set(answer["counters"]), set(provider.status()[1]["counters"]))
+    tap.equal(set(answer), {"provider", "version", "counters", "pools", "error"})
+    status = provider.status()[1]
+    tap.equal(set(answer["counters"]), set(status["counters"]))
+    tap.equal([pool["backend"] for pool in answer["pools"]], [pool["backend"] for pool in status["pools"]])
     with Folder() as folder:
         tap.equal(provider.prepare(policy_file=folder.policy({}), sandbox="process")[0], OK)
         before = provider.status()[1]["policy"]
@@ -204,6 +261,18 @@ def test_counters():
         tap.equal(provider.status()[1]["policy"], before)
 
 
+def test_policies_of_the_documentation_pass_the_check():
+    top = pathlib.Path(__file__).parents[2]
+    sections = set(json.loads((top / "policies" / "default.json").read_text()))
+    blocks = [block for page in ("policy.md", "docker.md") for block in re.findall(r"^```json\n(.*?)^```", (top / "docs" / page).read_text(), re.M | re.S)]
+    policies = [block for block in blocks if set(json.loads(block)) <= sections]
+    tap.true(len(policies) >= 5, "there are such examples")
+    with Folder() as folder:
+        for policy in policies:
+            code, out, err = toolhost("check", folder.policy(policy))
+            tap.equal((code, "warning" in out), (0, False), f"{policy}\n{out}{err}")
+
+
 def test_toolhost_check():
     with Folder() as folder:
         rules = {"approval": {"rules": [{"decision": "deny"}, {"id": "late", "decision": "ask", "languages": ["sh"]}]}}
@@ -216,6 +285,7 @@ def test_toolhost_check():
         code, out, err = toolhost("check", folder.policy({"version": 2}))
         tap.equal((code, out), (1, ""), err)
         tap.contains(err, "/version: must be an integer")
+        tap.contains(toolhost("check", folder.policy('{\n "max_runs": 3\n "version": 1}'))[2], "not JSON at line 3")
         code, out, _ = toolhost("check", "--json", folder.policy(rules))
         tap.equal((code, [finding["rule"] for finding in json.loads(out)["findings"]][-1]), (1, "late"))
         code, out, err = toolhost("check", "--json", folder.policy("{"))
@@ -234,6 +304,8 @@ def test_toolhost_explain():
         code, out, err = toolhost("explain", "--input", given, "--policy", file, "--context", who)
         tap.equal(code, 0, err)
         tap.equal(out.splitlines()[0], "deny: policy denied: approval rule 2: not you")
+        tap.contains(out, "\ncapabilities: name sandbox.exec, policy_grants true")
+        tap.true("{" not in out and "[" not in out, out)
         code, out, err = toolhost("explain", "--input", "-", "--policy", file, "--json", stdin=json.dumps(REQUESTS[0][0]))
         tap.equal((code, json.loads(out)["explanation"]["outcome"]), (0, "allow"), err)
         tap.equal(toolhost("explain", "--input", str(folder.path / "none.json"))[0], 1)

@@ -225,7 +225,7 @@ const struct attack attacks[] = {
      "import resource as "
      "r\nh=r.getrlimit(r.RLIMIT_NOFILE)[1]+1\nr.setrlimit(r.RLIMIT_NOFILE,(h,h));print('reached')",
      WORD, 0, lacks_raising, 0},
-    {"core limit", "import resource as r\n" PRINT_IF("r.getrlimit(r.RLIMIT_CORE)[1]!=0"), WORD,
+    {"core limit", "import resource as r\n" PRINT_IF("r.getrlimit(r.RLIMIT_CORE)[1]!=1"), WORD,
      CONTROL_BARE, lacks_core, 0},
     {"more priority", "os.nice(-5);print('reached')", WORD, CONTROL_ROOT, NULL, 0},
 };

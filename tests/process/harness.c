@@ -294,6 +294,13 @@ void run_await_start(const struct running *running)
         give_up("not started");
 }
 
+void run_await_output(const struct running *running)
+{
+    struct pollfd ready = {.fd = running->output, .events = POLLIN};
+    if (poll(&ready, 1, 60000 * (int)slowness()) != 1 || !(ready.revents & POLLIN))
+        give_up("no output within 60 seconds");
+}
+
 static bool command_line_has(const char *pid, const char *text)
 {
     char path[300];

@@ -59,6 +59,8 @@ void run(const struct backend *backend, const struct run_description *descriptio
          struct outcome *ret);
 /* Waits for STARTED. */
 void run_await_start(const struct running *running);
+/* Waits until it has printed something, which is left to be read. */
+void run_await_output(const struct running *running);
 
 double now_seconds(void);
 /* How many times longer everything may take here: HARNESS_SLOW, for machines without a processor of

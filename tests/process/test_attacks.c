@@ -135,7 +135,8 @@ static const struct attack *named(const char *name)
 
 START_TEST(network_only_where_allowed)
 {
-    static const char *const others[] = {"16,3,0", "17,3,0", "38,5,0", "40,1,0"};
+    static const char *const others[] = {"16,3,0",  "17,3,0",  "38,5,0",   "40,1,0",
+                                         "2,1,262", "2,2,136", "10,1,262", "10,2,136"};
     char code[2048];
     canary_plant(&canary);
     compose(named("tcp connect"), code, sizeof(code));
@@ -167,7 +168,7 @@ static void look_at_other_run(uint32_t isolation)
     char second[256];
     (void)snprintf(mark, sizeof(mark), "apart-%d", (int)getpid());
     (void)snprintf(first, sizeof(first),
-                   "for d in /tmp /dev/shm; do echo secret > $d/%s; done; sleep 1.%d; "
+                   "for d in /tmp /dev/shm; do echo secret > $d/%s; done; echo ready; sleep 1.%d; "
                    "rm /tmp/%s /dev/shm/%s",
                    mark, (int)getpid(), mark, mark);
     (void)snprintf(second, sizeof(second),
@@ -177,12 +178,13 @@ static void look_at_other_run(uint32_t isolation)
     description.isolation = isolation;
     struct running running = run_begin(&backend, &description);
     run_await_start(&running);
-    (void)usleep(200000);
+    run_await_output(&running);
     struct run_description other = describe(WORDS("sh", "-c", second));
     other.isolation = isolation;
     static struct outcome ended;
     run(&backend, &other, &outcome);
     run_finish(&running, &ended);
+    ck_assert_str_eq(ended.output, "ready\n");
     ck_assert_int_eq(ended.end.exit_code, 0);
 }
 

@@ -274,11 +274,18 @@ static int count_supervisor_descriptors(void)
     return count;
 }
 
-/* It closes those of a run after its last word. */
+/* It closes those of a run after its last word: the count when it has been the same for a while. */
 static int settled_supervisor_descriptors(void)
 {
-    (void)usleep(200000);
-    return count_supervisor_descriptors();
+    int count = count_supervisor_descriptors();
+    int same = 0;
+    for (int i = 0; i < 400 && same < 8; i++) {
+        (void)usleep(25000);
+        int next = count_supervisor_descriptors();
+        same = next == count ? same + 1 : 0;
+        count = next;
+    }
+    return count;
 }
 
 /* Directories named after this supervisor below a hierarchy's mount, any depth up to four. */
@@ -357,6 +364,14 @@ static bool memory_has(pid_t pid, const char *text)
     return found;
 }
 
+/* They may still be busy with the start that was told. */
+static void expect_wiped(pid_t pid, const char *text)
+{
+    for (int i = 0; i < 400 && memory_has(pid, text); i++)
+        (void)usleep(5000);
+    ck_assert(!memory_has(pid, text));
+}
+
 /* Only the program itself keeps what its environment held. */
 START_TEST(environment_is_wiped)
 {
@@ -368,29 +383,30 @@ START_TEST(environment_is_wiped)
         description.environment = WORDS("PATH=/usr/bin:/bin", variable);
         struct running running = run_begin(&backend, &description);
         run_await_start(&running);
-        (void)usleep(50000);
         pid_t first = child_of(backend.pid);
         pid_t program = child_of(first);
         ck_assert_int_gt(program, 0);
         ck_assert(memory_has(program, variable));
-        ck_assert(!memory_has(first, variable + strlen("SECRET=")));
-        ck_assert(!memory_has(backend.pid, variable + strlen("SECRET=")));
+        expect_wiped(first, variable + strlen("SECRET="));
+        expect_wiped(backend.pid, variable + strlen("SECRET="));
         close_fd(running.output);
         close_fd(running.errors);
         close_fd(running.events);
-        (void)usleep(100000);
+        for (int i = 0; i < 1000 && child_of(backend.pid) == first; i++)
+            (void)usleep(5000);
     }
 }
 END_TEST
 
 START_TEST(dead_supervisors_cgroups_are_swept)
 {
-    struct running running = begin_sleep(RUN_ISOLATION_SANDBOX, unique_sleep());
+    const char *sleep = unique_sleep();
+    struct running running = begin_sleep(RUN_ISOLATION_SANDBOX, sleep);
     pid_t dead = backend.pid;
     ck_assert_int_gt(count_cgroups(dead), 0);
     (void)kill(dead, SIGKILL);
     backend_stop(&backend);
-    (void)usleep(200000);
+    ck_assert(gone_within(sleep, 20));
     close_fd(running.events);
     backend = backend_start();
     ck_assert_int_eq(count_cgroups(dead), 0);

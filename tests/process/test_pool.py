@@ -193,8 +193,7 @@ def test_all_together_hold_no_more_than_the_policy_says():
     time.sleep(1)
     held = sum(group_memory(pid) for pid in waiting())
     if held == 0:
-        print("# no control group counts memory here")
-        return
+        raise tap.Skip("no control group counts memory here")
     tap.true(held <= 1 << 20 or len(waiting()) == 1, f"{held} bytes in {len(waiting())}")
 
 

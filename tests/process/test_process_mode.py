@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
@@ -50,6 +51,43 @@ NONE_POLICY = {"modes": {"default": "none", "allowed": ["none"]},
 def test_mode_none_refused_without_capability():
     provider.with_policy(NONE_POLICY, lambda: check(
         "mode_none_capability", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, Host())))
+
+
+MOUNTS = {  # options, and what the file system itself was told
+    "/": ({"ro", "nosuid", "nodev"}, {"nr_inodes=8192"}), "/tmp": ({"rw", "nosuid", "nodev"}, {"size=65536k"}),
+    "/home/sandbox": ({"rw", "nosuid", "nodev"}, {"size=65536k"}), "/dev/shm": ({"rw", "nosuid", "nodev"}, {"size=65536k"}),
+    "/usr": ({"ro", "nosuid", "nodev"}, set()), "/work": ({"ro", "nosuid", "nodev"}, set()),
+    "/dev/null": ({"rw", "nosuid", "noexec"}, set()), "/proc": ({"ro", "nosuid", "nodev", "noexec"}, {"hidepid=invisible", "subset=pid"}),
+}
+
+
+def test_each_mount_has_its_options():
+    """What one of them lets through another layer holds, so that no attack shows it."""
+    with tempfile.TemporaryDirectory() as workspace:
+        os.chmod(workspace, 0o755)
+        policy = {"workspace": {"below": [workspace]}, "limits": {"scratch_bytes": {"default": 64 << 20}}}
+        result = provider.with_policy(policy, lambda: provider.invoke(
+            {"language": "sh", "code": "cat /proc/self/mountinfo"}, Host(context={"workspace": workspace})))[1]
+    if "proc" in result["isolation"]["missing"]:
+        raise tap.Skip("there is no /proc to ask")
+    found = {}
+    for line in result["stdout"].splitlines():
+        mount, system = line.split(" - ")
+        found[mount.split()[4]] = (set(mount.split()[5].split(",")), set(system.split()[2].split(",")))
+    for path, (options, of_system) in MOUNTS.items():
+        tap.true(options <= found[path][0] and of_system <= found[path][1], f"{path}: {found[path]}")
+    others = {path: options for path, (options, _) in found.items() if path not in MOUNTS and not path.startswith("/dev/")}
+    tap.equal({path: options for path, options in others.items() if not {"ro", "nosuid", "nodev"} <= options}, {}, "what else is shown")
+
+
+LIMITS = {"CORE": 1, "MEMLOCK": 65536, "SIGPENDING": 1024, "MSGQUEUE": 0, "RTPRIO": 0, "NICE": 0, "NOFILE": 77, "FSIZE": 1 << 20}
+
+
+def test_each_resource_limit_is_set():
+    code = f"import resource\nprint({{n: resource.getrlimit(getattr(resource, 'RLIMIT_' + n)) for n in {list(LIMITS)}}})"
+    policy = {"limits": {"open_files": {"default": LIMITS["NOFILE"]}, "file_bytes": {"default": LIMITS["FSIZE"]}}}
+    result = provider.with_policy(policy, lambda: provider.invoke({"language": "python", "code": code}, Host()))[1]
+    tap.equal(result["stdout"], f"{({name: (value, value) for name, value in LIMITS.items()})}\n", result["stderr"])
 
 
 def test_mode_none():
@@ -99,6 +137,32 @@ def test_an_ordinary_user_gets_every_mandatory_layer():
     mandatory = {layer["name"] for layer in provider.manifest()["layers"]} - golden.OPTIONAL_LAYERS
     tap.equal(mandatory - set(result["isolation"]["applied"]), set(), "mandatory layers not applied")
     tap.equal(result["isolation"]["details"]["outer_uid"], 65534)
+
+
+PRECEDENCE = {"processor": ["nice", "-n", "-5"], "real time": ["chrt", "--rr", "1"], "disk": ["ionice", "-c", "1"],
+              "lack of memory": ["choom", "-n", "-500", "--"]}
+
+
+def shown_precedence(before):
+    """Of a gateway that is started by that command, and of its program: two texts."""
+    code = "nice; ionice -p $$; chrt -p $$ | sed 's/^[^:]*//'; cat /proc/$$/oom_score_adj"
+    output, _ = gateway(f"import subprocess\nprint(subprocess.run(['sh', '-c', {code!r}], capture_output=True, text=True).stdout)\n"
+                        f"print('---' + Provider().invoke({{'language': 'sh', 'code': {code!r}}}, Host())[1]['stdout'])",
+                        before=before).communicate(timeout=30 * tap.SLOW)
+    return [text.strip() for text in output.split("---")]
+
+
+def test_a_gateways_precedence_is_not_its_programs():
+    usual = shown_precedence([])
+    if not usual[0] or usual[0] != usual[1]:
+        raise tap.Skip(f"this test is not run as usual: {usual}")
+    tried = [name for name, before in PRECEDENCE.items() if subprocess.run([*before, "true"], capture_output=True).returncode == 0]
+    if not tried:
+        raise tap.Skip("this machine gives this user no precedence")
+    for name in tried:
+        own, programs = shown_precedence(PRECEDENCE[name])
+        tap.true(own != usual[0], f"{name}: the gateway has some")
+        tap.equal(programs, usual[0], name)
 
 
 def test_a_required_layer_that_is_missing_refuses():

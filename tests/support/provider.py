@@ -147,6 +147,11 @@ class Provider:
         code = self.library.tool_status(ctypes.byref(pointer))
         return code, self.take(pointer)
 
+    def pool(self, backend="process"):
+        """What that backend has ready, as it says itself: its state, and a row for each interpreter that can wait."""
+        [pool] = [pool for pool in self.prepare(counters=True)[1]["pools"] if pool["backend"] == backend]
+        return pool["state"], {row["interpreter"]: row for row in pool["sandboxes"]}
+
     def cancel(self, call_id):
         return self.library.tool_cancel(call_id)
 

@@ -70,6 +70,7 @@ def eventually(condition, what, seconds=LEAST_PATIENCE):
 def run_unittest():
     """The same for the unittest cases of the main module."""
     suite = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
+    expect_cases(suite)
     print(f"1..{len(suite)}")
     failed = 0
     for number, case in enumerate(suite, 1):
@@ -79,13 +80,13 @@ def run_unittest():
         for _, text in result.errors + result.failures:
             for line in text.splitlines():
                 print(f"# {line}")
-        if result.skipped:
-            print(f"ok {number} - {title} # SKIP {result.skipped[0][1]}")
-        elif result.wasSuccessful():
-            print(f"ok {number} - {title}")
-        else:
+        if not result.wasSuccessful():  # a part of it may have been skipped beside
             failed += 1
             print(f"not ok {number} - {title}")
+        elif result.skipped:
+            print(f"ok {number} - {title} # SKIP {result.skipped[0][1]}")
+        else:
+            print(f"ok {number} - {title}")
         sys.stdout.flush()
     unittest.case.doModuleCleanups()
     sys.exit(1 if failed else 0)
@@ -99,11 +100,20 @@ def flatten(suite):
             yield member
 
 
+def expect_cases(cases, wanted=()):
+    """A program that runs nothing has not passed."""
+    unknown = sorted(set(wanted) - {name for name, _ in cases}) if wanted else []
+    if unknown or not cases:
+        print(f"Bail out! {'no such case: ' + ' '.join(unknown) if unknown else 'there is no case'}")
+        sys.exit(1)
+
+
 def run(module_globals):
-    """Runs the cases (or those whose names are in argv) and exits."""
+    """Runs the cases (or those that TEST_CASES names) and exits."""
     cases = [(name, case) for name, case in module_globals.items()
              if name.startswith("test_") and callable(case)]
     wanted = os.environ.get("TEST_CASES", "").split()
+    expect_cases(cases, wanted)
     if wanted:
         cases = [(name, case) for name, case in cases if name in wanted]
     print(f"1..{len(cases)}")

@@ -7,6 +7,7 @@
 
 #include "../../plugin/cleanup.h"
 #include "random.h"
+#include "tap_suite.h"
 
 #define PIECES_LIMIT 4
 #define TIMEOUT_MOST 300000

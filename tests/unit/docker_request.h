@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <check.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,13 +13,6 @@
 #define CANARY        "cNaRy-" /* what every canary begins with; its digits follow */
 #define OFFERED_IMAGE "registry.example:5000/some/thing:1.2"
 #define REQUEST_SIZE  8192
-
-/* Check's own assertions write to a file each time they hold: not for a million rounds. */
-#define HOLDS(condition, ...)          \
-    do {                               \
-        if (!(condition))              \
-            ck_abort_msg(__VA_ARGS__); \
-    } while (0)
 
 struct random_request {
     char text[REQUEST_SIZE]; /* JSON */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocations that fail where a test says so, for programs that are linked with --wrap of malloc,
- * calloc, reallocarray, strdup and strndup. Single-threaded.
+ * calloc, realloc, reallocarray, strdup and strndup. Single-threaded.
  */
 #pragma once
 
@@ -12,11 +12,13 @@
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *pointer, size_t size);
 void *__real_reallocarray(void *pointer, size_t count, size_t size);
 char *__real_strdup(const char *string);
 char *__real_strndup(const char *string, size_t length);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
 void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
 char *__wrap_strdup(const char *string);
 char *__wrap_strndup(const char *string, size_t length);
@@ -53,6 +55,11 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t count, size_t size)
 {
     return memory_fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    return memory_fails() ? NULL : __real_realloc(pointer, size);
 }
 
 void *__wrap_reallocarray(void *pointer, size_t count, size_t size)

@@ -19,6 +19,7 @@
 
 #include "cleanup.h"
 #include "protocol/channel.h"
+#include "protocol/pool_report.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
 
@@ -268,6 +269,25 @@ static void serve_run(const char *behaviour, const struct run *run)
         close_fd(run->fds[i]);
 }
 
+/* What is asked about what is ready; it has one of two. */
+static void answer_question(const char *behaviour, int socket)
+{
+    unsigned char message[2 * POOL_REPORT_LENGTH] = {0};
+    struct pool_report report = {.rows = {{.ready = 1, .wanted = 2, .memory_bytes = 3}}};
+    if (strcmp(behaviour, "lies-about-pools") == 0)
+        report.rows[RUN_INTERPRETER_COUNT - 1].ready = RUN_POOL_LIMIT + 1;
+    pool_report_encode(&report, message);
+    bool more = strcmp(behaviour, "says-too-much-about-pools") == 0;
+    bool less = strcmp(behaviour, "says-too-little-about-pools") == 0;
+    size_t length = POOL_REPORT_LENGTH + (more ? 1 : 0) - (less ? 1 : 0);
+    size_t fds = strcmp(behaviour, "sends-descriptors-about-pools") == 0 ? 1 : 0;
+    if (strcmp(behaviour, "says-nothing-of-pools") == 0)
+        return;
+    if (strcmp(behaviour, "closes-when-asked-about-pools") != 0)
+        (void)channel_send(socket, message, length, &socket, fds);
+    close_fd(socket);
+}
+
 static void serve(const char *behaviour)
 {
     for (;;) {
@@ -280,6 +300,8 @@ static void serve(const char *behaviour)
             return;
         if (count == RUN_FD_COUNT)
             serve_run(behaviour, &run);
+        if (count == 1 && order == CONTROL_POOL)
+            answer_question(behaviour, run.fds[0]);
     }
 }
 

@@ -4,6 +4,7 @@
  *   input_bridge manifest          prints the manifest
  *   input_bridge requests          reads one request a line
  *   input_bridge policies          reads one policy (a merge patch) a line
+ *   input_bridge contexts          reads one context_json a line
  *   input_bridge results           reads one result a line
  *   input_bridge canonical         reads one JSON value a line, and answers with its canonical text
  * and answers each line with "ok" or "<error code>\t<message>".
@@ -12,12 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call.h"
 #include "canonical.h"
 #include "cleanup.h"
+#include "context.h"
 #include "manifest.h"
 #include "output_schema.h"
 #include "policy.h"
 #include "request.h"
+#include "string_list.h"
 
 static bool judge_request(const char *line, size_t length, struct error *error)
 {
@@ -33,6 +37,16 @@ static bool judge_policy(const char *line, size_t length, struct error *error)
     struct policy *policy = policy_load_text("line", line, length, error);
     policy_unref(policy);
     return policy != NULL;
+}
+
+static bool judge_context(const char *line, size_t length, struct error *error)
+{
+    CLEANUP_FREE char *text = copy_bytes(line, length);
+    struct call call;
+    call_init(&call, NULL);
+    bool taken = text != NULL && context_parse(text, &call.context, error);
+    call_clear(&call);
+    return taken;
 }
 
 static bool judge_result(const char *line, size_t length, struct error *error)
@@ -80,12 +94,14 @@ int main(int argc, char **argv)
         return judge_lines(judge_request);
     if (strcmp(what, "policies") == 0)
         return judge_lines(judge_policy);
+    if (strcmp(what, "contexts") == 0)
+        return judge_lines(judge_context);
     if (strcmp(what, "results") == 0)
         return judge_lines(judge_result);
     if (strcmp(what, "canonical") == 0)
         return write_canonical_lines();
     if (strcmp(what, "manifest") == 0)
         return puts(manifest_text()) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    fputs("usage: input_bridge manifest|requests|policies|results|canonical\n", stderr);
+    fputs("usage: input_bridge manifest|requests|policies|contexts|results|canonical\n", stderr);
     return 2;
 }

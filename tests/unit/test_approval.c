@@ -29,6 +29,7 @@
 /* One call and its host: says verdict, and shows the token to the other threads. */
 struct asker {
     uint32_t verdict;
+    void (*approve)(void *, uint64_t, const char *, uint32_t *); /* NULL: says verdict */
     uint64_t timeout_ms;
     uint64_t max_waiting; /* 0: any number */
     const char *session;
@@ -65,7 +66,9 @@ static bool is_cancelled(void *user)
 
 static bool ask_about(struct asker *asker, const char *hash, const char *principal)
 {
-    const struct tool_host host = {.user = asker, .request_approval = request_approval};
+    const struct tool_host host = {.user = asker,
+                                   .request_approval =
+                                       asker->approve != NULL ? asker->approve : request_approval};
     const struct approval_question question = {
         .request_sha256 = hash,
         .principal = principal,
@@ -341,22 +344,85 @@ START_TEST(a_session_grant_serves_its_session_only)
 }
 END_TEST
 
-START_TEST(the_table_has_an_end)
+/* How many questions it can leave behind that nobody answers. */
+static unsigned leave_questions(struct asker *asker, const char *principal)
+{
+    unsigned count = 0;
+    char hash[SHA256_HEX_LENGTH + 1];
+    do {
+        (void)snprintf(hash, sizeof(hash), "%064x", count++);
+        ck_assert(!ask_about(asker, hash, principal));
+    } while (asker->error.code == ERROR_APPROVAL_PENDING);
+    ck_assert_int_eq(asker->error.code, ERROR_TOO_MANY_REQUESTS);
+    return count - 1;
+}
+
+START_TEST(who_leaves_questions_behind_leaves_room_for_others)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
-    char hash[SHA256_HEX_LENGTH + 1];
-    for (unsigned i = 0; i <= APPROVAL_TABLE_LIMIT; i++) {
-        (void)snprintf(hash, sizeof(hash), "%064x", i);
-        ck_assert(!ask_about(&asker, hash, "alice"));
-        ck_assert_int_eq(asker.error.code, i < APPROVAL_TABLE_LIMIT ? ERROR_APPROVAL_PENDING
-                                                                    : ERROR_APPROVAL_UNAVAILABLE);
-    }
-    ck_assert_uint_eq(asker.asked, APPROVAL_TABLE_LIMIT);
+    ck_assert_uint_eq(leave_questions(&asker, "alice"), APPROVAL_REQUESTS_LIMIT / 2);
+    ck_assert_uint_eq(asker.asked, APPROVAL_REQUESTS_LIMIT / 2);
+    ck_assert_uint_eq(leave_questions(&asker, "bob"), APPROVAL_REQUESTS_LIMIT / 4);
+    ck_assert_uint_eq(leave_questions(&asker, NULL), APPROVAL_REQUESTS_LIMIT / 8);
     ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_ACCEPTED);
     approval_forget_all();
     ck_assert_int_eq(approval_reply(asker.token, ALLOW_ONCE), TOOL_UNKNOWN);
     ask(&asker);
     ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_PENDING);
+}
+END_TEST
+
+static void allow_too_late(void *user, uint64_t token, const char *request_json, uint32_t *verdict)
+{
+    const struct timespec a_while = {.tv_nsec = 20 * 1000000};
+    request_approval(user, token, request_json, verdict);
+    (void)nanosleep(&a_while, NULL);
+}
+
+/* As an answer that comes by its token. */
+START_TEST(a_verdict_that_comes_too_late_is_none)
+{
+    struct asker asker = {
+        .verdict = TOOL_VERDICT_ALLOW, .approve = allow_too_late, .timeout_ms = 10};
+    ck_assert(!ask_about(&asker, HASH, "alice"));
+    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_TIMEOUT);
+    ck_assert_str_eq(asker.outcome.decision, "deny");
+    asker.timeout_ms = LONG_MS;
+    ck_assert(ask_about(&asker, HASH, "alice"));
+}
+END_TEST
+
+static void grant_session(void *user, uint64_t token, const char *request_json, uint32_t *verdict)
+{
+    request_approval(user, token, request_json, verdict);
+    ck_assert_int_eq(approval_reply(token, "{\"decision\":\"allow_session\"}"), TOOL_ACCEPTED);
+}
+
+static bool get_session_grant(struct asker *asker, unsigned number)
+{
+    char hash[SHA256_HEX_LENGTH + 1];
+    (void)snprintf(hash, sizeof(hash), "%064x", number);
+    asker->approve = grant_session;
+    return ask_about(asker, hash, "alice");
+}
+
+START_TEST(grants_that_stand_stop_nobody)
+{
+    struct asker other = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
+    struct asker asker = {.timeout_ms = LONG_MS};
+    ck_assert(!ask_about(&other, HASH, "bob"));
+    for (unsigned i = 0; i < 2 * APPROVAL_GRANTS_LIMIT; i++)
+        ck_assert_msg(get_session_grant(&asker, i), "%u: %s", i, asker.error.message);
+    ck_assert_uint_eq(asker.asked, 2 * APPROVAL_GRANTS_LIMIT);
+    /* The latest are remembered; an older one is asked about again. */
+    ck_assert(get_session_grant(&asker, 2 * APPROVAL_GRANTS_LIMIT - 1));
+    ck_assert(get_session_grant(&asker, APPROVAL_GRANTS_LIMIT));
+    ck_assert_uint_eq(asker.asked, 2 * APPROVAL_GRANTS_LIMIT);
+    ck_assert(get_session_grant(&asker, APPROVAL_GRANTS_LIMIT - 1));
+    ck_assert_uint_eq(asker.asked, 2 * APPROVAL_GRANTS_LIMIT + 1);
+    /* What somebody else has asked is not forgotten for them. */
+    ck_assert_int_eq(approval_reply(other.token, ALLOW_ONCE), TOOL_ACCEPTED);
+    ck_assert(ask_about(&other, HASH, "bob"));
 }
 END_TEST
 
@@ -468,7 +534,9 @@ int main(void)
     tcase_add_test(cases[0], a_grant_for_another_request_is_not_used);
     tcase_add_test(cases[0], a_grant_serves_its_principal_only);
     tcase_add_test(cases[0], a_session_grant_serves_its_session_only);
-    tcase_add_test(cases[0], the_table_has_an_end);
+    tcase_add_test(cases[0], who_leaves_questions_behind_leaves_room_for_others);
+    tcase_add_test(cases[0], grants_that_stand_stop_nobody);
+    tcase_add_test(cases[0], a_verdict_that_comes_too_late_is_none);
     tcase_add_test(cases[1], the_registry_counts_and_finds);
     tcase_add_test(cases[1], no_descriptor_no_call);
     tcase_add_test(cases[1], nobody_comes_in_during_a_shutdown);

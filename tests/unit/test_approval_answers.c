@@ -173,7 +173,7 @@ START_TEST(nobody_is_asked_without_memory)
     ask(&asker);
     no_memory = false;
     ck_assert(!asker.allowed);
-    ck_assert_int_eq(asker.error.code, ERROR_APPROVAL_UNAVAILABLE);
+    ck_assert_int_eq(asker.error.code, ERROR_OUT_OF_MEMORY);
     ck_assert_uint_eq(asker.asked, 0);
     expect_unused_table();
 }

@@ -210,7 +210,7 @@ START_TEST(a_mode_that_the_policy_lacks_is_refused)
     ck_assert(!prepare_with_policy("{\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\"]}}",
                                    &error));
     ck_assert_int_eq(error.code, ERROR_MODE_NOT_ALLOWED);
-    ck_assert_str_eq(error.message, "the policy does not allow mode process");
+    ck_assert_str_eq(error.message, "the policy does not allow mode process (it allows: docker)");
 }
 END_TEST
 

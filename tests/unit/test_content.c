@@ -13,19 +13,10 @@
 #include "cleanup.h"
 #include "content.h"
 #include "content_imports.h"
+#include "failing_memory.h"
 #include "tap_suite.h"
 
 bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *error);
-char *__real_strdup(const char *string);
-char *__wrap_strdup(const char *string);
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-void *__real_reallocarray(void *pointer, size_t count, size_t size);
-void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
 
 #define FINDING(file, line, column, rule, name)                                   \
     "{\"file\":" file ",\"line\":" line ",\"column\":" column ",\"rule\":\"" rule \
@@ -34,44 +25,13 @@ void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
 #define UNPARSED(members)     "{\"parsed\":false" members "}"
 #define ONE                   FINDING("0", "3", "1", "forbidden_module", "os")
 
-static long until_failure = -1; /* allocations that still go through; -1: all */
-static const char *answer;      /* what the checker prints */
+static const char *answer; /* what the checker prints */
 static size_t answer_times = 1;
 static struct run_event end;
 static bool lost; /* the backend, during the check */
 static size_t run_count;
 static enum sandbox_mode run_mode;
 static char run_files[512]; /* names of the files that it got */
-
-static bool fails(void)
-{
-    return until_failure >= 0 && until_failure-- == 0;
-}
-
-char *__wrap_strdup(const char *string)
-{
-    return fails() ? NULL : __real_strdup(string);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *pointer, size_t size)
-{
-    return fails() ? NULL : __real_realloc(pointer, size);
-}
-
-void *__wrap_reallocarray(void *pointer, size_t count, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(pointer, count, size);
-}
 
 bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *error)
 {
@@ -100,7 +60,7 @@ static void set_up(void)
     end = (struct run_event){.type = RUN_EVENT_ENDED, .cause = RUN_CAUSE_EXIT};
     lost = false;
     run_count = 0;
-    until_failure = -1;
+    memory_left = -1;
 }
 
 #define FILES                                                                                    \
@@ -339,6 +299,53 @@ START_TEST(mode_none_reads_in_a_sandbox)
 }
 END_TEST
 
+/* One finding too many, and then one that is none. */
+START_TEST(half_an_answer_counts_for_nothing)
+{
+    struct error error;
+    static char text[CONTENT_FINDINGS_LIMIT * 128];
+    size_t length = 0;
+    for (int i = 0; i <= CONTENT_FINDINGS_LIMIT; i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s,", ONE);
+    char whole[sizeof(text) + 64];
+    (void)snprintf(whole, sizeof(whole), FOUND("%s%s", "0"), text, "1");
+    answer = whole;
+    CLEANUP(cleanup_call) struct call *call = new_call(WARN, "");
+    ck_assert(content_check(call, &error));
+    ck_assert_uint_eq(call->content.count, 1);
+    ck_assert_str_eq(call->content.list[0].rule, "not_checked");
+    ck_assert_uint_eq(call->content.more, 0);
+}
+END_TEST
+
+/* What cannot become JSON would deny the approval without a word. */
+START_TEST(words_are_cut_between_characters)
+{
+    struct error error;
+    struct json_draft draft = {.order = JSON_ORDER_MADE};
+    size_t length = 0;
+    end = (struct run_event){.cause = RUN_CAUSE_INFRASTRUCTURE,
+                             .failure = RUN_FAILURE_ENGINE,
+                             .engine_problem = ENGINE_PROBLEM_REFUSED};
+    end.message[0] = 'x';
+    for (size_t i = 1; i + 2 < sizeof(end.message); i += 2)
+        memcpy(end.message + i, "\xC3\xA9", 2);
+    CLEANUP(cleanup_call) struct call *call = new_call(WARN, "");
+    ck_assert(content_check(call, &error));
+    json_draft_open(&draft, NULL, '{');
+    content_write(&draft, call);
+    json_draft_close(&draft, '}');
+    CLEANUP_FREE char *text = json_draft_take(&draft, &length);
+    ck_assert_msg(text != NULL, "%s", call->content.list[0].message);
+    ck_assert_ptr_nonnull(strstr(text, "x\xC3\xA9"));
+    for (size_t i = 0; i < 2; i++) {
+        call_note(call, "%.*s%s", (int)i, "x", end.message);
+        call_note(call, "%.*s%s%s%s", (int)i, "x", end.message, end.message, end.message);
+    }
+    ck_assert_uint_eq(json_array_size(call->notes), 1 + 4);
+}
+END_TEST
+
 START_TEST(more_than_there_is_place_for_is_counted)
 {
     struct content_findings findings = {.count = 0};
@@ -362,10 +369,10 @@ START_TEST(no_memory_lets_nothing_through)
     for (; !through; failing++) {
         struct error error = {.code = ERROR_CODE_COUNT};
         CLEANUP(cleanup_call) struct call *call = new_call(_i == 0 ? WARN_REQUIRED : WARN, FILES);
-        until_failure = failing;
+        memory_left = failing;
         bool passed = content_check(call, &error);
-        through = passed && until_failure >= 0;
-        until_failure = -1;
+        through = passed && memory_left >= 0;
+        memory_left = -1;
         ck_assert(passed || error.code == ERROR_OUT_OF_MEMORY ||
                   error.code == ERROR_CONTENT_REFUSED);
         ck_assert(!passed || call->content.count == 1);
@@ -390,9 +397,9 @@ START_TEST(no_memory_finds_no_words_by_half)
         call->configuration.policy = policy_load_text("test", policy, strlen(policy), &error);
         call->language = policy_find_language(call->configuration.policy, "ruby");
         call->request.language = language_find("ruby");
-        until_failure = failing;
+        memory_left = failing;
         ck_assert(!content_check(call, &error));
-        until_failure = -1;
+        memory_left = -1;
         refused = error.code == ERROR_CONTENT_REFUSED;
         ck_assert(refused || error.code == ERROR_OUT_OF_MEMORY);
     }
@@ -412,9 +419,9 @@ START_TEST(no_memory_guards_no_imports_by_half)
     size_t length = 0;
     long failing = 0;
     for (; text == NULL; failing++) {
-        until_failure = failing;
+        memory_left = failing;
         text = content_imports_program(rules, &call->request, "main.py", &length);
-        until_failure = -1;
+        memory_left = -1;
     }
     ck_assert_int_gt(failing, 2);
     ck_assert_uint_eq(strlen(text), length);
@@ -435,6 +442,8 @@ int main(void)
     tcase_add_test(cases[1], the_same_text_is_read_once);
     tcase_add_test(cases[1], a_language_without_rules_starts_nothing);
     tcase_add_test(cases[1], mode_none_reads_in_a_sandbox);
+    tcase_add_test(cases[1], half_an_answer_counts_for_nothing);
+    tcase_add_test(cases[1], words_are_cut_between_characters);
     tcase_add_test(cases[1], more_than_there_is_place_for_is_counted);
     tcase_add_loop_test(cases[2], no_memory_lets_nothing_through, 0, 2);
     tcase_add_test(cases[2], no_memory_finds_no_words_by_half);

@@ -13,61 +13,21 @@
 #include "call.h"
 #include "cleanup.h"
 #include "content.h"
+#include "failing_memory.h"
 #include "tap_suite.h"
 
 bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *error);
 int __real_memfd_create(const char *name, unsigned flags);
 int __wrap_memfd_create(const char *name, unsigned flags);
-char *__real_strdup(const char *string);
-char *__wrap_strdup(const char *string);
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-void *__real_reallocarray(void *pointer, size_t count, size_t size);
-void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
 
 static const char one_finding[] = "{\"findings\":[{\"file\":\"a.txt\",\"line\":1,\"column\":2,"
                                   "\"rule\":\"r\",\"message\":\"m\"}]}";
 
-static long until_failure = -1; /* allocations that still go through; -1: all */
 static bool no_memory_file;
 static bool lost;           /* the backend, during the command */
 static size_t answer_times; /* that the command prints one_finding */
 static struct run_event end;
 static bool asked_well; /* the last time; asserted later, for libcheck allocates */
-
-static bool fails(void)
-{
-    return until_failure >= 0 && until_failure-- == 0;
-}
-
-char *__wrap_strdup(const char *string)
-{
-    return fails() ? NULL : __real_strdup(string);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *pointer, size_t size)
-{
-    return fails() ? NULL : __real_realloc(pointer, size);
-}
-
-void *__wrap_reallocarray(void *pointer, size_t count, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(pointer, count, size);
-}
 
 int __wrap_memfd_create(const char *name, unsigned flags)
 {
@@ -104,7 +64,7 @@ static void answer_as_host(void *user, const char *request_json, char *answer, s
 
 static void set_up(void)
 {
-    until_failure = -1;
+    memory_left = -1;
     no_memory_file = false;
     lost = false;
     answer_times = 1;
@@ -222,10 +182,10 @@ START_TEST(no_memory_lets_nothing_through)
     for (; !through; failing++) {
         struct error error = {.code = ERROR_CODE_COUNT};
         CLEANUP(cleanup_call) struct call *call = new_call(_i == 0 ? HOST : COMMAND);
-        until_failure = failing;
+        memory_left = failing;
         bool passed = content_check(call, &error);
-        through = passed && until_failure >= 0; /* what fails may be a note */
-        until_failure = -1;
+        through = passed && memory_left >= 0; /* what fails may be a note */
+        memory_left = -1;
         ck_assert(passed || error.code == ERROR_OUT_OF_MEMORY ||
                   error.code == ERROR_CONTENT_REFUSED);
         ck_assert_uint_eq(call->content.count, passed ? 1 : 0);

@@ -43,6 +43,7 @@ static void clear(struct call_context *context)
     free(context->session);
     free(context->traceparent);
     free(context->workspace);
+    narrowing_clear(&context->narrowing);
 }
 
 #define WHOLE "{\"principal\":\"p\",\"session\":\"s\",\"traceparent\":\"t\",\"workspace\":\"/w\"}"
@@ -82,7 +83,8 @@ static const struct {
     {"[]", ERROR_INVALID_INPUT},
     {"{\"user\":\"u\"}", ERROR_INVALID_INPUT},
     {"{\"principal\":1}", ERROR_INVALID_INPUT},
-    {"{\"policy\":{}}", ERROR_NOT_SUPPORTED},
+    {"{\"policy\":null}", ERROR_INVALID_INPUT},
+    {"{\"policy\":{\"surplus\":1}}", ERROR_INVALID_INPUT},
 };
 
 START_TEST(what_is_not_understood_is_refused)

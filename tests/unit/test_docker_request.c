@@ -145,7 +145,7 @@ static json_t *expected_ulimits(const struct policy_limits *limits, uint64_t cpu
     json_int_t file = (json_int_t)limits->file_bytes.default_value;
     json_int_t open = (json_int_t)limits->open_files.default_value;
     return json_pack("[{s:s, s:i, s:i}, {s:s, s:I, s:I}, {s:s, s:I, s:I}, {s:s, s:I, s:I}]", "Name",
-                     "core", "Soft", 0, "Hard", 0, "Name", "cpu", "Soft", seconds, "Hard",
+                     "core", "Soft", 1, "Hard", 1, "Name", "cpu", "Soft", seconds, "Hard",
                      seconds + 1, "Name", "fsize", "Soft", file, "Hard", file, "Name", "nofile",
                      "Soft", open, "Hard", open);
 }

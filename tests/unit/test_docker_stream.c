@@ -197,40 +197,6 @@ START_TEST(errors_before_the_program_are_its_bootstraps)
 }
 END_TEST
 
-/* The script and its message, run by this machine's own sh where there is no container. */
-START_TEST(the_message_is_what_a_shell_reads)
-{
-    struct run_file files[] = {
-        {.path = TEXT("a b/it's"), .content = (unsigned char *)TEXT("x\0y"), .length = 3},
-        {.path = TEXT("text"), .content = (unsigned char *)TEXT("it's\n$(id)\n"), .length = 11},
-        {.path = TEXT("empty"), .content = (unsigned char *)TEXT(""), .length = 0},
-    };
-    struct run_description description = {
-        .argv = LIST("printf", "%s|", "it's", "$(id)", "-n", "\n"),
-        .environment = LIST("A=it's '$(id)' \"`id`\"", "B=two\nlines\n", "C="),
-        .files = files,
-        .file_count = COUNT_OF(files),
-    };
-    size_t length = 0;
-    CLEANUP_FREE unsigned char *message =
-        bootstrap_message(&description, "mark", (const unsigned char *)"in\0put", 6, &length);
-    ck_assert_ptr_nonnull(message);
-    /* Ends with the contents, in order, and nothing between them. */
-    ck_assert_mem_eq(message + length - 9, "x\0yin\0put", 9);
-    size_t announced = strtoul((const char *)message, NULL, 10);
-    const unsigned char *text = (const unsigned char *)strchr((const char *)message, '\n') + 1;
-    ck_assert_ptr_eq(text + announced, message + length - 9);
-    ck_assert_ptr_nonnull(memmem(text, announced, "put 'a b/it'\\''s' 3\n", 20));
-    ck_assert_ptr_nonnull(memmem(text, announced, "ce_text 'text' 'it'\\''s\n$(id)\n'\n", 31));
-    ck_assert_ptr_nonnull(memmem(text, announced, "input 6\n", 8));
-    ck_assert_ptr_nonnull(memmem(text, announced, "variable 'HOME=/home/sandbox'\n", 30));
-    description.environment = LIST("A-B=1");
-    ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
-    description.environment = LIST("$(id)=1");
-    ck_assert_ptr_null(bootstrap_message(&description, "", NULL, 0, &length));
-}
-END_TEST
-
 START_TEST(engines_are_judged)
 {
     static const struct {
@@ -297,7 +263,6 @@ int main(void)
     tcase_add_test(cases, endless_heads_end);
     tcase_add_test(cases, reports);
     tcase_add_test(cases, errors_before_the_program_are_its_bootstraps);
-    tcase_add_test(cases, the_message_is_what_a_shell_reads);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);
     return run_suite("docker stream", &cases, 1);

@@ -24,6 +24,8 @@ START_TEST(formats)
     ck_assert_str_eq(error.message, "c1: a 7");
     ck_assert_int_eq(error_set_errno(&error, ERROR_INTERNAL, ENOENT, "open"), -1);
     ck_assert_str_eq(error.message, "open: No such file or directory");
+    error_set_errno(&error, ERROR_INTERNAL, 0, "it is not there");
+    ck_assert_str_eq(error.message, "it is not there");
     error_set_errno(&error, ERROR_INTERNAL, 99999, "open");
     ck_assert_str_eq(error.message, "open: error 99999");
 }

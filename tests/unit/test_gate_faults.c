@@ -242,8 +242,13 @@ static void alter_content(struct call *call)
     call->description.files[0].content[0] ^= 1;
 }
 
+static void alter_limit(struct call *call)
+{
+    call->description.limits.memory_bytes++;
+}
+
 static void (*const alterations[])(struct call *call) = {alter_hashed_code, alter_length,
-                                                         alter_content};
+                                                         alter_content, alter_limit};
 
 static struct call altered_call;
 static void (*alteration)(struct call *call);

@@ -202,6 +202,30 @@ START_TEST(more_than_usual_depends_on_the_shape)
 }
 END_TEST
 
+/* The operator changes the policy while somebody edits. */
+static void edit_under_another_policy(void *user, uint64_t token, const char *request_json,
+                                      uint32_t *verdict)
+{
+    record_approval(user, token, request_json, verdict);
+    configure_policy("{\"approval\":{\"default\":\"deny\"}}", "process");
+    ck_assert_int_eq(
+        tool_reply_approval(token, "{\"decision\":\"edit\",\"arguments\":" REQUEST("") "}"),
+        TOOL_ACCEPTED);
+}
+
+START_TEST(an_edited_request_stays_under_the_policy_that_was_shown)
+{
+    struct recording_host recorded;
+    struct tool_host host = recording_host(&recorded);
+    host.request_approval = edit_under_another_policy;
+    configure_policy("{}", "process");
+    json_decref(invoke("code_execute", REQUEST(",\"args\":[\"a\"]"), &host, TOOL_OK));
+    ck_assert_str_eq(recorded.called, "CACWOW");
+    json_auto_t *refused = invoke("code_execute", REQUEST(""), &host, TOOL_NOT_RUN);
+    ck_assert_str_eq(error_code_of(refused), "policy_denied"); /* the other one is in force */
+}
+END_TEST
+
 START_TEST(runs_nothing_while_the_configuration_is_refused)
 {
     struct recording_host recorded;
@@ -224,6 +248,7 @@ int main(void)
     tcase_add_test(cases[0], asks_for_a_secret_that_wants_it);
     tcase_add_test(cases[0], runs_in_mode_none_where_policy_and_host_allow_it);
     tcase_add_test(cases[0], more_than_usual_depends_on_the_shape);
+    tcase_add_test(cases[0], an_edited_request_stays_under_the_policy_that_was_shown);
     tcase_add_test(cases[0], runs_nothing_while_the_configuration_is_refused);
     return run_suite("gate_policy", cases, COUNT_OF(cases));
 }

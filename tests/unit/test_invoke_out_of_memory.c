@@ -101,7 +101,11 @@ void __wrap_free(void *pointer)
 
 static const char policy_text[] = "{\"secrets\":{\"allowed\":[\"one\",\"two\"]}}";
 #define TRACEPARENT "\"traceparent\":\"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\""
-static const char context_text[] = "{\"principal\":\"p\",\"session\":\"s\"," TRACEPARENT "}";
+#define NARROWING                                                                      \
+    "{\"approval\":\"ask\",\"capabilities\":[\"sandbox.exec\",\"sandbox.exec.files\"," \
+    "\"sandbox.exec.secrets\"],\"languages\":[\"python\"],\"limits\":{\"wall_ms\":5000}}"
+static const char context_text[] =
+    "{\"principal\":\"p\",\"session\":\"s\"," TRACEPARENT ",\"policy\":" NARROWING "}";
 static const char request_text[] =
     "{\"language\":\"py\",\"code\":\"x\",\"stdin\":\"in\",\"args\":[\"first\",\"second\"],"
     "\"env\":{\"A\":\"1\",\"B\":\"2\"},\"secrets\":{\"C\":\"{{secret:one}}\","
@@ -111,11 +115,16 @@ static const char request_text[] =
 /* What may be shown to the approver and stored as the start, if anything is: the pieces that a
  * failure could leave out. */
 static const char *const in_approval_request[] = {
-    "\"first\"",      "\"second\"",       "\"A\":\"1\"",     "\"B\":\"2\"",
-    "\"C\":\"one\"",  "\"D\":\"two\"",    "\"path\":\"a\"",  "\"path\":\"b\"",
-    "\"code\":\"x\"", "\"stdin\":\"in\"", "\"reason\":\"r\""};
-static const char *const in_start_record[] = {
-    "\"one\"", "\"two\"", "\"wall_ms\"", "\"principal\":\"p\"", "\"session\":\"s\"", TRACEPARENT};
+    "\"first\"",      "\"second\"",       "\"A\":\"1\"",      "\"B\":\"2\"",
+    "\"C\":\"one\"",  "\"D\":\"two\"",    "\"path\":\"a\"",   "\"path\":\"b\"",
+    "\"code\":\"x\"", "\"stdin\":\"in\"", "\"reason\":\"r\"", "\"narrowing\":" NARROWING};
+static const char *const in_start_record[] = {"\"one\"",
+                                              "\"two\"",
+                                              "\"wall_ms\"",
+                                              "\"principal\":\"p\"",
+                                              "\"session\":\"s\"",
+                                              TRACEPARENT,
+                                              "\"narrowing\":" NARROWING};
 
 static const char *missing; /* a piece that was not there */
 

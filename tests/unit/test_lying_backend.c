@@ -38,36 +38,44 @@ static const struct {
     bool prints; /* the trial went well, and there was output */
     bool starts; /* and STARTED came */
     bool cancel;
-    bool replaced; /* the next call gets another one, without a shutdown in between */
+    bool replaced;    /* the next call gets another one, without a shutdown in between */
+    const char *pool; /* what is known after its call of what it has ready */
 } cases[] = {
-    {"behaves-well", NULL, 0, true, true, false, false},
-    {"keeps-pipes-open", NULL, 0, true, true, false, false},
-    {"floods-after-end", NULL, 0, true, true, false, false},
-    {"outlives-its-host", NULL, 0, true, true, false, false},
-    {"exits-at-once", "backend_unavailable", 0, false, false, false, false},
-    {"is-of-another-version", "backend_unavailable", 0, false, false, false, false},
-    {"says-half-a-hello", "backend_unavailable", 0, false, false, false, false},
-    {"says-it-is-the-host", "backend_unavailable", 0, false, false, false, false},
-    {"never-says-hello", "backend_unavailable", 10000, false, false, false, false},
-    {"never-leaves-its-parent", "backend_unavailable", 10000, false, false, false, false},
-    {"never-answers", "backend_failed", 20000, false, false, false, true},
-    {"closes-its-socket", "backend_failed", 0, true, true, false, false},
-    {"sends-garbage", "backend_failed", 0, true, true, false, false},
-    {"sends-too-much", "backend_failed", 0, true, true, false, false},
-    {"sends-descriptors", "backend_failed", 0, true, true, false, false},
-    {"starts-again-and-again", "backend_failed", 0, true, true, false, false},
-    {"ends-without-start", "backend_failed", 0, true, false, false, false},
-    {"finds-no-program", "runtime_not_found", 0, true, false, false, false},
-    {"ends-before-its-start", "cancelled", 0, true, true, true, false},
-    {"lies-about-exit-code", "backend_failed", 0, true, true, false, false},
-    {"lies-about-signal", "backend_failed", 0, true, true, false, false},
-    {"lies-about-cause", "backend_failed", 0, true, true, false, false},
-    {"lies-about-usage", "backend_failed", 0, true, true, false, false},
-    {"exits-without-code", "backend_failed", 0, true, true, false, false},
-    {"dies", "backend_failed", 0, true, true, false, false},
-    {"never-ends", "backend_failed", 2500, true, true, false, false},
-    {"floods-without-end", "backend_failed", 2500, true, true, false, false},
-    {"never-ends", "backend_failed", 2500, true, true, true, false},
+    {"behaves-well", NULL, 0, true, true, false, false, "answered"},
+    {"keeps-pipes-open", NULL, 0, true, true, false, false, "answered"},
+    {"floods-after-end", NULL, 0, true, true, false, false, "answered"},
+    {"outlives-its-host", NULL, 0, true, true, false, false, "answered"},
+    {"exits-at-once", "backend_unavailable", 0, false, false, false, false, "stopped"},
+    {"is-of-another-version", "backend_unavailable", 0, false, false, false, false, "stopped"},
+    {"says-half-a-hello", "backend_unavailable", 0, false, false, false, false, "stopped"},
+    {"says-it-is-the-host", "backend_unavailable", 0, false, false, false, false, "stopped"},
+    {"never-says-hello", "backend_unavailable", 10000, false, false, false, false, "stopped"},
+    {"never-leaves-its-parent", "backend_unavailable", 10000, false, false, false, false,
+     "stopped"},
+    {"never-answers", "backend_failed", 20000, false, false, false, true, "stopped"},
+    {"closes-its-socket", "backend_failed", 0, true, true, false, false, "answered"},
+    {"sends-garbage", "backend_failed", 0, true, true, false, false, "answered"},
+    {"sends-too-much", "backend_failed", 0, true, true, false, false, "answered"},
+    {"sends-descriptors", "backend_failed", 0, true, true, false, false, "answered"},
+    {"starts-again-and-again", "backend_failed", 0, true, true, false, false, "answered"},
+    {"ends-without-start", "backend_failed", 0, true, false, false, false, "answered"},
+    {"finds-no-program", "runtime_not_found", 0, true, false, false, false, "answered"},
+    {"ends-before-its-start", "cancelled", 0, true, true, true, false, "answered"},
+    {"lies-about-exit-code", "backend_failed", 0, true, true, false, false, "answered"},
+    {"lies-about-signal", "backend_failed", 0, true, true, false, false, "answered"},
+    {"lies-about-cause", "backend_failed", 0, true, true, false, false, "answered"},
+    {"lies-about-usage", "backend_failed", 0, true, true, false, false, "answered"},
+    {"exits-without-code", "backend_failed", 0, true, true, false, false, "answered"},
+    {"dies", "backend_failed", 0, true, true, false, false, "stopped"},
+    {"never-ends", "backend_failed", 2500, true, true, false, false, "answered"},
+    {"floods-without-end", "backend_failed", 2500, true, true, false, false, "answered"},
+    {"never-ends", "backend_failed", 2500, true, true, true, false, "answered"},
+    {"lies-about-pools", NULL, 0, true, true, false, false, "silent"},
+    {"says-too-much-about-pools", NULL, 0, true, true, false, false, "silent"},
+    {"says-too-little-about-pools", NULL, 0, true, true, false, false, "silent"},
+    {"sends-descriptors-about-pools", NULL, 0, true, true, false, false, "silent"},
+    {"says-nothing-of-pools", NULL, 0, true, true, false, false, "silent"},
+    {"closes-when-asked-about-pools", NULL, 0, true, true, false, false, "silent"},
 };
 
 /* What one backend led to, found out by its thread and judged by its test. */
@@ -78,6 +86,8 @@ struct finding {
     json_t *result;
     uint64_t took_ms;
     size_t told; /* how often it was told that it takes long */
+    json_t *pools;
+    uint64_t asked_ms;
     uint64_t shutdown_ms;
     int32_t next_code;
     json_t *next_result;
@@ -89,6 +99,8 @@ static size_t descriptors_before;
 static size_t descriptors_after;
 static size_t threads_before;
 static size_t threads_after;
+static bool silent_at_start;
+static uint64_t asked_at_start_ms;
 static bool child_left;
 static bool process_left;
 
@@ -178,6 +190,44 @@ static int32_t call(void *library, bool cancel, size_t *ret_told, json_t **ret_r
     return code;
 }
 
+static const char *text_of(const json_t *result, const char *name)
+{
+    const char *text = json_string_value(json_object_get(result, name));
+    return text != NULL ? text : "(none)";
+}
+
+static json_t *ask_for_pools(void *library)
+{
+    tool_prepare_fn prepare = (tool_prepare_fn)dlsym(library, "tool_prepare");
+    tool_free_fn free_text = (tool_free_fn)dlsym(library, "tool_free");
+    char *text = NULL;
+    (void)prepare("{\"counters\":true}", &text);
+    json_auto_t *answer = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    free_text(text);
+    return json_incref(json_object_get(answer, "pools"));
+}
+
+/* The state of process mode's. */
+static const char *pool_state(const json_t *pools)
+{
+    return text_of(json_array_get(pools, 1), "state");
+}
+
+/* One that answers may be late on a machine that is busy. */
+static void ask_about_pools(void *library, size_t index)
+{
+    struct finding *finding = &findings[index];
+    for (int i = 0; i < 40; i++) {
+        uint64_t begin = monotonic_ms();
+        json_decref(finding->pools);
+        finding->pools = ask_for_pools(library);
+        uint64_t took = monotonic_ms() - begin;
+        finding->asked_ms = took > finding->asked_ms ? took : finding->asked_ms;
+        if (strcmp(pool_state(finding->pools), cases[index].pool) == 0)
+            return;
+    }
+}
+
 static void play_with(void *library, size_t index)
 {
     struct finding *finding = &findings[index];
@@ -187,6 +237,8 @@ static void play_with(void *library, size_t index)
     finding->code = call(library, cases[index].cancel, &finding->told, &finding->result);
     uint64_t end = monotonic_ms();
     finding->took_ms = end - begin;
+    ask_about_pools(library, index);
+    end = monotonic_ms();
     if (!cases[index].replaced)
         shutdown();
     finding->shutdown_ms = monotonic_ms() - end;
@@ -203,6 +255,26 @@ static void *play(void *user)
     struct finding *finding = user;
     play_with(finding->library, (size_t)(finding - findings));
     return NULL;
+}
+
+/* Beside the call that waits for the backend's hello: until the question meets that wait. */
+static void ask_at_start(void *library)
+{
+    for (int i = 0; i < 5000 && !silent_at_start; i++) {
+        uint64_t begin = monotonic_ms();
+        json_auto_t *pools = ask_for_pools(library);
+        silent_at_start = strcmp(pool_state(pools), "silent") == 0;
+        asked_at_start_ms = monotonic_ms() - begin;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+static size_t index_of(const char *name)
+{
+    size_t index = 0;
+    while (strcmp(cases[index].name, name) != 0)
+        index++;
+    return index;
 }
 
 static void *do_nothing(void *unused)
@@ -284,6 +356,7 @@ static void play_all(void)
         load(&findings[i]);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, play, &findings[i]), 0);
+    ask_at_start(findings[index_of("never-says-hello")].library);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         (void)pthread_join(threads[i], NULL);
     for (size_t i = 0; i < COUNT_OF(cases); i++)
@@ -306,14 +379,9 @@ static void remove_all(void)
         (void)rmdir(path);
         json_decref(findings[i].result);
         json_decref(findings[i].next_result);
+        json_decref(findings[i].pools);
     }
     (void)rmdir(root);
-}
-
-static const char *text_of(const json_t *result, const char *name)
-{
-    const char *text = json_string_value(json_object_get(result, name));
-    return text != NULL ? text : "(none)";
 }
 
 static void expect_layers_of_start(const json_t *result)
@@ -356,6 +424,27 @@ START_TEST(is_told_that_it_takes_long)
 }
 END_TEST
 
+/* Of docker's backend, which is not there, and of this one. */
+START_TEST(is_not_believed_what_cannot_be)
+{
+    const struct finding *finding = &findings[_i];
+    ck_assert_uint_eq(json_array_size(finding->pools), 2);
+    json_t *pool = json_array_get(finding->pools, 1);
+    json_t *rows = json_object_get(pool, "sandboxes");
+    json_t *first = json_array_get(rows, 0);
+    ck_assert_str_eq(text_of(json_array_get(finding->pools, 0), "state"), "stopped");
+    ck_assert_str_eq(text_of(pool, "backend"), "process");
+    ck_assert_str_eq(pool_state(finding->pools), cases[_i].pool);
+    bool answered = strcmp(cases[_i].pool, "answered") == 0;
+    bool silent = strcmp(cases[_i].pool, "silent") == 0;
+    ck_assert_uint_eq(json_array_size(rows), silent ? 0 : 3);
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "ready")), answered ? 1 : 0);
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "wanted")), answered ? 2 : 0);
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "memory_bytes")), answered ? 3 : 0);
+    ck_assert_uint_le(finding->asked_ms, 250 + SLACK_MS);
+}
+END_TEST
+
 START_TEST(does_not_spoil_the_next_call)
 {
     const struct finding *finding = &findings[_i];
@@ -363,6 +452,15 @@ START_TEST(does_not_spoil_the_next_call)
     ck_assert_int_eq(finding->next_code, TOOL_OK);
     ck_assert_str_eq(text_of(finding->next_result, "status"), "completed");
     ck_assert_str_eq(text_of(finding->next_result, "stdout"), "partial\n");
+}
+END_TEST
+
+/* Its hello is waited for for ten seconds. */
+START_TEST(is_not_waited_for_while_it_starts)
+{
+    ck_assert(silent_at_start);
+    ck_assert_uint_ge(asked_at_start_ms, 250);
+    ck_assert_uint_le(asked_at_start_ms, 5000);
 }
 END_TEST
 
@@ -383,7 +481,9 @@ int main(void)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, is_answered_clearly, 0, COUNT_OF(cases));
     tcase_add_loop_test(all, is_told_that_it_takes_long, 0, COUNT_OF(cases));
+    tcase_add_loop_test(all, is_not_believed_what_cannot_be, 0, COUNT_OF(cases));
     tcase_add_loop_test(all, does_not_spoil_the_next_call, 0, COUNT_OF(cases));
+    tcase_add_test(all, is_not_waited_for_while_it_starts);
     tcase_add_test(all, nothing_is_left_in_the_gateway);
     return run_suite("lying_backend", suite, COUNT_OF(suite));
 }

@@ -97,6 +97,12 @@ static const char content_text[] =
     "\"ruby\":{\"action\":\"refuse\",\"tokens\":[{\"name\":\"n\",\"message\":\"m\",\"sequence\":["
     "\"d\",\"e\"]}]}},\"command\":{\"action\":\"warn\",\"argv\":[\"/c\"],\"timeout_ms\":1}}}";
 
+static const char asked_text[] =
+    "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]},\"secrets\":{\"allowed\":[\"a\"]},"
+    "\"content_checks\":{\"languages\":{\"sh\":{\"action\":\"warn\",\"tokens\":[{\"name\":\"n\","
+    "\"message\":\"m\",\"sequence\":[\"x\"]}]}},\"command\":{\"action\":\"warn\",\"argv\":["
+    "\"/c\"],\"timeout_ms\":1}}}";
+
 static char policy_path[] = P_tmpdir "/test-oom-XXXXXX";
 
 /* Each does its work once and releases it; false with error when it could not. */
@@ -113,7 +119,7 @@ static bool parse_request(struct error *error)
 /* jansson calls a string it has no memory for an invalid token; nobody can tell it from one. */
 static bool says_so(const struct error *error)
 {
-    return error->code == ERROR_OUT_OF_MEMORY || strstr(error->message, "not JSON at byte") != NULL;
+    return error->code == ERROR_OUT_OF_MEMORY || strstr(error->message, "not JSON at line") != NULL;
 }
 
 static bool load_policy_text(const char *text, struct error *error)
@@ -154,7 +160,7 @@ static bool ask(struct error *error)
     bool answered = false;
     (void)snprintf(question, sizeof(question),
                    "{\"policy_file\":\"%s\",\"check\":true,\"explain\":{\"input_json\":\"%s\","
-                   "\"context_json\":\"{}\"}}",
+                   "\"context_json\":\"{\\\"policy\\\":{\\\"languages\\\":[\\\"sh\\\"]}}\"}}",
                    policy_path, input);
     char *text = inquiry_answer(question, &answered);
     bool whole = text != NULL && answered;
@@ -227,8 +233,7 @@ static void write_policy(void)
 {
     int fd = mkstemp(policy_path);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, one_image_text, sizeof(one_image_text) - 1),
-                     sizeof(one_image_text) - 1);
+    ck_assert_int_eq(write(fd, asked_text, sizeof(asked_text) - 1), sizeof(asked_text) - 1);
     ck_assert_int_eq(close(fd), 0);
 }
 

@@ -9,51 +9,9 @@
 
 #include "cleanup.h"
 #include "content_imports.h"
+#include "failing_memory.h"
 #include "plan.h"
 #include "tap_suite.h"
-
-char *__real_strdup(const char *string);
-void *__real_reallocarray(void *pointer, size_t count, size_t size);
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *pointer, size_t size);
-char *__wrap_strdup(const char *string);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
-void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
-
-static long until_failure = -1; /* allocations that still go through; -1: all */
-
-static bool fails(void)
-{
-    return until_failure >= 0 && until_failure-- == 0;
-}
-
-char *__wrap_strdup(const char *string)
-{
-    return fails() ? NULL : __real_strdup(string);
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *pointer, size_t size)
-{
-    return fails() ? NULL : __real_realloc(pointer, size);
-}
-
-void *__wrap_reallocarray(void *pointer, size_t count, size_t size)
-{
-    return fails() ? NULL : __real_reallocarray(pointer, count, size);
-}
 
 #define GUARDED                                                                                 \
     "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[" \
@@ -222,9 +180,9 @@ START_TEST(no_half_of_a_run_is_planned)
         struct call *call = new_call(rich_policy, mode,
                                      PYTHON(",\"args\":[\"a\"],\"env\":{\"A\":\"1\"},\"network\":"
                                             "true,\"files\":[{\"path\":\"a\",\"content\":\"\"}]"));
-        until_failure = failing;
+        memory_left = failing;
         planned_all = plan_run(call, &error);
-        until_failure = -1;
+        memory_left = -1;
         ck_assert_msg(planned_all || error.code == ERROR_OUT_OF_MEMORY, "%s", error.message);
     }
     ck_assert_int_gt(failing, 20); /* or the wrapping did not work */
@@ -242,10 +200,10 @@ START_TEST(no_half_of_a_content_check_is_planned)
     call->language = policy_find_language(call->configuration.policy, "python");
     for (; !planned_all; failing++) {
         CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
-        until_failure = failing;
+        memory_left = failing;
         planned_all = _i < SANDBOX_MODE_COUNT ? plan_content_check(call, 4, &description)
                                               : plan_content_command(call, &description);
-        until_failure = -1;
+        memory_left = -1;
         if (!planned_all)
             continue;
         ck_assert_str_eq(description.argv[0], _i < SANDBOX_MODE_COUNT ? "python3" : "/c");
@@ -274,10 +232,10 @@ START_TEST(no_half_of_a_trial_or_sweep_is_planned)
     long failing = 0;
     for (; !planned_all; failing++) {
         CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
-        until_failure = failing;
+        memory_left = failing;
         planned_all = _i < 2 ? plan_trial(&subject, &description)
                              : plan_sweep(policy, SANDBOX_MODE_DOCKER, &description);
-        until_failure = -1;
+        memory_left = -1;
         ck_assert_int_eq(description.argv != NULL, planned_all);
         ck_assert(!planned_all || _i < 2 || description.purpose == RUN_PURPOSE_SWEEP);
     }

@@ -74,6 +74,17 @@ START_TEST(built_in_is_as_promised)
 }
 END_TEST
 
+/* A path of the environment may hold any bytes, and status and questions tell it. */
+START_TEST(its_source_is_text)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = policy_load_text("/p\xFF.json", "{}", 2, &error);
+    ck_assert_ptr_nonnull(policy);
+    ck_assert_str_eq(policy->source, "/p\xEF\xBF\xBD.json");
+}
+END_TEST
+
 START_TEST(built_in_runs_every_language)
 {
     struct error error;
@@ -411,6 +422,7 @@ int main(void)
                       tcase_create("file")};
     tcase_add_loop_test(cases[0], says_how_a_secret_is_delivered, 0, COUNT_OF(deliveries));
     tcase_add_test(cases[0], what_a_language_leaves_out_is_empty);
+    tcase_add_test(cases[0], its_source_is_text);
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);
     tcase_add_test(cases[1], built_in_runs_every_language);

@@ -48,6 +48,7 @@ static const struct {
     {RULE("allow", "\"secrets\":{}"), "/secrets: must be true or false, or a list"},
     {RULE("allow", "\"code_sha256\":\"" HASH_OF_ONE "\""), "/code_sha256: must be an array"},
     {RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE "0\"]"), "/code_sha256/0: must be a SHA-256"},
+    {RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE " \"]"), "/code_sha256/0: must be a SHA-256"},
     {RULE("allow",
           "\"code_sha256\":[\"E3B0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"]"),
      "/code_sha256/0: must be a SHA-256"},

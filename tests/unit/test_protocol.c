@@ -11,6 +11,7 @@
 #include "../../plugin/cleanup.h"
 #include "../../plugin/protocol/channel.h"
 #include "../../plugin/protocol/layers.h"
+#include "../../plugin/protocol/pool_report.h"
 #include "../../plugin/protocol/run_description.h"
 #include "../../plugin/protocol/run_event.h"
 #include "../../plugin/protocol/secret_order.h"
@@ -358,6 +359,33 @@ START_TEST(events_out_of_range_are_refused)
 }
 END_TEST
 
+START_TEST(pool_report_is_whole_or_refused)
+{
+    unsigned char message[POOL_REPORT_LENGTH + 1] = {0};
+    struct pool_report report = {.rows = {{1, 2, 3}, {RUN_POOL_LIMIT, 0, RUN_USAGE_UNKNOWN}}};
+    struct pool_report decoded = {.rows = {{.ready = 77}}};
+    pool_report_encode(&report, message);
+    for (size_t length = 0; length <= sizeof(message); length++)
+        ck_assert(pool_report_decode(message, length, &decoded) == (length == POOL_REPORT_LENGTH));
+    for (size_t i = 0; i < RUN_INTERPRETER_COUNT; i++) {
+        ck_assert_uint_eq(decoded.rows[i].ready, report.rows[i].ready);
+        ck_assert_uint_eq(decoded.rows[i].wanted, report.rows[i].wanted);
+        ck_assert_uint_eq(decoded.rows[i].memory_bytes, report.rows[i].memory_bytes);
+    }
+    struct pool_report bad[] = {report, report};
+    bad[0].rows[2].ready = RUN_POOL_LIMIT + 1;
+    bad[1].rows[2].memory_bytes = (uint64_t)INT64_MAX + 1;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        pool_report_encode(&bad[i], message);
+        ck_assert(!pool_report_decode(message, POOL_REPORT_LENGTH, &decoded));
+    }
+    pool_report_encode(&report, message);
+    message[0]++; /* the version */
+    ck_assert(!pool_report_decode(message, POOL_REPORT_LENGTH, &decoded));
+    ck_assert_uint_eq(decoded.rows[0].ready, 1);
+}
+END_TEST
+
 START_TEST(layers_have_names)
 {
     ck_assert_uint_eq(isolation_layer_bit("seccomp"), LAYER_BIT(LAYER_SECCOMP));
@@ -427,6 +455,7 @@ int main(void)
     tcase_add_test(cases, wire_keeps_its_limits);
     tcase_add_test(cases, event_survives);
     tcase_add_test(cases, events_out_of_range_are_refused);
+    tcase_add_test(cases, pool_report_is_whole_or_refused);
     tcase_add_test(cases, layers_have_names);
     tcase_add_test(cases, descriptors_travel);
     return run_suite("protocol", &cases, 1);

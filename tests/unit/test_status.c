@@ -93,6 +93,54 @@ START_TEST(a_later_refusal_leaves_the_one_in_force)
 }
 END_TEST
 
+/* The row of process mode's backend, from the status or from the answer to the question. */
+static json_t *pool_of_process(const json_t *status)
+{
+    json_t *pools = json_object_get(status, "pools");
+    ck_assert_uint_eq(json_array_size(pools), 2);
+    return json_array_get(pools, 1);
+}
+
+static void expect_pool(const json_t *pool, const char *state, json_int_t ready)
+{
+    json_t *rows = json_object_get(pool, "sandboxes");
+    static const char *const interpreters[] = {"none", "python", "node"};
+    ck_assert_str_eq(json_string_value(json_object_get(pool, "backend")), "process");
+    ck_assert_str_eq(json_string_value(json_object_get(pool, "state")), state);
+    ck_assert_uint_eq(json_array_size(rows), COUNT_OF(interpreters));
+    for (size_t i = 0; i < COUNT_OF(interpreters); i++) {
+        const json_t *row = json_array_get(rows, i);
+        ck_assert_str_eq(json_string_value(json_object_get(row, "interpreter")), interpreters[i]);
+        ck_assert_int_eq(json_integer_value(json_object_get(row, "ready")), i == 0 ? ready : 0);
+        ck_assert(json_is_integer(json_object_get(row, "memory_bytes")));
+    }
+}
+
+/* Of fake_backend.c one is ready whenever it is asked; the first look must not have started it. */
+START_TEST(what_is_ready_is_the_running_backend_s_to_say)
+{
+    char *text = NULL;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(tool_prepare("{\"counters\":true}", &text), TOOL_OK);
+        json_auto_t *before = read_status(text);
+        expect_pool(pool_of_process(before), "stopped", 0);
+    }
+    ck_assert_int_eq(tool_status(&text), TOOL_OK);
+    json_auto_t *first = read_status(text); /* what is there before its trials start anything */
+    expect_pool(pool_of_process(first), "stopped", 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(i == 0 ? tool_prepare("{\"counters\":true}", &text) : tool_status(&text),
+                         TOOL_OK);
+        json_auto_t *status = read_status(text);
+        expect_pool(pool_of_process(status), "answered", 1);
+    }
+    tool_shutdown();
+    ck_assert_int_eq(tool_prepare("{\"counters\":true}", &text), TOOL_OK);
+    json_auto_t *after = read_status(text);
+    expect_pool(pool_of_process(after), "stopped", 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("status")};
@@ -102,5 +150,6 @@ int main(void)
     tcase_add_test(cases[0], a_status_does_not_sweep);
     tcase_add_test(cases[0], a_refused_configuration_is_not_ready);
     tcase_add_test(cases[0], a_later_refusal_leaves_the_one_in_force);
+    tcase_add_test(cases[0], what_is_ready_is_the_running_backend_s_to_say);
     return run_suite("status", cases, COUNT_OF(cases));
 }

@@ -34,6 +34,7 @@ static ino_t somebody_elses; /* the inode whose owner is another; 0: none */
 static int status_failure;   /* the call of fstat() that fails, from 1; 0: none */
 static bool no_links;        /* links cannot be read */
 static const char *no_open;  /* what cannot be opened */
+static const char *swapped;  /* a name that becomes a link once it was looked at; NULL: none */
 
 #define SOMEBODY ((uid_t)4711)
 
@@ -69,6 +70,10 @@ int __wrap_fstatat64(int directory, const char *name, struct stat *ret, int flag
     int result = __real_fstatat64(directory, name, ret, flags);
     if (result == 0)
         disown(ret);
+    if (swapped != NULL && strcmp(name, swapped) == 0) {
+        ck_assert_int_eq(renameat(directory, name, directory, "moved"), 0);
+        ck_assert_int_eq(symlinkat("moved", directory, name), 0);
+    }
     return result;
 }
 
@@ -276,6 +281,19 @@ START_TEST(what_cannot_be_looked_at_is_refused)
 }
 END_TEST
 
+/* Whoever may change a name between the look and the opening has put a link there. */
+START_TEST(what_has_become_a_link_is_not_followed)
+{
+    static const char *const names[] = {"a", "file"};
+    static const char *const messages[] = {"cannot be read: Not a directory",
+                                           "cannot be read: Too many levels"};
+    swapped = names[_i];
+    expect_refused("a/file", messages[_i], "");
+    swapped = NULL;
+    expect_opened("a/file"); /* what is there is as good as before */
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("trusted_file")};
@@ -288,5 +306,6 @@ int main(void)
     tcase_add_loop_test(cases[0], refuses_what_is_somebody_elses, 0, COUNT_OF(owners));
     tcase_add_test(cases[0], refuses_paths_that_are_too_long);
     tcase_add_test(cases[0], what_cannot_be_looked_at_is_refused);
+    tcase_add_loop_test(cases[0], what_has_become_a_link_is_not_followed, 0, 2);
     return run_suite("trusted_file", cases, COUNT_OF(cases));
 }

@@ -15,15 +15,13 @@
 /*
  * Every tool of the image runs before the variables are set, which may change where tools are
  * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
- * neither takes what the next one is to read. The text that is evaluated calls ce_text, put, input,
- * variable and set. What the shell itself says of a program that a signal ended is not the
- * program's output.
+ * neither takes what the next one is to read. The text that is evaluated calls umask, ce_room,
+ * ce_text, put, input, variable and set. What the shell itself says of a program that a signal
+ * ended is not the program's output.
  *
  * With arguments (the file by which an interpreter waits, variables, "--", its command line) it
- * starts that: a pipeline, so that the shell is the interpreter's parent as it is any program's,
- * and its signals are as they were. The left side reads the message and tells the interpreter;
- * descriptor 7 is the standard output there, 8 the interpreter's, and through 5 and 6 the mark gets
- * to the shell. Where there is no such interpreter it goes on as without arguments.
+ * starts that, which reads the message from descriptor 9 by itself. Where there is no such
+ * interpreter it goes on as without arguments.
  */
 const char bootstrap_script[] =
     "set -f\n"
@@ -40,9 +38,11 @@ const char bootstrap_script[] =
     "  if [ \"$2\" = 0 ]; then true >\"./$1\"; else ce_take \"$2\" >\"./$1\"; fi ||\n"
     "    ce_fail \"write the file $1\"\n"
     "}\n"
-    "ce_input() { ce_take \"$1\" >\"$2\" || ce_fail 'write the standard input'; }\n"
-    "input() { ce_input \"$1\" /tmp/.code-execute && exec 3</tmp/.code-execute && "
-    "rm /tmp/.code-execute; }\n"
+    "input() {\n"
+    "  ce_take \"$1\" >/tmp/.code-execute && exec 3</tmp/.code-execute && rm /tmp/.code-execute "
+    "||\n"
+    "    ce_fail 'write the standard input'\n"
+    "}\n"
     "variable() { export \"$1\"; }\n"
     "ce_interpreter() {\n"
     "  ce_what=$1\n"
@@ -61,33 +61,19 @@ const char bootstrap_script[] =
     "  esac\n"
     "done </proc/self/status\n"
     "unset HOSTNAME OLDPWD\n"
-    "ce_waits=\n"
+    "ce_waits= ce_trial=\n"
     "if [ $# -gt 0 ]; then\n"
     "  ce_file=$1\n"
     "  shift\n"
     "  case $(ce_interpreter look \"$@\") in /*) ce_waits=1 ;; esac\n"
     "fi\n"
+    "IFS= read -r ce_end || exit 1\n"
     "if [ -n \"$ce_waits\" ]; then\n"
-    "  mkdir /tmp/.code-execute && printf %s \"$ce_file\" >/tmp/.code-execute/sitecustomize.py &&\n"
-    "    exec 4>&2 5>/tmp/.code-execute-end 6</tmp/.code-execute-end 7>&1 2>/dev/null &&\n"
-    "    rm /tmp/.code-execute-end || exit 1\n"
-    "  {\n"
-    "    exec 8>&1 1>&7 2>&4 4>&- 6<&- 7>&-\n"
-    "    input() { ce_input \"$1\" /tmp/.code-execute-input; }\n"
-    "    variable() { printf '%s\\0' \"$1\" >&8; }\n"
-    "    IFS= read -r ce_length || exit 1\n"
-    "    ce_text=$(ce_take \"$ce_length\") || exit 1\n"
-    "    eval \"$ce_text\"\n"
-    "    printf '%s\\n' \"$ce_end\" >&5\n"
-    "    printf '\\0' >&8\n"
-    "    printf '%s\\0' \"$@\" >&8\n"
-    "    exit 0\n"
-    "  } | {\n"
-    "    exec 9<&0 0</dev/null 2>&4 3<&- 4>&- 5>&- 6<&- 7>&-\n"
-    "    ce_interpreter start \"$@\"\n"
-    "  }\n"
+    "  mkdir /tmp/.code-execute && printf %s \"$ce_file\" >/tmp/.code-execute/sitecustomize.py || "
+    "exit 1\n"
+    "  exec 4>&2 2>/dev/null\n"
+    "  (exec 9<&0 0</dev/null 2>&4 3<&- 4>&-; ce_interpreter start \"$@\")\n"
     "  ce_status=$?\n"
-    "  IFS= read -r ce_end <&6\n"
     "else\n"
     "  printf '=Waits: 1\\n'\n"
     "  IFS= read -r ce_length || exit 1\n"
@@ -205,8 +191,10 @@ static void put_file(struct wire_writer *writer, const struct run_file *file, bo
         put_text(writer, "umask 022\n");
 }
 
+/* waiting_python.py reads it, too, which knows no more of a shell than this: commands each on a
+ * line of its own, plain words, and words that are quoted whole. */
 static void put_setup(struct wire_writer *writer, const struct run_description *description,
-                      const char *end_mark, size_t input_length)
+                      size_t input_length)
 {
     for (size_t i = 0; i < description->file_count; i++)
         put_file(writer, &description->files[i], run_description_file_private(description, i));
@@ -221,10 +209,8 @@ static void put_setup(struct wire_writer *writer, const struct run_description *
     }
     put_text(writer, "\n");
     put_environment(writer, description->environment);
-    put_text(writer, description->purpose == RUN_PURPOSE_TRIAL ? "ce_trial=1\n" : "ce_trial=\n");
-    put_text(writer, "ce_end=");
-    put_quoted(writer, end_mark);
-    put_text(writer, "\n");
+    if (description->purpose == RUN_PURPOSE_TRIAL)
+        put_text(writer, "ce_trial=1\n");
 }
 
 static void wipe_writer(struct wire_writer *writer)
@@ -234,13 +220,13 @@ static void wipe_writer(struct wire_writer *writer)
     free(writer->bytes);
 }
 
-unsigned char *bootstrap_message(const struct run_description *description, const char *end_mark,
+unsigned char *bootstrap_message(const struct run_description *description,
                                  const unsigned char *input, size_t input_length,
                                  size_t *ret_length)
 {
     CLEANUP(wipe_writer) struct wire_writer setup = {.limit = RUN_DESCRIPTION_LIMIT};
     size_t given = input ? input_length : 0;
-    put_setup(&setup, description, end_mark, given);
+    put_setup(&setup, description, given);
     if (setup.failed)
         return NULL;
     char head[32];

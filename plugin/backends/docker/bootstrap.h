@@ -5,8 +5,9 @@
  * arguments of the program. Before it becomes the program it reports on its standard output, as
  * lines; nothing of the program can be among them, because no program runs yet. Its last word goes
  * to both outputs, as an engine keeps the order within each but not between them. It waits for the
- * program and ends as that did; of an end with status 0 it tells first, by the mark. Where nothing
- * is sent to it and its standard input ends, it ends. Pure code.
+ * program and ends as that did; of an end with status 0 it tells first, by the mark, which is the
+ * first line that is sent to it. Where nothing is sent to it and its standard input ends, it ends.
+ * Pure code.
  */
 #pragma once
 
@@ -23,10 +24,10 @@
  * interpreter of the run to come: see bootstrap.c. */
 extern const char bootstrap_script[];
 
-/* A new buffer with everything the script wants to read, *ret_length bytes (wipe and free: it holds
- * the secrets); NULL when out of memory or where a variable's name is none. input: the program's
- * standard input, NULL: /dev/null. end_mark: see end_mark.h, "": none. */
-unsigned char *bootstrap_message(const struct run_description *description, const char *end_mark,
+/* A new buffer with everything that the script, or an interpreter that waits, wants to read behind
+ * the mark, *ret_length bytes (wipe and free: it holds the secrets); NULL when out of memory or
+ * where a variable's name is none. input: the program's standard input, NULL: /dev/null. */
+unsigned char *bootstrap_message(const struct run_description *description,
                                  const unsigned char *input, size_t input_length,
                                  size_t *ret_length);
 

@@ -34,6 +34,15 @@ static bool choose_name(struct container *container)
     return true;
 }
 
+static bool choose_end_mark(struct container *container)
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    end_mark_make(bytes, container->end_mark);
+    return true;
+}
+
 static void fail(struct container *container, enum run_failure failure,
                  const struct engine_fault *fault)
 {
@@ -156,7 +165,7 @@ static bool create(struct container *container)
 {
     char path[CONTAINER_PATH_LIMIT];
     CLEANUP_FREE char *body = json_dumps(container->config, JSON_COMPACT);
-    if (!body || !choose_name(container))
+    if (!body || !choose_name(container) || !choose_end_mark(container))
         return false;
     (void)snprintf(path, sizeof(path), "/v1.%u/containers/create?name=%s", container->api,
                    container->name);

@@ -50,6 +50,7 @@ struct container_stream {
     struct frame_piece piece;        /* of that */
     struct frame_piece output;       /* of that: to be written to a pipe */
     struct end_mark_reader marks[2]; /* of standard output and error */
+    size_t mark_sent;                /* of the end mark */
     size_t sent;                     /* of the run's message */
     struct bootstrap_reader errors;  /* what the bootstrap said on its standard error */
     enum bootstrap_state errors_state;
@@ -67,6 +68,7 @@ struct container {
     bool ready;          /* and waits for its message */
     char name[CONTAINER_NAME_LENGTH + 1];
     char id[65];
+    char end_mark[END_MARK_LINE + 1];
     json_t *config;           /* as asked for */
     struct engine_call *call; /* the request under way */
     struct engine_call *wait;

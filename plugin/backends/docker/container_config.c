@@ -19,6 +19,7 @@
 #define ONE_PROCESSOR    INT64_C(1000000000) /* NanoCpus */
 #define OWN_PROCESSES    2                   /* the engine's init and the bootstrap */
 #define CPU_HARD_EXTRA_S 1                   /* SIGKILL this long after SIGXCPU */
+#define CORE_BYTES       1 /* neither a file nor, as with 0, the program of a core_pattern */
 
 /* After which no owner can want the container any more. */
 #define LATEST_MARGIN_S   600
@@ -54,7 +55,8 @@ static json_t *resource_limits(const struct run_limits *limits)
 {
     json_auto_t *array = json_array();
     uint64_t seconds = limits->cpu_ms / 1000 + (limits->cpu_ms % 1000 != 0);
-    json_t *core = json_pack("{s:s, s:i, s:i}", "Name", "core", "Soft", 0, "Hard", 0);
+    json_t *core =
+        json_pack("{s:s, s:i, s:i}", "Name", "core", "Soft", CORE_BYTES, "Hard", CORE_BYTES);
     if (json_array_append_new(array, core) != 0 ||
         !add_limit(array, "cpu", seconds, seconds + CPU_HARD_EXTRA_S) ||
         !add_limit(array, "fsize", limits->file_bytes, limits->file_bytes) ||
@@ -140,6 +142,8 @@ static json_t *host_config(const struct container_wish *wish)
         return NULL;
     return TAKE_POINTER(host);
 }
+
+#define BOOTSTRAP_ARGUMENTS 4 /* the shell, its script, the script's own name */
 
 /* The bootstrap's arguments are behind its script and its own name. */
 static json_t *entrypoint(json_t *interpreter)
@@ -244,6 +248,12 @@ json_t *container_config_shape(const struct run_description *description, const 
     json_auto_t *labels = json_object();
     json_auto_t *interpreter = interpreter_of(description);
     return config_of(description, image, seccomp, labels, interpreter);
+}
+
+enum run_interpreter container_config_interpreter(const json_t *shape)
+{
+    bool waits = json_array_size(json_object_get(shape, "Entrypoint")) > BOOTSTRAP_ARGUMENTS;
+    return waits ? RUN_INTERPRETER_PYTHON : RUN_INTERPRETER_NONE;
 }
 
 json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,

@@ -39,6 +39,8 @@ json_t *container_config_for_run(const struct run_description *description, cons
 /* The same without labels: runs with the same shape can have each other's container. */
 json_t *container_config_shape(const struct run_description *description, const char *image,
                                char *const seccomp[2]);
+/* Which interpreter waits in containers of that shape. */
+enum run_interpreter container_config_interpreter(const json_t *shape);
 /* A configuration of that shape for a container that waits for so long at the most before it has a
  * run; which one is in none of its labels. */
 json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,

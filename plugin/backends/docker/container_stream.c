@@ -68,24 +68,35 @@ static bool ask_for_stream(struct container *container)
 
 static bool has_to_send(const struct container *container)
 {
-    return container->run && container->stream.taken_over &&
-           container->stream.sent < container->run->message_length;
+    const struct container_stream *stream = &container->stream;
+    return stream->taken_over &&
+           (stream->mark_sent < END_MARK_LINE ||
+            (container->run && stream->sent < container->run->message_length));
 }
 
-static void send_message(struct container *container)
+/* true: there is nothing left of it to send. A broken pipe is the container's end, which is seen
+ * elsewhere. */
+static bool send_rest(struct container_stream *stream, const void *bytes, size_t length,
+                      size_t *sent)
+{
+    while (*sent < length) {
+        ssize_t count = engine_connection_send(
+            stream->connection, (const unsigned char *)bytes + *sent, length - *sent);
+        if (count == 0 || (count < 0 && errno == EAGAIN))
+            return false;
+        *sent = count < 0 ? length : *sent + (size_t)count;
+    }
+    return true;
+}
+
+/* The mark, as soon as there is somebody to read it, and the run's message. */
+static void send_what_is_due(struct container *container)
 {
     struct container_stream *stream = &container->stream;
-    while (has_to_send(container)) {
-        const struct run *run = container->run;
-        ssize_t count = engine_connection_send(stream->connection, run->message + stream->sent,
-                                               run->message_length - stream->sent);
-        /* A broken pipe is the container's end, which is seen elsewhere. */
-        if (count < 0 && errno != EAGAIN)
-            stream->sent = run->message_length;
-        if (count <= 0)
-            return;
-        stream->sent += (size_t)count;
-    }
+    if (has_to_send(container) &&
+        send_rest(stream, container->end_mark, END_MARK_LINE, &stream->mark_sent) && container->run)
+        (void)send_rest(stream, container->run->message, container->run->message_length,
+                        &stream->sent);
 }
 
 static void take_head(struct container *container)
@@ -179,10 +190,10 @@ static void find_output(struct container *container)
 {
     struct container_stream *stream = &container->stream;
     struct frame_piece *piece = &stream->piece;
-    const char *mark = container->run ? container->run->end_mark : "";
     stream->output.stream = piece->stream;
-    size_t taken = end_mark_next(&stream->marks[piece->stream == FRAME_STDERR], mark, piece->bytes,
-                                 piece->length, &stream->output.bytes, &stream->output.length);
+    size_t taken =
+        end_mark_next(&stream->marks[piece->stream == FRAME_STDERR], container->end_mark,
+                      piece->bytes, piece->length, &stream->output.bytes, &stream->output.length);
     piece->bytes += taken;
     piece->length -= taken;
 }
@@ -193,7 +204,7 @@ static bool find_rest(struct container *container)
     struct container_stream *stream = &container->stream;
     for (size_t i = 0; i < COUNT_OF(stream->marks) && container->run; i++) {
         stream->output.stream = i == 0 ? FRAME_STDOUT : FRAME_STDERR;
-        stream->output.bytes = (const unsigned char *)container->run->end_mark;
+        stream->output.bytes = (const unsigned char *)container->end_mark;
         stream->output.length = end_mark_rest(&stream->marks[i]);
         if (stream->output.length)
             return true;
@@ -291,7 +302,7 @@ void container_stream_handle(struct container *container)
         break_stream(container, "it takes no request");
         return;
     }
-    send_message(container);
+    send_what_is_due(container);
     /* One chunk a round: a program that keeps printing must not keep the others waiting. */
     if (digest(container) && stream->connection && receive(container))
         (void)digest(container);

@@ -7,11 +7,12 @@
 
 #define FIRST '\004'
 
-void end_mark_make(const unsigned char random[16], char mark[END_MARK_LENGTH + 1])
+void end_mark_make(const unsigned char random[16], char mark[END_MARK_LINE + 1])
 {
     mark[0] = FIRST;
     for (size_t i = 0; i < 16; i++)
         (void)snprintf(mark + 1 + 2 * i, 3, "%02x", random[i]);
+    (void)strcpy(mark + END_MARK_LENGTH, "\n");
 }
 
 /* Goes on with a mark that has begun. As its first byte is nowhere else in it, no other one can
@@ -44,7 +45,7 @@ size_t end_mark_next(struct end_mark_reader *reader, const char *mark, const uns
         return length;
     if (reader->matched > 0)
         return match(reader, mark, bytes, length, ret_piece, ret_length);
-    const unsigned char *first = mark[0] ? memchr(bytes, FIRST, length) : NULL;
+    const unsigned char *first = memchr(bytes, FIRST, length);
     if (first == bytes && length > 0) {
         reader->matched = 1;
         return 1;

@@ -202,3 +202,17 @@ void pool_empty(struct docker_environment *environment)
         if (environment->shelves[i].shape)
             empty_shelf(environment, &environment->shelves[i]);
 }
+
+void pool_count(const struct docker_environment *environment, struct pool_report *ret)
+{
+    *ret = (struct pool_report){.rows = {{.ready = 0}}};
+    for (size_t i = 0; i < SHELVES; i++) {
+        const struct shelf *shelf = &environment->shelves[i];
+        struct pool_row *row = &ret->rows[container_config_interpreter(shelf->shape)];
+        row->ready += shelf->ready;
+        row->wanted += shelf->size;
+    }
+    for (size_t i = 0; i < RUN_INTERPRETER_COUNT; i++)
+        if (ret->rows[i].ready > 0)
+            ret->rows[i].memory_bytes = RUN_USAGE_UNKNOWN;
+}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "../../protocol/pool_report.h"
 #include "container.h"
 #include "shelf.h"
 
@@ -21,5 +22,7 @@ void pool_lose(struct container *container);
 void pool_fill(struct docker_environment *environment, bool busy, uint64_t now);
 /* Empties what is idle. When to look again, 0: never. */
 uint64_t pool_expire(struct docker_environment *environment, bool busy, uint64_t now);
+/* What there is at this moment; an engine is not asked what it holds. */
+void pool_count(const struct docker_environment *environment, struct pool_report *ret);
 /* Nothing is kept any more. */
 void pool_empty(struct docker_environment *environment);

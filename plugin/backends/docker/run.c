@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,14 +59,8 @@ static bool read_description(int fd, struct run_description *ret)
 static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return false;
-    if (run->description.purpose == RUN_PURPOSE_PROGRAM)
-        end_mark_make(bytes, run->end_mark);
     CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
-    run->message =
-        bootstrap_message(&run->description, run->end_mark, input, length, &run->message_length);
+    run->message = bootstrap_message(&run->description, input, length, &run->message_length);
     if (input)
         explicit_bzero(input, length);
     char **own = run->description.environment + run->description.preparation.environment_count;

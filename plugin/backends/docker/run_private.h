@@ -30,11 +30,10 @@ struct run {
     int pipes[2];
     unsigned char *message; /* to the bootstrap; wiped once the program has started */
     size_t message_length;
-    char end_mark[END_MARK_LENGTH + 1]; /* "": no program runs */
-    struct engine_call *call;           /* the request under way */
-    struct sweep *sweep;                /* that this run waits for */
-    struct run_pull_state *pull;        /* under way */
-    bool pulled;                        /* it has been tried */
+    struct engine_call *call;    /* the request under way */
+    struct sweep *sweep;         /* that this run waits for */
+    struct run_pull_state *pull; /* under way */
+    bool pulled;                 /* it has been tried */
     struct container *container;
     bool clearing; /* the container is one that was left over: first it is removed */
     bool started;

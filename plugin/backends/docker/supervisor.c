@@ -40,6 +40,13 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         supervisor->runs[slot] = run_start(&supervisor->environment, fds);
 }
 
+static void answer_question(const struct supervisor *supervisor, int socket)
+{
+    struct pool_report report;
+    pool_count(&supervisor->environment, &report);
+    pool_report_send(socket, &report);
+}
+
 /* false: the plugin has closed its end. */
 static bool handle_control(struct supervisor *supervisor)
 {
@@ -54,6 +61,8 @@ static bool handle_control(struct supervisor *supervisor)
         start_run(supervisor, fds);
         return true;
     }
+    if (length == 1 && kind == CONTROL_POOL && count == 1)
+        answer_question(supervisor, fds[0]);
     for (size_t i = 0; i < count; i++)
         close_fd(fds[i]);
     return length > 0;

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a container's Python wait for its run at the end of its own start, before it has looked at its program. Python imports a
-module of this name then (site); its command line is the program's. The bootstrap's script writes this file, and says what the run
-is through descriptor 9: variables, nothing, arguments, each with a NUL behind it. What is changed here is put back before the
-program begins; no name of it is left."""
+module of this name then (site); its command line is the program's. The bootstrap's script writes this file; the message that says
+what the run is (bootstrap.c) comes through descriptor 9, and is what that script would read itself. What is changed here is put
+back before the program begins; no name of it is left."""
 
 
 def _wait():
+    """What Python would have imported in place of this module; None: nothing."""
+    import _frozen_importlib_external
     import os
-    import site
     import sys
-    import time
 
-    PLACE, INPUT, FROM = "/tmp/.code-execute", "/tmp/.code-execute-input", 9
+    PLACE, FROM = "/tmp/.code-execute", 9
+    message = bytearray()
+    variables, arguments = [], []
 
     def import_quietly(name):
         known = set(sys.modules)
@@ -33,52 +35,113 @@ def _wait():
         if rest:
             os.environ["PYTHONPATH"] = rest
 
+    def find_the_images_own():
+        return _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
+
+    def paths_of_the_run():
+        """Entries of sys.path where files of a run may be."""
+        home = os.path.join(os.path.realpath("."), "")
+        return [entry for entry in sys.path if os.path.join(os.path.realpath(entry), "").startswith(home)]
+
+    def collect_for_good():
+        """What is there now outlives the program: no collection need look at it, and the end's least of all."""
+        known = "gc" in sys.modules
+        import gc
+        if hasattr(gc, "freeze"):
+            gc.collect()
+            gc.freeze()
+        if not known:
+            del sys.modules["gc"]
+
+    def make_main_module():
+        """One that the collector does look at: what a program leaves there has to end with it."""
+        old = sys.modules["__main__"]
+        main = sys.modules["__main__"] = type(sys)("__main__")
+        main.__dict__.update(old.__dict__)
+        if "__annotations__" in main.__dict__:
+            main.__annotations__ = {}
+
     def receive():
-        data = bytearray()
-        while True:
-            piece = os.read(FROM, 1 << 16)
-            if not piece:
-                break
-            data += piece
-        os.close(FROM)
-        if not data:  # nobody wants it any more
+        piece = os.read(FROM, 1 << 16)
+        if not piece:  # nobody wants it any more
             os._exit(1)
-        parts = bytes(data).split(b"\0")
-        border = parts.index(b"")
-        return parts[:border], parts[border + 1:-1]
+        message.extend(piece)
 
-    def await_speakers_end():
-        """Who has said so is gone a little later than what it said is here."""
-        def others():
-            for pid in os.listdir("/proc"):
-                if pid.isdigit() and int(pid) != os.getpid():
-                    try:
-                        with open("/proc/" + pid + "/stat", "rb") as file:
-                            if int(file.read().rsplit(b")", 1)[1].split()[1]) == os.getppid():
-                                return True
-                    except (OSError, IndexError):
-                        pass
-            return False
-        for _ in range(100):
-            if not others():
-                break
-            time.sleep(0.0002)
+    def take(length):
+        """So many bytes of the message, in pieces."""
+        while length:
+            if not message:
+                receive()
+            piece = bytes(message[:length])
+            del message[:length]
+            length -= len(piece)
+            yield piece
 
-    def take_input():
-        if os.path.exists(INPUT):
-            fd = os.open(INPUT, os.O_RDONLY)
-            os.unlink(INPUT)
-            os.dup2(fd, 0)
-            os.close(fd)
+    def take_text():
+        while b"\n" not in message:
+            receive()
+        line = bytes(message[:message.index(b"\n") + 1])
+        del message[:len(line)]
+        return b"".join(take(int(line)))
 
-    def put_in_place(variables, arguments):
+    def commands(text):
+        """The words of each line. What is quoted is a word, and has no NUL in it; nothing else of a shell's is in the text."""
+        words = []
+        for number, part in enumerate(text.replace(b"'\\''", b"\0").split(b"'")):
+            if number % 2:
+                words.append(part.replace(b"\0", b"'"))
+                continue
+            first, *lines = part.split(b"\n")
+            words += first.split()
+            for line in lines:
+                yield words
+                words = line.split()
+
+    def make_room(path):
+        if b"/" in path:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+
+    def write(path, pieces):
+        make_room(path)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        for piece in pieces:
+            while piece:
+                piece = piece[os.write(fd, piece):]
+        os.close(fd)
+
+    def set_input(pieces):
+        write(os.fsencode(PLACE), pieces)
+        fd = os.open(PLACE, os.O_RDONLY)
+        os.unlink(PLACE)
+        os.dup2(fd, 0)
+        os.close(fd)
+
+    def obey(name, *words):
+        if name == b"variable":
+            variables.append(words[0])
+        elif name == b"ce_text":
+            write(words[0], words[1:])
+        elif name == b"put":
+            write(words[0], take(int(words[1])))
+        elif name == b"input":
+            set_input(take(int(words[0])))
+        elif name == b"set":
+            arguments.extend(words[1:])
+        elif name == b"umask":
+            os.umask(int(words[0], 8))
+        elif name == b"ce_room":
+            make_room(words[0])
+        else:
+            raise ValueError(name)
+
+    def put_in_place(count):
         for variable in variables:
             name, _, value = variable.partition(b"=")
             if os.environb.get(name) != value:
                 os.environb[name] = value
-        sys.argv += map(os.fsdecode, arguments)
+        sys.argv += map(os.fsdecode, arguments[count:])
         if hasattr(sys, "orig_argv"):
-            sys.orig_argv += map(os.fsdecode, arguments)
+            sys.orig_argv += map(os.fsdecode, arguments[count:])
 
     try:
         modules = os.environ.pop("CODE_EXECUTE_IMPORT").split(",")
@@ -86,29 +149,35 @@ def _wait():
         leave_no_trace()
         for name in filter(None, modules):
             import_quietly(name)
+        spec = find_the_images_own()
+        later = paths_of_the_run()
+        collect_for_good()
+        make_main_module()
         os.write(1, b"=Waits: 1\n")
-        variables, arguments = receive()
-        await_speakers_end()
-        take_input()
-        put_in_place(variables, arguments[count:])
+        for command in commands(take_text()):
+            obey(*command)
+        os.close(FROM)
+        put_in_place(count)
+        if later:
+            for entry in later:
+                sys.path_importer_cache.pop(entry, None)
+            spec = find_the_images_own()
         os.write(1, b"+\n")
         os.write(2, b"+\n")
     except BaseException:  # not even the program of a run may begin then
         os._exit(1)
+    return spec
 
 
-def _become_the_images_own():
-    """The module that Python would have imported in place of this one: there may be none."""
-    import _frozen_importlib_external
+def _become(spec):
     import sys
-    module, spec = sys.modules[__name__], _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
+    module = sys.modules[__name__]
     if spec is None or spec.loader is None:
         raise ImportError("No module named " + repr(__name__), name=__name__)
-    del module._wait, module._become_the_images_own
+    del module._wait, module._become
     module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
     module.__cached__, module.__doc__ = spec.cached, None
     spec.loader.exec_module(module)
 
 
-_wait()
-_become_the_images_own()
+_become(_wait())

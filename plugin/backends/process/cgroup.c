@@ -9,20 +9,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../cleanup.h"
 #include "cgroup_file.h"
 
-/* The same facts under the names of the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). */
+/* The same facts under the names of the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). To move
+ * a process the kernel stops all others from starting any, which takes 15 ms on a quiet machine; in
+ * version 1 a thread moves itself without (kernel/cgroup/cgroup.c, cgroup_procs_write_start()). */
 struct cgroup_names {
+    const char *entrance; /* what its first process, which has one thread, writes "0" to */
     const char *memory_limit;
     const char *memory_held;
-    const char *memory_peak;
-    const char *memory_events;
+    struct cgroup_counter_file {
+        const char *file;
+        const char *key; /* NULL: its only number */
+    } counters[CGROUP_COUNTER_COUNT];
 };
 
 static const struct cgroup_names names[] = {
-    [1] = {"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
-           "memory.oom_control"},
-    [2] = {"memory.max", "memory.current", "memory.peak", "memory.events"},
+    [1] = {"tasks",
+           "memory.limit_in_bytes",
+           "memory.usage_in_bytes",
+           {{"memory.max_usage_in_bytes", NULL},
+            {"memory.oom_control", "oom_kill"},
+            {"pids.peak", NULL},
+            {"pids.events", "max"}}},
+    [2] = {"cgroup.procs",
+           "memory.max",
+           "memory.current",
+           {{"memory.peak", NULL},
+            {"memory.events", "oom_kill"},
+            {"pids.peak", NULL},
+            {"pids.events", "max"}}},
 };
 
 static bool make_group(const char *base, const char *name, char *path, size_t size)
@@ -70,9 +87,9 @@ void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits)
     cgroup->has_pids = cgroup->has_pids && limit_processes(cgroup, limits->processes);
 }
 
-static bool open_entrance(const char *group, int *ret)
+static bool open_entrance(const struct cgroup *cgroup, const char *group, int *ret)
 {
-    *ret = cgroup_file_open(group, "cgroup.procs", O_WRONLY);
+    *ret = cgroup_file_open(group, names[cgroup->version].entrance, O_WRONLY);
     return *ret >= 0;
 }
 
@@ -80,13 +97,13 @@ size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES])
 {
     size_t count = 0;
     bool is_one = cgroup->has_memory && strcmp(cgroup->memory, cgroup->pids) == 0;
-    cgroup->has_memory = cgroup->has_memory && open_entrance(cgroup->memory, &ret[count]);
+    cgroup->has_memory = cgroup->has_memory && open_entrance(cgroup, cgroup->memory, &ret[count]);
     count += cgroup->has_memory;
     if (is_one) {
         cgroup->has_pids = cgroup->has_pids && cgroup->has_memory;
         return count;
     }
-    cgroup->has_pids = cgroup->has_pids && open_entrance(cgroup->pids, &ret[count]);
+    cgroup->has_pids = cgroup->has_pids && open_entrance(cgroup, cgroup->pids, &ret[count]);
     return count + cgroup->has_pids;
 }
 
@@ -97,18 +114,52 @@ uint64_t cgroup_memory(const struct cgroup *cgroup)
                : 0;
 }
 
+/* The group that has it, NULL where nobody counts. */
+static const char *group_of(const struct cgroup *cgroup, enum cgroup_counter counter)
+{
+    if (counter == CGROUP_MEMORY_PEAK || counter == CGROUP_MEMORY_EVENTS)
+        return cgroup->has_memory ? cgroup->memory : NULL;
+    return cgroup->has_pids ? cgroup->pids : NULL;
+}
+
+void cgroup_open_counters(struct cgroup *cgroup)
+{
+    if (cgroup->version == 0 || cgroup->counters_are_open)
+        return;
+    for (int i = 0; i < CGROUP_COUNTER_COUNT; i++) {
+        const char *group = group_of(cgroup, (enum cgroup_counter)i);
+        const char *file = names[cgroup->version].counters[i].file;
+        cgroup->counters[i] = group ? cgroup_file_open(group, file, O_RDONLY) : -1;
+    }
+    cgroup->counters_are_open = true;
+}
+
+static void close_counters(struct cgroup *cgroup)
+{
+    for (int i = 0; cgroup->counters_are_open && i < CGROUP_COUNTER_COUNT; i++)
+        close_fd(cgroup->counters[i]);
+    cgroup->counters_are_open = false;
+}
+
+static uint64_t read_counter(const struct cgroup *cgroup, enum cgroup_counter counter)
+{
+    const char *group = group_of(cgroup, counter);
+    if (!group)
+        return 0;
+    const struct cgroup_counter_file *file = &names[cgroup->version].counters[counter];
+    if (cgroup->counters_are_open && cgroup->counters[counter] >= 0)
+        return cgroup_file_number_of(cgroup->counters[counter], file->key);
+    return cgroup_file_number(group, file->file, file->key);
+}
+
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)
 {
-    *ret = (struct cgroup_counts){.memory_kills = 0};
-    if (cgroup->has_memory) {
-        const struct cgroup_names *files = &names[cgroup->version];
-        ret->peak_memory_bytes = cgroup_file_number(cgroup->memory, files->memory_peak, NULL);
-        ret->memory_kills = cgroup_file_number(cgroup->memory, files->memory_events, "oom_kill");
-    }
-    if (cgroup->has_pids)
-        ret->peak_processes = cgroup_file_number(cgroup->pids, "pids.peak", NULL);
-    if (cgroup->has_pids)
-        ret->process_refusals = cgroup_file_number(cgroup->pids, "pids.events", "max");
+    *ret = (struct cgroup_counts){
+        .peak_memory_bytes = read_counter(cgroup, CGROUP_MEMORY_PEAK),
+        .memory_kills = read_counter(cgroup, CGROUP_MEMORY_EVENTS),
+        .peak_processes = read_counter(cgroup, CGROUP_PIDS_PEAK),
+        .process_refusals = read_counter(cgroup, CGROUP_PIDS_EVENTS),
+    };
 }
 
 static int remove_group(char *path)
@@ -123,6 +174,7 @@ static int remove_group(char *path)
 
 int cgroup_remove(struct cgroup *cgroup)
 {
+    close_counters(cgroup);
     if (cgroup->version == 2 && cgroup->memory[0])
         cgroup->pids[0] = '\0';
     int memory = remove_group(cgroup->memory);

@@ -26,12 +26,22 @@ struct cgroup_base {
 
 #define CGROUP_ENTRANCES 2
 
+enum cgroup_counter {
+    CGROUP_MEMORY_PEAK,
+    CGROUP_MEMORY_EVENTS,
+    CGROUP_PIDS_PEAK,
+    CGROUP_PIDS_EVENTS,
+    CGROUP_COUNTER_COUNT
+};
+
 struct cgroup {
     uint32_t version;
     bool has_memory;
     bool has_pids;
     char memory[PATH_MAX];
     char pids[PATH_MAX];
+    bool counters_are_open;
+    int counters[CGROUP_COUNTER_COUNT]; /* then; -1 where it could not be opened */
 };
 
 struct cgroup_counts {
@@ -52,7 +62,7 @@ void cgroup_base_remove(struct cgroup_base *base);
 
 /* Makes a group. What could not be had is false in *ret, here and below. */
 void cgroup_create(const struct cgroup_base *base, const char *name, struct cgroup *ret);
-/* Opens what a process enters the group by (cgroup.procs) for its controllers: memory first, pids
+/* Opens what a process of one thread enters the group by, for its controllers: memory first, pids
  * where it is another group. A controller whose file cannot be opened becomes false. The number of
  * descriptors, the caller's. */
 size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
@@ -60,6 +70,8 @@ size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
 void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
 /* What the group holds now; 0 where nobody counts. */
 uint64_t cgroup_memory(const struct cgroup *cgroup);
+/* Opens what cgroup_read() reads, so that it need not; optional, and until cgroup_remove(). */
+void cgroup_open_counters(struct cgroup *cgroup);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
 int cgroup_remove(struct cgroup *cgroup);

@@ -9,7 +9,6 @@
 #include "../../cleanup.h"
 #include "sandbox.h"
 
-/* In version 1 the kernel waits here for every processor, 15 ms on a quiet machine. */
 static bool enter(int entrance)
 {
     ssize_t written = write(entrance, "0", 1); /* the writer: cgroups(7) */

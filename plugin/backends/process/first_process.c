@@ -4,9 +4,7 @@
 #include "first_process.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,10 +32,18 @@ static void take_launched(struct first_process *process, const struct launched *
     process->report = launched->report;
 }
 
+static void take_group(struct run_environment *environment, bool run_waits, struct cgroup *ret)
+{
+    if (run_waits)
+        sandbox_stock_take_group(&environment->stock, &environment->cgroups, ret);
+    else
+        sandbox_stock_make_group(&environment->stock, &environment->cgroups, ret);
+}
+
 struct first_process *first_process_of_sandbox(struct run_environment *environment,
                                                const struct sandbox_shape *shape,
                                                struct interpreter_parent *interpreter,
-                                               struct launch_failure *reterr)
+                                               bool run_waits, struct launch_failure *reterr)
 {
     struct first_process *process = new_process(reterr);
     if (!process)
@@ -47,17 +53,16 @@ struct first_process *first_process_of_sandbox(struct run_environment *environme
         .filters = &environment->filters,
         .outside = &environment->namespaces,
         .cgroup = &process->cgroup,
+        .stock = run_waits ? &environment->stock : NULL,
         .interpreter = interpreter,
     };
     struct launched launched;
-    char name[32];
-    (void)snprintf(name, sizeof(name), "%" PRIu64, ++environment->sandboxes_made);
     if (run_environment_complete(environment, reterr) &&
         run_environment_take_place(environment, shape, &process->place, &launch, reterr)) {
         process->has_place = true;
         process->outer_uid = launch.outer_uid;
         process->outer_gid = launch.outer_gid;
-        cgroup_create(&environment->cgroups, name, &process->cgroup);
+        take_group(environment, run_waits, &process->cgroup);
         if (launch_sandbox(&launch, &launched, reterr) == 0) {
             take_launched(process, &launched);
             return process;

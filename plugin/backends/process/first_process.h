@@ -23,11 +23,11 @@ struct first_process {
 };
 
 /* Makes a sandbox, which then makes itself ready; of shape's interpreter where one is given that is
- * to be copied. NULL: *reterr says why, and nothing is left. */
+ * to be copied. run_waits: with what is in stock. NULL: *reterr says why, and nothing is left. */
 struct first_process *first_process_of_sandbox(struct run_environment *environment,
                                                const struct sandbox_shape *shape,
                                                struct interpreter_parent *interpreter,
-                                               struct launch_failure *reterr);
+                                               bool run_waits, struct launch_failure *reterr);
 
 /* Sets the limits of a sandbox's control group, where they are others than before. */
 void first_process_limit(struct first_process *process, const struct run_limits *limits);

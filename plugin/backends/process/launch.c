@@ -105,6 +105,16 @@ static _Noreturn void be_sandbox(const struct launch *launch, int report)
     _exit(1);
 }
 
+static pid_t make_first_process(const struct launch *launch, unsigned long flags, int report,
+                                int *pidfd)
+{
+    if (launch->interpreter)
+        return interpreter_parent_copy(launch->interpreter, report, pidfd);
+    if (launch->stock)
+        return sandbox_stock_clone(launch->stock, flags, pidfd);
+    return clone_sandbox(flags, pidfd);
+}
+
 int launch_sandbox(const struct launch *launch, struct launched *ret, struct launch_failure *reterr)
 {
     int pair[2];
@@ -114,9 +124,7 @@ int launch_sandbox(const struct launch *launch, struct launched *ret, struct lau
     CLEANUP_CLOSE int child_report = pair[1];
     unsigned long flags = sandbox_namespace_flags(launch->shape);
     int pidfd = -1;
-    pid_t pid = launch->interpreter
-                    ? interpreter_parent_copy(launch->interpreter, child_report, &pidfd)
-                    : clone_sandbox(flags, &pidfd);
+    pid_t pid = make_first_process(launch, flags, child_report, &pidfd);
     int error = errno;
     if (pid == 0)
         be_sandbox(launch, child_report);

@@ -14,6 +14,7 @@
 #include "interpreter_parent.h"
 #include "namespaces.h"
 #include "sandbox_shape.h"
+#include "sandbox_stock.h"
 #include "seccomp_filter.h"
 
 struct launch {
@@ -23,6 +24,7 @@ struct launch {
     uint32_t outer_uid;
     uint32_t outer_gid;
     struct cgroup *cgroup;
+    struct sandbox_stock *stock; /* where a new sandbox may take of it; NULL: it may not */
     struct interpreter_parent *interpreter; /* of which the sandbox is a copy; NULL: a new one */
 };
 

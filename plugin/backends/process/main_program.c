@@ -61,6 +61,15 @@ int main_program_fork(struct main_program *program)
     return 0;
 }
 
+/* What the child says before is read then: woken by it, this process would take the processor from
+ * the child. */
+static void await_hangup(int socket)
+{
+    struct pollfd other_end = {.fd = socket};
+    while (poll(&other_end, 1, -1) < 0 && errno == EINTR)
+        ;
+}
+
 /* Waits for the child's execve, which closes its end. REPORT_READY and then end of file is success;
  * end of file alone is a death during set-up, which the end will explain. false: it has failed. */
 static bool watch_start(struct main_program *program, int supervisor)
@@ -68,6 +77,7 @@ static bool watch_start(struct main_program *program, int supervisor)
     const struct report started = {.kind = REPORT_STARTED};
     struct report report;
     bool ready = false;
+    await_hangup(program->start_report);
     while (report_receive_with(program->start_report, &report, &program->listener) ==
            REPORT_WHOLE) {
         if (report.kind != REPORT_READY) {

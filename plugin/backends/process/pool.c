@@ -119,14 +119,15 @@ struct first_process *pool_obtain(struct pool *pool, struct run_environment *env
     *ret_origin = SANDBOX_READY;
     if (!process && shelf && can_be_copied(shelf)) {
         *ret_origin = SANDBOX_COPIED;
-        process = first_process_of_sandbox(environment, shape, shelf->parent, reterr);
+        process = first_process_of_sandbox(environment, shape, shelf->parent, true, reterr);
         if (!process)
             look_at_parent(pool, shelf, now);
     }
     if (process)
         return process;
     *ret_origin = SANDBOX_NEW;
-    return first_process_of_sandbox(environment, &without, NULL, reterr);
+    sandbox_stock_want(&environment->stock, now);
+    return first_process_of_sandbox(environment, &without, NULL, true, reterr);
 }
 
 static void discard(const struct pool *pool, struct first_process *process, struct leaving *leaving,
@@ -222,6 +223,12 @@ static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
     return shelf->count < wanted;
 }
 
+/* Which interpreter waits in its sandboxes. */
+static uint32_t kind_of(const struct shelf *shelf)
+{
+    return shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->shape.interpreter.kind;
+}
+
 /* What one of the shelf's holds: as it is counted, and at least what is usual, which the newest
  * have not come to yet. */
 static uint64_t memory_of_one(const struct shelf *shelf)
@@ -231,8 +238,7 @@ static uint64_t memory_of_one(const struct shelf *shelf)
         [RUN_INTERPRETER_PYTHON] = UINT64_C(8) << 20,
         [RUN_INTERPRETER_NODE] = UINT64_C(48) << 20,
     };
-    uint32_t kind =
-        shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->shape.interpreter.kind;
+    uint32_t kind = kind_of(shelf);
     uint64_t counted = shelf->first ? cgroup_memory(&shelf->first->cgroup) : 0;
     return counted > usual[kind] ? counted : usual[kind];
 }
@@ -303,9 +309,9 @@ static struct first_process *make_sandbox(struct shelf *shelf, struct run_enviro
     const struct sandbox_shape without = sandbox_shape_without_interpreter(&shelf->shape);
     const struct sandbox_shape started = sandbox_shape_without_copying(&shelf->shape);
     if (wants_parent(shelf))
-        return first_process_of_sandbox(environment, &shelf->shape, shelf->parent, &failure);
+        return first_process_of_sandbox(environment, &shelf->shape, shelf->parent, false, &failure);
     return first_process_of_sandbox(environment, shelf->without_interpreter ? &without : &started,
-                                    NULL, &failure);
+                                    NULL, false, &failure);
 }
 
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now)
@@ -313,6 +319,10 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
     struct shelf *shelf = short_shelf(pool, busy, now);
     if (!shelf)
         return;
+    if (!sandbox_stock_is_in_own_network(&environment->stock)) {
+        note_failure(shelf, now);
+        return;
+    }
     if (wants_parent(shelf) &&
         (!shelf->parent ||
          (!shelf->successor &&
@@ -434,4 +444,16 @@ bool pool_has(const struct pool *pool, pid_t pid)
         if (shelf_has(&pool->shelves[i], pid))
             return true;
     return false;
+}
+
+void pool_count(const struct pool *pool, struct pool_report *ret)
+{
+    *ret = (struct pool_report){.rows = {{.ready = 0}}};
+    for (size_t i = 0; i < POOL_SHELVES; i++) {
+        const struct shelf *shelf = &pool->shelves[i];
+        struct pool_row *row = &ret->rows[kind_of(shelf)];
+        row->ready += shelf->count;
+        row->wanted += shelf->size.wanted;
+        row->memory_bytes += shelf->count * shelf->memory_bytes;
+    }
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "../../protocol/pool_report.h"
 #include "first_process.h"
 #include "interpreter_parent.h"
 #include "leaving.h"
@@ -63,3 +64,5 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
                      struct run_environment *environment, uint64_t now);
 void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environment *environment);
 bool pool_has(const struct pool *pool, pid_t pid);
+/* What there is at this moment. */
+void pool_count(const struct pool *pool, struct pool_report *ret);

@@ -14,7 +14,7 @@
 
 #include "../../protocol/run_event.h"
 
-/* The id maps are written. With it come the open cgroup.procs of as many control groups: the one
+/* The id maps are written. With it come the entrances of as many control groups (cgroup.h): the one
  * that has the controller memory, then the one that has pids where it is another. */
 struct sandbox_go {
     uint32_t has_memory;

@@ -12,6 +12,9 @@
 
 #define MEMORY_LOCK_BYTES 65536
 #define PENDING_SIGNALS   1024
+/* No file, which would be longer, and no program of the machine's that a crash starts: the kernel
+ * takes this limit alone for that, not 0, where its core_pattern is a pipe (core(5)). */
+#define CORE_BYTES 1
 /* So that the cgroup, whose refusals are counted, is the one that refuses. */
 #define PROCESSES_ABOVE_CGROUP 32
 
@@ -62,7 +65,7 @@ static int limit_memory(const struct sandbox *sandbox)
 int limit_resources(struct sandbox *sandbox)
 {
     const struct run_limits *limits = &sandbox->description->limits;
-    if (limit(RLIMIT_CORE, 0, 0) < 0 ||
+    if (limit(RLIMIT_CORE, CORE_BYTES, CORE_BYTES) < 0 ||
         limit(RLIMIT_MEMLOCK, MEMORY_LOCK_BYTES, MEMORY_LOCK_BYTES) < 0 ||
         limit(RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS) < 0 ||
         limit(RLIMIT_MSGQUEUE, 0, 0) < 0 || limit(RLIMIT_RTPRIO, 0, 0) < 0 ||

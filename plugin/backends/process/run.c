@@ -29,6 +29,8 @@
 #define KEEPER_LIMIT_US    (UINT64_C(1) * 1000000)
 #define ORPHAN_PAUSE_US    1000
 #define UNWATCHED_PAUSE_US 5000
+#define COUNTED_AHEAD      64 /* runs whose counters are open meanwhile: descriptors are few */
+#define REPORTS_AT_ONCE    8  /* other runs have their turn too */
 
 struct run {
     int socket; /* -1 once the plugin has closed its end */
@@ -147,6 +149,13 @@ static int start(struct run *run, struct run_environment *environment, struct po
     }
     if (description.purpose == RUN_PURPOSE_SWEEP) {
         answer_sweep(&environment->cgroups, &run->event);
+        return -1;
+    }
+    if (!sandbox_stock_is_in_own_network(&environment->stock)) {
+        const struct launch_failure failure = {.layer = LAYER_NETWORK_NAMESPACE,
+                                               .error_number = errno,
+                                               .step = "come back from a new network namespace"};
+        fail_launch(run, &failure);
         return -1;
     }
     run->limits = description.limits;
@@ -293,6 +302,8 @@ static void handle_report(struct run *run, const struct report *report)
         break;
     case REPORT_STARTED:
         tell_start(run);
+        if (run->slot < COUNTED_AHEAD)
+            cgroup_open_counters(&run->process->cgroup);
         break;
     case REPORT_FAILED:
         if (report->isolation.applied)
@@ -317,16 +328,19 @@ static void handle_report(struct run *run, const struct report *report)
     }
 }
 
-/* Everything that is there. A socket at its end would stay ready for ever, so it is closed: a
- * keeper may need a while more. */
-static void drain_reports(struct run *run)
+/* What is there, and more than a run has to say. A socket at its end would stay ready for ever, so
+ * it is closed: a keeper may need a while more. */
+static void take_reports(struct run *run)
 {
     struct report report;
-    enum report_state state;
+    enum report_state state = REPORT_WHOLE;
     if (run->process->report < 0)
         return;
-    while ((state = report_receive(run->process->report, true, &report)) == REPORT_WHOLE)
-        handle_report(run, &report);
+    for (int i = 0; i < REPORTS_AT_ONCE && state == REPORT_WHOLE; i++) {
+        state = report_receive(run->process->report, true, &report);
+        if (state == REPORT_WHOLE)
+            handle_report(run, &report);
+    }
     if (state == REPORT_END)
         close_fd(TAKE_FD(run->process->report));
 }
@@ -385,7 +399,7 @@ static bool handle_end(struct run *run)
     if (pid < 0)
         usage = (struct rusage){.ru_maxrss = 0};
     run->process->pid = 0;
-    drain_reports(run);
+    take_reports(run);
     const struct tree_usage tree = tree_usage_of(&usage);
     read_usage(run, &tree);
     if (run->unconfined && (pid < 0 || status != 0)) {
@@ -413,7 +427,7 @@ bool run_handle(struct run *run, enum run_source source)
         handle_order(run);
         return false;
     case RUN_SOURCE_REPORT:
-        drain_reports(run);
+        take_reports(run);
         return run->tree_is_gone && answer_at_once(run);
     case RUN_SOURCE_PIDFD:
         return handle_end(run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all runs of a supervisor share and what is handed out to them: filters, the base of their
- * control groups, users of the host. Runs in the supervisor, single-threaded.
+ * control groups, users of the host, what is in stock. Runs in the supervisor, single-threaded.
  */
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "namespaces.h"
 #include "outer_ids.h"
 #include "sandbox_shape.h"
+#include "sandbox_stock.h"
 #include "seccomp_filter.h"
 
 /* Sandboxes that there can be at once: in use, ready, and on their way out. */
@@ -26,7 +27,7 @@ struct run_environment {
     struct namespaces namespaces;
     uint32_t first_outer_uid;     /* random offset in the range of a description */
     bool places[SANDBOXES_LIMIT]; /* taken by a sandbox; by that its user is told from others' */
-    uint64_t sandboxes_made;
+    struct sandbox_stock stock;
 };
 
 /* What can be had: false where not even that is to be had without which nothing can be served. */

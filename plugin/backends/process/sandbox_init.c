@@ -99,7 +99,7 @@ static _Noreturn void see_to_its_end(struct main_program *program)
         ended.scratch_full = scratch_is_full();
         end_tree(&ended);
         (void)report_send(REPORT_FD, &ended);
-        if (ended.tree_is_gone)
+        if (ended.kind == REPORT_ENDED && ended.tree_is_gone)
             await_dismissal();
     }
     /* What there still is of the namespaces ends with this process. */

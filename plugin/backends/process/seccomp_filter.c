@@ -189,13 +189,15 @@ static int add_groups(scmp_filter_ctx context, uint32_t action, const json_t *li
     return 0;
 }
 
-/* A filter for this architecture alone: calls through another one's numbers kill. */
+/* A filter for this architecture alone: calls through another one's numbers kill. As a tree, not a
+ * list: the kernel goes through it once for every call there is when it is loaded. */
 static scmp_filter_ctx new_context(uint32_t default_action)
 {
     scmp_filter_ctx context = seccomp_init(default_action);
     if (!context)
         return NULL;
-    if (seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0)
+    if (seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) == 0 &&
+        seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2) == 0)
         return context;
     seccomp_release(context);
     return NULL;

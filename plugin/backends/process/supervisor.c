@@ -93,6 +93,13 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         run_fail_watch(run, errno);
 }
 
+static void answer_question(const struct supervisor *supervisor, int socket)
+{
+    struct pool_report report;
+    pool_count(&supervisor->pool, &report);
+    pool_report_send(socket, &report);
+}
+
 /* false: the plugin has closed its end. */
 static bool handle_control(struct supervisor *supervisor)
 {
@@ -108,6 +115,8 @@ static bool handle_control(struct supervisor *supervisor)
         start_run(supervisor, fds);
         return true;
     }
+    if (length == 1 && kind == CONTROL_POOL && count == 1)
+        answer_question(supervisor, fds[0]);
     for (size_t i = 0; i < count; i++)
         close_fd(fds[i]);
     return length > 0;
@@ -163,6 +172,7 @@ static uint64_t expire(struct supervisor *supervisor)
     next = earlier(
         next, pool_expire(&supervisor->pool, &supervisor->leaving, &supervisor->environment, now));
     next = earlier(next, leaving_next(&supervisor->leaving, now));
+    next = earlier(next, sandbox_stock_expire(&supervisor->environment.stock, now));
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         if (!supervisor->runs[i])
             continue;
@@ -205,11 +215,26 @@ static bool handle_event(struct supervisor *supervisor, uint64_t tag)
     }
 }
 
-/* Where there is nothing else to do. */
-static void fill_pool(struct supervisor *supervisor)
+/* Is there something to make ahead of need? While runs are under way the stock has to wait: a run
+ * that ends would have to as well. */
+static bool is_short(struct supervisor *supervisor)
 {
-    pool_fill(&supervisor->pool, &supervisor->environment, supervisor->run_count > 0,
-              monotonic_us());
+    uint64_t now = monotonic_us();
+    bool busy = supervisor->run_count > 0;
+    return pool_is_short(&supervisor->pool, busy, now) ||
+           (!busy && sandbox_stock_is_short(&supervisor->environment.stock));
+}
+
+/* Where there is nothing else to do. */
+static void make_ahead(struct supervisor *supervisor)
+{
+    struct run_environment *environment = &supervisor->environment;
+    uint64_t now = monotonic_us();
+    bool busy = supervisor->run_count > 0;
+    if (pool_is_short(&supervisor->pool, busy, now))
+        pool_fill(&supervisor->pool, environment, busy, now);
+    else
+        sandbox_stock_fill(&environment->stock, &environment->cgroups);
 }
 
 /* One round of the loop. latest: when it is to return at the latest, 0: never. false: this is the
@@ -218,14 +243,13 @@ static bool serve_once(struct supervisor *supervisor, uint64_t latest)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     uint64_t next = earlier(expire(supervisor), latest);
-    bool fill =
-        latest == 0 && pool_is_short(&supervisor->pool, supervisor->run_count > 0, monotonic_us());
+    bool fill = latest == 0 && is_short(supervisor);
     int count =
         epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE, fill ? 0 : milliseconds_until(next));
     if (count < 0 && errno != EINTR)
         return false;
     if (count == 0 && fill)
-        fill_pool(supervisor);
+        make_ahead(supervisor);
     bool alive = true;
     for (int i = 0; i < count; i++)
         alive = handle_event(supervisor, events[i].data.u64) && alive;
@@ -242,6 +266,7 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
     pool_empty(&supervisor->pool, &supervisor->leaving, &supervisor->environment);
+    sandbox_stock_empty(&supervisor->environment.stock);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
     while ((supervisor->run_count || supervisor->leaving.first) && monotonic_us() < latest)
         (void)serve_once(supervisor, latest);

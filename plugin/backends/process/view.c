@@ -115,7 +115,8 @@ int show_read_only_paths(struct sandbox *sandbox)
     return 0;
 }
 
-/* Below the view's own directory: where it is on the host is not the program's to know. */
+/* Where it is on the host makes no difference to a program, though /proc/self/mountinfo tells it.
+ */
 int show_workspace(struct sandbox *sandbox)
 {
     const char *workspace = sandbox->shape->workspace;
@@ -210,6 +211,17 @@ int make_view_read_only(struct sandbox *sandbox)
     return mount_setattr(sandbox->view, "", AT_EMPTY_PATH, &attributes, sizeof(attributes));
 }
 
+static int check_same_directory(const char *path, const struct stat *view)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return -1;
+    if (status.st_dev == view->st_dev && status.st_ino == view->st_ino)
+        return 0;
+    errno = EXDEV;
+    return -1;
+}
+
 /* The order of pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one
  * and is taken off from there. */
 int pivot_into_view(struct sandbox *sandbox)
@@ -217,16 +229,14 @@ int pivot_into_view(struct sandbox *sandbox)
     if (fchdir(sandbox->view) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
         umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
         return -1;
-    /* A working directory outside of the root would be a way out (CVE-2024-21626). */
-    struct stat root;
     struct stat view;
-    if (stat("/", &root) < 0 || fstat(sandbox->view, &view) < 0)
+    if (fstat(sandbox->view, &view) < 0)
         return -1;
-    if (root.st_dev != view.st_dev || root.st_ino != view.st_ino) {
-        errno = EXDEV;
+    /* "/" is the view even below an old root that is still there, which ".." would climb onto. */
+    if (check_same_directory("/", &view) < 0 || check_same_directory("/..", &view) < 0)
         return -1;
-    }
     close_fd(TAKE_FD(sandbox->view));
+    /* A working directory outside of the root would be a way out (CVE-2024-21626). */
     char directory[PATH_MAX];
     if (syscall(SYS_getcwd, directory, sizeof(directory)) < 0)
         return -1;

@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a gateway's context narrows for one call: each member, what it refuses to widen, that no narrowing of thousands gives anything, and
+policies/narrowing.schema.json against the parser.
+
+test_narrowing.py INPUT_BRIDGE POLICY_DIRECTORY
+"""
+import copy
+import json
+import pathlib
+import random
+import subprocess
+import sys
+
+import jsonschema
+import tap
+from provider import NOT_RUN, OK, PENDING, Host, Provider
+
+BRIDGE, POLICIES = pathlib.Path(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1)).resolve()
+SCHEMA = json.loads((POLICIES / "narrowing.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+provider = Provider()
+RIGHTS = ["sandbox.exec", "sandbox.exec.network", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended"]
+POLICY = {
+    "network": {"allowed": True}, "secrets": {"allowed": ["a", "b"]}, "capabilities": [*RIGHTS[:3], "!sandbox.exec.secrets=b", RIGHTS[4]],
+    "approval": {"default": "ask", "rules": [{"id": "shells", "decision": "allow", "languages": ["sh"]},
+                                             {"id": "no-lua", "decision": "deny", "languages": ["lua"]}]},
+    "languages": {"perl": {"limits": {"wall_ms": {"default": 2000, "max": 600000}}}, "ruby": None},
+}
+SH = {"language": "sh", "code": "true"}
+STRICTNESS = ["allow", "ask", "deny"]
+
+
+def explain(request, narrowing=None, tool="code_execute", **context):
+    if narrowing is not None:
+        context["policy"] = narrowing
+    code, answer = provider.prepare(explain={"input_json": json.dumps(request), "context_json": json.dumps(context), "tool": tool})
+    tap.equal((code, answer["error"]), (OK, None))
+    return answer["explanation"]
+
+
+def use(policy):
+    tap.equal(provider.use_policy(policy, "process"), OK)
+
+
+LEFT = [  # narrowing, request, outcome, code of the error, its message or what is told of why
+    ({}, SH, "allow", None, "policy:rule:shells says allow"),
+    ({"approval": "ask"}, SH, "ask", None, "policy:rule:shells allows, and the context has somebody asked"),
+    ({"approval": "deny"}, SH, "deny", "policy_denied", "policy denied: the gateway lets nothing of this caller run"),
+    ({"approval": "ask"}, {"language": "lua", "code": "x"}, "deny", "policy_denied", "policy denied: approval rule 1 (no-lua)"),
+    ({"languages": ["sh"]}, SH, "allow", None, "policy:rule:shells says allow"),
+    ({"languages": ["python", "perl"]}, SH, "deny", "language_not_allowed", "the gateway does not offer this caller the language sh"),
+    ({"languages": []}, SH, "deny", "language_not_allowed", "the gateway does not offer this caller the language sh"),
+    ({"network": False}, {**SH, "network": True}, "deny", "policy_denied", "policy denied: network"),
+    ({"network": True}, {**SH, "network": True}, "allow", None, "policy:rule:shells says allow"),
+    ({"limits": {}}, {**SH, "network": True}, "allow", None, "policy:rule:shells says allow"),
+    ({"capabilities": ["sandbox.exec"]}, SH, "allow", None, "policy:rule:shells says allow"),
+    ({"capabilities": ["sandbox.exec"]}, {**SH, "network": True}, "deny", "access_denied", "access denied: sandbox.exec.network"),
+    ({"capabilities": []}, SH, "deny", "access_denied", "access denied: sandbox.exec"),
+    ({"capabilities": ["sandbox.exec", "sandbox.exec.secrets=a"]}, {**SH, "secrets": {"A": "{{secret:a}}"}}, "allow", None, "policy:rule:"),
+    ({"capabilities": ["!sandbox.exec.secrets=a", "!sandbox.exec.session"]}, SH, "deny", "access_denied", "access denied: sandbox.exec"),
+    ({"limits": {"wall_ms": 1000}}, {**SH, "timeout_ms": 1001}, "deny", "limit_too_high",
+     "request: /timeout_ms: 1001 is more than the gateway's ceiling of 1000 for sh"),
+]
+
+WIDER = [  # narrowing, where it says more, in which words
+    ({"limits": {"memory_bytes": 2**40}}, "/policy/limits/memory_bytes: is more than the policy's 1073741824"),
+    ({"limits": {"wall_ms": 600001}}, "/policy/limits/wall_ms: is more than the policy's 600000"),  # Perl's own is the highest
+    ({"languages": ["sh", "ruby"]}, "/policy/languages/1: the policy does not offer ruby"),
+    ({"capabilities": ["sandbox.exec", "sandbox.exec.files"]}, "/policy/capabilities/1: the policy does not grant sandbox.exec.files"),
+    ({"capabilities": ["sandbox.exec.secrets"]}, "/policy/capabilities/0: the policy does not grant sandbox.exec.secrets"),  # but for b
+    ({"capabilities": ["sandbox.exec.secrets=b"]}, "/policy/capabilities/0: the policy does not grant sandbox.exec.secrets=b"),
+]
+
+MALFORMED = [
+    (None, "/policy: must be an object"), ([], "/policy: must be an object"), ({"surplus": 1}, "/policy/surplus: unknown member"),
+    ({"limits": {"sandbox_exec_wall_ms": 1}}, "/policy/limits/sandbox_exec_wall_ms: unknown member"),
+    ({"limits": {"wall_ms": 0}}, "/policy/limits/wall_ms: must be an integer between 1 and"),
+    ({"limits": {"wall_ms": {"max": 5}}}, "/policy/limits/wall_ms: must be an integer"), ({"limits": None}, "/policy/limits: must be an object"),
+    ({"languages": "sh"}, "/policy/languages: must be an array"), ({"languages": ["shell"]}, "/policy/languages/0: unknown language"),
+    ({"network": 0}, "/policy/network: must be true or false"), ({"approval": "allow"}, "/policy/approval: must be ask or deny"),
+    ({"approval": {"default": "ask"}}, "/policy/approval: must be a string"),
+    ({"capabilities": ["sandbox"]}, "/policy/capabilities/0: unknown capability"),
+    ({"modes": {"allowed": ["none"]}}, "/policy/modes: unknown member"),
+]
+
+
+def test_what_is_left():
+    use(POLICY)
+    for narrowing, request, outcome, code, words in LEFT:
+        told = explain(request, narrowing)
+        tap.equal((told["outcome"], told["error"] and told["error"]["code"]), (outcome, code), f"{narrowing} {told}")
+        tap.true(told["why"].startswith(words), f"{narrowing}: {told['why']}")
+
+
+def test_what_would_widen_is_refused():
+    use(POLICY)
+    for narrowing, words in WIDER:
+        for request in (SH, {"language": "perl", "code": "1"}):
+            error = explain(request, narrowing)["error"]
+            tap.equal((error["code"], error["message"]), ("policy_denied", f"policy denied: context: {words}"))
+            tap.contains(error["hint"], "context_json can only narrow")
+    host = Host(RIGHTS, context={"policy": WIDER[0][0]})
+    code, result = provider.invoke(SH, host)
+    tap.equal((code, result["error"]["code"]), (NOT_RUN, "policy_denied"))
+    tap.equal([(record["event"], record["narrowing"]) for record in host.records], [("refused", WIDER[0][0])])
+    use({})
+    tap.contains(explain(SH, {"network": True})["error"]["message"], "/policy/network: the policy allows no network")
+
+
+def test_what_is_no_narrowing_is_refused():
+    use(POLICY)
+    for narrowing, words in MALFORMED:
+        host = Host(RIGHTS, context={"policy": narrowing})
+        code, result = provider.invoke(SH, host)
+        tap.equal((code, result["error"]["code"]), (NOT_RUN, "invalid_input"), f"{narrowing}")
+        tap.contains(result["error"]["message"], f"context: {words}")
+        tap.contains(result["error"]["hint"], "context_json")
+
+
+def test_limits_are_the_lower_ones():
+    use(POLICY)
+    whole = explain(SH)["limits"]
+    for name in set(whole) - {"wall_ms"}:
+        lower = explain(SH, {"limits": {name: whole[name] // 2}})["limits"]
+        tap.equal({**whole, name: whole[name] // 2}, lower, name)
+        tap.equal(explain(SH, {"limits": {name: whole[name] + 1}})["limits"], whole, f"{name}: more than the default, less than the maximum")
+    ceiling = {"limits": {"wall_ms": 3000}}
+    tap.equal(explain(SH, ceiling)["limits"], {**whole, "wall_ms": 3000})
+    tap.equal(explain({"language": "perl", "code": "1"}, ceiling)["limits"]["wall_ms"], 2000, "Perl's own are less")
+    tap.equal(explain({"runtime": "sh", "code": "1"}, ceiling, "sandbox.exec")["limits"]["wall_ms"], 3000, "the other shape of calls")
+    more_time = explain({**SH, "timeout_ms": 20000}, {"limits": {"cpu_ms": 15000}})["limits"]
+    tap.equal((more_time["wall_ms"], more_time["cpu_ms"]), (20000, 15000))
+
+
+def test_it_is_part_of_what_is_approved_and_recorded():
+    use(POLICY)
+    narrowing = {"network": False, "approval": "ask", "limits": {"wall_ms": 3000}}
+    host = Host(RIGHTS, context={"principal": "p", "policy": narrowing})
+    code, result = provider.invoke(SH, host)
+    tap.equal((code, result["limits"]["wall_ms"]), (OK, 3000), result["error"])
+    tap.equal([request["narrowing"] for request in host.requests], [narrowing])
+    tap.equal([(record["event"], record["narrowing"]) for record in host.records], [("start", narrowing), ("end", narrowing)])
+    plain = Host(RIGHTS, context={"principal": "p"})
+    tap.equal(provider.invoke(SH, plain)[0], OK)
+    tap.equal((plain.requests, plain.records[0]["narrowing"]), ([], None))
+    # Layout and order of what a gateway writes are nobody's business.
+    again = explain(SH, {"limits": {"wall_ms": 3000}, "approval": "ask", "network": False}, principal="p")
+    tap.equal(again["request_sha256"], host.requests[0]["request_sha256"])
+
+
+def test_a_grant_is_of_one_narrowing():
+    use(POLICY)
+    narrowing = {"approval": "ask"}
+    tokens = []
+
+    def pend(token, _request, verdict):
+        tokens.append(token)
+        verdict[0] = PENDING
+
+    tap.equal(provider.invoke(SH, Host(RIGHTS, context={"policy": narrowing}, request_approval=pend))[1]["error"]["code"], "approval_pending")
+    provider.reply(tokens[0], {"decision": "allow_once"})
+    other = Host(RIGHTS, context={"policy": {**narrowing, "network": False}}, request_approval=lambda *_: None)
+    tap.equal(provider.invoke(SH, other)[1]["error"]["code"], "approval_denied", "another narrowing is another request")
+    nobody = Host(RIGHTS, context={"policy": narrowing}, request_approval=lambda *_: None)
+    tap.equal(provider.invoke(SH, nobody)[0], OK, "the same is the granted one")
+
+
+def random_narrowing(chance):
+    limits = {"wall_ms": [1, 1500, 9999, 250000, 600000], "memory_bytes": [2**24, 2**28, 2**30], "stdout_bytes": [1024, 65536], "cpu_ms": [7, 20000]}
+    members = {
+        "limits": {name: chance.choice(values) for name, values in limits.items() if chance.random() < 0.5},
+        "languages": chance.sample(["sh", "perl", "lua", "python"], chance.randrange(5)),
+        "network": chance.random() < 0.5,
+        "approval": chance.choice(["ask", "deny"]),
+        "capabilities": chance.sample(["sandbox.exec", "sandbox.exec.network", "sandbox.exec.secrets=a", "sandbox.exec.limits.extended",
+                                       "!sandbox.exec.network", "!sandbox.exec.secrets"], chance.randrange(7)),
+    }
+    return {name: value for name, value in members.items() if chance.random() < 0.6}
+
+
+def random_call(chance):
+    request = {"language": chance.choice(["sh", "perl", "lua"]), "code": "1", "network": chance.random() < 0.3}
+    if chance.random() < 0.3:
+        request["timeout_ms"] = chance.choice([1, 1000, 10000, 300000])
+    if chance.random() < 0.3:
+        request["secrets"] = {"A": "{{secret:a}}"}
+    return request
+
+
+def test_nothing_is_ever_given():
+    """Against the same call without a narrowing: never a milder outcome, a higher limit, a capability or another way to run."""
+    use(POLICY)
+    chance = random.Random(20261122)
+    outcomes, lowered = set(), 0
+    for number in range(2000):
+        request, narrowing = random_call(chance), random_narrowing(chance)
+        whole, left = explain(request), explain(request, narrowing)
+        what = f"{number}: {request} {narrowing}"
+        tap.true(STRICTNESS.index(left["outcome"]) >= STRICTNESS.index(whole["outcome"]), what)
+        outcomes.add((whole["outcome"], left["outcome"]))
+        for name, value in (left.get("limits") or {}).items():
+            tap.true(value <= whole["limits"][name], f"{what}: {name}")
+            lowered += value < whole["limits"][name]
+        granted = [{entry["name"] for entry in told.get("capabilities") or [] if entry["policy_grants"]} for told in (whole, left)]
+        tap.true(granted[1] <= granted[0], what)
+        tap.true(whole["request_sha256"] is None or whole["request_sha256"] != left["request_sha256"], what)
+        if "limits" in left:
+            tap.equal((left["mode"], left["required"], left["policy_sha256"]), (whole["mode"], whole["required"], whole["policy_sha256"]), what)
+    tap.equal(outcomes, {(one, other) for one in STRICTNESS for other in STRICTNESS[STRICTNESS.index(one):]}, "each is met")
+    tap.true(lowered > 100, f"{lowered} limits were lowered")
+
+
+WHOLE = {"limits": {name: rule["minimum"] for name, rule in SCHEMA["properties"]["limits"]["properties"].items()}, "languages": ["python", "r"],
+         "network": False, "approval": "ask", "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=a.b"]}
+OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "allow", "deny", "shell", "sh", "sandbox.exec=a", "sandbox.exec\n", [], {}, ["sh"],
+          ["sh"] * 256, ["sh"] * 257, ["sandbox.exec"] * 257, [None], {"surplus": 1}, {"wall_ms": None}, {"max": 1}]
+
+
+def places(value, path=()):
+    yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, inner in items:
+        yield from places(inner, path + (name,))
+
+
+def mutants():
+    yield WHOLE
+    numbers = {inner[word] + step for _, inner in places(SCHEMA) if isinstance(inner, dict) for word in ("minimum", "maximum")
+               if isinstance(inner.get(word), int) for step in (-1, 0, 1)}
+    for path, value in places(WHOLE):
+        for new in [*OTHERS, *(numbers if isinstance(value, int) else ())]:
+            holder = {"root": copy.deepcopy(WHOLE)}
+            at = holder
+            for part in ("root", *path[:-1]) if path else ():
+                at = at[part]
+            at[path[-1] if path else "root"] = new
+            yield holder["root"]
+        if isinstance(value, dict):
+            for name in ("surplus", "modes", "sandbox_exec_wall_ms"):
+                document = copy.deepcopy(WHOLE)
+                at = document
+                for part in path:
+                    at = at[part]
+                at[name] = 1
+                yield document
+
+
+def test_the_schema_says_what_the_parser_says():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    documents = [document for document in mutants() if not any(isinstance(value, float) for _, value in places(document))]
+    lines = "".join(json.dumps({"policy": document}) + "\n" for document in documents)
+    verdicts = subprocess.run([BRIDGE, "contexts"], input=lines, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    tap.equal(len(verdicts), len(documents))
+    taken = [verdict == "ok" for verdict in verdicts]
+    wrong = [f"{verdict}: {json.dumps(document)[:300]}" for document, verdict, good in zip(documents, verdicts, taken)
+             if VALIDATOR.is_valid(document) != good]
+    tap.equal(wrong, [])
+    tap.true(min(taken.count(True), taken.count(False)) > 50, f"{taken.count(True)} good, {taken.count(False)} bad")
+
+
+tap.run(globals())

@@ -112,7 +112,6 @@ static void read_result(const char *program, const struct program_result *result
         approval_deny(ret, "%s was ended by signal %d", program, result->number);
         break;
     case PROGRAM_NOT_STARTED:
-        ret->no_approver = true;
         approval_deny(ret, "%s could not be started: %s", program, strerror(result->number));
         break;
     case PROGRAM_NOT_WATCHED:

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "approval.h"
+#include "approval_decision.h"
 
 void approval_by_command(const char *program, const json_t *request, const char *request_json,
                          int cancelled_fd, struct approval_decision *ret);

@@ -13,6 +13,7 @@
 
 #include "cleanup.h"
 #include "descriptor_io.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "monotonic_clock.h"
 
@@ -62,7 +63,7 @@ static bool draft_write(const json_t *arguments, struct draft *draft, struct fai
     draft->has_code = json_is_string(code);
     if (draft->has_code)
         (void)json_object_del(rest, "code");
-    CLEANUP_FREE char *text = rest ? json_dumps(rest, JSON_INDENT(2)) : NULL;
+    CLEANUP_FREE char *text = rest ? json_text(rest, JSON_INDENT(2)) : NULL;
     if (!text)
         return failure_out_of_memory(failure);
     return write_file(draft->arguments, text, strlen(text), failure) &&

@@ -6,8 +6,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "approval.h"
+#include "approval_decision.h"
 #include "approval_store.h"
+#include "approver.h"
 
 #define APPROVAL_GRANT_DAYS 30u /* how long a grant stands where nobody says */
 

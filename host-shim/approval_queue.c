@@ -16,7 +16,6 @@
 
 static void deny_by_failure(struct approval_decision *ret, const struct failure *failure)
 {
-    ret->no_approver = true;
     approval_deny(ret, "%s%s%s", failure->message, failure->hint[0] ? "; " : "", failure->hint);
 }
 

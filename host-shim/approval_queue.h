@@ -7,7 +7,8 @@
 
 #include <jansson.h>
 
-#include "approval.h"
+#include "approval_decision.h"
+#include "approver.h"
 
 /* Waits for the answer, or with APPROVAL_PENDING uses that of an earlier identical call, or says
  * that it is pending. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "text_escape.h"
 
@@ -119,11 +120,96 @@ static void show_value(struct page *page, const char *label, const json_t *value
         show_line(page, label, json_string_value(value), json_string_length(value));
         return;
     }
-    CLEANUP_FREE char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    CLEANUP_FREE char *text = json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text)
         show_line(page, label, text, strlen(text));
     else
         show_line(page, label, "(cannot be shown)", strlen("(cannot be shown)"));
+}
+
+/* Members that stand on one row, broken between them. */
+struct member_row {
+    struct page *page;
+    const char *label; /* of the row to come */
+    size_t used;
+    char text[MOST_COLUMNS];
+};
+
+static void end_row(struct member_row *row)
+{
+    if (row->used == 0)
+        return;
+    show_line(row->page, row->label, row->text, row->used);
+    row->label = "";
+    row->used = 0;
+}
+
+static void add_member(struct member_row *row, const char *text)
+{
+    size_t room = row->page->columns - LABEL_WIDTH - 4;
+    size_t length = strlen(text);
+    if (row->used + 1 + length > room)
+        end_row(row);
+    if (length > room) {
+        show_line(row->page, row->label, text, length);
+        row->label = "";
+        return;
+    }
+    int written = snprintf(row->text + row->used, sizeof(row->text) - row->used, "%s%s",
+                           row->used > 0 ? " " : "", text);
+    row->used += written > 0 ? (size_t)written : 0;
+}
+
+/* name: value, name: value; both as JSON has them, so that no value can be taken for a member. */
+static void show_members(struct page *page, const char *label, const json_t *value)
+{
+    struct member_row row = {.page = page, .label = label};
+    size_t left = json_object_size(value);
+    const char *name = NULL;
+    json_t *member = NULL;
+    if (left == 0) {
+        show_value(page, label, value);
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, name, member)
+    {
+        CLEANUP_JSON json_t *one = json_pack("{s:O}", name, member);
+        CLEANUP_FREE char *text = one ? json_text(one, 0) : NULL;
+        left--;
+        if (text) /* without its braces */
+            text[strlen(text) - 1] = left > 0 ? ',' : '\0';
+        add_member(&row, text ? text + 1 : "(cannot be shown)");
+    }
+    end_row(&row);
+}
+
+/* Where the code should be looked at, and why. */
+static void show_findings(struct page *page, const char *label, const json_t *value)
+{
+    size_t index = 0;
+    const json_t *finding = NULL;
+    if (!json_is_array(value)) {
+        show_value(page, label, value);
+        return;
+    }
+    json_array_foreach(value, index, finding)
+    {
+        CLEANUP_FREE char *text = NULL;
+        json_int_t line = json_member_integer(finding, "line", 0);
+        const char *file = json_member_string(finding, "file", NULL);
+        if (asprintf(&text, "%s%sline %lld: %s (%s)", file ? file : "", file ? " " : "",
+                     (long long)line, json_member_string(finding, "message", "?"),
+                     json_member_string(finding, "rule", "?")) < 0)
+            text = NULL;
+        show_line(page, label, text ? text : "(cannot be shown)",
+                  text ? strlen(text) : strlen("(cannot be shown)"));
+    }
+}
+
+static void show_count(struct page *page, const char *label, const json_t *value)
+{
+    if (!json_is_integer(value) || json_integer_value(value) != 0)
+        show_value(page, label, value);
 }
 
 static void show_text(struct page *page, const char *label, const json_t *value)
@@ -189,13 +275,15 @@ static const struct shown_member first_members[] = {
     {"mode", "mode", show_value},
     {"network", "network", show_value},
     {"secrets", "secrets", show_value},
-    {"limits", "limits", show_value},
-    {"environment", "environment", show_value},
+    {"limits", "limits", show_members},
+    {"environment", "environment", show_members},
 };
 
 static const struct shown_member last_members[] = {
     {"reason", "the agent says", show_value},
     {"request_sha256", "request sha256", show_value},
+    {"content_findings", "finding", show_findings},
+    {"content_findings_more", "more findings", show_count},
     {"args", "args", show_arguments},
     {"files", "files", show_files},
     {"stdin", "stdin", show_text},

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "approval.h"
+#include "approval_decision.h"
 #include "failure.h"
 
 #define APPROVAL_STORE_ID       16u        /* hex digits of a grant's or request's name */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "audit_log.h"
 #include "cleanup.h"
+#include "state_file.h"
 #include "trusted_file.h"
 
 #define BUSY_MS    20000
@@ -41,25 +41,12 @@ int64_t approval_store_now(void)
     return now.tv_sec;
 }
 
+static const struct state_file default_file = {"approvals.sqlite", "the approvals", "--approvals",
+                                               STORE_CODE};
+
 bool approval_store_default_path(char **ret_path, struct failure *failure)
 {
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    char *path = NULL;
-    int length = -1;
-    if (state && state[0] == '/')
-        length = asprintf(&path, "%s/toolhost/approvals.sqlite", state);
-    else if (home && home[0] == '/')
-        length = asprintf(&path, "%s/.local/state/toolhost/approvals.sqlite", home);
-    else {
-        (void)failure_set(failure, STORE_CODE, "no place for the approvals");
-        failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give --approvals FILE");
-        return false;
-    }
-    if (length < 0)
-        return failure_out_of_memory(failure);
-    *ret_path = path;
-    return true;
+    return state_file_path(&default_file, ret_path, failure);
 }
 
 bool store_failure(struct approval_store *store, const char *what, struct failure *failure)
@@ -150,7 +137,7 @@ bool approval_store_open(const char *path, bool make, struct approval_store **re
     if (!path && !approval_store_default_path(&default_path, failure))
         return false;
     const char *name = path ? path : default_path;
-    if (make && !path && !audit_log_make_directories(name, failure))
+    if (make && !path && !state_file_make_directories(&default_file, name, failure))
         return false;
     if (!check_file(name, make, &there, failure))
         return false;

@@ -4,6 +4,6 @@
 
 #include <jansson.h>
 
-#include "approval.h"
+#include "approval_decision.h"
 
 void approval_by_terminal(const json_t *request, int cancelled_fd, struct approval_decision *ret);

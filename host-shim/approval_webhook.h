@@ -8,7 +8,8 @@
 
 #include <jansson.h>
 
-#include "approval.h"
+#include "approval_decision.h"
+#include "approver.h"
 
 void approval_by_webhook(const struct approver *approver, const json_t *request,
                          const char *request_json, int cancelled_fd, struct approval_decision *ret);

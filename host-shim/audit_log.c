@@ -7,49 +7,26 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "audit_file.h"
 #include "audit_own_entry.h"
 #include "audit_rotation.h"
 #include "cleanup.h"
 #include "descriptor_io.h"
+#include "state_file.h"
 
 #define CODE "audit_unavailable"
 
+static const struct state_file default_file = {"audit.jsonl", "the audit log", "--audit", CODE};
+
 bool audit_log_default_path(char **ret_path, struct failure *failure)
 {
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    char *path = NULL;
-    int length = -1;
-    if (state && state[0] == '/')
-        length = asprintf(&path, "%s/toolhost/audit.jsonl", state);
-    else if (home && home[0] == '/')
-        length = asprintf(&path, "%s/.local/state/toolhost/audit.jsonl", home);
-    else {
-        (void)failure_set(failure, CODE, "no place for the audit log");
-        failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give --audit FILE");
-        return false;
-    }
-    if (length < 0)
-        return failure_out_of_memory(failure);
-    *ret_path = path;
-    return true;
+    return state_file_path(&default_file, ret_path, failure);
 }
 
 bool audit_log_make_directories(const char *path, struct failure *failure)
 {
-    CLEANUP_FREE char *copy = strdup(path);
-    if (!copy)
-        return failure_out_of_memory(failure);
-    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-            return failure_set_errno(failure, CODE, errno, "cannot make directory %s", copy);
-        *slash = '/';
-    }
-    return true;
+    return state_file_make_directories(&default_file, path, failure);
 }
 
 static bool append_unchained(const struct audit_file *file, const char *record_json,

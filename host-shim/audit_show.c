@@ -95,6 +95,22 @@ static void put_hashes(FILE *out, const json_t *record)
     put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
 }
 
+/* Where the approver was told to look. */
+static void put_findings(FILE *out, const json_t *record)
+{
+    const json_t *findings = json_object_get(record, "content_findings");
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        const json_t *finding = json_array_get(findings, i);
+        (void)fputs("\n  finding", out);
+        put_labelled(out, " ", json_member_string(finding, "rule", "?"));
+        put_number(out, " at line ", finding, "line", "");
+        put_number(out, ", column ", finding, "column", "");
+        put_labelled(out, " of ", json_member_string(finding, "file", NULL));
+    }
+    if (json_integer_value(json_object_get(record, "content_findings_more")) > 0)
+        put_number(out, "\n  finding and ", record, "content_findings_more", " more");
+}
+
 static void put_end(FILE *out, const json_t *record)
 {
     put_number(out, ", exit status ", record, "exit_code", "");
@@ -112,12 +128,13 @@ static void put_layers(FILE *out, const json_t *record)
 }
 
 /* first: the start, or all there is. */
-static void show_block(const struct audit_show *show, const json_t *first, const json_t *end)
+static void show_block(struct audit_show *show, const json_t *first, const json_t *end)
 {
     FILE *out = show->out;
     const json_t *record = record_of(first);
     if (!is_chosen(&show->filter, first, end))
         return;
+    show->count++;
     put(out, json_member_string(first, "time", "?"));
     put_labelled(out, "  ", status_of(first, end));
     put_labelled(out, "  ", json_member_string(record, "language", NULL));
@@ -127,16 +144,18 @@ static void show_block(const struct audit_show *show, const json_t *first, const
     put_end(out, end ? record_of(end) : record);
     put_who(out, record);
     put_hashes(out, record);
+    put_findings(out, record);
     put_layers(out, end ? record_of(end) : record);
     (void)fputc('\n', out);
 }
 
 /* The log's own lines belong to nobody's run. */
-static void show_own(const struct audit_show *show, const struct audit_entry *entry)
+static void show_own(struct audit_show *show, const struct audit_entry *entry)
 {
     const struct audit_filter *filter = &show->filter;
     if (filter->run || filter->principal || filter->status || !in_time(filter, entry->time))
         return;
+    show->count++;
     put(show->out, entry->time);
     put_labelled(show->out, "  log ", json_member_string(entry->log, "event", "?"));
     put_labelled(show->out, " after ", audit_own_entry_previous_file(entry));
@@ -153,7 +172,7 @@ bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_s
     if (!stream)
         return failure_out_of_memory(failure);
     (void)TAKE_FD(fd);
-    *ret = (struct audit_show){stream, *filter, TAKE_POINTER(started)};
+    *ret = (struct audit_show){stream, *filter, TAKE_POINTER(started), 0};
     return true;
 }
 
@@ -177,12 +196,14 @@ void audit_show_entry(struct audit_show *show, const struct audit_entry *entry)
     (void)json_object_del(show->started, run);
 }
 
-void audit_show_end(struct audit_show *show)
+size_t audit_show_end(struct audit_show *show)
 {
     for (void *place = json_object_iter(show->started); place;
          place = json_object_iter_next(show->started, place))
         show_block(show, json_object_iter_value(place), NULL);
     (void)fclose(show->out);
     json_decref(show->started);
+    size_t count = show->count;
     *show = (struct audit_show){0};
+    return count;
 }

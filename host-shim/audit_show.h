@@ -17,6 +17,7 @@ struct audit_show {
     FILE *out; /* owned */
     struct audit_filter filter;
     json_t *started; /* runs whose end has not come yet: run_id -> the entry's JSON; owned */
+    size_t count;    /* of what was printed */
 };
 
 /* Prints to a descriptor, which is borrowed; after true audit_show_end() is owed. */
@@ -24,5 +25,6 @@ bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_s
                       struct failure *failure);
 /* Takes the next record, and prints what is complete with it. */
 void audit_show_entry(struct audit_show *show, const struct audit_entry *entry);
-/* Prints the runs that have no end (under way, or their gateway died), and frees all. */
-void audit_show_end(struct audit_show *show);
+/* Prints the runs that have no end (under way, or their gateway died), and frees all. How many
+ * blocks and lines were printed in all. */
+size_t audit_show_end(struct audit_show *show);

@@ -165,5 +165,5 @@ int command_approvals(const struct options *options, int out)
         act(store, options, out, &failure))
         return EXIT_SUCCESS;
     console_print_failure(&failure);
-    return strcmp(failure.code, "usage") == 0 ? EXIT_USAGE : EXIT_FAILURE;
+    return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_FAILURE;
 }

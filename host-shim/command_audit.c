@@ -142,7 +142,8 @@ static bool show(const struct options *options, const struct audit_keys *keys, i
         .user = &show,
     };
     bool intact = audit_verify(&question, &answer, failure);
-    audit_show_end(&show);
+    if (audit_show_end(&show) == 0 && intact)
+        console_print_notice("nothing in the log is what was asked for");
     return intact;
 }
 
@@ -209,7 +210,7 @@ int command_audit(const struct options *options, int out)
         if (known && actions[i].run(options, &keys, out, &failure))
             return EXIT_SUCCESS;
         console_print_failure(&failure);
-        return strcmp(failure.code, "usage") == 0 ? EXIT_USAGE : EXIT_FAILURE;
+        return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_FAILURE;
     }
     (void)failure_usage(&failure, "%s",
                         "audit verify [FILE...], show [FILE...], head [FILE] or "

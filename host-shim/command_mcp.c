@@ -31,5 +31,5 @@ int command_mcp(const struct options *options, int out)
     if (serve(options, out, &failure))
         return EXIT_SUCCESS;
     console_print_failure(&failure);
-    return EXIT_FAILURE;
+    return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "console.h"
 #include "descriptor_io.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "json_print.h"
 #include "text_escape.h"
@@ -35,7 +36,7 @@ static json_t *context_json(const struct options *options, struct failure *failu
     if (options->context)
         return file_json(options->context, CONTEXT_LIMIT, failure);
     CLEANUP_JSON json_t *context = tool_context(options, failure);
-    CLEANUP_FREE char *text = context ? json_dumps(context, JSON_COMPACT) : NULL;
+    CLEANUP_FREE char *text = context ? json_compact(context) : NULL;
     return text ? json_string(text) : NULL;
 }
 
@@ -73,7 +74,7 @@ static bool ask(const struct options *options, bool explain, json_t **ret_answer
 {
     CLEANUP(provider_close) struct provider provider = {0};
     CLEANUP_JSON json_t *config = question(options, explain, failure);
-    CLEANUP_FREE char *config_text = config ? json_dumps(config, JSON_COMPACT) : NULL;
+    CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text || !tool_provider_open(options, &provider, failure))
         return false;
     if (!provider.prepare)
@@ -116,6 +117,45 @@ static void write_findings(FILE *report, const json_t *answer)
     (void)fputc('\n', report);
 }
 
+static bool is_empty(const json_t *value)
+{
+    return json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+/* A text as it is, a list or an object by its parts. */
+static void write_value(FILE *report, json_t *value)
+{
+    const char *separator = "";
+    size_t index = 0;
+    const char *name = NULL;
+    json_t *part = NULL;
+    if (json_is_string(value)) {
+        write_text(report, json_string_value(value));
+        return;
+    }
+    json_array_foreach(value, index, part)
+    {
+        (void)fputs(separator, report);
+        write_value(report, part);
+        separator = "; ";
+        if (json_is_string(part))
+            separator = ", ";
+    }
+    json_object_foreach(value, name, part)
+    {
+        (void)fputs(separator, report);
+        write_text(report, name);
+        (void)fputc(' ', report);
+        write_value(report, part);
+        separator = ", ";
+    }
+    if (json_is_array(value) || json_is_object(value))
+        return;
+    CLEANUP_FREE char *dumped = json_text(value, JSON_ENCODE_ANY);
+    write_text(report, dumped ? dumped : "?");
+}
+
 /* What and why, then every other fact as the provider names it. */
 static void write_explanation(FILE *report, json_t *explanation)
 {
@@ -127,13 +167,11 @@ static void write_explanation(FILE *report, json_t *explanation)
     (void)fputc('\n', report);
     json_object_foreach(explanation, name, value)
     {
-        if (strcmp(name, "outcome") == 0 || strcmp(name, "why") == 0 || json_is_null(value))
+        if (strcmp(name, "outcome") == 0 || strcmp(name, "why") == 0 || is_empty(value))
             continue;
-        CLEANUP_FREE char *dumped =
-            json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
         write_text(report, name);
         (void)fputs(": ", report);
-        write_text(report, json_is_string(value) ? json_string_value(value) : dumped ? dumped : "");
+        write_value(report, value);
         (void)fputc('\n', report);
     }
 }

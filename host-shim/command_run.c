@@ -89,7 +89,7 @@ static void print_isolation(const json_t *result)
 static int fail(const struct failure *failure)
 {
     console_print_failure(failure);
-    return strcmp(failure->code, "usage") == 0 ? EXIT_USAGE : EXIT_NOT_RUN;
+    return failure_is_usage(failure) ? EXIT_USAGE : EXIT_NOT_RUN;
 }
 
 int command_run(const struct options *options, int out)
@@ -107,7 +107,7 @@ int command_run(const struct options *options, int out)
     print_unstreamed(&streams, result);
     print_truncated(result);
     print_error(result);
-    if (options->verbose)
+    if (options->verbose && call.ran)
         print_isolation(result);
     return !call.ran && call.interrupted ? EXIT_CANCELLED
                                          : run_outcome_exit_status(call.ran, result);

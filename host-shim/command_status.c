@@ -22,6 +22,27 @@ static void write_line(FILE *out, const char *label, const char *text)
     (void)fputc('\n', out);
 }
 
+/* What each backend has ready, of all kinds. */
+static void write_pools(FILE *out, const json_t *pools)
+{
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const json_t *pool = json_array_get(pools, i);
+        const json_t *rows = json_object_get(pool, "sandboxes");
+        uint64_t ready = 0;
+        uint64_t wanted = 0;
+        for (size_t j = 0; j < json_array_size(rows); j++) {
+            ready += (uint64_t)json_member_integer(json_array_get(rows, j), "ready", 0);
+            wanted += (uint64_t)json_member_integer(json_array_get(rows, j), "wanted", 0);
+        }
+        if (json_array_size(rows) > 0)
+            (void)fprintf(out, "%-8lluwait for a run, of %llu: ", (unsigned long long)ready,
+                          (unsigned long long)wanted);
+        else
+            (void)fputs("?       wait for a run: ", out);
+        write_line(out, "", json_member_string(pool, "backend", "-"));
+    }
+}
+
 static void write_summary(FILE *out, const json_t *status)
 {
     const json_t *policy = json_object_get(status, "policy");
@@ -37,6 +58,7 @@ static void write_summary(FILE *out, const json_t *status)
         (void)fprintf(out, "%-8lld", (long long)json_integer_value(json_object_iter_value(place)));
         write_line(out, "", json_object_iter_key(place));
     }
+    write_pools(out, json_object_get(status, "pools"));
 }
 
 /* For people; new, NULL when out of memory. */

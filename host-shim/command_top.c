@@ -65,7 +65,17 @@ static void write_number(FILE *out, const struct gateway *gateway, const char *l
         (void)fputc('-', out);
 }
 
-/* The same with how many more there were in a second. What has become less has begun anew. */
+static void write_mebibytes(FILE *out, const struct gateway *gateway, const char *label,
+                            enum metric metric)
+{
+    (void)fprintf(out, "  %s ", label);
+    if (gateway->now.has[metric])
+        (void)fprintf(out, "%.1f MiB", (double)gateway->now.value[metric] / (1024 * 1024));
+    else
+        (void)fputc('-', out);
+}
+
+/* A number, and how many more there were in a second. What has become less has begun anew. */
 static void write_rate(FILE *out, const struct gateway *gateway, const char *label,
                        enum metric metric)
 {
@@ -121,6 +131,10 @@ static void write_gateway(FILE *out, const struct gateway *gateway, struct times
     write_rate(out, gateway, "sandboxes   ready", METRIC_SANDBOXES_READY);
     write_rate(out, gateway, "copied", METRIC_SANDBOXES_COPIED);
     write_rate(out, gateway, "new", METRIC_SANDBOXES_NEW);
+    (void)fputc('\n', out);
+    write_number(out, gateway, "pools       waiting", METRIC_POOL_READY);
+    write_number(out, gateway, "of", METRIC_POOL_WANTED);
+    write_mebibytes(out, gateway, "memory", METRIC_POOL_MEMORY);
     (void)fputc('\n', out);
 }
 

@@ -28,11 +28,7 @@ static const char *const replies[] = {
 /* The answer from inside the callback, which then says "later": it has been given already. */
 static enum case_result case_reply(struct conformance *conformance, unsigned reply)
 {
-    if (!witness_grant_matters(conformance, GRANT_APPROVAL))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->reply = replies[reply];
     witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
@@ -71,11 +67,7 @@ static void *answer_late(void *argument)
 static enum case_result case_later(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    if (!witness_grant_matters(conformance, GRANT_APPROVAL))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
     struct late_approver approver = {.witness = witness, .code = TOOL_UNKNOWN};
     pthread_t thread;
@@ -104,11 +96,7 @@ static enum case_result expect_pending(struct conformance *conformance, struct w
 static enum case_result case_pending(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    if (!witness_grant_matters(conformance, GRANT_APPROVAL))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_PENDING;
     enum case_result result = expect_pending(conformance, witness);
     if (result != CASE_PASSED)
@@ -129,11 +117,7 @@ static enum case_result case_pending(struct conformance *conformance, unsigned a
 static enum case_result case_cancel_asked(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    if (!witness_grant_matters(conformance, GRANT_APPROVAL))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->cancels = true;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke_good(conformance, witness, &witness->host, &outcome);
@@ -149,9 +133,7 @@ static enum case_result case_cancel_asked(struct conformance *conformance, unsig
 static enum case_result case_cancel_before(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     if (witness->provider->cancel(witness->host.call_id) != TOOL_UNKNOWN)
         return case_fail(conformance, "a call that has not begun was not TOOL_UNKNOWN");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
@@ -159,14 +141,16 @@ static enum case_result case_cancel_before(struct conformance *conformance, unsi
     return witness_expect_ran(conformance, &outcome, "cancelled before it began");
 }
 
+#define NEEDS (CASE_NEEDS_A_RUN | CASE_NEEDS_GRANT(GRANT_APPROVAL))
+
 const struct conformance_row conformance_answer_rows[] = {
-    {"approval-reply-allow", case_reply, REPLY_ALLOW, CASE_NEEDS_A_RUN},
-    {"approval-reply-deny", case_reply, REPLY_DENY, CASE_NEEDS_A_RUN},
-    {"approval-reply-other-hash", case_reply, REPLY_OTHER_HASH, CASE_NEEDS_A_RUN},
-    {"approval-reply-junk", case_reply, REPLY_JUNK, CASE_NEEDS_A_RUN},
-    {"approval-later", case_later, 0, CASE_NEEDS_A_RUN},
-    {"approval-pending", case_pending, 0, CASE_NEEDS_A_RUN},
-    {"cancel-asked", case_cancel_asked, 0, CASE_NEEDS_A_RUN},
+    {"approval-reply-allow", case_reply, REPLY_ALLOW, NEEDS},
+    {"approval-reply-deny", case_reply, REPLY_DENY, NEEDS},
+    {"approval-reply-other-hash", case_reply, REPLY_OTHER_HASH, NEEDS},
+    {"approval-reply-junk", case_reply, REPLY_JUNK, NEEDS},
+    {"approval-later", case_later, 0, NEEDS},
+    {"approval-pending", case_pending, 0, NEEDS},
+    {"cancel-asked", case_cancel_asked, 0, NEEDS},
     {"cancel-before", case_cancel_before, 0, CASE_NEEDS_A_RUN},
 };
 const size_t conformance_answer_row_count = COUNT_OF(conformance_answer_rows);

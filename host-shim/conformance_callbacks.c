@@ -43,22 +43,14 @@ static enum case_result expect_denial(struct conformance *conformance, struct wi
 
 static enum case_result case_missing(struct conformance *conformance, unsigned grant)
 {
-    if (!witness_grant_matters(conformance, grant))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     remove_callback(&witness->host, grant);
     return expect_denial(conformance, witness, "without the callback");
 }
 
 static enum case_result case_silent(struct conformance *conformance, unsigned grant)
 {
-    if (!witness_grant_matters(conformance, grant))
-        return case_skip(conformance, "the provider does not ask for it here");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->silent[grant] = true;
     return expect_denial(conformance, witness, "the callback wrote no verdict");
 }
@@ -77,8 +69,6 @@ static enum case_result try_verdict(struct conformance *conformance, unsigned gr
 
 static enum case_result case_junk(struct conformance *conformance, unsigned grant)
 {
-    if (!witness_grant_matters(conformance, grant))
-        return case_skip(conformance, "the provider does not ask for it here");
     enum case_result result = try_verdict(conformance, grant, TOOL_VERDICT_DENY);
     for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(junk_verdicts); i++)
         result = try_verdict(conformance, grant, junk_verdicts[i]);
@@ -159,9 +149,7 @@ struct larger_host {
 static enum case_result case_struct_larger(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     struct larger_host larger = {.host = witness->host};
     larger.host.struct_size = sizeof(larger);
     memset(larger.unknown, 0xA5, sizeof(larger.unknown));
@@ -173,9 +161,7 @@ static enum case_result case_struct_larger(struct conformance *conformance, unsi
 static enum case_result case_informative_missing(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->host.on_output = NULL;
     witness->host.log = NULL;
     witness->host.read_secret = NULL;
@@ -187,9 +173,7 @@ static enum case_result case_informative_missing(struct conformance *conformance
 static enum case_result case_callback_thread(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke_good(conformance, witness, &witness->host, &outcome);
     (void)usleep(100000); /* for one that comes after the call has returned */
@@ -199,15 +183,15 @@ static enum case_result case_callback_thread(struct conformance *conformance, un
 }
 
 const struct conformance_row conformance_callback_rows[] = {
-    {"capability-missing", case_missing, GRANT_CAPABILITY, 0},
-    {"capability-silent", case_silent, GRANT_CAPABILITY, 0},
-    {"capability-junk", case_junk, GRANT_CAPABILITY, 0},
-    {"approval-missing", case_missing, GRANT_APPROVAL, 0},
-    {"approval-silent", case_silent, GRANT_APPROVAL, 0},
-    {"approval-junk", case_junk, GRANT_APPROVAL, 0},
-    {"audit-missing", case_missing, GRANT_AUDIT, 0},
-    {"audit-silent", case_silent, GRANT_AUDIT, 0},
-    {"audit-junk", case_junk, GRANT_AUDIT, 0},
+    {"capability-missing", case_missing, GRANT_CAPABILITY, CASE_NEEDS_GRANT(GRANT_CAPABILITY)},
+    {"capability-silent", case_silent, GRANT_CAPABILITY, CASE_NEEDS_GRANT(GRANT_CAPABILITY)},
+    {"capability-junk", case_junk, GRANT_CAPABILITY, CASE_NEEDS_GRANT(GRANT_CAPABILITY)},
+    {"approval-missing", case_missing, GRANT_APPROVAL, CASE_NEEDS_GRANT(GRANT_APPROVAL)},
+    {"approval-silent", case_silent, GRANT_APPROVAL, CASE_NEEDS_GRANT(GRANT_APPROVAL)},
+    {"approval-junk", case_junk, GRANT_APPROVAL, CASE_NEEDS_GRANT(GRANT_APPROVAL)},
+    {"audit-missing", case_missing, GRANT_AUDIT, CASE_NEEDS_GRANT(GRANT_AUDIT)},
+    {"audit-silent", case_silent, GRANT_AUDIT, CASE_NEEDS_GRANT(GRANT_AUDIT)},
+    {"audit-junk", case_junk, GRANT_AUDIT, CASE_NEEDS_GRANT(GRANT_AUDIT)},
     {"informative-missing", case_informative_missing, 0, CASE_NEEDS_A_RUN},
     {"struct-truncated", case_struct_truncated, 0, 0},
     {"struct-larger", case_struct_larger, 0, CASE_NEEDS_A_RUN},

@@ -24,9 +24,7 @@ static enum case_result expect_refusal(struct conformance *conformance, const ch
 static enum case_result case_runs(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke_good(conformance, witness, &witness->host, &outcome);
     return witness_expect_ran(conformance, &outcome, "everything granted");

@@ -116,6 +116,18 @@ static const struct conformance_row *find_row(const char *name)
     }
 }
 
+/* Whether it can be held here; false fills the remark with why not. */
+static bool is_wanted(struct conformance *conformance, const struct conformance_row *row)
+{
+    for (unsigned grant = 0; grant < GRANT_COUNT; grant++) {
+        if ((row->flags & CASE_NEEDS_GRANT(grant)) && !witness_grant_matters(conformance, grant)) {
+            (void)case_skip(conformance, "the provider does not ask for it here");
+            return false;
+        }
+    }
+    return !(row->flags & CASE_NEEDS_A_RUN) || witness_can_run(conformance);
+}
+
 static enum case_result run_loaded(struct conformance *conformance,
                                    const struct conformance_row *row)
 {
@@ -123,8 +135,12 @@ static enum case_result run_loaded(struct conformance *conformance,
         return row->function(conformance, row->argument);
     if (!conformance_load(conformance))
         return CASE_FAILED;
+    CLEANUP_FREE struct witness *witness = witness_new(conformance);
+    conformance->witness = witness;
     enum case_result result = CASE_SKIPPED;
-    if (!(row->flags & CASE_NEEDS_A_RUN) || witness_can_run(conformance))
+    if (!witness)
+        result = case_fail(conformance, "out of memory");
+    else if (is_wanted(conformance, row))
         result = row->function(conformance, row->argument);
     conformance_unload(conformance);
     return result;

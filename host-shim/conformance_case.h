@@ -10,6 +10,8 @@
 
 #include "provider.h"
 
+struct witness;
+
 enum case_result {
     CASE_PASSED = 0,
     CASE_FAILED = 1,
@@ -21,11 +23,15 @@ struct conformance {
     struct provider provider; /* loaded, unless the row says CASE_LOADS_ITSELF */
     json_t *tool;             /* of the manifest: the one that is called */
     const char *tool_name;
+    struct witness
+        *witness;      /* the case's own, which grants everything; none where it loads itself */
     char remark[1024]; /* why it failed or was skipped, or what is worth knowing */
 };
 
 #define CASE_LOADS_ITSELF 1u
 #define CASE_NEEDS_A_RUN  2u /* skipped where the provider cannot run anything on this machine */
+/* skipped where the provider does not ask for it */
+#define CASE_NEEDS_GRANT(grant) (4u << (grant))
 
 struct conformance_row {
     const char *name;

@@ -259,9 +259,9 @@ static enum case_result case_cancel_running(struct conformance *conformance, uns
     (void)argument;
     if (!conformance_input_has_marker(conformance->tool))
         return case_skip(conformance, "no tool of which a long call is known");
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
+    struct witness *witness = conformance->witness;
     CLEANUP_FREE char *input = conformance_input_sleeping();
-    if (!witness || !input)
+    if (!input)
         return case_fail(conformance, "out of memory");
     struct canceller canceller = {&conformance->provider, witness->host.call_id, 0};
     CLEANUP(outcome_clear) struct outcome outcome = {0};

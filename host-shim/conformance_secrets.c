@@ -52,9 +52,7 @@ static enum case_result case_refused(struct conformance *conformance, unsigned r
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     if (refusal == REFUSAL_MISSING)
         witness->host.read_secret = NULL;
     witness->secret.silent = refusal == REFUSAL_SILENT;
@@ -71,9 +69,7 @@ static enum case_result case_grows(struct conformance *conformance, unsigned arg
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     witness->secret.told[0] = witness->secret.told[1] = LARGEST_SECRET - 1;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     invoke_with_secret(conformance, witness, &outcome);
@@ -134,9 +130,7 @@ static enum case_result case_kept(struct conformance *conformance, unsigned argu
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
-        return case_fail(conformance, "out of memory");
+    struct witness *witness = conformance->witness;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     invoke_with_secret(conformance, witness, &outcome);
     result = witness_expect_ran(conformance, &outcome, "with a secret");

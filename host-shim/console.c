@@ -38,23 +38,28 @@ int console_take_stdin(void)
     return TAKE_FD(fd);
 }
 
-static void print_line(const char *label, const char *text)
+static void draw_line(FILE *page, const char *label, const char *text)
 {
-    (void)fputs(label, stderr);
-    text_escape_write(stderr, text, strlen(text));
-    (void)fputc('\n', stderr);
+    (void)fputs(label, page);
+    text_escape_write(page, text, strlen(text));
+    (void)fputc('\n', page);
 }
 
 void console_print_failure(const struct failure *failure)
 {
     (void)fputs("toolhost: ", stderr);
     text_escape_write(stderr, failure->code, strlen(failure->code));
-    print_line(": ", failure->message);
+    draw_line(stderr, ": ", failure->message);
     if (failure->hint[0])
-        print_line("hint: ", failure->hint);
+        draw_line(stderr, "toolhost: hint: ", failure->hint);
+}
+
+void console_draw_notice(FILE *page, const char *text)
+{
+    draw_line(page, "toolhost: ", text);
 }
 
 void console_print_notice(const char *text)
 {
-    print_line("toolhost: ", text);
+    console_draw_notice(stderr, text);
 }

@@ -18,7 +18,9 @@ int console_take_stdout(void);
  * where it is now, or -1. */
 int console_take_stdin(void);
 
-/* Prints "toolhost: CODE: message" and "hint: …" on standard error, escaped. */
+/* Prints "toolhost: CODE: message" and "toolhost: hint: …" on standard error, escaped. */
 void console_print_failure(const struct failure *failure);
 /* Prints "toolhost: text" on standard error, escaped. */
 void console_print_notice(const char *text);
+/* The same for another page. */
+void console_draw_notice(FILE *page, const char *text);

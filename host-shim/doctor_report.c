@@ -80,6 +80,33 @@ static void write_layer(FILE *out, const json_t *layer)
     write_member(out, "    remedy: ", layer, "remedy");
 }
 
+static bool is_untested(const json_t *layer)
+{
+    return strcmp(json_member_string(layer, "state", "untested"), "untested") == 0;
+}
+
+/* What was not come to needs no more than its names. */
+static void write_layers(FILE *out, const json_t *layers)
+{
+    size_t index = 0;
+    const json_t *layer = NULL;
+    json_array_foreach(layers, index, layer)
+    {
+        if (!is_untested(layer))
+            write_layer(out, layer);
+    }
+    const char *before = "  untested  ";
+    json_array_foreach(layers, index, layer)
+    {
+        if (!is_untested(layer))
+            continue;
+        (void)fputs(before, out);
+        write_text(out, json_member_string(layer, "name", "?"));
+        before = ", ";
+    }
+    (void)fputs(*before == ',' ? "\n" : "", out);
+}
+
 static void write_engine(FILE *out, const json_t *engine)
 {
     if (!json_is_object(engine))
@@ -104,10 +131,8 @@ static void write_backend(FILE *out, const json_t *backend)
                                                                    : "\n",
                 out);
     write_engine(out, json_object_get(backend, "engine"));
-    size_t index = 0;
-    const json_t *layer = NULL;
-    json_array_foreach(json_object_get(backend, "layers"), index, layer) write_layer(out, layer);
     write_error(out, "  ", json_object_get(backend, "error"));
+    write_layers(out, json_object_get(backend, "layers"));
 }
 
 static void write_runtime(FILE *out, const json_t *runtime)
@@ -150,17 +175,18 @@ static void write_sweep(FILE *out, const json_t *sweep)
     write_error(out, "  ", json_object_get(sweep, "error"));
 }
 
+/* Of a provider that was loaded for this question most have counted nothing. */
 static void write_counters(FILE *out, const json_t *counters)
 {
-    if (!json_is_object(counters) || json_object_size(counters) == 0)
-        return;
-    (void)fputs("counters\n", out);
     const char *name = NULL;
     json_t *value = NULL;
+    const char *heading = "counters\n";
     json_object_foreach((json_t *)(uintptr_t)counters, name, value)
     {
-        if (!json_is_integer(value))
+        if (json_integer_value(value) == 0)
             continue;
+        (void)fputs(heading, out);
+        heading = "";
         (void)fputs("  ", out);
         write_text(out, name);
         (void)fprintf(out, ": %lld\n", (long long)json_integer_value(value));

@@ -51,6 +51,11 @@ bool failure_usage(struct failure *failure, const char *format, ...)
     return false;
 }
 
+bool failure_is_usage(const struct failure *failure)
+{
+    return strcmp(failure->code, "usage") == 0;
+}
+
 bool failure_out_of_memory(struct failure *failure)
 {
     return failure_set(failure, "out_of_memory", "out of memory");

@@ -26,6 +26,7 @@ bool failure_set_errno(struct failure *failure, const char *code, int error_numb
 /* code "usage": the command line is wrong. */
 bool failure_usage(struct failure *failure, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(1, 2)));
+bool failure_is_usage(const struct failure *failure);
 bool failure_out_of_memory(struct failure *failure);
 
 void failure_set_hint(struct failure *failure, const char *format, ...)

@@ -40,25 +40,10 @@ static void check_capability(void *user, const char *capability, uint32_t *verdi
         *verdict = TOOL_VERDICT_ALLOW;
 }
 
-static json_t *decision_json(const char *hash, const struct approval_decision *decision,
-                             const char *reason)
-{
-    return json_pack("{s:s, s:s*, s:s*, s:s*, s:O*}", "decision",
-                     approval_word_name(decision->word), "approver", decision->approver, "reason",
-                     reason, "request_sha256", hash, "arguments", decision->arguments);
-}
-
-/* Bound by its hash to the request that was shown. A reason that was cut off inside a character is
- * no text for JSON; the decision counts without it. */
 static char *decision_text(const char *request_json, const struct approval_decision *decision)
 {
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
-    const char *hash = json_member_string(request, "request_sha256", NULL);
-    const char *reason = decision->reason[0] ? decision->reason : NULL;
-    CLEANUP_JSON json_t *answer = decision_json(hash, decision, reason);
-    if (!answer)
-        answer = decision_json(hash, decision, NULL);
-    return answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+    return approval_decision_text(decision, json_member_string(request, "request_sha256", NULL));
 }
 
 static void tell(const struct grants *grants, const struct approval_decision *decision)
@@ -109,12 +94,16 @@ static void read_secret(void *user, const char *name, void *buffer, size_t capac
 
 static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
-    const struct grants *grants = user;
+    struct grants *grants = user;
     struct failure failure;
-    if (audit_log_append(&grants->audit_log, record_json, &failure))
+    if (audit_log_append(&grants->audit_log, record_json, &failure)) {
         *verdict = TOOL_VERDICT_ALLOW;
-    else
+        return;
+    }
+    /* Of a start that is refused for it the provider wants a record too. */
+    if (!grants->audit_failure_told)
         notice_failure(grants, &failure);
+    grants->audit_failure_told = true;
 }
 
 static void on_output(void *user, uint32_t stream, const void *bytes, size_t length)

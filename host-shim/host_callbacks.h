@@ -26,6 +26,7 @@ struct grants {
     size_t secret_count;
     struct approver approver;
     struct audit_log audit_log;
+    bool audit_failure_told; /* of this call */
     int cancelled_fd;
     /* Where output goes as it comes; NULL: nowhere. */
     void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);

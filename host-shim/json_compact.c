@@ -4,12 +4,17 @@
 
 #include "cleanup.h"
 
-char *json_compact(const json_t *value)
+char *json_text(const json_t *value, size_t flags)
 {
-    size_t size = json_dumpb(value, NULL, 0, JSON_COMPACT);
+    size_t size = json_dumpb(value, NULL, 0, flags);
     CLEANUP_FREE char *text = size > 0 ? malloc(size + 1) : NULL;
-    if (!text || json_dumpb(value, text, size, JSON_COMPACT) != size)
+    if (!text || json_dumpb(value, text, size, flags) != size)
         return NULL;
     text[size] = '\0';
     return TAKE_POINTER(text);
+}
+
+char *json_compact(const json_t *value)
+{
+    return json_text(value, JSON_COMPACT);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tolerant reading of a provider's JSON: a member that is missing or of another type is the
- * fallback. NULL objects are fine. Pure code, any thread.
+ * Members of objects. Reading is tolerant, as of a provider's JSON: a member that is missing or of
+ * another type is the fallback, and NULL objects are fine. Pure code, any thread.
  */
 #pragma once
 
@@ -25,4 +25,11 @@ static inline json_int_t json_member_integer(const json_t *object, const char *n
 static inline bool json_member_true(const json_t *object, const char *name)
 {
     return json_is_true(json_object_get(object, name));
+}
+
+/* Nothing for a NULL text. false: not UTF-8, or out of memory. json_pack() with "s*" would leave
+ * the member out then. */
+static inline bool json_member_add(json_t *object, const char *name, const char *text)
+{
+    return !text || json_object_set_new(object, name, json_string(text)) == 0;
 }

@@ -7,10 +7,11 @@
 
 #include "cleanup.h"
 #include "descriptor_io.h"
+#include "json_compact.h"
 
 bool json_print(int out, const json_t *value, struct failure *failure)
 {
-    CLEANUP_FREE char *text = json_dumps(value, JSON_INDENT(2));
+    CLEANUP_FREE char *text = json_text(value, JSON_INDENT(2));
     if (!text)
         return failure_out_of_memory(failure);
     if (write_fully(out, text, strlen(text)) && write_fully(out, "\n", 1))

@@ -30,6 +30,9 @@ static const char *const names[METRIC_COUNT] = {
     [METRIC_SANDBOXES_READY] = "sandboxes_ready_total",
     [METRIC_SANDBOXES_COPIED] = "sandboxes_copied_total",
     [METRIC_SANDBOXES_NEW] = "sandboxes_new_total",
+    [METRIC_POOL_READY] = "pool_ready",
+    [METRIC_POOL_WANTED] = "pool_wanted",
+    [METRIC_POOL_MEMORY] = "pool_memory_bytes",
 };
 
 static void take_number(struct metrics_sample *sample, const char *name, const char *value)
@@ -37,6 +40,19 @@ static void take_number(struct metrics_sample *sample, const char *name, const c
     for (size_t i = 0; i < METRIC_COUNT; i++)
         if (strcmp(names[i], name) == 0)
             sample->has[i] = number_parse(value, LARGEST_VALUE, &sample->value[i]);
+}
+
+/* One of several lines that are told apart by their labels. */
+static void add_number(struct metrics_sample *sample, const char *name, const char *value)
+{
+    uint64_t number = 0;
+    for (size_t i = METRIC_POOL_READY; i < METRIC_COUNT; i++) {
+        if (strcmp(names[i], name) != 0 || !number_parse(value, LARGEST_VALUE, &number))
+            continue;
+        sample->has[i] = true;
+        sample->value[i] =
+            number < LARGEST_VALUE - sample->value[i] ? sample->value[i] + number : LARGEST_VALUE;
+    }
 }
 
 /* Splits the line, which is NUL-terminated. */
@@ -49,11 +65,17 @@ static void take_line(struct metrics_sample *sample, char *line)
         (void)snprintf(sample->info, sizeof(sample->info), "%s", name + strlen(info_name));
         return;
     }
-    char *space = strchr(name, ' ');
+    char *space = strrchr(name, ' '); /* a label may have some, a number has none */
     if (!space)
         return;
     *space = '\0';
-    take_number(sample, name, space + 1);
+    char *labels = strchr(name, '{');
+    if (!labels) {
+        take_number(sample, name, space + 1);
+        return;
+    }
+    *labels = '\0';
+    add_number(sample, name, space + 1);
 }
 
 /* Nothing that is read for ever, or blocks: a file, and not a pipe or a device. */

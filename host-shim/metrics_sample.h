@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file of metrics said at one time: the numbers of prometheus_text.h that have no labels,
- * and who wrote them. The file is a stranger's: its texts are not fit for a terminal. Any thread.
+ * What a file of metrics said at one time: numbers of prometheus_text.h, those with labels added
+ * up, and who wrote them. The file is a stranger's: its texts are not fit for a terminal. Any
+ * thread.
  */
 #pragma once
 
@@ -23,6 +24,9 @@ enum metric {
     METRIC_SANDBOXES_READY,
     METRIC_SANDBOXES_COPIED,
     METRIC_SANDBOXES_NEW,
+    METRIC_POOL_READY,
+    METRIC_POOL_WANTED,
+    METRIC_POOL_MEMORY,
     METRIC_COUNT,
 };
 

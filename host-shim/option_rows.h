@@ -10,8 +10,11 @@
 
 #define OPTION_FOR(command) (1u << (command))
 
+struct option_row;
+
 /* Takes an option's value (NULL where it has none; borrowed for good) into the options. */
-typedef bool set_option(struct options *options, const char *value, struct failure *failure);
+typedef bool set_option(const struct option_row *row, struct options *options, const char *value,
+                        struct failure *failure);
 
 struct option_row {
     const char *name;
@@ -19,6 +22,7 @@ struct option_row {
     bool has_value;
     uint32_t commands; /* OPTION_FOR() of each that takes it */
     set_option *set;
+    size_t place; /* in struct options, of a text or a flag that is only kept */
 };
 
 /* At most 64: who uses them counts them in bits. */

@@ -24,20 +24,21 @@ static const struct {
     const char *name;
     enum command command;
     size_t words_least, words_most;
+    const char *wants; /* which words; NULL: none */
 } commands[] = {
-    {"manifest", COMMAND_MANIFEST, 0, 0},
-    {"run", COMMAND_RUN, 0, 1},
-    {"invoke", COMMAND_INVOKE, 0, 1},
-    {"doctor", COMMAND_DOCTOR, 0, 0},
-    {"status", COMMAND_STATUS, 0, 0},
-    {"top", COMMAND_TOP, 0, OPTIONS_WORDS},
-    {"conformance", COMMAND_CONFORMANCE, 1, 1},
-    {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2},
-    {"policy", COMMAND_POLICY, 1, 2},
-    {"approvals", COMMAND_APPROVALS, 1, 2},
-    {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS},
-    {"mcp", COMMAND_MCP, 0, 0},
-    {"help", COMMAND_HELP, 0, 0},
+    {"manifest", COMMAND_MANIFEST, 0, 0, NULL},
+    {"run", COMMAND_RUN, 0, 1, "-c CODE, a FILE or -"},
+    {"invoke", COMMAND_INVOKE, 0, 1, "a FILE, or - for standard input"},
+    {"doctor", COMMAND_DOCTOR, 0, 0, NULL},
+    {"status", COMMAND_STATUS, 0, 0, NULL},
+    {"top", COMMAND_TOP, 0, OPTIONS_WORDS, "--metrics FILE..."},
+    {"conformance", COMMAND_CONFORMANCE, 1, 1, "the FILE.so of one provider"},
+    {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2, "FILE.so and a case's name"},
+    {"policy", COMMAND_POLICY, 1, 2, "check FILE, or explain --input FILE"},
+    {"approvals", COMMAND_APPROVALS, 1, 2, "list, or show, approve, deny or revoke with an ID"},
+    {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS, "verify, show, head or rotate"},
+    {"mcp", COMMAND_MCP, 0, 0, NULL},
+    {"help", COMMAND_HELP, 0, 0, NULL},
 };
 
 static bool take_word(struct options *options, const char *word, struct failure *failure)
@@ -93,7 +94,7 @@ static bool take_all(int argc, char **argv, struct options *options, uint64_t *r
             continue;
         }
         const struct option_row *row = find_row(choice);
-        if (!row || !row->set(options, optarg, failure))
+        if (!row || !row->set(row, options, optarg, failure))
             return false;
         *ret_used_rows |= UINT64_C(1) << (row - option_rows);
     }
@@ -115,15 +116,28 @@ static bool check_words(const struct options *options, struct failure *failure)
     for (size_t i = 0; i < COUNT_OF(commands); i++) {
         if (commands[i].command != options->command)
             continue;
-        if (options->word_count < commands[i].words_least)
-            return failure_usage(failure, "%s wants more words behind it", commands[i].name);
         if (options->word_count > commands[i].words_most)
-            return failure_usage(failure,
-                                 "%s takes fewer words (a program's own arguments go behind --)",
-                                 commands[i].name);
+            return failure_usage(failure, "%s takes no word %s (%s)", commands[i].name,
+                                 options->words[commands[i].words_most],
+                                 options->command == COMMAND_RUN
+                                     ? "a program's own arguments go behind --"
+                                     : "its options begin with --");
+        if (options->word_count < commands[i].words_least)
+            return failure_usage(failure, "%s wants %s", commands[i].name, commands[i].wants);
     }
     if (options->program_argument_count > 0 && options->command != COMMAND_RUN)
         return failure_usage(failure, "%s is for run only", "--");
+    return true;
+}
+
+static bool check_approver(const struct options *options, struct failure *failure)
+{
+    if (options->approver.mode == APPROVAL_WEBHOOK && !options->approver.webhook_key)
+        return failure_usage(failure, "--approve webhook:%s wants --webhook-key FILE",
+                             options->approver.url);
+    if (options->elicitation_choice && (options->approver_named || options->no_elicitation))
+        return failure_usage(failure, "--elicitation-choice is for approval by the client, which "
+                                      "--approve and --no-elicitation switch off");
     return true;
 }
 
@@ -140,7 +154,8 @@ bool options_parse(int argc, char **argv, struct options *ret, struct failure *f
     if (parsed && options.command == COMMAND_NONE)
         parsed = failure_usage(failure, "%s", "no command given");
     if (parsed && options.command != COMMAND_HELP && options.command != COMMAND_VERSION)
-        parsed = check_rows(&options, used_rows, failure) && check_words(&options, failure);
+        parsed = check_rows(&options, used_rows, failure) && check_words(&options, failure) &&
+                 check_approver(&options, failure);
     *ret = options;
     return parsed;
 }

@@ -76,6 +76,7 @@ struct options {
     const char *reason;
     bool approver_named; /* --approve was given */
     bool no_elicitation;
+    bool elicitation_choice;
     const char *listen; /* a socket's path */
     uint64_t max_calls; /* 0: not given */
     struct audit_options audit;
@@ -83,7 +84,8 @@ struct options {
     bool json;
     bool sweep;
     const char *workspace;
-    const char *input; /* files of policy explain */
+    const char *narrow; /* a file */
+    const char *input;  /* files of policy explain */
     const char *context;
     const char *tool;
     const char *language;
@@ -92,6 +94,7 @@ struct options {
     const char *only_case;
     const char *format;
     const char *metrics;
+    const char *metrics_listen; /* an address of this machine */
     bool once;
     uint64_t timeout_ms; /* 0: not given */
     bool network;

@@ -90,6 +90,45 @@ static void write_counts(FILE *out, const json_t *counters)
     }
 }
 
+/* A row for each kind of sandbox; what a backend does not know has none. */
+static void write_pool_rows(FILE *out, const json_t *pools, const char *metric, const char *member,
+                            const char *help)
+{
+    begin_metric(out, metric, "gauge", help);
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const json_t *pool = json_array_get(pools, i);
+        const json_t *rows = json_object_get(pool, "sandboxes");
+        for (size_t j = 0; j < json_array_size(rows); j++) {
+            const json_t *row = json_array_get(rows, j);
+            const json_t *value = json_object_get(row, member);
+            if (!json_is_integer(value))
+                continue;
+            (void)fprintf(out, "toolhost_%s", metric);
+            write_label(out, "{", "backend", json_member_string(pool, "backend", "?"));
+            write_label(out, ",", "interpreter", json_member_string(row, "interpreter", "?"));
+            (void)fprintf(out, "} %lld\n", (long long)json_integer_value(value));
+        }
+    }
+}
+
+static void write_pools(FILE *out, const json_t *pools)
+{
+    if (!json_is_array(pools))
+        return;
+    begin_metric(out, "pool_known", "gauge", "Has the backend said what it has ready?");
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const json_t *pool = json_array_get(pools, i);
+        const char *state = json_member_string(pool, "state", "");
+        (void)fputs("toolhost_pool_known", out);
+        write_label(out, "{", "backend", json_member_string(pool, "backend", "?"));
+        (void)fprintf(out, "} %d\n", strcmp(state, "silent") != 0);
+    }
+    write_pool_rows(out, pools, "pool_ready", "ready", "Sandboxes that wait for a run.");
+    write_pool_rows(out, pools, "pool_wanted", "wanted", "Sandboxes that are to wait for a run.");
+    write_pool_rows(out, pools, "pool_memory_bytes", "memory_bytes",
+                    "Memory that the waiting sandboxes hold, as the pool reckons.");
+}
+
 static void write_status(FILE *out, const json_t *status)
 {
     const json_t *policy = json_object_get(status, "policy");
@@ -111,6 +150,7 @@ static void write_status(FILE *out, const json_t *status)
     write_flag(out, "runtime_found", "Can programs of the language be run?",
                json_object_get(status, "runtimes"), "language", "found");
     write_counts(out, json_object_get(status, "counters"));
+    write_pools(out, json_object_get(status, "pools"));
 }
 
 char *prometheus_text_make(const json_t *status, size_t *ret_length)

@@ -42,15 +42,26 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
            failure_out_of_memory(failure);
 }
 
-json_t *provider_status_counters(const struct provider *provider)
+/* New, NULL where the provider does not know the question. */
+static json_t *ask_counters(const struct provider *provider)
 {
     char *text = NULL;
     if (!provider->prepare)
         return NULL;
     int32_t code = provider->prepare("{\"counters\":true}", &text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    CLEANUP_JSON json_t *answer =
-        code == TOOL_OK && copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    json_t *counters = json_object_get(answer, "counters");
-    return json_is_object(counters) ? json_incref(counters) : NULL;
+    return code == TOOL_OK && copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+}
+
+bool provider_status_refresh(const struct provider *provider, json_t *status)
+{
+    static const char *const members[] = {"counters", "pools"};
+    CLEANUP_JSON json_t *answer = ask_counters(provider);
+    bool whole = true;
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        json_t *value = json_object_get(answer, members[i]);
+        (void)json_object_del(status, members[i]);
+        whole = whole && (!value || json_object_set(status, members[i], value) == 0);
+    }
+    return whole;
 }

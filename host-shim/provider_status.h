@@ -14,6 +14,7 @@
 bool provider_status_ask(const struct options *options, json_t **ret_status,
                          struct failure *failure);
 
-/* The provider's counters, new, without anything being tried; NULL where it does not tell them so.
- * Only of a provider that has been configured. Any thread. */
-json_t *provider_status_counters(const struct provider *provider);
+/* Puts the provider's counters of this moment, and what it has ready, into a status, without
+ * anything being tried; what it does not tell so is taken away, as an old figure would pass for a
+ * new one. false when out of memory. Only of a provider that has been configured. Any thread. */
+bool provider_status_refresh(const struct provider *provider, json_t *status);

@@ -304,7 +304,7 @@ static char *as_text(const struct outcome *outcome)
 static char *as_json(const struct result_format *format, const struct outcome *outcome)
 {
     CLEANUP_JSON json_t *value = format->make(outcome);
-    CLEANUP_FREE char *text = value ? json_dumps(value, JSON_INDENT(2)) : NULL;
+    CLEANUP_FREE char *text = value ? json_text(value, JSON_INDENT(2)) : NULL;
     char *line = NULL;
     return text && asprintf(&line, "%s\n", text) >= 0 ? line : NULL;
 }

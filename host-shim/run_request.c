@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "descriptor_io.h"
+#include "json_compact.h"
 
 #define TEXT_LIMIT (8u << 20)
 
@@ -137,6 +138,6 @@ bool run_request_build(const struct options *options, char **ret_input, struct f
         !add_environment(options, input, failure) || !add_secrets(options, input, failure) ||
         !add_settings(options, input, failure))
         return false;
-    *ret_input = json_dumps(input, JSON_COMPACT);
+    *ret_input = json_compact(input);
     return *ret_input || failure_out_of_memory(failure);
 }

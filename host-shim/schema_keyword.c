@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_compact.h"
 #include "json_member.h"
 
 #define OPENAI    (1u << SCHEMA_SUBSET_OPENAI)
@@ -75,7 +76,7 @@ const char *schema_keyword_foreign(const json_t *schema)
 /* "; at least 1" behind what is there. */
 static bool say(FILE *out, bool first, const char *before, const char *after, const json_t *value)
 {
-    CLEANUP_FREE char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    CLEANUP_FREE char *text = json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
     return text && fprintf(out, "%s%s%s%s", first ? "" : "; ", before, text, after) >= 0;
 }
 

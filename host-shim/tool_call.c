@@ -10,11 +10,14 @@
 
 #include "audit_setting.h"
 #include "cleanup.h"
+#include "descriptor_io.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "signal_watch.h"
 
 /* toolhost makes one call a process. */
-#define CALL_ID 1u
+#define CALL_ID         1u
+#define NARROWING_LIMIT 65536u /* bytes */
 
 bool tool_provider_open(const struct options *options, struct provider *ret,
                         struct failure *failure)
@@ -40,13 +43,13 @@ static json_t *configuration(const struct options *options, struct failure *fail
     char policy[TOOL_PATH_SIZE] = "";
     if (options->policy && !tool_policy_path(options->policy, policy, failure))
         return NULL;
-    json_t *object = json_pack("{s:s*, s:s*}", "policy_file", options->policy ? policy : NULL,
-                               "sandbox", options->sandbox);
-    if (object && options->sweep && json_object_set_new(object, "sweep", json_true()) != 0)
-        json_decref(TAKE_POINTER(object));
-    if (!object)
-        (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
-    return object;
+    CLEANUP_JSON json_t *object = json_object();
+    if (json_member_add(object, "policy_file", options->policy ? policy : NULL) &&
+        json_member_add(object, "sandbox", options->sandbox) &&
+        (!options->sweep || json_object_set_new(object, "sweep", json_true()) == 0))
+        return TAKE_POINTER(object);
+    (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
+    return NULL;
 }
 
 /* What a provider returned as text, read as the JSON object it must be. */
@@ -77,7 +80,7 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
         return failure_set(failure, "plugin_unusable",
                            "this provider takes no --policy, --sandbox or --sweep");
     CLEANUP_JSON json_t *config = configuration(options, failure);
-    CLEANUP_FREE char *config_text = config ? json_dumps(config, JSON_COMPACT) : NULL;
+    CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text)
         return false;
     const char *config_json = configured ? config_text : NULL;
@@ -91,6 +94,21 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     return *ret_status != NULL;
 }
 
+/* Whether it narrows is the provider's to say. */
+static bool add_narrowing(json_t *context, const char *path, struct failure *failure)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    json_error_t reason;
+    if (!read_bounded_file(path, NARROWING_LIMIT, &text, &length, failure))
+        return false;
+    json_t *narrowing = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    if (!narrowing)
+        return failure_set(failure, "invalid_input", "%s: line %d: %s", path, reason.line,
+                           reason.text);
+    return json_object_set_new(context, "policy", narrowing) == 0 || failure_out_of_memory(failure);
+}
+
 json_t *tool_context(const struct options *options, struct failure *failure)
 {
     char memory[4096];
@@ -102,11 +120,13 @@ json_t *tool_context(const struct options *options, struct failure *failure)
         return NULL;
     }
     (void)getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found);
-    json_t *context = json_pack("{s:s*, s:s*}", "principal", found ? found->pw_name : NULL,
-                                "workspace", options->workspace ? workspace : NULL);
-    if (!context)
+    CLEANUP_JSON json_t *context = json_object();
+    if (!json_member_add(context, "principal", found ? found->pw_name : NULL) ||
+        !json_member_add(context, "workspace", options->workspace ? workspace : NULL))
         (void)failure_set(failure, "usage", "the workspace's path is not UTF-8");
-    return context;
+    else if (!options->narrow || add_narrowing(context, options->narrow, failure))
+        return TAKE_POINTER(context);
+    return NULL;
 }
 
 static void grant_capabilities(const struct options *options, struct tool_grants *grants)
@@ -156,7 +176,7 @@ static bool invoke_watched(const struct options *options, const struct provider 
                            char **ret_text, bool *ret_interrupted, struct failure *failure)
 {
     CLEANUP_JSON json_t *who = tool_context(options, failure);
-    CLEANUP_FREE char *context = who ? json_dumps(who, JSON_COMPACT) : NULL;
+    CLEANUP_FREE char *context = who ? json_compact(who) : NULL;
     if (!context)
         return who ? failure_out_of_memory(failure) : false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};

@@ -41,7 +41,9 @@ bool tool_grants_make(const struct options *options, const struct provider *prov
                       struct tool_grants *ret, struct failure *failure);
 void tool_grants_clear(struct tool_grants *grants);
 
-/* Who calls, and where the tool may look: a call's context_json; new. */
+/* Who calls, where the tool may look, and how much of its policy counts: a call's context_json;
+ * new.
+ */
 json_t *tool_context(const struct options *options, struct failure *failure);
 
 /* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:

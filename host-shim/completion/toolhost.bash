@@ -10,9 +10,9 @@ _toolhost() {
     local word=$2 before=$3 toolhost=$1 argument seen=
     COMPREPLY=()
     case $before in
-    --sandbox) mapfile -t COMPREPLY < <(compgen -W "docker process none" -- "$word"); return ;;
-    --approve) mapfile -t COMPREPLY < <(compgen -W "ask always never cmd:" -- "$word"); return ;;
-    --plugin | --policy | --audit | --stdin) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+    --sandbox | --mode) mapfile -t COMPREPLY < <(compgen -W "docker process none" -- "$word"); return ;;
+    --approve) mapfile -t COMPREPLY < <(compgen -W "ask always never queue pending cmd: webhook:" -- "$word"); return ;;
+    --plugin | --policy | --audit | --stdin | --narrow) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
     --workspace) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     esac
     if [[ $word == -* ]]; then

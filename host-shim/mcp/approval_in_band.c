@@ -7,18 +7,16 @@
 
 #include "approval.h"
 #include "approval_grants.h"
-#include "approval_show.h"
 #include "cleanup.h"
 #include "json_member.h"
+#include "mcp/approval_form.h"
 #include "mcp/call.h"
 #include "mcp/envelope.h"
 #include "mcp/json_rpc.h"
 #include "mcp/server.h"
 #include "monotonic_clock.h"
 
-#define SHOWN_COLUMNS   100u
-#define LONGEST_MESSAGE 65536u
-#define QUESTION        "approval" /* its name among the input requests */
+#define QUESTION "approval" /* its name among the input requests */
 
 #define OTHER_APPROVERS                                                                         \
     "the operator can start toolhost mcp with --approve queue (somebody answers with toolhost " \
@@ -32,80 +30,67 @@ static const char not_trusted[] = "the policy does not take an answer from the c
 static const char switched_off[] =
     "approval by the client is switched off (--no-elicitation); " OTHER_APPROVERS;
 
-/* The whole request, as at the terminal: a person must not say yes to what was not shown. */
-static char *draw_message(const json_t *request)
+static json_t *form_params(const struct server *server, const struct terms *terms,
+                           const json_t *request)
 {
-    CLEANUP_FREE char *text = NULL;
-    size_t length = 0;
-    FILE *page = open_memstream(&text, &length);
-    if (!page)
-        return NULL;
-    (void)fputs("An agent asks to run this. Accept allows it once.\n", page);
-    (void)approval_show(page, request, SHOWN_COLUMNS, APPROVAL_SHOW_ALL);
-    bool drawn = !ferror(page);
-    drawn = fclose(page) == 0 && drawn;
-    return drawn && length <= LONGEST_MESSAGE ? TAKE_POINTER(text) : NULL;
+    return approval_form_params(request, server->options->elicitation_choice,
+                                terms_at_least(terms, "2025-11-25"));
 }
 
-/* No field: to accept is the whole answer, so that every client can give it. */
-static json_t *elicitation_params(const struct terms *terms, const char *message)
+/* Has an answer that is to stand do so, and tells the provider. */
+static bool reply(const struct call *call, uint64_t token, const json_t *request,
+                  enum approval_word word, const char *reason)
 {
-    bool has_modes = terms_at_least(terms, "2025-11-25");
-    return json_pack("{s:s*, s:s, s:{s:s, s:{}}}", "mode", has_modes ? "form" : NULL, "message",
-                     message, "requestedSchema", "type", "object", "properties");
-}
-
-static enum in_band_decision read_action(const json_t *response)
-{
-    const char *action = json_member_string(response, "action", "");
-    if (strcmp(action, "accept") == 0)
-        return IN_BAND_ACCEPTED;
-    if (strcmp(action, "decline") == 0 || strcmp(action, "cancel") == 0)
-        return IN_BAND_DECLINED;
-    return IN_BAND_UNDECIDED;
-}
-
-static bool reply(const struct call *call, uint64_t token, bool allow, const char *request_sha256,
-                  const char *reason)
-{
-    char approver[sizeof(call->terms.client) + 32];
-    (void)snprintf(approver, sizeof(approver), "mcp-client:%s", call->terms.client);
-    CLEANUP_JSON json_t *decision =
-        json_pack("{s:s, s:s, s:s*, s:s}", "decision", allow ? "allow_once" : "deny", "approver",
-                  approver, "reason", reason, "request_sha256", request_sha256);
-    CLEANUP_FREE char *text = decision ? json_dumps(decision, JSON_COMPACT) : NULL;
+    struct approval_decision decision = {.word = word};
+    (void)snprintf(decision.approver, sizeof(decision.approver), "mcp-client:%s",
+                   call->terms.client);
+    (void)snprintf(decision.reason, sizeof(decision.reason), "%s", reason);
+    if (word == APPROVAL_WORD_ALLOW_ALWAYS)
+        approval_remember(&call->grants.approver, request, &decision);
+    if (decision.notice[0])
+        server_notice(decision.notice);
+    CLEANUP_FREE char *text =
+        approval_decision_text(&decision, json_member_string(request, "request_sha256", NULL));
     return text && call->server->provider->reply_approval(token, text) == TOOL_ACCEPTED;
 }
 
-static bool reply_decision(const struct call *call, uint64_t token, enum in_band_decision decision,
-                           const char *request_sha256)
+static bool reply_word(const struct call *call, uint64_t token, const json_t *request,
+                       enum approval_word word)
 {
-    bool allow = decision == IN_BAND_ACCEPTED;
-    return reply(call, token, allow, request_sha256,
-                 allow ? NULL : "the person at the client did not accept");
+    return reply(call, token, request, word,
+                 approval_word_allows(word) ? "" : "the person at the client did not accept");
 }
 
-static void deny(const struct call *call, uint64_t token, const char *request_sha256,
-                 const char *reason, uint32_t *verdict)
+static void deny(const struct call *call, uint64_t token, const json_t *request, const char *reason,
+                 uint32_t *verdict)
 {
     server_notice(reason);
-    if (reply(call, token, false, request_sha256, reason))
+    if (reply(call, token, request, APPROVAL_WORD_DENY, reason))
         *verdict = TOOL_VERDICT_LATER;
 }
 
-void in_band_take_response(struct call *call, const json_t *result)
+void in_band_answer_clear(struct in_band_answer *answer)
 {
-    if (call->in_band.response != IN_BAND_UNDECIDED)
-        return;
-    enum in_band_decision decision = read_action(result);
-    call->in_band.response = decision == IN_BAND_UNDECIDED ? IN_BAND_DECLINED : decision;
+    json_decref(answer->request);
+    *answer = (struct in_band_answer){0};
 }
 
-static void send_question(const struct call *call, const char *message)
+void in_band_clear(struct in_band *in_band)
+{
+    in_band_answer_clear(&in_band->answer);
+    json_decref(TAKE_POINTER(in_band->response));
+}
+
+void in_band_take_response(struct call *call, json_t *result)
+{
+    if (!call->in_band.response)
+        call->in_band.response = result ? json_incref(result) : json_null();
+}
+
+static void send_question(const struct call *call, json_t *params)
 {
     connection_send(call->connection,
-                    rpc_request(call->in_band.question_id, "elicitation/create",
-                                elicitation_params(&call->terms, message)),
+                    rpc_request(call->in_band.question_id, "elicitation/create", params),
                     OUTBOX_NEEDED);
 }
 
@@ -118,23 +103,22 @@ static void withdraw_question(const struct call *call)
                     OUTBOX_NEEDED);
 }
 
-/* Waits for the client's response, the call's end or the deadline. */
-static enum in_band_decision wait_for_response(struct call *call, int wait_ms)
+/* Waits for the client's response, the call's end or the deadline. New; NULL: there was none. */
+static json_t *wait_for_response(struct call *call, int wait_ms)
 {
     int64_t deadline_ms = monotonic_ms() + wait_ms;
     const struct timespec deadline = {.tv_sec = deadline_ms / 1000,
                                       .tv_nsec = (deadline_ms % 1000) * 1000000};
     struct server *server = call->server;
     server_lock(server);
-    while (call->in_band.response == IN_BAND_UNDECIDED && !call->cancelled &&
+    while (!call->in_band.response && !call->cancelled &&
            pthread_cond_clockwait(&server->changed, &server->lock, CLOCK_MONOTONIC, &deadline) == 0)
         continue;
-    enum in_band_decision response = call->in_band.response;
-    bool withdrawn = response == IN_BAND_UNDECIDED;
-    if (!withdrawn)
+    json_t *response = TAKE_POINTER(call->in_band.response);
+    if (response)
         call->in_band.question_id[0] = '\0';
     server_unlock(server);
-    if (withdrawn) {
+    if (!response) {
         withdraw_question(call);
         server_lock(server);
         call->in_band.question_id[0] = '\0';
@@ -143,33 +127,35 @@ static enum in_band_decision wait_for_response(struct call *call, int wait_ms)
     return response;
 }
 
-static void ask_now(struct call *call, uint64_t token, const json_t *request,
-                    const char *request_sha256, const char *message, uint32_t *verdict)
+static void ask_now(struct call *call, uint64_t token, const json_t *request, json_t *params,
+                    uint32_t *verdict)
 {
     server_lock(call->server);
-    call->in_band.response = IN_BAND_UNDECIDED;
+    json_decref(TAKE_POINTER(call->in_band.response));
     (void)snprintf(call->in_band.question_id, sizeof(call->in_band.question_id), "approval-%llu",
                    (unsigned long long)call->number);
     server_unlock(call->server);
-    send_question(call, message);
-    enum in_band_decision decision = wait_for_response(call, approval_wait_ms(request));
-    if (decision == IN_BAND_UNDECIDED)
-        deny(call, token, request_sha256, "nobody at the client answered in time", verdict);
-    else if (reply_decision(call, token, decision, request_sha256))
+    send_question(call, json_incref(params));
+    CLEANUP_JSON json_t *response = wait_for_response(call, approval_wait_ms(request));
+    enum approval_word word = APPROVAL_WORD_DENY;
+    (void)approval_form_read(request, response, call->server->options->elicitation_choice, &word);
+    if (!response)
+        deny(call, token, request, "nobody at the client answered in time", verdict);
+    else if (reply_word(call, token, request, word))
         *verdict = TOOL_VERDICT_LATER;
 }
 
-static void ask_with_next_try(struct call *call, uint64_t token, const json_t *request,
-                              const char *request_sha256, const char *message, uint32_t *verdict)
+static void ask_with_next_try(struct call *call, uint64_t token, json_t *request, uint32_t *verdict)
 {
     server_lock(call->server);
-    bool waits = rounds_open(&call->server->rounds, request_sha256, call->connection->principal,
-                             token, approval_wait_ms(request), message);
+    bool waits =
+        rounds_open(&call->server->rounds, call->in_band.request_sha256,
+                    call->connection->principal, token, approval_wait_ms(request), request);
     server_unlock(call->server);
     if (waits)
         *verdict = TOOL_VERDICT_PENDING;
     else
-        deny(call, token, request_sha256, "too many approvals wait already", verdict);
+        deny(call, token, request, "too many approvals wait already", verdict);
 }
 
 static bool is_sha256(const char *text)
@@ -177,10 +163,11 @@ static bool is_sha256(const char *text)
     return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-static bool was_answered(struct call *call, const char *request_sha256)
+static bool was_answered(const struct call *call)
 {
-    return call->in_band.answer.decision != IN_BAND_UNDECIDED &&
-           strcmp(call->in_band.answer.request_sha256, request_sha256) == 0;
+    const struct in_band_answer *answer = &call->in_band.answer;
+    return answer->given && strcmp(json_member_string(answer->request, "request_sha256", ""),
+                                   call->in_band.request_sha256) == 0;
 }
 
 /* What somebody has allowed for good needs nobody at the client. */
@@ -188,6 +175,25 @@ static bool stands_granted(const struct call *call, const json_t *request)
 {
     CLEANUP(approval_clear) struct approval_decision decision = {0};
     return approval_by_grant(&call->grants.approver, request, &decision);
+}
+
+static void ask_client(struct call *call, uint64_t token, json_t *request, uint32_t *verdict)
+{
+    CLEANUP_JSON json_t *params = form_params(call->server, &call->terms, request);
+    bool trusted = !json_is_false(json_object_get(request, "in_band"));
+    call->in_band.cannot_ask = trusted && !call->terms.elicitation;
+    if (!trusted)
+        deny(call, token, request, not_trusted, verdict);
+    else if (call->in_band.cannot_ask)
+        deny(call, token, request, cannot_ask, verdict);
+    else if (!params)
+        deny(call, token, request,
+             "the request is too long to be shown by the client; another approver is needed",
+             verdict);
+    else if (call->terms.modern)
+        ask_with_next_try(call, token, request, verdict);
+    else
+        ask_now(call, token, request, params, verdict);
 }
 
 static void request_approval(void *user, uint64_t token, const char *request_json,
@@ -204,30 +210,13 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
                    request_sha256);
     if (stands_granted(call, request)) {
         call->in_band.ask_elsewhere(user, token, request_json, verdict);
-        return;
-    }
-    if (was_answered(call, request_sha256)) {
-        enum in_band_decision decision = call->in_band.answer.decision;
-        call->in_band.answer.decision = IN_BAND_UNDECIDED;
-        if (reply_decision(call, token, decision, request_sha256))
+    } else if (was_answered(call)) {
+        call->in_band.answer.given = false;
+        if (reply_word(call, token, request, call->in_band.answer.word))
             *verdict = TOOL_VERDICT_LATER;
-        return;
+    } else {
+        ask_client(call, token, request, verdict);
     }
-    CLEANUP_FREE char *message = draw_message(request);
-    bool trusted = !json_is_false(json_object_get(request, "in_band"));
-    call->in_band.cannot_ask = trusted && !call->terms.elicitation;
-    if (!trusted)
-        deny(call, token, request_sha256, not_trusted, verdict);
-    else if (call->in_band.cannot_ask)
-        deny(call, token, request_sha256, cannot_ask, verdict);
-    else if (!message)
-        deny(call, token, request_sha256,
-             "the request is too long to be shown by the client; another approver is needed",
-             verdict);
-    else if (call->terms.modern)
-        ask_with_next_try(call, token, request, request_sha256, message, verdict);
-    else
-        ask_now(call, token, request, request_sha256, message, verdict);
 }
 
 static bool is_wanted(const struct server *server)
@@ -243,8 +232,7 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
     if (stands_granted(call, request))
         call->in_band.ask_elsewhere(user, token, request_json, verdict);
     else
-        deny(call, token, json_member_string(request, "request_sha256", NULL), switched_off,
-             verdict);
+        deny(call, token, request, switched_off, verdict);
 }
 
 void in_band_attach(struct call *call, struct tool_host *host)
@@ -260,17 +248,16 @@ void in_band_attach(struct call *call, struct tool_host *host)
 void in_band_deliver(struct call *call)
 {
     struct in_band_answer *answer = &call->in_band.answer;
-    if (answer->decision != IN_BAND_UNDECIDED &&
-        reply_decision(call, answer->token, answer->decision, answer->request_sha256))
-        answer->decision = IN_BAND_UNDECIDED;
+    if (answer->given && reply_word(call, answer->token, answer->request, answer->word))
+        answer->given = false;
 }
 
 static json_t *input_required(struct server *server, const json_t *id, const struct terms *terms,
-                              const char *message, const char *state)
+                              const json_t *request, const char *state)
 {
     json_t *result = json_pack("{s:s, s:{s:{s:s, s:o}}, s:s}", "resultType", "input_required",
                                "inputRequests", QUESTION, "method", "elicitation/create", "params",
-                               elicitation_params(terms, message), "requestState", state);
+                               form_params(server, terms, request), "requestState", state);
     return rpc_result(id, envelope_identify(server, result));
 }
 
@@ -280,8 +267,8 @@ static json_t *ask_again(struct server *server, const json_t *id, const struct t
 {
     char state[REQUEST_STATE_LIMIT];
     return rounds_make_state(&server->rounds, round, call_sha256, state)
-               ? input_required(server, id, terms, round->message, state)
-               : rpc_error(id, RPC_INTERNAL_ERROR, "no random numbers", NULL);
+               ? input_required(server, id, terms, round->request, state)
+               : rpc_error(id, RPC_INTERNAL_ERROR, "no memory or no random numbers", NULL);
 }
 
 /* The request's hash as the provider's answer names it, where its approval waits from before. */
@@ -326,21 +313,22 @@ bool in_band_read_try(struct connection *connection, const json_t *id, const jso
     enum request_state_verdict verdict = REQUEST_STATE_FORGED;
     server_lock(server);
     struct round *round =
-        rounds_of_state(&server->rounds, json_is_string(state) ? json_string_value(state) : "",
-                        connection->principal, call_sha256, &verdict);
+        rounds_take_state(&server->rounds, json_is_string(state) ? json_string_value(state) : "",
+                          connection->principal, call_sha256, &verdict);
     const json_t *responses = json_object_get(params, "inputResponses");
-    enum in_band_decision decision = read_action(json_object_get(responses, QUESTION));
+    struct in_band_answer answer = {0};
+    answer.given = round && approval_form_read(round->request, json_object_get(responses, QUESTION),
+                                               server->options->elicitation_choice, &answer.word);
     if (verdict == REQUEST_STATE_FORGED) {
         *ret_reply = rpc_error(id, RPC_INVALID_PARAMS,
                                "requestState is not one that was given for this call", NULL);
-    } else if (round && decision == IN_BAND_UNDECIDED && terms->elicitation) {
+    } else if (round && !answer.given && terms->elicitation) {
         *ret_reply = ask_again(server, id, terms, round, call_sha256);
-    } else if (round) {
-        ret_answer->decision = decision;
-        ret_answer->token = round->token;
-        (void)snprintf(ret_answer->request_sha256, sizeof(ret_answer->request_sha256), "%s",
-                       round->request_sha256);
-        rounds_close(&server->rounds, round);
+    } else if (answer.given) {
+        answer.token = round->token;
+        answer.request = json_incref(round->request);
+        *ret_answer = answer;
+        rounds_answered(&server->rounds, round);
     }
     server_unlock(server);
     return *ret_reply == NULL;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "approval.h"
 #include "tool_provider.h"
 
 struct call;
@@ -19,17 +20,12 @@ struct server;
 struct connection;
 struct terms;
 
-enum in_band_decision {
-    IN_BAND_UNDECIDED,
-    IN_BAND_ACCEPTED,
-    IN_BAND_DECLINED,
-};
-
 /* What the person said to the question about that request; it serves once. */
 struct in_band_answer {
-    enum in_band_decision decision;
-    char request_sha256[65];
-    uint64_t token; /* under which the provider may remember the request */
+    bool given;
+    enum approval_word word;
+    json_t *request; /* owned */
+    uint64_t token;  /* under which the provider may remember the request */
 };
 
 struct in_band {
@@ -39,7 +35,7 @@ struct in_band {
     char request_sha256[65];
     /* With a handshake; under the server's lock. */
     char question_id[40]; /* "" while nothing is asked */
-    enum in_band_decision response;
+    json_t *response;     /* owned; NULL while there is none */
 };
 
 /* Takes request_approval of the host over where the client's person is to decide. */
@@ -56,5 +52,8 @@ json_t *in_band_reply(struct call *call, const json_t *output);
 bool in_band_read_try(struct connection *connection, const json_t *id, const json_t *params,
                       const struct terms *terms, const char *call_sha256,
                       struct in_band_answer *ret_answer, json_t **ret_reply);
-/* Main thread, under the server's lock: the client's response to the question. */
-void in_band_take_response(struct call *call, const json_t *result);
+/* Main thread, under the server's lock: the client's response to the question; NULL: an error. */
+void in_band_take_response(struct call *call, json_t *result);
+
+void in_band_answer_clear(struct in_band_answer *answer);
+void in_band_clear(struct in_band *in_band);

@@ -11,6 +11,8 @@
 #include <sys/eventfd.h>
 
 #include "cleanup.h"
+#include "json_compact.h"
+#include "json_member.h"
 #include "mcp/call_result.h"
 #include "mcp/envelope.h"
 #include "mcp/json_rpc.h"
@@ -28,6 +30,7 @@ static void free_call(struct call *call)
     free(call->context_json);
     close_fd(call->cancelled_fd);
     progress_clear(&call->progress);
+    in_band_clear(&call->in_band);
     connection_release(call->connection);
     free(call);
 }
@@ -35,8 +38,9 @@ static void free_call(struct call *call)
 static void take_output(void *user, uint32_t stream, const void *bytes, size_t length)
 {
     struct call *call = user;
-    (void)stream;
-    if (progress_add(&call->progress, call->connection, call->terms.progress_token, bytes, length))
+    bool is_line = stream == TOOL_STREAM_PROGRESS;
+    if (progress_add(&call->progress, call->connection, call->terms.progress_token, bytes, length,
+                     is_line))
         server_wake(call->server);
 }
 
@@ -97,20 +101,18 @@ static void *run_call(void *argument)
 /* Who calls is the connection's; the trace is the client's own. */
 static char *context_text(const struct call *call)
 {
+    const char *principal = call->connection->principal;
+    const char *trace = call->terms.traceparent;
     CLEANUP_JSON json_t *context = json_copy(call->server->context);
-    if (!context)
-        return NULL;
-    if (call->connection->principal[0])
-        (void)json_object_set_new(context, "principal", json_string(call->connection->principal));
-    if (call->terms.traceparent[0])
-        (void)json_object_set_new(context, "traceparent", json_string(call->terms.traceparent));
-    return json_dumps(context, JSON_COMPACT);
+    bool made = json_member_add(context, "principal", principal[0] ? principal : NULL) &&
+                json_member_add(context, "traceparent", trace[0] ? trace : NULL);
+    return made ? json_compact(context) : NULL;
 }
 
 bool call_digest(const char *name, const json_t *arguments, char ret[65])
 {
     CLEANUP_JSON json_t *call = json_pack("[s, O]", name, arguments);
-    CLEANUP_FREE char *text = call ? json_dumps(call, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    CLEANUP_FREE char *text = call ? json_text(call, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (text)
         text_sha256(text, strlen(text), ret);
     return text != NULL;
@@ -127,12 +129,13 @@ static struct call *new_call(struct connection *connection, struct call_order *o
     call->batch = order->batch;
     call->tool = order->tool;
     call->in_band.answer = order->answer;
+    order->answer = (struct in_band_answer){0};
     call->terms = *order->terms;
     *order->terms = (struct terms){0};
     progress_start(&call->progress, call->terms.progress_token != NULL);
     call->id = json_deep_copy(order->id);
     call->name = strdup(order->name);
-    call->input_json = json_dumps(order->arguments, JSON_COMPACT);
+    call->input_json = json_compact(order->arguments);
     call->context_json = context_text(call);
     call->cancelled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (call->id && call->name && call->input_json && call->context_json &&
@@ -243,7 +246,7 @@ bool call_is_known(struct server *server, const struct connection *connection, c
 }
 
 void call_take_response(struct server *server, const struct connection *connection,
-                        const json_t *id, const json_t *result)
+                        const json_t *id, json_t *result)
 {
     const char *question = json_string_value(id);
     server_lock(server);

@@ -48,7 +48,7 @@ struct call_order {
     const json_t *arguments; /* an object */
     struct terms *terms;     /* taken over */
     struct batch *batch;
-    struct in_band_answer answer; /* what the client's person said to an earlier try */
+    struct in_band_answer answer; /* taken over: what the person said to an earlier try */
 };
 
 /* Starts it, or answers with an error. */
@@ -61,7 +61,7 @@ void call_cancel(struct server *server, const struct connection *connection, con
 bool call_is_known(struct server *server, const struct connection *connection, const json_t *id);
 /* A client's answer to a question that was asked during one of its calls. */
 void call_take_response(struct server *server, const struct connection *connection,
-                        const json_t *id, const json_t *result);
+                        const json_t *id, json_t *result);
 
 /* Joins and frees calls that are finished, repeats cancellations that came before the provider knew
  * the call, and sends progress that is due. Returns in how many milliseconds there is more to do,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "mcp/call_files.h"
 #include "mcp/catalogue.h"
@@ -85,7 +86,7 @@ static bool add_error(json_t *content, const json_t *output)
 /* The whole output as text too, for clients that do not show structured content to their model. */
 static bool add_serialized(json_t *content, const json_t *output)
 {
-    CLEANUP_FREE char *text = json_dumps(output, JSON_COMPACT);
+    CLEANUP_FREE char *text = json_compact(output);
     return text && json_array_append_new(content, text_block(text)) == 0;
 }
 

@@ -13,12 +13,15 @@
 #include "json_member.h"
 #include "mcp/call.h"
 #include "mcp/envelope.h"
+#include "mcp/incoming.h"
 #include "mcp/json_rpc.h"
 #include "mcp/server.h"
 
 #define HANDSHAKE 1u
 #define MODERN    2u
 #define BOTH      (HANDSHAKE | MODERN)
+
+#define BATCH_MOST 256u /* messages in an array */
 
 struct request {
     struct connection *connection;
@@ -101,14 +104,20 @@ static void set_level(struct request *request)
     answer_error(request, RPC_INVALID_PARAMS, "no such level", NULL);
 }
 
-static void list_tools(struct request *request)
+/* Every list has one page, so none has been given a cursor. The list (new) is taken over. */
+static void answer_list(struct request *request, json_t *list)
 {
-    if (json_object_get(request->message.params, "cursor")) {
-        answer_error(request, RPC_INVALID_PARAMS, "no such cursor: the list has one page", NULL);
+    if (!json_object_get(request->message.params, "cursor")) {
+        answer_cacheable(request, list);
         return;
     }
-    answer_cacheable(request,
-                     json_pack("{s:O}", "tools", request->connection->server->catalogue.tools));
+    json_decref(list);
+    answer_error(request, RPC_INVALID_PARAMS, "no such cursor: the list has one page", NULL);
+}
+
+static void list_tools(struct request *request)
+{
+    answer_list(request, json_pack("{s:O}", "tools", request->connection->server->catalogue.tools));
 }
 
 static void call_tool(struct request *request)
@@ -154,17 +163,18 @@ static void call_tool(struct request *request)
         answer(request, reply);
     else
         call_start(connection, &order);
+    in_band_answer_clear(&order.answer);
 }
 
 /* Files of runs are found by the links in results, and in no list. */
 static void list_resources(struct request *request)
 {
-    answer_cacheable(request, json_pack("{s:[]}", "resources"));
+    answer_list(request, json_pack("{s:[]}", "resources"));
 }
 
 static void list_templates(struct request *request)
 {
-    answer_cacheable(request, json_pack("{s:[]}", "resourceTemplates"));
+    answer_list(request, json_pack("{s:[]}", "resourceTemplates"));
 }
 
 static void read_resource(struct request *request)
@@ -283,12 +293,14 @@ static void dispatch_batch(struct connection *connection, const json_t *messages
 {
     bool allowed =
         connection->initialized && strcmp(connection->terms.revision, TERMS_BATCHED_REVISION) == 0;
-    struct batch *batch = allowed && json_array_size(messages) > 0 ? batch_new(connection) : NULL;
+    size_t count = json_array_size(messages);
+    struct batch *batch =
+        allowed && count > 0 && count <= BATCH_MOST ? batch_new(connection) : NULL;
     if (!batch) {
         connection_answer(connection, NULL,
                           rpc_error(NULL, RPC_INVALID_REQUEST,
                                     "arrays of messages belong to revision 2025-03-26 alone, and "
-                                    "have at least one",
+                                    "have 1 to 256",
                                     NULL));
         return;
     }
@@ -311,16 +323,16 @@ void dispatch_line(struct connection *connection, const char *line, size_t lengt
 {
     if (is_blank(line, length))
         return;
-    json_error_t where;
-    CLEANUP_JSON json_t *message =
-        json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    struct incoming_problem problem;
+    CLEANUP_JSON json_t *message = incoming_read(line, length, &problem);
     if (!message)
         connection_answer(connection, NULL,
-                          rpc_error(NULL, RPC_PARSE_ERROR, "the line is no JSON text", NULL));
+                          rpc_error(problem.id, problem.code, problem.message, NULL));
     else if (json_is_array(message))
         dispatch_batch(connection, message);
     else
         dispatch_message(connection, NULL, message);
+    json_decref(problem.id);
 }
 
 void dispatch_too_long(struct connection *connection)

@@ -17,7 +17,7 @@ static struct rpc_message invalid(const json_t *id, const char *problem)
 
 static struct rpc_message read_response(const json_t *message, const json_t *id)
 {
-    const json_t *result = json_object_get(message, "result");
+    json_t *result = json_object_get(message, "result");
     const json_t *error = json_object_get(message, "error");
     if ((result != NULL) == (error != NULL))
         return invalid(NULL, "neither a request nor a response");

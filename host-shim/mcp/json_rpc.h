@@ -32,7 +32,7 @@ struct rpc_message {
     const json_t *id;     /* NULL where there is none that could be answered */
     const char *method;   /* requests and notifications */
     const json_t *params; /* an object, or NULL */
-    const json_t *result; /* responses: NULL for an error */
+    json_t *result;       /* responses: NULL for an error */
     const char *problem;  /* RPC_INVALID: what is wrong */
 };
 

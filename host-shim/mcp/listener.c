@@ -29,20 +29,41 @@ static void remove_stale(const struct sockaddr_un *address)
         (void)unlink(address->sun_path);
 }
 
+/* Beside the path, so that it can be linked to it. */
+static bool name_newborn(const char *path, struct sockaddr_un *ret)
+{
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int length = snprintf(ret->sun_path, sizeof(ret->sun_path), "%s.%d", path, (int)getpid());
+    return length > 0 && (size_t)length < sizeof(ret->sun_path);
+}
+
+/* The path appears when somebody listens behind it: who finds it can connect. A path that is taken
+ * stays what it is. */
 bool listener_open(const char *path, struct listener *ret, struct failure *failure)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(address.sun_path))
+    struct sockaddr_un address = {.sun_family = AF_UNIX}, newborn;
+    if (!name_newborn(path, &newborn))
         return failure_usage(failure, "--listen: the path is longer than a socket's may be");
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return failure_set_errno(failure, "internal", errno, "no socket");
+    remove_stale(&newborn);
     remove_stale(&address);
     /* The mode of the descriptor becomes that of the file: it is never open to others. */
-    if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        chmod(path, 0600) < 0 || listen(fd, BACKLOG) < 0)
+    if (fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&newborn, sizeof(newborn)) < 0)
         return failure_set_errno(failure, "internal", errno, "cannot listen on %s", path);
+    bool listens = chmod(newborn.sun_path, 0600) == 0 && listen(fd, BACKLOG) == 0 &&
+                   link(newborn.sun_path, path) == 0;
+    int error = errno;
+    (void)unlink(newborn.sun_path);
+    if (!listens) {
+        (void)failure_set_errno(failure, "internal", error, "cannot listen on %s", path);
+        if (error == EEXIST)
+            failure_set_hint(failure, "a server that answers there, or a file that is no socket, "
+                                      "keeps its path: end it, or listen on another");
+        return false;
+    }
     ret->fd = TAKE_FD(fd);
     (void)snprintf(ret->path, sizeof(ret->path), "%s", path);
     return true;

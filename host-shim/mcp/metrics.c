@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the file again and again. Starting and stopping: main thread; writing: the one here. */
+/* Writes the file again and again, and answers collectors. Starting and stopping: main thread; the
+ * rest: the one here. */
 #include "mcp/metrics.h"
 
 #include <errno.h>
@@ -8,55 +9,78 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "mcp/metrics_http.h"
 #include "mcp/server.h"
 #include "metrics_file.h"
+#include "monotonic_clock.h"
+#include "prometheus_text.h"
 #include "provider_status.h"
 
 #define INTERVAL_MS 2000
 
-/* Old counters would pass for new ones: where there are none, none are written. */
 static bool write_now(struct metrics *metrics, struct failure *failure)
 {
-    json_t *counters = provider_status_counters(metrics->provider);
-    (void)json_object_del(metrics->status, "counters");
-    if (counters && json_object_set_new(metrics->status, "counters", counters) != 0)
+    if (!provider_status_refresh(metrics->provider, metrics->status))
         return failure_out_of_memory(failure);
     return metrics_file_write(metrics->path, metrics->status, failure);
 }
 
 /* The first failure of a row is told. */
-static void *write_until_the_end(void *argument)
+static void write_and_tell(struct metrics *metrics, bool *written)
+{
+    struct failure failure;
+    bool now = write_now(metrics, &failure);
+    if (!now && *written)
+        server_notice(failure.message);
+    *written = now;
+}
+
+static char *make_text(void *user, size_t *ret_length)
+{
+    struct metrics *metrics = user;
+    return provider_status_refresh(metrics->provider, metrics->status)
+               ? prometheus_text_make(metrics->status, ret_length)
+               : NULL;
+}
+
+static void *tell_until_the_end(void *argument)
 {
     struct metrics *metrics = argument;
-    struct pollfd end = {.fd = metrics->end_fd, .events = POLLIN};
+    struct pollfd events[] = {{.fd = metrics->end_fd, .events = POLLIN},
+                              {.fd = metrics->listener, .events = POLLIN}};
+    int64_t due = monotonic_ms() + INTERVAL_MS;
     bool written = true;
     for (;;) {
-        struct failure failure;
-        int ended = poll(&end, 1, INTERVAL_MS);
-        if (ended > 0)
+        (void)poll(events, COUNT_OF(events), metrics->path ? milliseconds_until(due) : -1);
+        if (events[0].revents)
             return NULL;
-        bool now = write_now(metrics, &failure);
-        if (!now && written)
-            server_notice(failure.message);
-        written = now;
+        if (metrics->path && milliseconds_until(due) == 0) {
+            write_and_tell(metrics, &written);
+            due = monotonic_ms() + INTERVAL_MS;
+        }
+        if (events[1].revents)
+            metrics_http_serve(metrics->listener, make_text, metrics);
     }
 }
 
-bool metrics_start(struct metrics *metrics, const char *path, const struct provider *provider,
-                   const json_t *status, struct failure *failure)
+bool metrics_start(struct metrics *metrics, const char *path, const char *address,
+                   const struct provider *provider, const json_t *status, struct failure *failure)
 {
-    *metrics = (struct metrics){.path = path, .provider = provider, .end_fd = -1};
-    if (!path)
+    *metrics = (struct metrics)METRICS_NONE;
+    metrics->provider = provider;
+    if (!path && !address)
         return true;
+    metrics->path = path;
     metrics->status = status ? json_deep_copy(status) : json_object();
     metrics->end_fd = eventfd(0, EFD_CLOEXEC);
     if (!metrics->status)
         return failure_out_of_memory(failure);
     if (metrics->end_fd < 0)
         return failure_set_errno(failure, "internal", errno, "no descriptors");
-    if (!write_now(metrics, failure))
+    if ((address && !metrics_http_open(address, &metrics->listener, failure)) ||
+        (path && !write_now(metrics, failure)))
         return false;
-    int error = pthread_create(&metrics->thread, NULL, write_until_the_end, metrics);
+    int error = pthread_create(&metrics->thread, NULL, tell_until_the_end, metrics);
     metrics->runs = error == 0;
     return metrics->runs || failure_set_errno(failure, "internal", error, "no thread");
 }
@@ -67,10 +91,11 @@ void metrics_stop(struct metrics *metrics)
     if (metrics->runs) {
         (void)!write(metrics->end_fd, &one, sizeof(one));
         (void)pthread_join(metrics->thread, NULL);
-        (void)unlink(metrics->path);
     }
+    if (metrics->runs && metrics->path)
+        (void)unlink(metrics->path);
     json_decref(metrics->status);
-    if (metrics->path)
-        close_fd(metrics->end_fd);
-    *metrics = (struct metrics){0};
+    close_fd(metrics->listener);
+    close_fd(metrics->end_fd);
+    *metrics = (struct metrics)METRICS_NONE;
 }

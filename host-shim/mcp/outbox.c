@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "descriptor_io.h"
+#include "json_compact.h"
 #include "monotonic_clock.h"
 
 #define MOST_UNREAD           (64u << 20)
@@ -100,7 +101,7 @@ struct outbox *outbox_new(int fd, int wake_fd, struct failure *failure)
 static struct line *make_line(const json_t *message)
 {
     struct line *line = calloc(1, sizeof(*line));
-    char *text = json_dumps(message, JSON_COMPACT);
+    char *text = json_compact(message);
     size_t length = text ? strlen(text) : 0;
     char *with_break = text ? realloc(text, length + 1) : NULL;
     if (!line || !with_break) {

@@ -54,12 +54,14 @@ static int send_due(struct progress *progress, struct connection *connection, co
 }
 
 bool progress_add(struct progress *progress, struct connection *connection, const json_t *token,
-                  const void *bytes, size_t length)
+                  const void *bytes, size_t length, bool is_line)
 {
     if (!progress->wanted || length == 0)
         return false;
     (void)pthread_mutex_lock(&progress->lock);
     keep_latest(progress, bytes, length);
+    if (is_line)
+        keep_latest(progress, "\n", 1);
     bool waits = send_due(progress, connection, token) >= 0;
     (void)pthread_mutex_unlock(&progress->lock);
     return waits;

@@ -28,9 +28,10 @@ struct progress {
 };
 
 void progress_start(struct progress *progress, bool wanted);
-/* true: something waits for the main thread to send it. */
+/* is_line: it is a line by itself, whose end is not in it. true: something waits for the main
+ * thread to send it. */
 bool progress_add(struct progress *progress, struct connection *connection, const json_t *token,
-                  const void *bytes, size_t length);
+                  const void *bytes, size_t length, bool is_line);
 /* Sends what is due; milliseconds until more is, or -1. */
 int progress_tend(struct progress *progress, struct connection *connection, const json_t *token);
 /* Nothing is sent any more: the answer comes next. */

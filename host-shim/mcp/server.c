@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -49,11 +51,48 @@ void server_wake(struct server *server)
     (void)!write(server->wake_fd, &one, sizeof(one));
 }
 
+/* false: nobody reads, and to write would be to wait. A pipe that can be written to takes PIPE_BUF
+ * bytes at once. */
+static bool write_log(const char *text, size_t length)
+{
+    for (size_t sent = 0; sent < length;) {
+        struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
+        size_t left = length - sent;
+        if (poll(&log, 1, 0) != 1 || !(log.revents & POLLOUT))
+            return false;
+        ssize_t written = write(STDERR_FILENO, text + sent, left < PIPE_BUF ? left : PIPE_BUF);
+        if (written < 0 && errno != EINTR)
+            return false;
+        sent += written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+/* The line for the log, with a word about those before it that were lost. */
+static char *draw_notice(const char *text, unsigned lost)
+{
+    char *line = NULL;
+    size_t length = 0;
+    FILE *page = open_memstream(&line, &length);
+    if (!page)
+        return NULL;
+    if (lost > 0)
+        (void)fprintf(page, "toolhost: lines lost because nobody read them: %u\n", lost);
+    console_draw_notice(page, text);
+    if (fclose(page) == 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
 void server_notice(const char *text)
 {
-    flockfile(stderr);
-    console_print_notice(text);
-    funlockfile(stderr);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static unsigned lost;
+    (void)pthread_mutex_lock(&lock);
+    CLEANUP_FREE char *line = draw_notice(text, lost);
+    lost = line && write_log(line, strlen(line)) ? 0 : lost + 1;
+    (void)pthread_mutex_unlock(&lock);
 }
 
 static size_t count_connections(const struct server *server)
@@ -253,7 +292,7 @@ bool server_run(const struct options *options, const struct provider *provider,
                             .context = context,
                             .wake_fd = wake};
     struct listener listener = {.fd = -1};
-    struct metrics metrics = {0};
+    struct metrics metrics = METRICS_NONE;
     int signal_fd = -1;
     if (wake < 0 || own_out < 0)
         return failure_set_errno(failure, "internal", errno, "no descriptors");
@@ -263,7 +302,8 @@ bool server_run(const struct options *options, const struct provider *provider,
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);
     bool open = end_signal_watch(&signal_fd, failure) &&
-                metrics_start(&metrics, options->metrics, provider, status, failure) &&
+                metrics_start(&metrics, options->metrics, options->metrics_listen, provider, status,
+                              failure) &&
                 open_clients(&server, &own_out, &listener, failure);
     if (open) {
         serve(&server, signal_fd, &listener);

@@ -53,5 +53,5 @@ void server_lock(struct server *server);
 void server_unlock(struct server *server);
 void server_wake(struct server *server);
 
-/* A line on standard error; any thread. */
+/* A line on standard error; any thread. Waits for nobody: a line that nobody reads is lost. */
 void server_notice(const char *text);

@@ -188,6 +188,7 @@ class ByProgram(HostTest):
     def test_one_that_is_not_there(self):
         done = self.run_code("echo ran", approve="cmd:/no/such/program")
         self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertNotIn(b"--approve", done.stderr, "to name a program is no help here")
         self.assertIn(b"could not be started", done.stderr)
 
     def test_it_inherits_no_descriptor(self):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import time
@@ -128,8 +129,9 @@ class Queue(StoreTest):
         self.assertIn(b"approval_unknown", self.approvals("approve", "0" * 16, status=1).stderr)
 
     def test_an_answer_that_comes_too_late(self):
-        self.start("echo ran", "queue")
+        process = self.start("echo ran", "queue")
         request = self.wait_for_request()[0]["id"]
+        process.send_signal(signal.SIGSTOP)  # or it sees that too, and takes its request back
         self.change("UPDATE requests SET expires = 1")
         self.assertIn(b"approval_expired", self.approvals("approve", request, status=1).stderr)
 
@@ -142,6 +144,14 @@ class Queue(StoreTest):
         for words in (("list", "x"), ("show",), ("approve",), ("grant", "0" * 16)):
             self.approvals(*words, status=2 if words[0] != "grant" else 1)
         self.assertEqual(self.toolhost("approvals").returncode, 2)
+
+
+    def test_no_place_for_the_file(self):
+        for home, words in (("", b"no place for the approvals"), ("/dev/null", b"cannot make directory /dev/null/.local: Not a directory")):
+            done = self.run_code("echo ran", approve="queue", HOME=home)
+            self.assertEqual((done.returncode, done.stdout), (125, b""))
+            self.assertIn(b"denied by queue: " + words, done.stderr)
+            self.assertIn(b"or give --approvals FILE", done.stderr)
 
 
 class Pending(StoreTest):

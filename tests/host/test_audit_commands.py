@@ -282,7 +282,9 @@ class Shown(Commands):
         a, b, c = ({**base, "principal": who, "run_id": run} for who, run in (("ann", "r1"), ("bob", "r2"), ("ann\u202eevil", "r3")))
         self.put(Sealed()
                  .add({**a, "event": "start"}, time="2026-01-01T00:00:00.000Z")
-                 .add({**b, "event": "start"}, time="2026-01-02T00:00:00.000Z")
+                 .add({**b, "event": "start", "content_findings_more": 9, "content_findings": [
+                     {"rule": "forbidden_\x1bmodule", "line": 3, "column": 1, "file": "a.py"}, {"rule": "eval", "line": 4, "column": 2, "file": None}, 5]},
+                     time="2026-01-02T00:00:00.000Z")
                  .add({**a, "event": "end", "status": "completed", "exit_code": 3, "duration_ms": 12,
                        "isolation": {"applied": ["seccomp", "cgroup"], "missing": ["landlock"]}}, time="2026-01-02T00:00:01.000Z")
                  .add({**c, "event": "refused", "status": "denied", "error": "approval_denied", "message": "no\nno"},
@@ -301,6 +303,8 @@ class Shown(Commands):
                       "  code    c0de\n  request beef\n  image   sha256:1\n  policy  f00d\n  trace   00-1-2-01\n"
                       "  secrets TOKEN, ?\n  layers  seccomp, cgroup\n  missing landlock\n", shown)
         self.assertIn("2026-01-02T00:00:00.000Z  unended  py", shown)
+        self.assertIn("\n  finding forbidden_<U+001B>module at line 3, column 1 of a.py\n  finding eval at line 4, column 2\n  finding ?\n"
+                      "  finding and 9 more\n", shown)
         self.assertIn("denied  py in mode process with network, error approval_denied: no<U+000A>no\n  run r3 of ann<U+202E>evil", shown)
         self.assertIn("2026-01-07T00:00:00.000Z  log key_changed\n", shown)
         self.assertIn("2026-01-04T00:00:00.000Z  end, SIGKILL\n  run lost\n", shown)
@@ -315,6 +319,13 @@ class Shown(Commands):
                                (("--run", "r9"), "")):
             days = "".join(sorted(line[9] for line in self.show(*options).splitlines() if line.startswith("2026-")))
             self.assertEqual(days, found, options)
+
+    def test_nothing_found_is_said(self):
+        self.put_runs()
+        words = b"nothing in the log is what was asked for"
+        self.assertIn(words, self.audit("show", self.audit_file, "--status", "compelted").stderr)
+        self.assertNotIn(words, self.audit("show", self.audit_file, "--status", "completed").stderr)
+        self.assertNotIn(words, self.audit("show", self.audit_file, "--since", "2026-01-07").stderr, "a line of the log's own")
 
     def test_up_to_the_broken_place(self):
         self.put_runs()

@@ -20,6 +20,7 @@ FORMS = {
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list) and all(isinstance(member, str) for member in value),
+    "objects": lambda value: isinstance(value, list) and all(isinstance(member, dict) for member in value),
     "object": lambda value: isinstance(value, dict),
     "sha256": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value),
     "time": lambda value: isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", value),

@@ -31,12 +31,24 @@ class Streams(HostTest):
     def test_verbose_says_what_isolated_it(self):
         done = self.run_code("echo x", "-v")
         self.assertIn(b"mode=fixture applied=imagination missing=namespaces", done.stderr)
+        self.assertNotIn(b"mode=", self.run_code("echo x", "-v", approve="never").stderr)
+
+    def test_an_audit_log_that_fails_is_told_once(self):
+        done = self.toolhost("run", "-l", "sh", "-c", "echo x", "--approve", "always", "--audit", self.path("none/log"))
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertEqual(done.stderr.count(b"none/log: No such file or directory"), 1, done.stderr)
 
     def test_closed_standard_streams_do_no_harm(self):
         done = subprocess.run(["sh", "-c", f'"{TOOLHOST}" run -l sh -c "echo x" --approve always '
                                f'--audit "{self.audit_file}" <&- 2>&-'],
                               capture_output=True, env=self.environment(), timeout=30)
         self.assertEqual((done.returncode, done.stdout), (0, b"x\n"))
+
+
+    def test_what_takes_long_is_told_beside_the_output(self):
+        done = self.run_code("note pulling \033[2J\nnote still\necho x")
+        self.assertEqual((done.returncode, done.stdout), (0, b"x\n"))
+        self.assertIn(b"toolhost: pulling <U+001B>[2J\ntoolhost: still\n", done.stderr)
 
 
 class ExitStatus(HostTest):
@@ -46,7 +58,7 @@ class ExitStatus(HostTest):
     def test_timeout(self):
         done = self.run_code("echo before\nsleep 5", "--timeout-ms", "100")
         self.assertEqual((done.returncode, done.stdout), (124, b"before\n"))
-        self.assertIn(b"toolhost: timeout: timeout\nhint: ", done.stderr)
+        self.assertIn(b"toolhost: timeout: timeout\ntoolhost: hint: ", done.stderr)
 
     def test_denied(self):
         done = self.run_code("echo x", approve="never")
@@ -75,16 +87,27 @@ class ExitStatus(HostTest):
                           ["run", "-l", "sh", "-c", "x", "--timeout-ms", "1x"], ["run", "--json", "-c", "x"],
                           ["run", "-l", "sh", "-c", "x", "extra.sh"], ["manifest", "extra"],
                           ["run", "-l", "sh", "-c", "x", "--approve", "perhaps"], ["doctor", "--sandbox", "moon"],
-                          ["run", "-l", "sh", "-", "--stdin", "-"], ["audit", "mend", "x"], ["--cap"]):
+                          ["run", "-l", "sh", "-", "--stdin", "-"], ["audit", "mend", "x"], ["--cap"],
+                          ["doctor", "--verbose"], ["mcp", "-v"]):
             with self.subTest(arguments):
                 done = self.toolhost(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
                 self.assertIn(b"toolhost: usage: ", done.stderr)
 
+    def test_wrong_usage_says_what_is_wanted(self):
+        for arguments, words in ((["audit"], "audit wants verify, show, head or rotate"), (["policy"], "policy wants check FILE, or explain --input FILE"),
+                                 (["doctor", "now"], "doctor takes no word now"), (["run", "a.sh", "b"], "arguments go behind --"),
+                                 (["run", "-c", "x", "--timeout-ms", "0"], "--timeout-ms wants 1 to 86400000 milliseconds, not 0"),
+                                 (["run", "-c", "x", "--approve", "webhook:https://a"], "--approve webhook:https://a wants --webhook-key FILE")):
+            with self.subTest(arguments):
+                done = self.toolhost(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+                self.assertIn(words.encode(), done.stderr)
+
     def test_configuration_that_is_refused(self):
         done = self.run_code("echo x", "--sandbox", "none")
         self.assertEqual(done.returncode, 125)
-        self.assertIn(b"toolhost: mode_not_allowed: none is not allowed\nhint: ", done.stderr)
+        self.assertIn(b"toolhost: mode_not_allowed: none is not allowed\ntoolhost: hint: ", done.stderr)
 
 
 class Input(HostTest):

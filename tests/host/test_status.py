@@ -57,6 +57,13 @@ class Status(HostTest):
         names = {name for name, _ in found}
         for counter in told["counters"]:
             self.assertTrue({f"toolhost_{counter}", f"toolhost_{counter}_total"} & names, counter)
+        for pool in told["pools"]:
+            self.assertEqual(found["toolhost_pool_known", f'backend="{pool["backend"]}"'], 1)
+            self.assertEqual([row["interpreter"] for row in pool["sandboxes"]], ["none", "python", "node"])
+            for row in pool["sandboxes"]:
+                labels = f'backend="{pool["backend"]}",interpreter="{row["interpreter"]}"'
+                self.assertEqual([found[f"toolhost_pool_{name}", labels] for name in ("ready", "wanted", "memory_bytes")], [0, 0, 0])
+        self.assertEqual([pool["backend"] for pool in told["pools"]], ["docker", "process"])
         self.assertTrue(any(told["policy"]["sha256"] in labels for name, labels in found if name == "toolhost_info"))
 
     def test_into_a_file_in_one_step(self):
@@ -79,6 +86,7 @@ class Status(HostTest):
     def test_for_people(self):
         done = self.status()
         self.assertRegex(done.stdout.decode(), r"(?m)^ready   (yes|no)\nmode    \w+\npolicy  [0-9a-f]{64}$")
+        self.assertTrue(done.stdout.endswith(b"\n0       wait for a run, of 0: docker\n0       wait for a run, of 0: process\n"), done.stdout)
 
     def test_a_refused_policy_is_not_ready(self):
         policy = self.path("policy.json", '{"nonsense": "a\\"b"}')

@@ -15,10 +15,14 @@ from support import TOOLHOST, HostTest
 PATIENCE = 60  # seconds; only what hangs gets there
 
 
+POOLS = {'pool_ready{backend="a",interpreter="x y"}': 3, 'pool_ready{backend="b"}': 4, 'pool_wanted{backend="a"}': 8,
+         'pool_memory_bytes{backend="a"}': 3 << 20, 'pool_memory_bytes{backend="b"}': 1 << 19, 'calls_queued{backend="b"}': 77}
+
+
 def metrics(run=0, running=0, provider="p", **more):
     values = {"ready": 1, "calls_under_way": 9, "calls_running": running, "calls_queued": 4, "calls_waiting_for_approval": 5,
               "calls_run_total": run, "calls_not_run_total": 7, "calls_too_many_total": 0, "sandboxes_ready_total": 11,
-              "sandboxes_copied_total": 12, "sandboxes_new_total": 13, **more}
+              "sandboxes_copied_total": 12, "sandboxes_new_total": 13, **POOLS, **more}
     labels = f'provider="{provider}",version="1.2",mode="process",policy_sha256="00"'
     return f"toolhost_info{{{labels}}} 1\n" + "".join(f"# HELP toolhost_{name} x\ntoolhost_{name} {value}\n" for name, value in values.items())
 
@@ -73,7 +77,8 @@ class Top(HostTest):
         self.assertIn("a.prom  p  1.2  process  ready\n", text)
         self.assertIn("  now         under way 9  running 3  queued 4  waiting for approval 5\n"
                       "  calls       run 6  not run 7  too many 0\n"
-                      "  sandboxes   ready 11  copied 12  new 13\n", text)
+                      "  sandboxes   ready 11  copied 12  new 13\n"
+                      "  pools       waiting 7  of 8  memory 3.5 MiB\n", text)
 
     def test_several_files_and_what_is_missing(self):
         done = self.toolhost("top", "--once", "--metrics", self.write(metrics()), self.path("gone.prom"),
@@ -98,6 +103,15 @@ class Top(HostTest):
         done = self.toolhost("top", "--metrics", self.path("few", "toolhost_ready 1\ntoolhost_calls_queued 99999999999999999999\n"))
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"few  -  -  -  ready\n  now         under way -  running -  queued -", done.stdout)
+        self.assertIn(b"\n  pools       waiting -  of -  memory -\n", done.stdout)
+
+    def test_pools_beyond_all_bounds(self):
+        most = str(1 << 53)
+        text = "toolhost_ready 1\n" + "".join(f'toolhost_pool_ready{{backend="{i}"}} {most}\n' for i in range(2000))
+        text += 'toolhost_pool_wanted{backend="a"} -1\ntoolhost_pool_wanted{backend="a" 1\ntoolhost_pool_memory_bytes{\n'
+        done = self.toolhost("top", "--metrics", self.path("many", text))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"\n  pools       waiting {most}  of 1  memory -\n".encode(), done.stdout)
 
     def test_nothing_of_a_file_reaches_the_terminal(self):
         evil = '\033]0;x\007,mode=\\"none\\"\u202e'

@@ -233,6 +233,35 @@ START_TEST(decision_is_exactly_one_word)
 }
 END_TEST
 
+static long until_failure; /* allocations of jansson's that still go through */
+
+static void *allocate(size_t size)
+{
+    return until_failure-- == 0 ? NULL : malloc(size);
+}
+
+START_TEST(a_decision_is_told_whole_or_not_at_all)
+{
+    static const struct approval_decision decision = {
+        APPROVAL_WORD_ALLOW_ALWAYS, .approver = "somebody", .reason = "because of something"};
+    static const char whole[] = "{\"decision\":\"allow_always\",\"approver\":\"somebody\","
+                                "\"reason\":\"because of something\",\"request_sha256\":\"hash\"}";
+    static const char without_reason[] = "{\"decision\":\"allow_always\","
+                                         "\"approver\":\"somebody\",\"request_sha256\":\"hash\"}";
+    unsigned told = 0;
+    for (long i = 0; told < 2; i++) {
+        until_failure = i;
+        json_set_alloc_funcs(allocate, free);
+        CLEANUP_FREE char *text = approval_decision_text(&decision, "hash");
+        json_set_alloc_funcs(malloc, free);
+        if (text && strcmp(text, without_reason) != 0)
+            ck_assert_str_eq(text, whole);
+        told += until_failure >= 0 && text != NULL; /* none failed */
+        ck_assert_int_lt(i, 1000);
+    }
+}
+END_TEST
+
 START_TEST(request_says_what_it_takes)
 {
     CLEANUP_JSON json_t *silent = json_object();
@@ -288,9 +317,13 @@ START_TEST(metrics_keep_labels_in_their_quotes)
 {
     size_t length = 0;
     CLEANUP_JSON json_t *status = json_pack(
-        "{s:s, s:[{s:s, s:b, s:b, s:[{s:s, s:s}]}], s:{s:i, s:s}}", "provider", "a\"b\\c\nd",
-        "backends", "name", "none", "available", 1, "allowed", 0, "layers", "name", "seccomp",
-        "state", "applied", "counters", "calls_run", 7, "calls_queued", "x");
+        "{s:s, s:[{s:s, s:b, s:b, s:[{s:s, s:s}]}], s:{s:i, s:s}, s:[i, {s:s, s:s}, {s:s, s:s, "
+        "s:[i, {s:s, s:i, s:n, s:s}]}]}",
+        "provider", "a\"b\\c\nd", "backends", "name", "none", "available", 1, "allowed", 0,
+        "layers", "name", "seccomp", "state", "applied", "counters", "calls_run", 7, "calls_queued",
+        "x", "pools", 7, "backend", "dumb", "state", "silent", "backend", "a\"", "state",
+        "answered", "sandboxes", 7, "interpreter", "b\\", "ready", 3, "memory_bytes", "wanted",
+        "x");
     CLEANUP_FREE char *text = prometheus_text_make(status, &length);
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(length, strlen(text));
@@ -300,6 +333,12 @@ START_TEST(metrics_keep_labels_in_their_quotes)
         strstr(text, "\ntoolhost_layer_applied{backend=\"none\",layer=\"seccomp\"} 1\n"));
     ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_calls_run_total 7\n"));
     ck_assert_ptr_null(strstr(text, "calls_queued"));
+    ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_pool_known{backend=\"dumb\"} 0\n"));
+    ck_assert_ptr_nonnull(strstr(text, "\ntoolhost_pool_known{backend=\"a\\\"\"} 1\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "\ntoolhost_pool_ready{backend=\"a\\\"\",interpreter=\"b\\\\\"} 3\n"));
+    ck_assert_ptr_null(strstr(text, "toolhost_pool_wanted{"));
+    ck_assert_ptr_null(strstr(text, "toolhost_pool_memory_bytes{"));
 }
 END_TEST
 
@@ -351,6 +390,53 @@ START_TEST(doctor_is_tolerant)
 }
 END_TEST
 
+START_TEST(doctor_says_what_is_worth_reading)
+{
+    CLEANUP_JSON json_t *status =
+        json_loads("{\"backends\":[{\"name\":\"b\",\"layers\":["
+                   "{\"name\":\"first\",\"state\":\"applied\",\"detail\":\"d\"},"
+                   "{\"name\":\"second\",\"state\":\"untested\",\"detail\":\"d\"},"
+                   "{\"name\":\"third\",\"state\":\"failed\",\"detail\":\"d\"},"
+                   "{\"name\":\"fourth\",\"state\":\"untested\",\"detail\":\"d\"}]}],"
+                   "\"counters\":{\"none\":0,\"some\":2}}",
+                   0, NULL);
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    doctor_report_write(out, status);
+    (void)fclose(out);
+    ck_assert_str_eq(text, "backend b: not available\n"
+                           "  applied  first: d\n"
+                           "  failed  third: d\n"
+                           "  untested  second, fourth\n"
+                           "counters\n"
+                           "  some: 2\n");
+}
+END_TEST
+
+/* Rows are broken between members, and no value can draw a member or a row. */
+START_TEST(request_is_laid_out_for_reading)
+{
+    CLEANUP_JSON json_t *request =
+        json_loads("{\"limits\":{\"first\":1000000000,\"second\":2000000000},"
+                   "\"environment\":{\"A\":\"1\\\", \\n\\\"B: 2\"},"
+                   "\"content_findings\":["
+                   "{\"line\":3,\"message\":\"m\",\"rule\":\"r\",\"file\":\"f.py\"},{}],"
+                   "\"content_findings_more\":0}",
+                   0, NULL);
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_uint_eq(approval_show(out, request, 40, 60), 0);
+    (void)fclose(out);
+    ck_assert_str_eq(text, "  limits        | \"first\": 1000000000,\n"
+                           "                | \"second\": 2000000000\n"
+                           "  environment   | \"A\": \"1\\\", \\n\\\"B: 2\"\n"
+                           "  finding       | f.py line 3: m (r)\n"
+                           "  finding       | line 0: ? (?)\n");
+}
+END_TEST
+
 /* A member that this toolhost does not know is shown all the same. */
 START_TEST(request_hides_nothing)
 {
@@ -380,12 +466,15 @@ int main(void)
     tcase_add_test(units, options_keep_the_programs_arguments);
     tcase_add_test(units, escape_shows_what_looks_like_something_else);
     tcase_add_test(units, decision_is_exactly_one_word);
+    tcase_add_test(units, a_decision_is_told_whole_or_not_at_all);
     tcase_add_test(units, request_says_what_it_takes);
     tcase_add_test(units, line_says_its_place);
     tcase_add_test(units, line_refuses_what_is_no_record);
     tcase_add_test(units, outcome_is_an_exit_status);
     tcase_add_test(units, metrics_keep_labels_in_their_quotes);
     tcase_add_test(units, doctor_is_tolerant);
+    tcase_add_test(units, doctor_says_what_is_worth_reading);
     tcase_add_test(units, request_hides_nothing);
+    tcase_add_test(units, request_is_laid_out_for_reading);
     return run_suite("host", &units, 1);
 }

@@ -209,10 +209,11 @@ class Webhook(HostTest):
     def test_the_key_is_its_owners_alone(self):
         def reply(request, _):
             return 200, allow(request)
-        for key, words in (("", "no key"), (self.path("open", KEY, 0o644), "mode 0644"), (self.path("short", b"short"), "bytes are wanted"),
+        for key, words in ((self.path("open", KEY, 0o644), "mode 0644"), (self.path("short", b"short"), "bytes are wanted"),
                            (self.path("missing"), "missing")):
             service = self.refuses(reply, words, key=key)
             self.assertEqual(service.requests, [], "nothing was told")
+        self.assertEqual(self.call("https://127.0.0.1:1", key="").returncode, 2, "no key")
 
     def test_a_proxy_of_the_environment_is_not_asked_about_this_machine(self):
         done, _ = self.ask(lambda request, _: (200, allow(request)), http_proxy="http://127.0.0.1:1", all_proxy="http://127.0.0.1:1")

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import tap
@@ -153,6 +154,101 @@ class Switched(McpTest):
         self.assertEqual(self.ran(), [])
 
 
+class Choice(McpTest):
+    """--elicitation-choice, of the real provider: it remembers what a session allows, and the store what stands."""
+
+    def start_one(self, *arguments):
+        return self.start(*arguments, plugin=CODE_EXECUTE)
+
+    def answer(self, wire, modern, content):
+        """Makes the call and answers the question; its result, and the form that was shown (None: nobody was asked)."""
+        call = wire.tool_call("echo x")
+        if modern:
+            call["_meta"] = meta(capabilities=FORM)
+            result = wire.call("tools/call", call)
+            if result["resultType"] == "complete":
+                return result, None
+            form = result["inputRequests"]["approval"]["params"]
+            return wire.call("tools/call", {**call, "requestState": result["requestState"],
+                                            "inputResponses": {"approval": {"action": "accept", **content}}}), form
+        wire.handshake(capabilities=FORM)
+        id = wire.ask("tools/call", call)
+        message = wire.until(lambda message: message.get("method") == "elicitation/create" or message.get("id") == id)
+        if "method" not in message:
+            return message["result"], None
+        wire.send({"jsonrpc": "2.0", "id": message["id"], "result": {"action": "accept", **content}})
+        return wire.answer_to(id)["result"], message["params"]
+
+    def assert_ran(self, result):
+        if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
+            self.skipTest(result["content"][0]["text"])
+        self.assertFalse(result["isError"], result["content"])
+
+    def test_nothing_chosen_is_once(self):
+        for modern in (False, True):
+            wire = self.start_one("--elicitation-choice")
+            for content in ({}, {"content": {}}, {"content": {"decision": None}}, {"content": {"decision": ""}},
+                            {"content": {"decision": "allow_once"}}):
+                result, form = self.answer(wire, modern, content)
+                self.assert_ran(result)
+                field = form["requestedSchema"]["properties"]["decision"]
+                self.assertEqual(field["enum"], ["allow_once", "allow_session", "allow_always"])
+                self.assertNotIn("required", form["requestedSchema"])
+
+    def test_what_is_chosen_stands_for_so_long(self):
+        for modern in (False, True):
+            wire = self.start_one("--elicitation-choice")
+            self.assert_ran(self.answer(wire, modern, {"content": {"decision": "allow_session"}})[0])
+            result, form = self.answer(wire, modern, {})
+            self.assert_ran(result)
+            self.assertIsNone(form, "the session allows it")
+            wire = self.start_one("--elicitation-choice")
+            result, form = self.answer(wire, modern, {"content": {"decision": "allow_always"}})
+            self.assert_ran(result)
+            self.assertIsNotNone(form, "another session")
+            wire = self.start_one()
+            result, form = self.answer(wire, modern, {})
+            self.assert_ran(result)
+            self.assertIsNone(form, "it stands")
+            self.assertIn("mcp-client:", json.dumps(self.records()))
+            shutil.rmtree(os.path.join(self.home, ".local"))
+
+    def test_what_cannot_be_chosen_denies(self):
+        for modern in (False, True):
+            wire = self.start_one("--elicitation-choice")
+            for word in ("deny", "cancel", "edit", "ALLOW_ONCE", "allow", "x", 7, True, ["allow_once"], {}):
+                result, _ = self.answer(wire, modern, {"content": {"decision": word}})
+                self.assertTrue(result["isError"], word)
+                self.assertIn("approval_denied", result["content"][0]["text"])
+        self.assertEqual(self.ran(), [])
+
+    def test_without_the_option_a_choice_is_not_read(self):
+        for modern in (False, True):
+            wire = self.start_one()
+            for _ in range(2):
+                result, form = self.answer(wire, modern, {"content": {"decision": "allow_always"}})
+                self.assert_ran(result)
+                self.assertEqual(form["requestedSchema"]["properties"], {})
+
+    def test_only_what_the_policy_takes_is_offered(self):
+        policy = os.path.join(self.home, "policy.json")
+        for decisions, offered in ((["once"], None), (["once", "session"], ["allow_once", "allow_session"])):
+            with open(policy, "w", encoding="utf-8") as file:
+                json.dump({"approval": {"decisions": decisions}}, file)
+            os.chmod(policy, 0o600)
+            wire = self.start_one("--elicitation-choice", "--policy", policy)
+            result, form = self.answer(wire, False, {"content": {"decision": "allow_always"}})
+            properties = form["requestedSchema"]["properties"]
+            self.assertEqual(properties["decision"]["enum"] if properties else None, offered)
+            self.assertTrue(result["isError"])
+
+    def test_has_no_effect_beside_another_approver(self):
+        for other in (("--approve", "never"), ("--no-elicitation",)):
+            self.start_one("--elicitation-choice", *other)
+            self.assertEqual(self.process.wait(60), 2)
+            self.assertIn("--elicitation-choice", self.said())
+
+
 class NextTry(McpTest):
     plugin = "none"
 
@@ -237,13 +333,18 @@ class ByNextTry(NextTry):
         self.assertEqual(other_process.error("tools/call", self.answered(other_process, asked["requestState"]))["code"], -32602)
         self.assertEqual(self.ran(), [])
 
-    def test_an_older_state_serves_no_more(self):
+    def test_identical_calls_side_by_side_are_each_asked_about_once(self):
         wire, first = self.ask()
-        second = wire.call("tools/call", self.params(wire))
-        self.assert_asked(second)
-        if self.plugin != "none":  # the fixture forgets what is pending, and so there are two questions
-            self.assert_asked(wire.call("tools/call", self.answered(wire, first["requestState"])))
-            self.assertEqual(self.ran(), [])
+        asked = [first, *(wire.call("tools/call", self.params(wire)) for _ in range(3))]
+        for question in asked:
+            self.assert_asked(question)
+        actions = ["accept", "decline", "accept", "accept"]
+        for question, action in zip(asked, actions):
+            result = wire.call("tools/call", self.answered(wire, question["requestState"], action))
+            self.assertEqual(result["resultType"], "complete")
+            self.assertEqual("approval_denied" in result["content"][0]["text"], action == "decline")
+            self.assert_asked(wire.call("tools/call", self.answered(wire, question["requestState"])))  # once is once
+        self.assertEqual(len(self.ran()), 3)
 
     def test_a_client_that_cannot_ask(self):
         wire = self.start(plugin=self.plugin)

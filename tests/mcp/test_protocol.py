@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import tap
-from client import CODE_EXECUTE, HANDSHAKE, MODERN, PATIENCE, McpTest, meta
+from client import CODE_EXECUTE, HANDSHAKE, MODERN, PATIENCE, McpTest, Wire, meta
 
 
 class Handshake(McpTest):
@@ -118,7 +118,9 @@ class Errors(McpTest):
         self.assertEqual(wire.error("tools/call", {"arguments": {}})["code"], -32602)
         self.assertEqual(wire.error("tools/call", {"name": "code_execute", "arguments": 7})["code"], -32602)
         self.assertEqual(wire.error("tools/call", {"name": "code_execute\0x", "arguments": {}})["code"], -32602)
-        self.assertEqual(wire.error("tools/list", {"cursor": "x"})["code"], -32602)
+        for method in ("tools/list", "resources/list", "resources/templates/list"):
+            wire.call(method)
+            self.assertEqual(wire.error(method, {"cursor": "x"})["code"], -32602)
 
     def test_tool_errors(self):
         wire = self.started()
@@ -160,6 +162,14 @@ class Errors(McpTest):
         wire.send_line(b" \r")
         self.assertEqual(wire.call("ping"), {})
 
+    def test_what_cannot_be_read_is_answered_under_its_own_identifier(self):
+        wire = self.started()
+        half = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": wire.tool_call("echo \ud83d"), "id": 7})
+        wire.send_line(half.encode())
+        error = wire.answer_to(7)["error"]
+        self.assertEqual(error["code"], -32700)
+        self.assertIn("ud83d", error["message"].lower())
+
     def test_a_line_that_is_too_long_is_refused_and_the_next_is_read(self):
         wire = self.started()
         wire.send_line(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"x" * (17 << 20) + b'"}}')
@@ -182,6 +192,16 @@ class Batches(McpTest):
         answers = wire.next()
         self.assertEqual({answer.get("id") for answer in answers}, {11, 12, 13, None})
         wire.send([{"jsonrpc": "2.0", "method": "notifications/x"}])
+        self.assertEqual(wire.call("ping"), {})
+
+    def test_an_array_has_so_many_messages_and_no_more(self):
+        wire = self.started(revision="2025-03-26")
+        wire.send([7] * 256)
+        self.assertEqual([answer["error"]["code"] for answer in wire.next()], [-32600] * 256)
+        wire.send([7] * 257)
+        self.assertEqual(wire.next()["error"]["code"], -32600)
+        wire.send_line(b"[" + b",".join([b"{}"] * 4_000_000) + b"]")
+        self.assertIn("values", wire.next()["error"]["message"])
         self.assertEqual(wire.call("ping"), {})
 
     def test_not_in_others(self):
@@ -270,6 +290,14 @@ class Calls(McpTest):
         wire.call("tools/call", wire.tool_call("echo first"))
         self.assertNotEqual(wire.seen[-2].get("method"), "notifications/progress")
 
+    def test_what_takes_long_is_told_a_line_at_a_time(self):
+        wire = self.started()
+        answer = wire.call("tools/call", {**wire.tool_call("note pulling\nnote 50 %\nnote 100 %\nsleep 0.3\necho out\nsleep 0.3"),
+                                          "_meta": {"progressToken": 7}})
+        told = "".join(message["params"]["message"] for message in wire.seen if message.get("method") == "notifications/progress")
+        self.assertEqual(told, "pulling\n50 %\n100 %\nout\n")
+        self.assertEqual(answer["structuredContent"]["stdout"], "out\n")
+
     def test_what_a_provider_prints_stays_off_the_wire(self):
         wire = self.started(plugin="prints_to_stdout")
         result = wire.call("tools/call", wire.tool_call("echo mine"))
@@ -330,6 +358,30 @@ class TheEnd(McpTest):
         process.stdin.close()
         self.assertEqual(process.wait(PATIENCE), 0)
 
+    def test_a_client_that_does_not_read_the_log_keeps_nothing(self):
+        log, log_end = os.pipe()
+        self.addCleanup(os.close, log)
+        os.set_blocking(log_end, False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(log_end, b"x")
+        os.set_blocking(log_end, True)
+        process = subprocess.Popen(self.command("--approve", "never"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=log_end, env=self.environment(), start_new_session=True, bufsize=0)
+        os.close(log_end)
+        wire = Wire(process.stdout, process.stdin.write)
+        self.addCleanup(self._end, process, None, wire.reader)
+        wire.handshake()
+        denied = wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertIn("approval_denied", denied["content"][0]["text"])
+        os.read(log, 1 << 20)
+        wire.call("tools/call", wire.tool_call("echo x"))
+        said = os.read(log, 1 << 20).decode()
+        self.assertIn("lines lost because nobody read them: ", said)
+        self.assertIn("denied by", said)
+        process.stdin.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
+
     def test_a_client_that_has_closed_its_end(self):
         process = self.unread()
         process.stdout.close()
@@ -380,6 +432,7 @@ class Sockets(McpTest):
         second = subprocess.run(self.command("--listen", f"unix:{path}"), capture_output=True, env=self.environment(),
                                 timeout=PATIENCE)
         self.assertEqual(second.returncode, 1)
+        self.assertIn(b"listen on another", second.stderr)
         self.assertTrue(self.answers(path))
 
     def answers(self, path):

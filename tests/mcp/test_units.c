@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Units of toolhost mcp that need no process: lines, messages, terms, the state a client carries.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cleanup.h"
+#include "mcp/incoming.h"
 #include "mcp/json_rpc.h"
 #include "mcp/line_reader.h"
+#include "mcp/listener.h"
 #include "mcp/request_state.h"
 #include "mcp/rounds.h"
+#include "mcp/server.h"
 #include "mcp/terms.h"
 #include "mcp/text.h"
 #include "tap_suite.h"
@@ -132,23 +138,48 @@ START_TEST(rounds_are_bounded_and_serve_once)
     enum request_state_verdict verdict = REQUEST_STATE_FORGED;
     ck_assert(rounds_init(&rounds, &failure));
     fill(hash, 'a', 64);
-    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, "shown"));
+    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, json_null()));
     ck_assert_ptr_null(rounds_find(&rounds, hash, "other"));
     struct round *round = rounds_find(&rounds, hash, "root");
     ck_assert_ptr_nonnull(round);
     ck_assert(rounds_make_state(&rounds, round, "call", first));
-    ck_assert_ptr_eq(rounds_of_state(&rounds, first, "root", "call", &verdict), round);
     ck_assert(rounds_make_state(&rounds, round, "call", second));
-    ck_assert_ptr_null(rounds_of_state(&rounds, first, "root", "call", &verdict));
+    ck_assert_ptr_eq(rounds_take_state(&rounds, first, "root", "call", &verdict), round);
+    rounds_answered(&rounds, round);
+    ck_assert_ptr_null(rounds_take_state(&rounds, first, "root", "call", &verdict));
     ck_assert_int_eq(verdict, REQUEST_STATE_EXPIRED);
-    ck_assert_ptr_null(rounds_of_state(&rounds, second, "other", "call", &verdict));
+    ck_assert_ptr_null(rounds_take_state(&rounds, second, "other", "call", &verdict));
     ck_assert_int_eq(verdict, REQUEST_STATE_FORGED);
-    rounds_close(&rounds, round);
-    ck_assert_ptr_null(rounds_of_state(&rounds, second, "root", "call", &verdict));
+    ck_assert_ptr_eq(rounds_take_state(&rounds, second, "root", "call", &verdict), round);
+    rounds_answered(&rounds, round);
+    ck_assert_ptr_null(rounds_find(&rounds, hash, "root"));
+    for (unsigned i = 0; i < ROUNDS_LIMIT; i++) {
+        (void)snprintf(hash, sizeof(hash), "%064u", i);
+        ck_assert(rounds_open(&rounds, hash, "root", i, 60000, json_null()));
+    }
+    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, json_null()));
+    ck_assert_uint_eq(rounds_find(&rounds, hash, "root")->token, 7);
+    ck_assert(!rounds_open(&rounds, hash, "other", 7, 60000, json_null()));
+}
+END_TEST
+
+START_TEST(states_of_a_round_are_bounded)
+{
+    struct failure failure;
+    CLEANUP(rounds_clear) struct rounds rounds;
+    char hash[65], first[REQUEST_STATE_LIMIT], state[REQUEST_STATE_LIMIT];
+    enum request_state_verdict verdict = REQUEST_STATE_FORGED;
+    ck_assert(rounds_init(&rounds, &failure));
+    fill(hash, 'a', 64);
+    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, json_null()));
+    struct round *round = rounds_find(&rounds, hash, "root");
+    ck_assert(rounds_make_state(&rounds, round, "call", first));
+    for (unsigned i = 0; i < ROUNDS_STATES; i++)
+        ck_assert(rounds_make_state(&rounds, round, "call", state));
+    ck_assert_uint_eq(round->nonce_count, ROUNDS_STATES);
+    ck_assert_ptr_null(rounds_take_state(&rounds, first, "root", "call", &verdict));
     ck_assert_int_eq(verdict, REQUEST_STATE_EXPIRED);
-    for (unsigned i = 0; i < ROUNDS_LIMIT; i++)
-        ck_assert(rounds_open(&rounds, hash, "root", i, 60000, "shown"));
-    ck_assert(!rounds_open(&rounds, hash, "root", 7, 60000, "shown"));
+    ck_assert_ptr_eq(rounds_take_state(&rounds, state, "root", "call", &verdict), round);
 }
 END_TEST
 
@@ -182,6 +213,69 @@ START_TEST(messages_are_told_apart)
 }
 END_TEST
 
+/* As it is answered: "code id". */
+static void refused_as(const char *line, size_t length, const char *expected)
+{
+    struct incoming_problem problem;
+    ck_assert_ptr_null(incoming_read(line, length, &problem));
+    CLEANUP_JSON json_t *id = problem.id;
+    CLEANUP_FREE char *text = id ? json_dumps(id, JSON_ENCODE_ANY) : strdup("none");
+    char found[64];
+    (void)snprintf(found, sizeof(found), "%d %s", problem.code, text);
+    ck_assert_str_eq(found, expected);
+    ck_assert_str_ne(problem.message, "");
+}
+
+START_TEST(what_cannot_be_read_is_refused_under_its_own_identifier)
+{
+    static const struct {
+        const char *line, *expected;
+    } cases[] = {
+        {"{\"id\":7,\"method\":\"\\ud83d\"}", "-32700 7"},
+        {"{ \"method\" : \"\\ud83d\" , \"id\" : \"a\\\"}\" }", "-32700 \"a\\\"}\""},
+        {"{\"method\":[\"id\",\"\\ud83d\"],\"id\":-1}", "-32700 -1"},
+        {"{\"id\":1,\"method\":123456789012345678901}", "-32700 1"},
+        {"{\"id\":1,\"method\":2,\"method\":3}", "-32700 1"},
+        {"{\"id\":1,\"id\":1,\"method\":2}", "-32700 none"},
+        {"{\"id\":123456789012345678901,\"method\":2}", "-32700 none"},
+        {"{\"id\":{},\"method\":\"\\ud83d\"}", "-32700 none"},
+        {"{\"id\":1,\"result\":\"\\ud83d\"}", "-32700 none"},
+        {"{\"params\":{\"id\":1},\"method\":\"\\ud83d\"}", "-32700 none"},
+        {"{\"x\":\"id\",\"method\":\"\\ud83d\"}", "-32700 none"},
+        {"{\"id\":1,\"method\":\"tools/", "-32700 none"},
+        {"{\"method\":2,\"id\"", "-32700 none"},
+        {"{\"method\":2,\"id\":", "-32700 none"},
+        {"{\"method\":2,\"id\":\"\\", "-32700 none"},
+        {"}}]]", "-32700 none"},
+        {"\xff", "-32700 none"},
+        {"", "-32700 none"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        refused_as(cases[i].line, strlen(cases[i].line), cases[i].expected);
+}
+END_TEST
+
+START_TEST(a_line_has_so_many_values_and_no_more)
+{
+    static const char begin[] = "{\"method\":\"x\",\"id\":1,\"x\":[";
+    size_t most = INCOMING_VALUES - 4; /* the members of the object, and it */
+    CLEANUP_FREE char *line = malloc(sizeof(begin) + 2 * INCOMING_VALUES + 2);
+    ck_assert_ptr_nonnull(line);
+    for (size_t count = most; count <= most + 1; count++) {
+        char *at = stpcpy(line, begin);
+        for (size_t i = 0; i < count; i++)
+            at = stpcpy(at, i == 0 ? "0" : ",0");
+        at = stpcpy(at, "]}");
+        struct incoming_problem problem;
+        CLEANUP_JSON json_t *read = incoming_read(line, (size_t)(at - line), &problem);
+        ck_assert(json_is_object(read) == (count == most));
+        if (!read)
+            refused_as(line, (size_t)(at - line), "-32600 1");
+        json_decref(problem.id);
+    }
+}
+END_TEST
+
 START_TEST(forms_are_offered_only_to_clients_that_show_them)
 {
     static const struct {
@@ -203,6 +297,48 @@ START_TEST(forms_are_offered_only_to_clients_that_show_them)
         terms_read_handshake(params, &terms);
         ck_assert_msg(terms.elicitation == cases[i].form, "%s", cases[i].capabilities);
     }
+}
+END_TEST
+
+void server_notice(const char *text)
+{
+    (void)fprintf(stderr, "# %s\n", text);
+}
+
+static const char *listened_path; /* where nobody listens yet */
+
+int __real_listen(int fd, int backlog);
+int __wrap_listen(int fd, int backlog);
+int __wrap_listen(int fd, int backlog)
+{
+    ck_assert_int_ne(access(listened_path, F_OK), 0);
+    return __real_listen(fd, backlog);
+}
+
+START_TEST(a_socket_appears_when_somebody_listens_and_takes_no_place)
+{
+    char folder[] = "/tmp/toolhost-listener-XXXXXX", path[64], other[64];
+    struct failure failure;
+    struct stat status;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/socket", folder);
+    (void)snprintf(other, sizeof(other), "%s/file", folder);
+    listened_path = path;
+    CLEANUP(listener_close) struct listener listener = {.fd = -1}, second = {.fd = -1};
+    ck_assert(listener_open(path, &listener, &failure));
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_uint_eq(status.st_mode, S_IFSOCK | 0600);
+    listened_path = other;
+    ck_assert(!listener_open(path, &second, &failure));
+    CLEANUP_FILE FILE *file = fopen(other, "w");
+    ck_assert_ptr_nonnull(file);
+    listened_path = "/nowhere";
+    ck_assert(!listener_open(other, &second, &failure));
+    ck_assert_int_eq(stat(other, &status), 0);
+    ck_assert(S_ISREG(status.st_mode));
+    listener_close(&listener);
+    ck_assert_int_eq(unlink(other), 0);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else is left in it */
 }
 END_TEST
 
@@ -240,8 +376,12 @@ int main(void)
     tcase_add_test(units, lines_that_are_too_long_are_told_once_and_skipped);
     tcase_add_test(units, state_is_authenticated);
     tcase_add_test(units, rounds_are_bounded_and_serve_once);
+    tcase_add_test(units, states_of_a_round_are_bounded);
     tcase_add_test(units, messages_are_told_apart);
+    tcase_add_test(units, what_cannot_be_read_is_refused_under_its_own_identifier);
+    tcase_add_test(units, a_line_has_so_many_values_and_no_more);
     tcase_add_test(units, forms_are_offered_only_to_clients_that_show_them);
+    tcase_add_test(units, a_socket_appears_when_somebody_listens_and_takes_no_place);
     tcase_add_test(units, bytes_become_text);
     return run_suite("mcp", &units, 1);
 }

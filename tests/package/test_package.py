@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import links
 import tap
 
 TOP = pathlib.Path(__file__).parents[2]
@@ -43,6 +44,13 @@ def test_it_depends_on_what_it_is_linked_with():
 def test_a_run_from_the_packages_tree():
     done = run(toolhost, "--approve", "always", "--audit", "/dev/null", "run", "--language", "sh", "-c", "echo $((6*7))", env=CLEAN)
     tap.equal((done.returncode, done.stdout), (0, "42\n"), done.stderr)
+
+
+def test_the_links_of_its_documents_lead_somewhere():
+    documents = root / "usr" / "share" / "doc" / "code-execute"
+    pages = [page.relative_to(documents) for page in documents.rglob("*.md")]
+    tap.true(len(pages) > 10, pages)
+    tap.equal(links.broken(documents, pages)[0], [], "links that lead nowhere")
 
 
 def dpkg(*what, base):
@@ -91,6 +99,8 @@ def test_the_manual_page_has_every_option_and_no_fault():
     page = gzip.decompress((root / "usr" / "share" / "man" / "man1" / "toolhost.1.gz").read_bytes()).decode()
     shown = page.replace("\\-", "-")
     tap.equal(sorted(option for option in options_of_help() if option not in shown), [], "options that are missing")
+    entries = [entry.split("\n")[1] for entry in shown.split(".TP")[1:]]
+    tap.equal([entry for entry in entries if len(entry) > 50], [], "what stands in bold is the entry and not its text")
     warned = groff(page)
     tap.equal((warned.returncode, warned.stderr), (0, ""), "groff")
     tap.true(groff(page + "\n.no-such-macro\n").stderr, "groff would tell")
@@ -108,6 +118,8 @@ def test_bash_completes_commands_options_and_values():
     tap.equal(completed("--pol"), {"--policy"})
     tap.equal(completed("-"), options_of_help(), "all options")
     tap.equal(completed("--sandbox", "d"), {"docker"})
+    tap.equal(completed("mcp", "--mode", "d"), {"docker"})
+    tap.equal(completed("--approve", "q"), {"queue"})
     tap.true("verify" in completed("audit", ""), completed("audit", ""))
 
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was decided about a request, and the words there are for it. Whatever goes wrong is a denial
+ * with its reason, so that no caller can forget to check. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The first is what holds where nothing was decided. */
+enum approval_word {
+    APPROVAL_WORD_DENY,
+    APPROVAL_WORD_ALLOW_ONCE,
+    APPROVAL_WORD_ALLOW_SESSION,
+    APPROVAL_WORD_ALLOW_ALWAYS,
+    APPROVAL_WORD_EDIT,
+    APPROVAL_WORD_CANCEL,
+    APPROVAL_WORD_COUNT,
+    APPROVAL_WORD_PENDING =
+        APPROVAL_WORD_COUNT, /* nobody has decided: an identical call will ask */
+};
+
+struct approval_decision {
+    enum approval_word word;
+    json_t *arguments;  /* of an edit, new; else NULL */
+    char approver[192]; /* who decided: "terminal:USER" */
+    char reason[512];   /* "" where none was given; always there for a denial */
+    char notice[2048];  /* "" or what the host's person should know beside it */
+    bool no_approver;   /* --approve named nobody, and there is no terminal */
+};
+
+void approval_clear(struct approval_decision *decision);
+
+/* How long the request may wait, in milliseconds: its own word within bounds. */
+int approval_wait_ms(const json_t *request);
+
+/* The word as tool_reply_approval() takes it. */
+const char *approval_word_name(enum approval_word word);
+/* false: no such word; *ret is as it was. */
+bool approval_word_find(const char *name, enum approval_word *ret);
+bool approval_word_allows(enum approval_word word);
+/* The decision as tool_reply_approval() takes it, bound by its hash to the request that was shown.
+ * NULL when out of memory. */
+char *approval_decision_text(const struct approval_decision *decision, const char *request_sha256);
+/* Does the request let it be answered like that? One that says nothing takes once and deny. */
+bool approval_offers(const json_t *request, enum approval_word word);
+
+/* "PREFIX:USER", the user being this process's. */
+void approval_name_user(const char *prefix, char *ret, size_t size);
+
+void approval_allow(struct approval_decision *decision, enum approval_word word,
+                    const char *reason);
+void approval_deny(struct approval_decision *decision, const char *format, ...)
+    __attribute__((format(printf, 2, 3), nonnull(1, 2)));

@@ -25,7 +25,7 @@ PROGRAMS = {
     "surroundings": "import os, site, sys\nprint(sorted(os.environ.items()), os.getcwd(), oct(os.umask(0o22)), sorted(os.listdir('.')), os.listdir('/tmp'), os.listdir('/dev/shm'), site.USER_BASE, site.getusersitepackages(), os.path.expanduser('~'), sys.dont_write_bytecode)\n"
                     "print([name for name in sys.modules if 'execute' in name], [entry for entry in sys.path_importer_cache if 'execute' in entry])\nos.system('env | sort')",
     "descriptors": "import os\nprint(sorted(int(fd) for fd in os.listdir('/proc/self/fd') if os.path.exists(f'/proc/self/fd/{fd}')))\n"
-                   "print([(open(f'/proc/{pid}/comm').read(), os.stat(f'/proc/{pid}').st_uid) for pid in sorted(os.listdir('/proc')) if pid.isdigit()])\n"
+                   "print([(open(f'/proc/{pid}/comm').read(), os.stat(f'/proc/{pid}').st_uid) for pid in sorted((pid for pid in os.listdir('/proc') if pid.isdigit()), key=int)])\n"
                    "print([line for line in open('/proc/self/status') if line.split(':')[0] in ('Name', 'Umask', 'State', 'Uid', 'Gid', 'Groups', 'Threads', 'SigBlk', 'SigIgn', 'SigCgt', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp')])",
     "streams": "import os, sys\nfor stream in (sys.stdin, sys.stdout, sys.stderr, sys.__stdin__):\n    print(stream.name, stream.mode, stream.encoding, stream.errors, stream.line_buffering, stream.write_through, stream.seekable(), stream.isatty(), type(stream.buffer))\n"
                "print(os.lseek(0, 0, os.SEEK_CUR), os.fstat(0).st_size, input(), sys.stdin.read())\ntry:\n    input()\nexcept EOFError as error:\n    print('end', error)",

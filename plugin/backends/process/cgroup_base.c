@@ -184,6 +184,7 @@ static bool make_base(struct cgroup_base *base, const char *parent, char *ret, s
         *ret_lock = lock_directory(ret);
         if (*ret_lock >= 0)
             return true;
+        (void)rmdir(ret);
     }
     ret[0] = '\0';
     return false;

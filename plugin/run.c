@@ -38,6 +38,7 @@ struct loop {
     uint64_t deadline_ms;
     uint64_t told_at_ms; /* when it is told that the start takes long; UINT64_MAX: not any more */
     bool ordered_to_end;
+    bool lost_backend;
     struct run_outcome outcome;
 };
 
@@ -218,6 +219,7 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
     bool too_long = length < 0 && errno == EMSGSIZE;
     if (length <= 0 && !too_long) {
         backend_note_end(loop->run->mode, &loop->backend);
+        loop->lost_backend = true;
         return error_set(error, ERROR_BACKEND_FAILED, "the backend ended during the run");
     }
     struct run_event event;
@@ -307,8 +309,10 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     while (result == 0 && !ended)
         result = poll_once(&loop, &ended, error);
     drain_rest(&loop);
-    /* An order to end can overtake the word of the start; who has printed has run. */
-    loop.outcome.started |= ended && loop.ordered_to_end && loop.produced > 0;
+    /* An order to end can overtake the word of the start, and a backend die before it has passed it
+     * on; who has printed has run. */
+    bool can_have_begun = loop.lost_backend || (ended && loop.ordered_to_end);
+    loop.outcome.started |= can_have_begun && loop.produced > 0;
     loop.outcome.duration_ms = monotonic_ms() - begin;
     *ret = loop.outcome;
     return result == 0;

@@ -3,6 +3,7 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
+#include "exit_by_init.h"
 #include "finalization.h"
 #include "python_abi.h"
 #include "rehearsal.h"
@@ -36,6 +37,7 @@ static PyObject *serve_copies(PyObject *self, PyObject *arguments)
     (void)self;
     (void)arguments;
     run_taker_serve_copies(PyOS_BeforeFork, PyOS_AfterFork_Parent);
+    exit_by_init_arm();
     PyOS_AfterFork_Child();
     return PyList_New(0);
 }
@@ -105,5 +107,6 @@ PyObject *PyInit_code_execute_python(void)
         .m_size = -1,
         .m_methods = methods,
     };
+    exit_by_init_prepare();
     return PyModule_Create2(&definition, PYTHON_ABI_VERSION);
 }

@@ -113,6 +113,7 @@ def seccomp_mutants():
         "namespaces and mounts": ("no capabilities, and no namespace may be made that has them", ("disable_nested_namespaces",),
                                   "C53-unshare-high-bits.c"),
         "the machine": ("no capabilities", ("capabilities",), "C50-host-name.c"),
+        "exit request": ("the kernel has nothing behind the call",),
         "huge pages of a shared memory": ("the kernel wants a privilege for it",),
         "terminal input": ("there is no terminal in the view", ("terminal", "landlock"), "C41-terminal-input.c"),
         "protocols with network": ("only for runs with network, which this suite has none of",),

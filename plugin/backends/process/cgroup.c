@@ -122,6 +122,15 @@ static const char *group_of(const struct cgroup *cgroup, enum cgroup_counter cou
     return cgroup->has_pids ? cgroup->pids : NULL;
 }
 
+bool cgroup_tells_peak(const struct cgroup *cgroup)
+{
+    char path[PATH_MAX];
+    const char *group = group_of(cgroup, CGROUP_MEMORY_PEAK);
+    const char *file = names[cgroup->version].counters[CGROUP_MEMORY_PEAK].file;
+    return group && (size_t)snprintf(path, sizeof(path), "%s/%s", group, file) < sizeof(path) &&
+           access(path, R_OK) == 0;
+}
+
 void cgroup_open_counters(struct cgroup *cgroup)
 {
     if (cgroup->version == 0 || cgroup->counters_are_open)

@@ -70,6 +70,8 @@ size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
 void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
 /* What the group holds now; 0 where nobody counts. */
 uint64_t cgroup_memory(const struct cgroup *cgroup);
+/* Does it know the most memory it has held? Before Linux 5.19 version 2 does not. */
+bool cgroup_tells_peak(const struct cgroup *cgroup);
 /* Opens what cgroup_read() reads, so that it need not; optional, and until cgroup_remove(). */
 void cgroup_open_counters(struct cgroup *cgroup);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);

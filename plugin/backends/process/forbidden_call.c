@@ -21,13 +21,19 @@ static struct seccomp_notif *new_notification(void)
     return calloc(1, size > sizeof(struct seccomp_notif) ? size : sizeof(struct seccomp_notif));
 }
 
-bool forbidden_call_receive(int listener, int *ret)
+bool forbidden_call_receive(int listener, struct forbidden_call *ret)
 {
     CLEANUP_FREE struct seccomp_notif *notification = new_notification();
     if (!notification || ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, notification) < 0)
         return false;
-    /* It must not see the call fail, as it would once the listener is closed. */
+    /* It must not see the call fail, as it would once the listener is closed, nor go on in a
+     * handler of a signal meanwhile. */
     (void)kill((pid_t)notification->pid, SIGKILL);
-    *ret = notification->data.nr;
+    *ret = (struct forbidden_call){
+        .caller = (pid_t)notification->pid,
+        .number = notification->data.nr,
+    };
+    for (size_t i = 0; i < COUNT_OF(ret->arguments); i++)
+        ret->arguments[i] = notification->data.args[i];
     return true;
 }

@@ -89,6 +89,7 @@ static int let_go_on(const struct launch *launch, int report)
         .has_memory = launch->cgroup->has_memory,
         .has_pids = launch->cgroup->has_pids,
         .group_count = (uint32_t)count,
+        .tells_peak = cgroup_tells_peak(launch->cgroup),
     };
     int result = channel_send(report, &go, sizeof(go), entrances, count);
     for (size_t i = 0; i < count; i++)

@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "../../cleanup.h"
+#include "exit_request.h"
 #include "forbidden_call.h"
+#include "lone_process.h"
 
 _Noreturn void main_program_fail(int report_socket, enum run_failure failure, int error,
                                  const char *message)
@@ -117,13 +119,39 @@ static bool reap(const struct main_program *program, struct report *ret)
     }
 }
 
+static bool asks_for_exit(const struct main_program *program, const struct forbidden_call *call)
+{
+    return program->may_ask && call->caller == program->pid && call->number == EXIT_REQUEST_CALL &&
+           call->arguments[0] == EXIT_REQUEST_WORD;
+}
+
+/* Its own end, as it has asked for it. */
+static struct report requested_end(const struct main_program *program,
+                                   const struct forbidden_call *call)
+{
+    struct report ended = {
+        .kind = REPORT_ENDED,
+        .wait_status = W_EXITCODE((int)(call->arguments[1] & 0xff), 0),
+    };
+    ended.tree_is_gone = program->memory_is_counted && lone_process_is(program->pid) &&
+                         lone_process_usage(program->pid, &ended.usage);
+    ended.cpu_us = ended.usage.user_us + ended.usage.system_us;
+    return ended;
+}
+
 /* true and *ret filled: a process made a call that ends the run, whoever of the tree it was. */
 static bool take_forbidden_call(const struct main_program *program, struct report *ret)
 {
-    struct report ended = {.kind = REPORT_ENDED, .wait_status = SIGSYS, .made_forbidden_call = 1};
-    if (!forbidden_call_receive(program->listener, &ended.system_call))
+    struct forbidden_call call;
+    if (!forbidden_call_receive(program->listener, &call))
         return false;
-    *ret = ended;
+    if (asks_for_exit(program, &call))
+        *ret = requested_end(program, &call);
+    else
+        *ret = (struct report){.kind = REPORT_ENDED,
+                               .wait_status = SIGSYS,
+                               .made_forbidden_call = 1,
+                               .system_call = call.number};
     return true;
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,13 +17,18 @@ struct main_program {
     int start_report; /* child: where to report until execve, CLOEXEC; parent: its other end */
     int children;     /* parent: signalfd for SIGCHLD */
     int listener;     /* parent: of the child's filter, -1: it has none */
+    /* In the parent, the caller's to set: */
+    bool may_ask;           /* the child to be ended (exit_request.h) */
+    bool memory_is_counted; /* by a control group, up to the end */
 };
 
 /* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */
 int main_program_fork(struct main_program *program);
 
 /* Passes the start on to the supervisor, then waits for the end. true: *ret is the REPORT_ENDED,
- * still to be sent; false when the supervisor closes its end or the start has failed. */
+ * still to be sent, with the usage and
+ * tree_is_gone where the child was all there was and can do nothing more; false when the supervisor
+ * closes its end or the start has failed. */
 bool main_program_watch(struct main_program *program, int supervisor, struct report *ret);
 
 /* Reports a failure of ours and exits. */

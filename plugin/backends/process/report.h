@@ -20,6 +20,7 @@ struct sandbox_go {
     uint32_t has_memory;
     uint32_t has_pids;
     uint32_t group_count;
+    uint32_t tells_peak; /* the group with the controller memory tells the highest use */
 };
 
 #define SANDBOX_GROUPS 2
@@ -50,8 +51,8 @@ struct report {
     int32_t system_call;          /* its number */
     uint32_t scratch_full;        /* then */
     uint64_t cpu_us;              /* of the main program and the children it waited for */
-    uint32_t tree_is_gone; /* then, from an init: nothing of the run is left but the init itself */
-    struct tree_usage usage; /* where the tree is gone */
+    uint32_t tree_is_gone;   /* then, from an init: nothing of the run can do anything any more */
+    struct tree_usage usage; /* where the tree is gone; without the memory where a group tells it */
 };
 
 /* wait4(2), getrusage(2) */

@@ -97,7 +97,8 @@ static _Noreturn void see_to_its_end(struct main_program *program)
     struct report ended;
     if (main_program_watch(program, REPORT_FD, &ended)) {
         ended.scratch_full = scratch_is_full();
-        end_tree(&ended);
+        if (!ended.tree_is_gone)
+            end_tree(&ended);
         (void)report_send(REPORT_FD, &ended);
         if (ended.kind == REPORT_ENDED && ended.tree_is_gone)
             await_dismissal();
@@ -127,8 +128,12 @@ void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filter
     if (main_program_fork(&program) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
-        if (shape->interpreter.fork)
+        if (shape->interpreter.fork) {
             forget_signal_handlers();
+            program.may_ask = true;
+            program.memory_is_counted =
+                sandbox.isolation.cgroup_has_memory && sandbox.go.tells_peak;
+        }
         see_to_its_end(&program);
     }
     sandbox.report = program.start_report;

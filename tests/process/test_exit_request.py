@@ -55,10 +55,10 @@ def test_it_is_granted_and_what_follows_is_not_reached():
 def test_what_a_copy_used_is_told():
     use()
     used = ready_run(ASK + "import time\nwhile time.process_time() < 0.3: pass\nthings = bytearray(64 << 20)\nask(0)")["usage"]
-    tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 20, used)
+    tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, used)
     tap.true(used["peak_memory_bytes"] >= 64 << 20, used)
     used = ready_run(ASK + "import time\nif os.fork() == 0:\n    while time.process_time() < 0.3: pass\n    os._exit(0)\nos.wait()\nask(0)")["usage"]
-    tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 20, f"of a child as well: {used}")
+    tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, f"of a child as well: {used}")
 
 
 def test_others_end_with_who_asks():

@@ -2,10 +2,8 @@
 /* Owns the look at the one process that is left: see lone_process.h. */
 #include "lone_process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -126,9 +126,9 @@ void result_write_isolation(struct json_draft *draft, const struct call *call)
     if (call->description.isolation == RUN_ISOLATION_SANDBOX && call->configuration.policy != NULL)
         requested =
             call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
-    bool told = call->executed && call->description.isolation != RUN_ISOLATION_NONE;
-    if (told)
+    if (call->executed && call->description.isolation != RUN_ISOLATION_NONE)
         applied = call->outcome.ended.isolation.applied;
+    bool told = applied != 0; /* not by a backend that was lost before */
     json_draft_open(draft, "isolation", '{');
     write_layers(draft, "requested", requested);
     write_layers(draft, "applied", applied);

@@ -309,10 +309,10 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     while (result == 0 && !ended)
         result = poll_once(&loop, &ended, error);
     drain_rest(&loop);
-    /* An order to end can overtake the word of the start, and a backend die before it has passed it
-     * on; who has printed has run. */
-    bool can_have_begun = loop.lost_backend || (ended && loop.ordered_to_end);
-    loop.outcome.started |= can_have_begun && loop.produced > 0;
+    /* An order to end can overtake the word of the start: who has printed has run. A backend that
+     * dies takes that word with it. */
+    loop.outcome.started |=
+        loop.lost_backend || (ended && loop.ordered_to_end && loop.produced > 0);
     loop.outcome.duration_ms = monotonic_ms() - begin;
     *ret = loop.outcome;
     return result == 0;

@@ -209,6 +209,12 @@ __attribute__((noreturn)) static void die(const struct run *run)
     _exit(1);
 }
 
+__attribute__((noreturn)) static void die_before_start(const struct run *run)
+{
+    (void)run;
+    _exit(1);
+}
+
 /* What happens to a run that is not a trial; its descriptors stay open. */
 static const struct {
     const char *name;
@@ -231,6 +237,7 @@ static const struct {
     {"floods-without-end", flood_without_end},
     {"never-ends", only_start},
     {"dies", die},
+    {"dies-before-it-tells", die_before_start},
     {"keeps-pipes-open", behave_well},
 };
 

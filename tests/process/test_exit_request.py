@@ -61,6 +61,23 @@ def test_what_a_copy_used_is_told():
     tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, f"of a child as well: {used}")
 
 
+def test_what_others_used_is_told():
+    """Who is still there is waited for, and so counted: an answer that overlooked them would lack it."""
+    use()
+    begins = "import signal, time\nthere, here = os.pipe()\n"
+    burns = "while time.process_time() < 0.3: pass\n    os.write(here, b'x'); "
+    others = {
+        "a child": f"if os.fork() == 0:\n    {burns}signal.pause()\n",
+        "an orphan": f"if os.fork() == 0:\n    if os.fork(): os._exit(0)\n    {burns}signal.pause()\nos.wait()\n",
+        "an orphan that init has buried": "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nif os.fork() == 0:\n    if os.fork(): os._exit(0)\n"
+                                          f"    os.close(there)\n    {burns}os._exit(0)\nos.close(here)\n",
+    }
+    for name, code in others.items():
+        ends = "while os.read(there, 1): pass\ntime.sleep(0.05)\n" if "buried" in name else "os.read(there, 1)\n"
+        used = ready_run(ASK + begins + code + ends + "ask(0)")["usage"]
+        tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, f"{name}: {used}")
+
+
 def test_others_end_with_who_asks():
     """They are gone when it is answered."""
     use()

@@ -44,7 +44,7 @@ static bool has_one_thread_and_waited_for_nobody(pid_t pid)
            faults_of_children == 0 && threads == 1;
 }
 
-static bool has_children(pid_t pid, const char *wanted)
+static bool children_are(pid_t pid, const char *wanted)
 {
     char path[64];
     char text[TEXT_SIZE];
@@ -63,8 +63,8 @@ bool lone_process_is(pid_t pid)
 {
     char only[16];
     (void)snprintf(only, sizeof(only), "%d ", (int)pid);
-    return has_one_thread_and_waited_for_nobody(pid) && has_children(pid, "") &&
-           has_children(getpid(), only) && waited_for_nobody();
+    return has_one_thread_and_waited_for_nobody(pid) && children_are(pid, "") &&
+           children_are(getpid(), only) && waited_for_nobody();
 }
 
 /* As pid_t and these clocks are told apart in clockid_t: include/linux/posix-timers.h. */

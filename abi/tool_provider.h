@@ -75,8 +75,8 @@ extern "C" {
 #define TOOL_VERDICT_ABSENT UINT32_C(0xAB5E4701)
 
 /* What tool_invoke(), tool_prepare() and tool_status() return. */
-#define TOOL_OK                                                                       \
-    0 /* the tool ran (its program may still have failed); the JSON says how it ended \
+#define TOOL_OK                                                                                    \
+    0 /* the tool ran, or may have (its program may still have failed); the JSON says how it ended \
        */
 #define TOOL_NOT_RUN 1    /* nothing ran; the JSON's "error" object says why */
 #define TOOL_FAILED  (-1) /* out of memory, or called wrongly: no JSON was made */

@@ -60,6 +60,37 @@ static size_t take_fds(struct msghdr *message, int fds[CHANNEL_FDS_LIMIT])
     return count;
 }
 
+/* An end that is told may be told too early, for whoever waits and whoever does not: the kernel
+ * looks for a datagram first and for the peer afterwards (unix_dgram_recvmsg() in
+ * net/unix/af_unix.c), and one that has sent and closed in between has its last word still there. A
+ * second look finds it. */
+static ssize_t receive(int socket, struct msghdr *message, int flags)
+{
+    const struct msghdr fresh = *message;
+    ssize_t length;
+    do
+        length = recvmsg(socket, message, flags);
+    while (length < 0 && errno == EINTR);
+    if (length != 0)
+        return length;
+    *message = fresh;
+    do
+        length = recvmsg(socket, message, flags | MSG_DONTWAIT);
+    while (length < 0 && errno == EINTR);
+    return length < 0 && errno == EAGAIN ? 0 : length;
+}
+
+ssize_t channel_receive_now(int socket, void *bytes, size_t capacity)
+{
+    struct iovec vector = {.iov_base = bytes, .iov_len = capacity};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    ssize_t length = receive(socket, &message, MSG_DONTWAIT);
+    if (length < 0 || !(message.msg_flags & MSG_TRUNC))
+        return length;
+    errno = EMSGSIZE;
+    return -1;
+}
+
 ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
                         size_t *ret_fd_count)
 {
@@ -71,10 +102,7 @@ ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size
         .msg_control = control.bytes,
         .msg_controllen = sizeof(control.bytes),
     };
-    ssize_t length;
-    do
-        length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    while (length < 0 && errno == EINTR);
+    ssize_t length = receive(socket, &message, MSG_CMSG_CLOEXEC);
     if (length < 0)
         return -1;
     int received[CHANNEL_FDS_LIMIT];

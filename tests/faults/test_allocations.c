@@ -102,7 +102,7 @@ static bool take_event(int fd, struct answer *answer)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     struct run_event event;
-    ssize_t length = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+    ssize_t length = channel_receive_now(fd, message, sizeof(message));
     if (length < 0)
         return errno == EAGAIN;
     if (length == 0 || !run_event_decode(message, (size_t)length, &event))

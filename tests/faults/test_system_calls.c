@@ -121,7 +121,7 @@ static bool start_backend(const struct fault *start_fault)
     for (;;) {
         while (injector_serve())
             ;
-        ssize_t length = recv(backend.control, &hello, sizeof(hello), MSG_DONTWAIT);
+        ssize_t length = channel_receive_now(backend.control, &hello, sizeof(hello));
         if (length == (ssize_t)sizeof(hello))
             break;
         if (length >= 0 || now_seconds() > latest || errno != EAGAIN) {
@@ -178,7 +178,7 @@ static bool take_event(int fd, struct answer *answer)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     struct run_event event;
-    ssize_t length = recv(fd, message, sizeof(message), MSG_DONTWAIT);
+    ssize_t length = channel_receive_now(fd, message, sizeof(message));
     if (length < 0)
         return errno == EAGAIN;
     if (length == 0 || !run_event_decode(message, (size_t)length, &event))

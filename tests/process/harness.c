@@ -77,7 +77,7 @@ bool backend_try_start(struct backend *ret)
     (void)waitpid(pid, NULL, 0);
     struct backend_hello hello;
     *ret = (struct backend){.control = -1};
-    if (recv(pair[0], &hello, sizeof(hello), 0) != (ssize_t)sizeof(hello) ||
+    if (channel_receive(pair[0], &hello, sizeof(hello), NULL, 0, NULL) != (ssize_t)sizeof(hello) ||
         hello.protocol_version != PROTOCOL_VERSION) {
         close_fd(pair[0]);
         return false;
@@ -227,7 +227,7 @@ static bool take_event(int fd, struct outcome *ret)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     struct run_event event;
-    ssize_t length = recv(fd, message, sizeof(message), 0);
+    ssize_t length = channel_receive(fd, message, sizeof(message), NULL, 0, NULL);
     if (length <= 0 || !run_event_decode(message, (size_t)length, &event))
         give_up("no event");
     if (event.type == RUN_EVENT_STARTED) {
@@ -288,7 +288,7 @@ void run_await_start(const struct running *running)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     struct run_event event;
-    ssize_t length = recv(running->events, message, sizeof(message), 0);
+    ssize_t length = channel_receive(running->events, message, sizeof(message), NULL, 0, NULL);
     if (length <= 0 || !run_event_decode(message, (size_t)length, &event) ||
         event.type != RUN_EVENT_STARTED)
         give_up("not started");

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages between plugin and backend: whole ones survive, broken ones are refused. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../plugin/cleanup.h"
-#include "../../plugin/protocol/channel.h"
 #include "../../plugin/protocol/layers.h"
 #include "../../plugin/protocol/pool_report.h"
 #include "../../plugin/protocol/run_description.h"
@@ -399,46 +396,6 @@ START_TEST(layers_have_names)
 }
 END_TEST
 
-static int open_descriptors(void)
-{
-    int count = 0;
-    for (int fd = 0; fd < 256; fd++)
-        count += fcntl(fd, F_GETFD) >= 0;
-    return count;
-}
-
-START_TEST(descriptors_travel)
-{
-    int pair[2];
-    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    int sent[3] = {0, 1, 2};
-    int received[3];
-    size_t count = 0;
-    char byte = 0;
-    ck_assert_int_eq(channel_send(pair[0], "r", 1, sent, 3), 0);
-    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 3, &count), 1);
-    ck_assert_int_eq(byte, 'r');
-    ck_assert_uint_eq(count, 3);
-    for (size_t i = 0; i < count; i++) {
-        ck_assert_int_eq(fcntl(received[i], F_GETFD), FD_CLOEXEC);
-        close_fd(received[i]);
-    }
-    int before = open_descriptors();
-    ck_assert_int_eq(channel_send(pair[0], "r", 1, sent, 3), 0);
-    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 2, &count), -1);
-    ck_assert_int_eq(errno, EMSGSIZE);
-    ck_assert_int_eq(channel_send(pair[0], "longer", 6, sent, 3), 0);
-    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 3, &count), -1);
-    ck_assert_int_eq(errno, EMSGSIZE);
-    ck_assert_int_eq(open_descriptors(), before);
-    close_fd(pair[0]);
-    ck_assert_int_eq(channel_receive(pair[1], &byte, 1, received, 3, &count), 0);
-    ck_assert_int_eq(channel_send(pair[1], "r", 1, NULL, 0), -1);
-    ck_assert_int_eq(errno, EPIPE);
-    close_fd(pair[1]);
-}
-END_TEST
-
 int main(void)
 {
     TCase *cases = tcase_create("protocol");
@@ -457,6 +414,5 @@ int main(void)
     tcase_add_test(cases, events_out_of_range_are_refused);
     tcase_add_test(cases, pool_report_is_whole_or_refused);
     tcase_add_test(cases, layers_have_names);
-    tcase_add_test(cases, descriptors_travel);
     return run_suite("protocol", &cases, 1);
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -230,8 +229,8 @@ void run_kill(struct run *run, enum run_cause cause)
 static void handle_order(struct run *run)
 {
     char order;
-    ssize_t length = recv(run->socket, &order, sizeof(order), MSG_DONTWAIT);
-    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
+    if (length < 0 && errno == EAGAIN)
         return;
     if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
         run_kill(run, RUN_CAUSE_OUTPUT_LIMIT);

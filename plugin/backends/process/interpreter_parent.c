@@ -140,8 +140,8 @@ void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
     char word;
     if (parent->state == PARENT_IMPOSSIBLE || parent->state == PARENT_GONE)
         return;
-    ssize_t length = recv(parent->socket, &word, sizeof(word), MSG_DONTWAIT);
-    if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
+    ssize_t length = channel_receive_now(parent->socket, &word, sizeof(word));
+    if (length < 0 && errno == EAGAIN) {
         if (parent->state == PARENT_STARTING && now >= parent->started_us + START_LIMIT_US)
             parent->state = PARENT_GONE;
         return;

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "../../cleanup.h"
 #include "../../protocol/channel.h"
@@ -49,13 +48,13 @@ bool report_send_with(int socket, const struct report *report, int fd)
     return sent == 0;
 }
 
-enum report_state report_receive(int socket, bool dont_wait, struct report *ret)
+enum report_state report_receive_now(int socket, struct report *ret)
 {
     struct report report;
     int attempts = ATTEMPTS;
     ssize_t received;
     do
-        received = recv(socket, &report, sizeof(report), dont_wait ? MSG_DONTWAIT : 0);
+        received = channel_receive_now(socket, &report, sizeof(report));
     while (received < 0 && may_pass(errno, &attempts));
     if (received < 0 && errno == EAGAIN)
         return REPORT_NOTHING;

@@ -66,10 +66,10 @@ bool report_send_with(int socket, const struct report *report, int fd);
 
 enum report_state {
     REPORT_END,     /* the other end is closed, or sent what is no report */
-    REPORT_NOTHING, /* nothing there now; only with dont_wait */
+    REPORT_NOTHING, /* nothing there now; only where it does not wait */
     REPORT_WHOLE,   /* *ret is filled */
 };
 
-enum report_state report_receive(int socket, bool dont_wait, struct report *ret);
+enum report_state report_receive_now(int socket, struct report *ret);
 /* Waits. *ret_fd is untouched where no descriptor came; else it is CLOEXEC and the caller's. */
 enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd);

@@ -253,8 +253,8 @@ static void kill_run(struct run *run, enum run_cause cause)
 static void handle_order(struct run *run)
 {
     char order;
-    ssize_t length = recv(run->socket, &order, sizeof(order), MSG_DONTWAIT);
-    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
+    if (length < 0 && errno == EAGAIN)
         return;
     if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
         kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
@@ -337,7 +337,7 @@ static void take_reports(struct run *run)
     if (run->process->report < 0)
         return;
     for (int i = 0; i < REPORTS_AT_ONCE && state == REPORT_WHOLE; i++) {
-        state = report_receive(run->process->report, true, &report);
+        state = report_receive_now(run->process->report, &report);
         if (state == REPORT_WHOLE)
             handle_report(run, &report);
     }

@@ -265,7 +265,7 @@ static void judge_rest(pid_t pid)
         count += entry->d_name[0] != '.';
     if (directory)
         (void)closedir(directory);
-    if (count > 3) /* none: it is being killed */
+    if (count > 3)
         miss("no more descriptors than three");
     (void)read_text(pid, "cgroup", text, sizeof(text));
     char *rest = NULL;
@@ -278,6 +278,14 @@ static void judge_rest(pid_t pid)
     }
 }
 
+/* Still where its execve has left it: only SIGKILL can have taken it from there. */
+static bool stands_traced(pid_t pid)
+{
+    char text[512];
+    const char *end = read_text(pid, "stat", text, sizeof(text)) ? strrchr(text, ')') : NULL;
+    return end && end[1] && end[2] == 't';
+}
+
 static void judge(pid_t pid)
 {
     now.seen.ran = true;
@@ -286,6 +294,9 @@ static void judge(pid_t pid)
     judge_namespaces(pid);
     judge_root(pid);
     judge_rest(pid);
+    /* One that is killed meanwhile gives up what is looked at, and has not run an instruction. */
+    if (!stands_traced(pid))
+        now.seen = (struct seen){.ran = false};
 }
 
 /* What has no error to give, or gives another by its own rules. */

@@ -165,7 +165,7 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         break;
     }
     error_set_errno(error, ERROR_BACKEND_FAILED, ended->error_number,
-                    "the backend could not start the run: %.200s", ended->message);
+                    "the backend failed at the run: %.200s", ended->message);
 }
 
 /* Hands the description to its backend and waits for the end. */

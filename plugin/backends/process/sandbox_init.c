@@ -67,9 +67,13 @@ static void end_tree(struct report *ended)
     struct rusage usage;
     if (getpid() != 1) /* "all processes" would be others' */
         return;
-    (void)kill(-1, SIGKILL);
-    while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
-        ;
+    /* Mostly nobody is left, and kill(2) would go through every process of the machine. */
+    pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
+    if (pid >= 0 || errno != ECHILD) {
+        (void)kill(-1, SIGKILL);
+        while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+            ;
+    }
     if (errno != ECHILD || getrusage(RUSAGE_CHILDREN, &usage) < 0)
         return;
     ended->tree_is_gone = true;

@@ -248,6 +248,8 @@ class Harness:
         settle = self.backend.settling()
         answer = self.gateway.ask({"request": request, "secrets": secret})
         settle()
+        if answer["result"]["error"]:
+            self.gateway.ready_for = {}  # the plugin may try its sandbox anew, which shall not meet what is taken away next
         if by_naive_host:
             naive(answer)
         return self.judge(attack, Outcome(answer["result"], answer["raw"], answer["seconds"], words))

@@ -4,7 +4,7 @@ import collections
 import pathlib
 
 import tap
-from catalogue import SHOWN
+from catalogue import SHOWN, natural
 
 TITLE = """# Escape report
 
@@ -64,7 +64,7 @@ class Report:
 
     def text(self, runs):
         lines = [HEAD.format(backend=self.backend, summary=self.summary(runs))]
-        for row in self.rows.values():
+        for row in sorted(self.rows.values(), key=lambda row: natural(row["attack"].path)):
             fields = row["attack"].fields
             cells = [fields["attack"], fields["title"], ", ".join(row["languages"]), fields["layers"],
                      "; ".join(dict.fromkeys(row["attack results"])), "; ".join(dict.fromkeys(row["control results"]))]

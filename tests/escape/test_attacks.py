@@ -143,18 +143,23 @@ class Suite:
             raise tap.Skip("takes root: an ordinary user gets nothing of it without a sandbox either")
         raise AssertionError(f"the control shows nothing of {sorted(attack.evidence)}: {outcome.tell()}")
 
+    def order(self, attack, part):
+        """What goes on under one policy comes together: a change of it costs a trial, and the pool that was there before."""
+        if part == "attack":
+            return 0, bool(attack.words(f"given {BACKEND}")), []
+        words = attack.words(f"control {BACKEND}")
+        return 1, "none" in words, sorted(word for word in words if word.startswith("limit:"))
+
     def cases(self, found):
-        cases, seen = {}, set()
+        seen, wanted = set(), []
         for attack in found:
             others = seen if BACKEND == "process" and not LONG else ()
-            for part, function in (("attack", self.attack), ("control", self.control)):
-                if part == "control" and attack.entry in others:
-                    continue
-                name = f"test_{attack.name}" + (" control" if part == "control" else "")
-                cases[name.replace(" ", "-")] = lambda attack=attack, part=part, function=function: \
-                    self.report.note(attack, part, lambda: function(attack))
+            wanted += [(attack, part) for part in ("attack", "control") if part == "attack" or attack.entry not in others]
             seen.add(attack.entry)
-        return cases
+        functions = {"attack": self.attack, "control": self.control}
+        return {f"test_{attack.name}{' control' if part == 'control' else ''}".replace(" ", "-"):
+                lambda attack=attack, part=part: self.report.note(attack, part, lambda: functions[part](attack))
+                for attack, part in sorted(wanted, key=lambda case: self.order(*case))}
 
 
 def start():

@@ -63,7 +63,7 @@ class Caller(threading.Thread):
 
 
 def counters():
-    return provider.status()[1]["counters"]
+    return provider.counters()
 
 
 def await_count(name, count):

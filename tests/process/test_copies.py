@@ -33,7 +33,7 @@ def run(code="print('hi')", host=None, **more):
 
 
 def counters():
-    return provider.status()[1]["counters"]
+    return provider.counters()
 
 
 def supervisor():

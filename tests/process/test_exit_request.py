@@ -34,9 +34,9 @@ def run(code, language="python"):
 
 def ready_run(code):
     tap.eventually(lambda: provider.pool()[1]["python"]["ready"] > 0, "a copy waits", 20)
-    before = provider.status()[1]["counters"]["sandboxes_ready"]
+    before = provider.counters()["sandboxes_ready"]
     result = run(code)
-    tap.equal(provider.status()[1]["counters"]["sandboxes_ready"] - before, 1, "it was ready")
+    tap.equal(provider.counters()["sandboxes_ready"] - before, 1, "it was ready")
     return result
 
 

@@ -147,6 +147,10 @@ class Provider:
         code = self.library.tool_status(ctypes.byref(pointer))
         return code, self.take(pointer)
 
+    def counters(self):
+        """Those of tool_status(), which tries every backend and language besides."""
+        return self.prepare(counters=True)[1]["counters"]
+
     def pool(self, backend="process"):
         """What that backend has ready, as it says itself: its state, and a row for each interpreter that can wait."""
         [pool] = [pool for pool in self.prepare(counters=True)[1]["pools"] if pool["backend"] == backend]

@@ -32,7 +32,7 @@ def await_waiting(count, how):
 def ready_run(provider, run, count, how):
     """The result of run(), which an interpreter has waited for: the provider's own counters say so."""
     await_waiting(count, how)
-    before = provider.status()[1]["counters"]["sandboxes_ready"]
+    before = provider.counters()["sandboxes_ready"]
     result = run()
-    tap.equal(provider.status()[1]["counters"]["sandboxes_ready"] - before, 1, "runs in an interpreter that waited")
+    tap.equal(provider.counters()["sandboxes_ready"] - before, 1, "runs in an interpreter that waited")
     return result

@@ -50,7 +50,7 @@ def ask(engine, target, method="GET", body=None):
 
 class EngineProxy:
     def __init__(self, path, engine, observer):
-        """The observer's started(id), given(id) (its run is sent to it) and removing(id) are called at these moments."""
+        """The observer's starting(id), started(id), given(id) (its run is sent to it) and removing(id) are called at these moments."""
         self.engine, self.observer = engine, observer
         self.plan, self.asked, self.made, self.names = Plan(), {}, 0, {}
         self.server = socket.socket(socket.AF_UNIX)
@@ -97,8 +97,11 @@ class EngineProxy:
         container = CONTAINER.search(target)
         if method == "DELETE" and container:
             self.observer.removing(self.names.get(container[1], container[1]))
+        starts = bool(container) and container[2] == "/start"
+        if starts:
+            self.observer.starting(container[1])
         status, answer = ask(self.engine, target, method, body or None)
-        if container and container[2] == "/start" and status == 204:
+        if starts and status == 204:
             self.observer.started(container[1])
         if container and container[2] == "/json" and self.plan.lie_inspect and status == 200:
             answer = self.lie(container[1], answer)

@@ -68,11 +68,17 @@ class Watch:
         waiting = {entry["Id"] for entry in answer if (entry["Labels"] or {}).get("code-execute.run") == "waiting"}
         self.earlier = set(self.overs) - waiting
 
+    def inspect(self, identity):
+        return json.loads(ask(self.engine, f"/containers/{identity}/json")[1])
+
+    def starting(self, identity):
+        """Known from here on: a short run is over, and its container on its way out, before the engine says that it has started."""
+        self.layers[identity] = (self.inspect(identity).get("GraphDriver", {}).get("Data") or {}).get("UpperDir")
+        self.overs[identity] = threading.Event()
+
     def started(self, identity):
-        over = self.overs[identity] = threading.Event()
-        answer = json.loads(ask(self.engine, f"/containers/{identity}/json")[1])
-        self.layers[identity] = (answer.get("GraphDriver", {}).get("Data") or {}).get("UpperDir")
-        if pid := answer.get("State", {}).get("Pid"):
+        over, pid = self.overs.get(identity), self.inspect(identity).get("State", {}).get("Pid")
+        if over and pid:
             groups = groups_of(pid)
             if any(identity in str(path) for path in groups.values()):  # it has not ended yet
                 threading.Thread(target=self.sample, args=(pid, identity, groups, over), daemon=True).start()

@@ -149,8 +149,11 @@ def seccomp_fields():
     process, docker = (json.loads((POLICIES / name).read_text()) for name in ("process.json", "docker.json"))
     catchers = {"personality": "C57-personality.c", "new namespaces": "C53-clone-high-bits.c", "terminal input": "C41-terminal-input.c",
                 "calls with a fallback": "C52-clone3.c", "namespaces and mounts": "A5-unshare-user.c", "other processes": "C36-trace-child.c",
-                "large kernel surfaces": "C50-keyring.c", "attacks": "C50-kexec.c"}
-    reasons = {"the machine": "the capabilities that these calls want are absent"}
+                "large kernel surfaces": "C50-keyring.c", "attacks": "C50-kexec.c", "watching files": "C55-watch-files.c",
+                "huge pages of a map": "D63-huge-pages.c", "huge pages of a memory file": "D63-huge-pages.c"}
+    reasons = {"the machine": "the capabilities that these calls want are absent",
+               "exit request": "the kernel has nothing behind the call",
+               "huge pages of a shared memory": "the kernel wants a privilege for it"}
     groups = process["refuse"] + process["kill"] + docker["instead"] + docker["absent"] + [g for g in process["allow"] if "when" in g]
     for group in groups:
         name = group["name"]

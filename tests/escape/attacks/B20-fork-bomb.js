@@ -5,7 +5,7 @@
 // expect: completed exit | completed process_limit | killed cpu_limit
 // layers: process limit
 // evidence: tasks
-// control docker: pids
+// control docker: pids memory nofile
 // control process: pids memory rlimit-nofile
 console.log(process.env.TRIED);
 const { spawn } = require("child_process");

@@ -20,7 +20,7 @@ from python_ends import PRELUDE, PROGRAMS, UNORDERED
 TEXT = (ROOT / "plugin/backends/docker/waiting_python.py").read_text()
 MODULES = "collections,datetime,functools,itertools,json,math,random,re"  # of the built-in policy
 INTERPRETERS = sorted({os.path.realpath(path) for path in ("/usr/bin/python3", sys.executable)})
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TMPDIR": "/tmp", "USER": "sandbox"}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "sandbox"}
 SHOW = """import json, os, sys
 def files(top):
     for place, _, names in os.walk(top):
@@ -61,9 +61,10 @@ class Room:
 
     def __init__(self, python):
         self.python, self.directory = python, tempfile.TemporaryDirectory(prefix="ce-waiting-")
-        self.home, self.place = (os.path.join(self.directory.name, name) for name in ("home", "place"))
-        self.environment = {**ENVIRONMENT, "HOME": self.home}
+        self.home, self.place, temporary = (os.path.join(self.directory.name, name) for name in ("home", "place", "temporary"))
+        self.environment = {**ENVIRONMENT, "HOME": self.home, "TMPDIR": temporary}
         os.mkdir(self.home)
+        os.mkdir(temporary)
 
     def start(self, program, **how):
         """Into files: what a program leaves behind may hold its outputs."""
@@ -160,7 +161,7 @@ def test_it_does_what_the_message_says():
             expected[path][1] = files[path][1]  # the home's own
     tap.equal(files, expected)
     tap.equal({name: variables[name] for name in MORE["variables"]}, MORE["variables"])
-    tap.equal(sorted(set(variables) - {"LC_CTYPE"}), sorted({*ENVIRONMENT, *MORE["variables"], "HOME", "PWD"}), "and no others")
+    tap.equal(sorted(set(variables) - {"LC_CTYPE"}), sorted({*ENVIRONMENT, *MORE["variables"], "HOME", "PWD", "TMPDIR"}), "and no others")
     tap.equal((arguments, original), (["main.py", *MORE["arguments"]],) * 2)
     tap.equal((stdin, umask, descriptors), (MORE["stdin"].decode(), oct(0o22), [0, 1, 2]))
 

@@ -151,8 +151,14 @@ class Knockouts:
         for name in ("C36-trace-child.c", "D64-descriptors.c", "A2-write-view.sh", "C39-init.sh"):
             tap.true(not self.gets_through(name, ["nothing nothing"]), f"{name} gets through the backend that lacks nothing")
 
+    def every_attack(self):
+        """The search through all attacks finds one where a layer is absent that some are about, also behind many that are stopped."""
+        tap.contains(str(self.first_that_gets_through(["seccomp attacks"])), "C50-", "an attack that gets through")
+
     def cases(self):
         cases = {"test_lists": self.complete, "test_nothing": self.unchanged}
+        if LONG:
+            cases["test_every_attack"] = self.every_attack
         for mutant in mutants():
             cases[f"test_{mutant.name}".replace(" ", "-")] = lambda mutant=mutant: self.knock_out(mutant)
         return cases

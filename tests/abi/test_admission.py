@@ -62,12 +62,8 @@ class Caller(threading.Thread):
         return self.result
 
 
-def counters():
-    return provider.counters()
-
-
 def await_count(name, count):
-    tap.eventually(lambda: counters()[name] == count, f"{name} is {count}", 60)
+    tap.eventually(lambda: provider.counters()[name] == count, f"{name} is {count}", 60)
 
 
 def use(**policy):
@@ -88,7 +84,7 @@ def hold_place(**caller):
 
 
 def line_up(*callers):
-    queued = counters()["calls_queued"]
+    queued = provider.counters()["calls_queued"]
     for number, caller in enumerate(callers, 1):
         caller.start()
         await_count("calls_queued", queued + number)
@@ -116,7 +112,7 @@ def expect_refused(caller, code="too_many_requests"):
 
 
 def expect_nobody():
-    found = counters()
+    found = provider.counters()
     tap.equal([found[name] for name in ("calls_running", "calls_queued", "calls_waiting_for_approval", "calls_under_way")], [0] * 4)
 
 
@@ -131,7 +127,7 @@ def test_more_callers_than_places():
     for caller in callers:
         caller.start()
     await_count("calls_queued", 8)
-    tap.equal(counters()["calls_running"], 2)
+    tap.equal(provider.counters()["calls_running"], 2)
     tap.equal(len(Caller.started), 2)
     for caller in callers:
         caller.gate.set()
@@ -183,14 +179,14 @@ def test_cancelled_while_it_waits():
 
 def test_waits_for_half_of_its_time_at_most():
     use(max_runs=1)
-    before = counters()["calls_too_many"]
+    before = provider.counters()["calls_too_many"]
     holder = hold_place()
     late = Caller("late", request={**WITH_SECRET, "timeout_ms": 200})
     late.start()
     result = expect_refused(late)
     expect_retry_after(result)
     tap.true(result["queued_ms"] >= 100, result["queued_ms"])
-    tap.equal(counters()["calls_too_many"], before + 1)
+    tap.equal(provider.counters()["calls_too_many"], before + 1)
     holder.let_go()
     expect_ran(holder)
     expect_nobody()
@@ -267,7 +263,7 @@ def test_who_waits_for_approval_has_nobody_s_place():
     for caller in callers:
         caller.start()
     await_count("calls_waiting_for_approval", 3)
-    tap.equal(counters()["calls_running"], 0)
+    tap.equal(provider.counters()["calls_running"], 0)
     expect_end(Caller("direct"))
     for token, _ in zip(list(tokens), callers):
         answer([token])

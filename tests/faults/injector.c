@@ -296,7 +296,7 @@ static void judge(pid_t pid)
     judge_rest(pid);
     /* One that is killed meanwhile gives up what is looked at, and has not run an instruction. */
     if (!stands_traced(pid))
-        now.seen = (struct seen){.ran = false};
+        now.seen = (struct seen){0};
 }
 
 /* What has no error to give, or gives another by its own rules. */

@@ -32,10 +32,6 @@ def run(code="print('hi')", host=None, **more):
     return result
 
 
-def counters():
-    return provider.counters()
-
-
 def supervisor():
     [pid] = common.supervisors_of(os.getpid())
     return pid
@@ -65,9 +61,9 @@ def await_ready(count=READY):
 
 def ready_run(code, **more):
     await_ready()
-    before = counters()["sandboxes_ready"]
+    before = provider.counters()["sandboxes_ready"]
     result = run(code, **more)
-    tap.equal(counters()["sandboxes_ready"] - before, 1, "it was ready")
+    tap.equal(provider.counters()["sandboxes_ready"] - before, 1, "it was ready")
     return result
 
 
@@ -200,10 +196,10 @@ def test_variables_that_come_too_late_start_an_interpreter():
     use()
     run()
     await_ready()
-    before = counters()["sandboxes_copied"]
+    before = provider.counters()["sandboxes_copied"]
     outputs = {run("import os, sys; print(hash('x'), os.environ['PYTHONHASHSEED'], sys.flags.hash_randomization)", env={"PYTHONHASHSEED": "0"})["stdout"] for _ in range(2)}
     tap.equal(len(outputs), 1, "the program's own seed")
-    tap.equal(counters()["sandboxes_copied"], before)
+    tap.equal(provider.counters()["sandboxes_copied"], before)
     tap.equal(ready_run("import os; print(os.environ['HARMLESS'])", env={"HARMLESS": "1"})["stdout"], "1\n", "others do not matter")
 
 
@@ -223,23 +219,23 @@ def test_the_policy_s_own_variables_hold():
 def test_an_interpreter_with_options_is_started_with_its_program():
     provider.reset()
     tap.equal(provider.use_policy({"pools": {"process": {"ready": READY, "most": 0}}, "languages": {"python": {"argv": ["python3", "-I", "{file}"]}}}), OK)
-    before = counters()["sandboxes_copied"]
+    before = provider.counters()["sandboxes_copied"]
     for _ in range(3):
         tap.equal(run("import sys; print(sys.flags.isolated)")["stdout"], "1\n")
-    tap.equal((counters()["sandboxes_copied"] - before, originals(), waiting()), (0, [], []))
+    tap.equal((provider.counters()["sandboxes_copied"] - before, originals(), waiting()), (0, [], []))
 
 
 def test_more_at_once_than_are_ready_are_copied():
     use()
     run()
     await_ready()
-    before, outputs = counters(), []
+    before, outputs = provider.counters(), []
     threads = [threading.Thread(target=lambda n=n: outputs.append(run(f"import time; time.sleep(0.3); print({n})")["stdout"])) for n in range(8 * READY)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    after = counters()
+    after = provider.counters()
     tap.equal(sorted(map(int, outputs)), list(range(8 * READY)))
     tap.true(after["sandboxes_copied"] > before["sandboxes_copied"], "of the original, at once")
     tap.equal(after["sandboxes_new"], before["sandboxes_new"], "none was started")

@@ -8,7 +8,7 @@
 
 #include "cleanup.h"
 #include "json_text.h"
-#include "missing_module.h"
+#include "run_notes.h"
 
 static const char *status_of_error(enum error_code code)
 {
@@ -218,16 +218,17 @@ static void write_error(struct json_draft *draft, const struct error *error)
     json_draft_close(draft, '}');
 }
 
-/* The stream's text, new, with what is to be noted of it; NULL: no memory, and the draft fails. */
-static char *write_stream(struct json_draft *draft, struct call *call,
-                          const struct run_stream *stream, const char *name)
+/* The stream's text, with what is to be noted of it; its last part in *ret. */
+static void write_stream(struct json_draft *draft, struct call *call,
+                         const struct run_stream *stream, const char *name, struct run_words *ret)
 {
     size_t length = 0;
     bool replaced = false;
-    char *text = output_capture_text(&stream->capture, &length, &replaced);
+    CLEANUP_FREE char *text = output_capture_text(&stream->capture, &length, &replaced);
+    run_words_take(text, length, ret);
     if (text == NULL) {
         json_draft_value(draft, name, NULL);
-        return NULL;
+        return;
     }
     if (replaced)
         call_note(call, "%s held bytes that are not UTF-8; each is shown as U+FFFD", name);
@@ -237,37 +238,6 @@ static char *write_stream(struct json_draft *draft, struct call *call,
         call_note(call, "secrets were redacted from %s in %zu places (best effort)", name,
                   stream->redaction.found);
     json_draft_bytes(draft, name, text, length);
-    return text;
-}
-
-/* Names as far as they fit; NULL-terminated. */
-static void join_names(char *const *names, char *text, size_t size)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (; *names != NULL && length + 1 < size; names++) {
-        int added = snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", *names);
-        length += added > 0 ? (size_t)added : 0;
-    }
-}
-
-/* A program that lacks a library cannot get it by trying again. */
-static void note_missing_module(struct call *call, const char *text)
-{
-    char name[MISSING_MODULE_LIMIT + 1];
-    char there[300];
-    if (call->outcome.ended.exit_code <= 0 || text == NULL || call->language == NULL ||
-        !missing_module_find(call->language->name, text, name))
-        return;
-    join_names(call->language->modules, there, sizeof(there));
-    if (there[0] != '\0')
-        call_note(call, "%s is not installed, and a run installs nothing; there are: %s", name,
-                  there);
-    else
-        call_note(call,
-                  "%s is not installed, and a run installs nothing: do without it, or ask "
-                  "the operator for it",
-                  name);
 }
 
 void result_write_signal(struct json_draft *draft, const struct call *call,
@@ -333,12 +303,40 @@ static void write_truncated(struct json_draft *draft, const struct run *run)
     json_draft_close(draft, '}');
 }
 
-static void write_streams(struct json_draft *draft, struct call *call, bool ran)
+/* Adds the rules' notes to the call's; met: the error of the cause, whose hint they may replace. */
+static void note_run(struct call *call, const struct run_facts *facts, struct error *met)
 {
-    free(write_stream(draft, call, &call->run.output, "stdout"));
-    CLEANUP_FREE char *errors = write_stream(draft, call, &call->run.errors, "stderr");
-    if (ran)
-        note_missing_module(call, errors);
+    struct run_note note;
+    bool explained = met->code != ERROR_TIMEOUT;
+    for (size_t rule = 0; rule < run_note_rules(); rule++) {
+        if (!run_note_make(rule, facts, &note))
+            continue;
+        call_note(call, "%s", note.text);
+        if (!explained && note.timeout_hint != NULL) {
+            error_set_hint(met, "%s", note.timeout_hint);
+            explained = true;
+        }
+    }
+}
+
+/* met: NULL where nothing ran. */
+static void write_streams(struct json_draft *draft, struct call *call, struct error *met)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    struct run_facts facts = {
+        .cause = (enum run_cause)ended->cause,
+        .exit_code = ended->exit_code,
+        .memory_bytes = call->description.limits.memory_bytes,
+        .memory_kills = ended->usage.memory_kills,
+    };
+    struct run_words output;
+    write_stream(draft, call, &call->run.output, "stdout", &output);
+    write_stream(draft, call, &call->run.errors, "stderr", &facts.errors);
+    if (met == NULL || call->language == NULL)
+        return;
+    facts.language = call->language->name;
+    facts.modules = call->language->modules;
+    note_run(call, &facts, met);
 }
 
 static void write_end(struct json_draft *draft, const struct call *call, const struct error *error)
@@ -353,7 +351,7 @@ static void write_end(struct json_draft *draft, const struct call *call, const s
 
 char *result_text(struct call *call, const struct error *error)
 {
-    struct error cause_error;
+    struct error cause_error = {0};
     struct json_draft draft = {.order = JSON_ORDER_MADE};
     size_t length = 0;
     const char *status = result_status(call, error);
@@ -368,7 +366,8 @@ char *result_text(struct call *call, const struct error *error)
 
     json_draft_open(&draft, NULL, '{');
     json_draft_string(&draft, "status", status);
-    write_streams(&draft, call, error == NULL); /* before the notes, to which they add */
+    /* Before the notes, to which they add. */
+    write_streams(&draft, call, error == NULL ? &cause_error : NULL);
     write_end(&draft, call, error);
     json_draft_boolean(&draft, "timed_out", strcmp(status, "timeout") == 0);
     write_truncated(&draft, &call->run);

@@ -87,7 +87,9 @@ struct run_usage {
     uint64_t
         peak_memory_bytes; /* of the tree where a cgroup counts it, else of the largest process */
     uint64_t processes;    /* most at one time, threads included */
-    uint64_t memory_kills; /* processes the kernel killed for the cgroup's memory limit */
+    /* Processes the kernel killed for the cgroup's memory limit; 1 also where a backend learns of
+     * some but not how many. */
+    uint64_t memory_kills;
     uint64_t process_refusals; /* forks the cgroup's process limit refused */
 };
 

@@ -125,7 +125,9 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
         .usage = {.user_us = RUN_USAGE_UNKNOWN,
                   .system_us = RUN_USAGE_UNKNOWN,
                   .peak_memory_bytes = RUN_USAGE_UNKNOWN,
-                  .processes = RUN_USAGE_UNKNOWN},
+                  .processes = RUN_USAGE_UNKNOWN,
+                  .memory_kills = RUN_USAGE_UNKNOWN,
+                  .process_refusals = RUN_USAGE_UNKNOWN},
     };
     run->socket = fds[RUN_FD_EVENTS];
     run->pipes[0] = fds[RUN_FD_STDOUT];

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Advice about a run that has ended: what an agent would otherwise find out by failing again. One
+ * table of rules, each tried against the facts of the run. Some rules look for words in what the
+ * program printed, which a program can print at will: a note therefore decides nothing, and says
+ * only what is true of every run of this kind. Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/run_event.h"
+
+#define RUN_NOTE_LIMIT   512  /* bytes of a note, with its NUL */
+#define RUN_OUTPUT_LIMIT 4096 /* bytes of each stream that the rules look at, with a NUL */
+
+/* The last part of a stream as one text: a NUL byte is a space there. */
+struct run_words {
+    char text[RUN_OUTPUT_LIMIT];
+};
+
+/* Borrowed, all of it. */
+struct run_facts {
+    const char *language; /* canonical name */
+    char *const *modules; /* installed beyond the standard library, as the policy has them */
+    enum run_cause cause;
+    int exit_code;           /* -1: did not exit by itself */
+    uint64_t memory_bytes;   /* the limit; 0: none */
+    uint64_t memory_kills;   /* or RUN_USAGE_UNKNOWN */
+    struct run_words errors; /* standard error, secrets redacted */
+};
+
+struct run_note {
+    char text[RUN_NOTE_LIMIT];
+    const char *timeout_hint; /* what to do about a timeout that the note explains; NULL: nothing */
+};
+
+void run_words_take(const char *text, size_t length, struct run_words *ret);
+
+size_t run_note_rules(void);
+/* The note of one rule; false and *ret untouched where it does not apply. rule < run_note_rules()
+ */
+bool run_note_make(size_t rule, const struct run_facts *facts, struct run_note *ret);

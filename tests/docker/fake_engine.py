@@ -49,11 +49,11 @@ class FakeEngine:
     the engine alone tells; lost: what becomes of the n-th container when it gets its message, {n: "dropped" or "silent"};
     hasty: it tells of a program's end before it sends its output; honest: so many containers are described as they are, before the lie begins;
     pieces: sizes of the writes, over and over, instead of whole answers; flood: output without an end
-    from the n-th container on."""
+    from the n-th container on; others: containers that are there already, {id: labels}."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT + "+\n", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
-                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False):
+                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False, others=None):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -63,7 +63,7 @@ class FakeEngine:
         self.facts = frame(2, b"early\n") + frame(1, facts.encode())
         self.told = frame(2, b"+\nerr\n") + frame(1, report.removeprefix(facts).encode()) + frame(1, output)
         self.stream, self.statuses, self.marked = stream, list(statuses), marked
-        self.lost, self.honest, self.hasty = lost or {}, honest, hasty
+        self.lost, self.honest, self.hasty, self.others = lost or {}, honest, hasty, dict(others or {})
         self.lives = collections.defaultdict(Life)
         self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
         self.stopped = threading.Event()
@@ -173,6 +173,9 @@ class FakeEngine:
             name = path.split("/")[3].split("?")[0]
             with self.lock:
                 known = self.containers.pop(name, None)
+                other = self.others.pop(name, None)
+            if other:
+                return 204, None
             if known:
                 self.end(self.lives[f"{self.names.index(name) + 1:064x}"])
             return (204, None) if known else (404, {"message": "none"})
@@ -185,7 +188,8 @@ class FakeEngine:
         if step == "inspect":
             number = int(path.split("/")[3], 16)
             return 200, self.describe(self.containers[self.names[number - 1]], number > self.honest)
-        return 200, {"version": {"Version": self.version, "ApiVersion": self.api, "MinAPIVersion": "1.12"}, "info": self.info, "list": [],
+        return 200, {"version": {"Version": self.version, "ApiVersion": self.api, "MinAPIVersion": "1.12"}, "info": self.info,
+                     "list": [{"Id": name, "Labels": labels} for name, labels in self.others.items()],
                      "network": {"Name": "bridge"}}[step]
 
     def describe(self, asked, lies):

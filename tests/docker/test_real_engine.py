@@ -155,7 +155,8 @@ def test_what_killed_hosts_and_backends_leave_is_swept():
 
 def test_containers_of_dead_owners_are_swept():
     labels = {"code-execute.boot": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-              "code-execute.space": os.readlink("/proc/self/ns/pid"), "code-execute.start": "1", "code-execute.pid": "4194000"}
+              "code-execute.space": " ".join(os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "time")),
+              "code-execute.start": "1", "code-execute.pid": "4194000"}
     bodies = {"dead": labels, "living": {**labels, "code-execute.pid": str(os.getpid()), "code-execute.start":
               pathlib.Path("/proc/self/stat").read_text().rsplit(")")[-1].split()[19]}}
     made = {name: json.loads(ask("/containers/create", "POST", {"Image": engine.IMAGE, "Cmd": ["true"], "Labels": owner}))["Id"]

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../../plugin/backends/docker/container_attest.h"
 #include "../../plugin/backends/docker/container_config.h"
@@ -379,9 +381,12 @@ START_TEST(a_workspace_is_mounted_as_asked_or_not_at_all)
 }
 END_TEST
 
-static uint64_t starts_at_nine(int64_t pid)
+/* Process 7 began at 9, 3 cannot be looked at, and there is no other. */
+static enum owner_life look_at_few(int64_t pid, uint64_t start)
 {
-    return pid == 7 ? 9 : 0;
+    if (pid == 3)
+        return OWNER_UNKNOWN;
+    return pid == 7 && start == 9 ? OWNER_LIVES : OWNER_ENDED;
 }
 
 START_TEST(strays_are_told_from_the_living)
@@ -389,31 +394,53 @@ START_TEST(strays_are_told_from_the_living)
     static const struct owner self = {.boot = "b", .space = "pid:[1]", .pid = 5, .start = 6};
     static const struct {
         struct owner owner;
-        bool local;
         int64_t now;
         bool stray;
     } cases[] = {
-        {{"b", "pid:[1]", 7, 9}, true, 10, false},   /* lives */
-        {{"b", "pid:[1]", 7, 8}, true, 10, true},    /* another process has its number */
-        {{"b", "pid:[1]", 8, 9}, true, 10, true},    /* ended */
-        {{"b", "pid:[2]", 8, 9}, true, 10, false},   /* cannot be looked at */
-        {{"a", "pid:[1]", 7, 9}, true, 10, true},    /* before the last boot */
-        {{"a", "pid:[1]", 7, 9}, false, 10, false},  /* another machine */
-        {{"a", "pid:[1]", 7, 9}, false, 1001, true}, /* past its latest time */
+        {{"b", "pid:[1]", 7, 9}, 10, false},   /* lives, */
+        {{"b", "pid:[1]", 7, 9}, 1001, false}, /* for however long */
+        {{"b", "pid:[1]", 7, 8}, 10, true},    /* another process has its number */
+        {{"b", "pid:[1]", 8, 9}, 10, true},    /* ended */
+        {{"b", "pid:[1]", 3, 9}, 10, false},   /* cannot be looked at */
+        {{"b", "pid:[1]", 3, 9}, 1001, true},  /* past its latest time */
+        {{"b", "pid:[2]", 8, 9}, 10, false},   /* another namespace */
+        {{"b", "pid:[2]", 7, 9}, 1001, true},
+        {{"a", "pid:[1]", 8, 9}, 10, false}, /* another kernel */
+        {{"a", "pid:[1]", 7, 9}, 1001, true},
+        {{"b", "pid:[1]", 8, 0}, 10, false}, /* labels that are not ours */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         json_auto_t *labels = owner_labels(&cases[i].owner, "0", 1000);
-        ck_assert_msg(owner_is_stray(labels, &self, cases[i].local, cases[i].now, starts_at_nine) ==
-                          cases[i].stray,
+        ck_assert_msg(owner_is_stray(labels, &self, cases[i].now, look_at_few) == cases[i].stray,
                       "case %zu", i);
     }
     json_auto_t *foreign = json_pack("{s:s}", "code-execute.boot", "b");
-    ck_assert(!owner_is_stray(foreign, &self, true, 10, starts_at_nine));
-    ck_assert(!owner_is_stray(NULL, &self, true, 10, starts_at_nine));
+    ck_assert(!owner_is_stray(foreign, &self, 10, look_at_few));
+    ck_assert(!owner_is_stray(NULL, &self, 10, look_at_few));
+}
+END_TEST
+
+START_TEST(the_kernel_says_who_has_ended)
+{
     struct owner me;
     ck_assert(owner_self(&me));
-    ck_assert_uint_eq(owner_read_start(me.pid), me.start);
-    ck_assert_uint_eq(owner_read_start(-1), 0);
+    ck_assert_int_eq(owner_look(me.pid, me.start), OWNER_LIVES);
+    ck_assert_int_eq(owner_look(me.pid, me.start + 1), OWNER_ENDED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct owner own;
+        _exit(!owner_self(&own) || owner_look(own.pid, own.start) != OWNER_LIVES);
+    }
+    siginfo_t end;
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(end.si_status, 0);
+    ck_assert_int_eq(owner_look(child, me.start), OWNER_ENDED); /* not reaped yet */
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert_int_eq(owner_look(child, me.start), OWNER_ENDED);
+    ck_assert_int_eq(owner_look(0, 1), OWNER_UNKNOWN);
+    ck_assert_int_eq(owner_look(-1, 1), OWNER_UNKNOWN);
+    ck_assert_int_eq(owner_look((INT64_C(1) << 32) + me.pid, 1), OWNER_UNKNOWN);
 }
 END_TEST
 
@@ -432,5 +459,6 @@ int main(void)
     tcase_add_test(cases, a_workspace_is_mounted_as_asked_or_not_at_all);
     tcase_add_test(cases, the_profile_gives_no_terminal_input);
     tcase_add_test(cases, strays_are_told_from_the_living);
+    tcase_add_test(cases, the_kernel_says_who_has_ended);
     return run_suite("docker config", &cases, 1);
 }

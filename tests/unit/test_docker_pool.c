@@ -80,8 +80,8 @@ START_TEST(nothing_of_a_run_is_in_what_waits)
     ck_assert_ptr_null(strstr(text, description.run_id));
     ck_assert_ptr_nonnull(strstr(control, description.run_id));
     const json_t *labels = json_object_get(waiting, "Labels");
-    /* A day for its run, and ten minutes, beside the wait. */
-    ck_assert_str_eq(json_string_value(json_object_get(labels, OWNER_LABEL_LATEST)), "1087060");
+    /* The longest run that a policy can give, and ten minutes, beside the wait. */
+    ck_assert_str_eq(json_string_value(json_object_get(labels, OWNER_LABEL_LATEST)), "1300660");
     ck_assert_uint_eq(json_object_size(json_object_get(shape, "Labels")), 0);
     ck_assert_int_eq(json_object_del(waiting, "Labels"), 0);
     ck_assert_int_eq(json_object_del(cold, "Labels"), 0);

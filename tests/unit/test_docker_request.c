@@ -133,7 +133,7 @@ static json_t *expected_labels(const char *run_id, uint64_t wall_ms)
 {
     char latest[32];
     (void)snprintf(latest, sizeof(latest), "%" PRId64,
-                   NOW + 600 + (int64_t)(wall_ms < 1000 ? 86400 : wall_ms / 1000));
+                   NOW + 600 + (int64_t)(wall_ms == 0 ? 300000 : (wall_ms + 999) / 1000));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "code-execute.boot", "b",
                      "code-execute.space", "pid:[1]", "code-execute.pid", "7", "code-execute.start",
                      "9", "code-execute.run", run_id, "code-execute.latest", latest);

@@ -22,8 +22,8 @@
 #define CORE_BYTES       1 /* neither a file nor, as with 0, the program of a core_pattern */
 
 /* After which no owner can want the container any more. */
-#define LATEST_MARGIN_S   600
-#define LATEST_NO_LIMIT_S 86400
+#define LATEST_MARGIN_S  600
+#define LATEST_LONGEST_S 300000 /* the highest wall_ms that a policy can give */
 
 /* What no container sees, and what none writes to, whatever the engine's own lists are. */
 static const char *const masked_paths[] = {
@@ -186,9 +186,10 @@ static json_t *config_of(const struct run_description *description, const char *
 json_t *container_config_for_run(const struct run_description *description, const char *image,
                                  const struct owner *owner, char *const seccomp[2], int64_t now)
 {
-    uint64_t wall_s = description->limits.wall_ms / 1000;
+    uint64_t wall_ms = description->limits.wall_ms;
+    uint64_t wall_s = wall_ms / 1000 + (wall_ms % 1000 != 0);
     int64_t latest = now + LATEST_MARGIN_S +
-                     (int64_t)(wall_s && wall_s < LATEST_NO_LIMIT_S ? wall_s : LATEST_NO_LIMIT_S);
+                     (int64_t)(wall_s && wall_s < LATEST_LONGEST_S ? wall_s : LATEST_LONGEST_S);
     json_auto_t *labels = owner_labels(owner, description->run_id, latest);
     return config_of(description, image, seccomp, labels, NULL);
 }
@@ -259,7 +260,7 @@ enum run_interpreter container_config_interpreter(const json_t *shape)
 json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,
                                  uint64_t waiting_s)
 {
-    int64_t latest = now + LATEST_MARGIN_S + LATEST_NO_LIMIT_S + (int64_t)waiting_s;
+    int64_t latest = now + LATEST_MARGIN_S + LATEST_LONGEST_S + (int64_t)waiting_s;
     json_auto_t *config = json_copy(shape);
     if (!config ||
         json_object_set_new(config, "Labels", owner_labels(owner, "waiting", latest)) != 0)

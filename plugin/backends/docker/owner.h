@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whose container is it, and does its owner still live? Every container carries its owner's
- * identity in labels; a backend that starts removes those whose owner cannot be alive any more.
+ * identity in labels; a backend that starts removes those whose owner has certainly ended, and
+ * those of an owner that it cannot judge once their latest time is past.
  */
 #pragma once
 
@@ -9,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define OWNER_LABEL_BOOT   "code-execute.boot"  /* boot id of the owner's kernel */
-#define OWNER_LABEL_SPACE  "code-execute.space" /* pid namespace: a pid alone says nothing */
+#define OWNER_LABEL_BOOT "code-execute.boot" /* boot id of the owner's kernel */
+/* Pid and time namespace: elsewhere the same process has another pid and another start time. */
+#define OWNER_LABEL_SPACE  "code-execute.space"
 #define OWNER_LABEL_PID    "code-execute.pid"
 #define OWNER_LABEL_START  "code-execute.start" /* of the process, in ticks since boot */
 #define OWNER_LABEL_RUN    "code-execute.run"
@@ -18,7 +20,7 @@
 
 struct owner {
     char boot[40];
-    char space[32];
+    char space[64];
     int64_t pid;
     uint64_t start;
 };
@@ -29,12 +31,16 @@ bool owner_self(struct owner *ret);
 /* A new object of labels, NULL when out of memory. */
 json_t *owner_labels(const struct owner *owner, const char *run_id, int64_t latest);
 
-/* Start time of the process with that pid in this pid namespace, 0: there is none that lives. */
-typedef uint64_t owner_process_start(int64_t pid);
-owner_process_start owner_read_start;
+enum owner_life { OWNER_UNKNOWN, OWNER_LIVES, OWNER_ENDED };
 
-/* May the container with these labels be removed by this owner? same_kernel: the engine is reached
- * over a local socket, so another boot id is an earlier boot and no other machine. Whoever cannot
- * be looked at is taken to live until its latest time. */
-bool owner_is_stray(const json_t *labels, const struct owner *self, bool same_kernel, int64_t now,
-                    owner_process_start *process_start);
+/* Does the process of this pid namespace with that pid and start time live? It has ended where the
+ * kernel says that there is no such pid (ESRCH), or where another start time, or that of a zombie,
+ * was read. A process that /proc does not show may live: "hidepid" hides other users' (proc(5)). */
+typedef enum owner_life owner_look_function(int64_t pid, uint64_t start);
+owner_look_function owner_look;
+
+/* May the container with these labels be removed by this owner? An owner of another kernel (an
+ * earlier boot, or another machine behind a forwarded socket) or of other namespaces cannot be
+ * judged. */
+bool owner_is_stray(const json_t *labels, const struct owner *self, int64_t now,
+                    owner_look_function *look);

@@ -67,15 +67,14 @@ static void remove_stray(struct sweep *sweep, const char *id)
 
 static void remove_strays(struct sweep *sweep, const json_t *list)
 {
-    bool local = sweep->engine->address.socket_path[0] != '\0';
     size_t i;
     const json_t *container;
     json_array_foreach(list, i, container)
     {
         const char *id = json_string_value(json_object_get(container, "Id"));
         if (engine_id_is_good(id) &&
-            owner_is_stray(json_object_get(container, "Labels"), &sweep->environment->owner, local,
-                           (int64_t)time(NULL), owner_read_start))
+            owner_is_stray(json_object_get(container, "Labels"), &sweep->environment->owner,
+                           (int64_t)time(NULL), owner_look))
             remove_stray(sweep, id);
     }
 }

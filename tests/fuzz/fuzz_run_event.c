@@ -44,9 +44,9 @@ static bool is_good(const struct run_event *event)
                        event->signal <= 64 &&
                        (event->cause != RUN_CAUSE_EXIT || event->exit_code >= 0);
     return (end_is_good || !ended) && event->type >= RUN_EVENT_STARTED &&
-           event->type <= RUN_EVENT_PROGRESS && event->cause < RUN_CAUSE_COUNT &&
-           event->failure < RUN_FAILURE_COUNT && event->failed_layer < LAYER_COUNT &&
-           event->engine_problem < ENGINE_PROBLEM_COUNT &&
+           event->type <= RUN_EVENT_PROGRESS && event->origin < SANDBOX_ORIGIN_COUNT &&
+           event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
+           event->failed_layer < LAYER_COUNT && event->engine_problem < ENGINE_PROBLEM_COUNT &&
            (event->isolation.applied | event->isolation.missing) <= LAYERS_ALL &&
            event->usage.wall_us <= INT64_MAX && figure_is_good(event->usage.user_us) &&
            figure_is_good(event->usage.system_us) &&
@@ -101,6 +101,7 @@ static void try_made(const uint8_t *data, size_t size)
     end_text(made.engine.runtime, sizeof(made.engine.runtime));
     end_text(made.engine.runtime_version, sizeof(made.engine.runtime_version));
     end_text(made.engine.image_id, sizeof(made.engine.image_id));
+    end_text(made.groups, sizeof(made.groups));
     end_text(made.message, sizeof(made.message));
     size_t length = run_event_encode(&made, message);
     MUST(length > 0);
@@ -110,7 +111,8 @@ static void try_made(const uint8_t *data, size_t size)
         return;
     check(&decoded);
     MUST(decoded.type == made.type && decoded.exit_code == made.exit_code);
-    MUST(strcmp(decoded.message, made.message) == 0);
+    MUST(decoded.origin == made.origin);
+    MUST(strcmp(decoded.message, made.message) == 0 && strcmp(decoded.groups, made.groups) == 0);
     MUST(memcmp(&decoded.usage, &made.usage, sizeof(made.usage)) == 0);
     must_be_whole(message, length);
 }

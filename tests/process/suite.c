@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../../plugin/cleanup.h"
+#include "../support/tap_suite.h"
 
 #define SKIPS_LIMIT       256
 #define LOWEST_PROGRAM_FD 200 /* out of the way of what the tests count */
@@ -122,6 +123,7 @@ int suite_end(void)
     SRunner *runner = srunner_create(frame.suite);
     srunner_set_tap(runner, path);
     srunner_run_all(runner, CK_SILENT);
+    explain_failures(runner);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     FILE *results = fopen(path, "re");

@@ -47,6 +47,7 @@ def true(condition, what):
     if not condition:
         raise AssertionError(what)
 
+
 LEAST_PATIENCE = 20.0
 
 
@@ -67,6 +68,15 @@ def eventually(condition, what, seconds=LEAST_PATIENCE):
         raise AssertionError(f"not within {seconds * SLOW} s: {what}")
 
 
+def explain(title, text):
+    """Says why a case failed, in comments before its verdict, and on standard error where another program reads the verdicts:
+    of a TAP program, `meson test --print-errorlogs` shows only that."""
+    for line in text.splitlines():
+        print(f"# {line}")
+    if not sys.stdout.isatty():
+        print(f"{title}:\n{text}", file=sys.stderr, flush=True)
+
+
 def run_unittest():
     """The same for the unittest cases of the main module."""
     suite = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
@@ -78,8 +88,7 @@ def run_unittest():
         case.run(result)
         title = case.id().removeprefix("__main__.")
         for _, text in result.errors + result.failures:
-            for line in text.splitlines():
-                print(f"# {line}")
+            explain(title, text)
         if not result.wasSuccessful():  # a part of it may have been skipped beside
             failed += 1
             print(f"not ok {number} - {title}")
@@ -127,8 +136,7 @@ def run(module_globals):
             print(f"ok {number} - {title} # SKIP {reason}")
         except BaseException:
             failed += 1
-            for line in traceback.format_exc().splitlines():
-                print(f"# {line}")
+            explain(title, traceback.format_exc())
             print(f"not ok {number} - {title}")
         sys.stdout.flush()
     sys.exit(1 if failed else 0)

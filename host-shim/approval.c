@@ -106,7 +106,9 @@ void approval_decide(const struct approver *approver, const char *request_json, 
     json_error_t where;
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, &where);
     if (!json_is_object(request)) {
-        approval_deny(ret, "the provider's approval request is no JSON object");
+        /* Grants, hashes and principals are compared as C strings: NUL has no place in a request.
+         */
+        approval_deny(ret, "the provider's approval request is not a JSON object without NUL");
         return;
     }
     /* What the command line says beforehand is not to be changed by a file. */

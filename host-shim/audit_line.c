@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "json_compact.h"
 #include "json_member.h"
+#include "provider_json.h"
 
 #define HASH_BEGIN  ",\"sha256\":\""
 #define HMAC_BEGIN  ",\"hmac_sha256\":\""
@@ -44,7 +45,7 @@ static void now_rfc3339(char ret_text[TIME_LIMIT])
 /* Written anew, so that no line break or second member of the same name gets into the log. */
 static char *compact_object(const char *object_json, struct failure *failure)
 {
-    CLEANUP_JSON json_t *object = json_loads(object_json, JSON_REJECT_DUPLICATES, NULL);
+    CLEANUP_JSON json_t *object = provider_json_read(object_json);
     if (!json_is_object(object)) {
         (void)failure_set(failure, "audit_unavailable",
                           "the provider's audit record is no JSON object");
@@ -203,7 +204,7 @@ bool audit_line_check(const char *line, size_t length, const struct audit_keys *
     CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
     if (!check_hash(line, length, entry.link.sha256, failure))
         return false;
-    entry.json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    entry.json = json_loadb(line, length, PROVIDER_JSON_FLAGS, NULL);
     if (!entry.json) /* jansson does not tell them apart */
         return broken(failure, "is not JSON, or there is no memory to read it");
     if (!read_members(&entry))

@@ -24,12 +24,25 @@ static void put_labelled(FILE *out, const char *label, const char *text)
     put(out, text);
 }
 
+/* "LABEL text" of a member where there is one, whatever characters it has: no part is hidden. */
+static void put_member(FILE *out, const char *label, const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    if (!json_is_string(value))
+        return;
+    (void)fprintf(out, "%s", label);
+    text_escape_write(out, json_string_value(value), json_string_length(value));
+}
+
 static void put_list(FILE *out, const char *label, const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *text = json_string_value(json_array_get(list, i));
+        const json_t *text = json_array_get(list, i);
         (void)fprintf(out, "%s", i == 0 ? label : ", ");
-        put(out, text ? text : "?");
+        if (json_is_string(text))
+            text_escape_write(out, json_string_value(text), json_string_length(text));
+        else
+            (void)fputc('?', out);
     }
 }
 
@@ -78,20 +91,20 @@ static bool is_chosen(const struct audit_filter *filter, const json_t *first, co
 static void put_who(FILE *out, const json_t *record)
 {
     const json_t *approval = json_object_get(record, "approval");
-    put_labelled(out, "\n  run ", json_member_string(record, "run_id", NULL));
-    put_labelled(out, " of ", json_member_string(record, "principal", NULL));
-    put_labelled(out, ", session ", json_member_string(record, "session", NULL));
-    put_labelled(out, "\n  approval ", json_member_string(approval, "decision", NULL));
-    put_labelled(out, " by ", json_member_string(approval, "approver", NULL));
+    put_member(out, "\n  run ", record, "run_id");
+    put_member(out, " of ", record, "principal");
+    put_member(out, ", session ", record, "session");
+    put_member(out, "\n  approval ", approval, "decision");
+    put_member(out, " by ", approval, "approver");
 }
 
 static void put_hashes(FILE *out, const json_t *record)
 {
-    put_labelled(out, "\n  code    ", json_member_string(record, "code_sha256", NULL));
-    put_labelled(out, "\n  request ", json_member_string(record, "request_sha256", NULL));
-    put_labelled(out, "\n  image   ", json_member_string(record, "image_id", NULL));
-    put_labelled(out, "\n  policy  ", json_member_string(record, "policy_sha256", NULL));
-    put_labelled(out, "\n  trace   ", json_member_string(record, "traceparent", NULL));
+    put_member(out, "\n  code    ", record, "code_sha256");
+    put_member(out, "\n  request ", record, "request_sha256");
+    put_member(out, "\n  image   ", record, "image_id");
+    put_member(out, "\n  policy  ", record, "policy_sha256");
+    put_member(out, "\n  trace   ", record, "traceparent");
     put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
 }
 
@@ -102,10 +115,12 @@ static void put_findings(FILE *out, const json_t *record)
     for (size_t i = 0; i < json_array_size(findings); i++) {
         const json_t *finding = json_array_get(findings, i);
         (void)fputs("\n  finding", out);
-        put_labelled(out, " ", json_member_string(finding, "rule", "?"));
+        put_member(out, " ", finding, "rule");
+        if (!json_is_string(json_object_get(finding, "rule")))
+            (void)fputs(" ?", out);
         put_number(out, " at line ", finding, "line", "");
         put_number(out, ", column ", finding, "column", "");
-        put_labelled(out, " of ", json_member_string(finding, "file", NULL));
+        put_member(out, " of ", finding, "file");
     }
     if (json_integer_value(json_object_get(record, "content_findings_more")) > 0)
         put_number(out, "\n  finding and ", record, "content_findings_more", " more");
@@ -114,10 +129,10 @@ static void put_findings(FILE *out, const json_t *record)
 static void put_end(FILE *out, const json_t *record)
 {
     put_number(out, ", exit status ", record, "exit_code", "");
-    put_labelled(out, ", ", json_member_string(record, "signal", NULL));
+    put_member(out, ", ", record, "signal");
     put_number(out, ", ", record, "duration_ms", " ms");
-    put_labelled(out, ", error ", json_member_string(record, "error", NULL));
-    put_labelled(out, ": ", json_member_string(record, "message", NULL));
+    put_member(out, ", error ", record, "error");
+    put_member(out, ": ", record, "message");
 }
 
 static void put_layers(FILE *out, const json_t *record)
@@ -137,8 +152,8 @@ static void show_block(struct audit_show *show, const json_t *first, const json_
     show->count++;
     put(out, json_member_string(first, "time", "?"));
     put_labelled(out, "  ", status_of(first, end));
-    put_labelled(out, "  ", json_member_string(record, "language", NULL));
-    put_labelled(out, " in mode ", json_member_string(record, "mode", NULL));
+    put_member(out, "  ", record, "language");
+    put_member(out, " in mode ", record, "mode");
     if (json_member_true(record, "network"))
         (void)fputs(" with network", out);
     put_end(out, end ? record_of(end) : record);
@@ -157,9 +172,9 @@ static void show_own(struct audit_show *show, const struct audit_entry *entry)
         return;
     show->count++;
     put(show->out, entry->time);
-    put_labelled(show->out, "  log ", json_member_string(entry->log, "event", "?"));
+    put_member(show->out, "  log ", entry->log, "event");
     put_labelled(show->out, " after ", audit_own_entry_previous_file(entry));
-    put_labelled(show->out, " to ", json_member_string(entry->log, "key", NULL));
+    put_member(show->out, " to ", entry->log, "key");
     (void)fputc('\n', show->out);
 }
 

@@ -52,11 +52,12 @@ static bool print_result(int out, const struct result_format *format,
                          const struct call_result *call, struct failure *failure)
 {
     CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
     if (!format)
         return json_print(out, call->json, failure);
-    if (!result_format_apply(format, call->ran, call->json, &text, failure))
+    if (!result_format_apply(format, call->ran, call->json, &text, &length, failure))
         return false;
-    return write_fully(out, text, strlen(text)) ||
+    return write_fully(out, text, length) ||
            failure_set_errno(failure, "internal", errno, "cannot write to standard output");
 }
 

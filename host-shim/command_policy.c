@@ -12,6 +12,7 @@
 #include "json_compact.h"
 #include "json_member.h"
 #include "json_print.h"
+#include "provider_json.h"
 #include "text_escape.h"
 #include "tool_call.h"
 
@@ -82,7 +83,7 @@ static bool ask(const struct options *options, bool explain, json_t **ret_answer
     char *text = NULL;
     int32_t code = provider.prepare(config_text, &text);
     CLEANUP_FREE char *copy = provider_take_text(&provider, text);
-    CLEANUP_JSON json_t *answer = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    CLEANUP_JSON json_t *answer = provider_json_read(copy);
     const char *member = explain ? "explanation" : "findings";
     if (!json_is_object(answer) || (code == TOOL_OK && !json_object_get(answer, member)))
         return failure_set(failure, "provider_failed", "the provider did not answer the question");

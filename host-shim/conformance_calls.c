@@ -30,6 +30,32 @@ static enum case_result case_runs(struct conformance *conformance, unsigned argu
     return witness_expect_ran(conformance, &outcome, "everything granted");
 }
 
+/* A program prints any bytes, and NUL is a character of JSON and of UTF-8 like any other: all come
+ * back, as they were, in the result and by on_output. */
+static enum case_result case_output_nul(struct conformance *conformance, unsigned argument)
+{
+    (void)argument;
+    static const char expected[] = CONFORMANCE_NUL_OUTPUT;
+    const size_t length = sizeof(expected) - 1;
+    struct witness *witness = conformance->witness;
+    if (!conformance_input_has_marker(conformance->tool))
+        return case_skip(conformance, "the tool's input has no program that prints NUL bytes");
+    CLEANUP_FREE char *input = conformance_input_printing_nul();
+    CLEANUP(outcome_clear) struct outcome outcome = {0};
+    witness_invoke(conformance, witness, &witness->host, conformance->tool_name, input, &outcome);
+    if (outcome.code != TOOL_OK)
+        return case_fail(conformance, "a program that prints NUL bytes did not run");
+    if (!json_is_object(outcome.result))
+        return case_fail(conformance, "output with NUL bytes: *output_json is no JSON object");
+    const json_t *out = json_object_get(outcome.result, "stdout");
+    if (json_string_length(out) != length || memcmp(json_string_value(out), expected, length) != 0)
+        return case_fail(conformance, "output with NUL bytes is not in the result as it was");
+    if (witness->output_length > 0 &&
+        (witness->output_length != length || memcmp(witness->output, expected, length) != 0))
+        return case_fail(conformance, "on_output had not all bytes of output with NUL bytes");
+    return CASE_PASSED;
+}
+
 static enum case_result case_host_null(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
@@ -157,10 +183,16 @@ static enum case_result case_reply_unknown(struct conformance *conformance, unsi
 }
 
 const struct conformance_row conformance_call_rows[] = {
-    {"runs", case_runs, 0, CASE_NEEDS_A_RUN},        {"host-null", case_host_null, 0, 0},
-    {"input-null", case_input_null, 0, 0},           {"input-garbage", case_input_garbage, 0, 0},
-    {"input-truncated", case_input_truncated, 0, 0}, {"input-nested", case_input_nested, 0, 0},
-    {"tool-unknown", case_tool_unknown, 0, 0},       {"free-null", case_free_null, 0, 0},
-    {"cancel-unknown", case_cancel_unknown, 0, 0},   {"reply-unknown", case_reply_unknown, 0, 0},
+    {"runs", case_runs, 0, CASE_NEEDS_A_RUN},
+    {"output-nul", case_output_nul, 0, CASE_NEEDS_A_RUN},
+    {"host-null", case_host_null, 0, 0},
+    {"input-null", case_input_null, 0, 0},
+    {"input-garbage", case_input_garbage, 0, 0},
+    {"input-truncated", case_input_truncated, 0, 0},
+    {"input-nested", case_input_nested, 0, 0},
+    {"tool-unknown", case_tool_unknown, 0, 0},
+    {"free-null", case_free_null, 0, 0},
+    {"cancel-unknown", case_cancel_unknown, 0, 0},
+    {"reply-unknown", case_reply_unknown, 0, 0},
 };
 const size_t conformance_call_row_count = COUNT_OF(conformance_call_rows);

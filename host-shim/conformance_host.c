@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "conformance_input.h"
 #include "json_member.h"
+#include "provider_json.h"
 
 static struct witness *enter(void *user)
 {
@@ -131,7 +132,7 @@ void witness_invoke(const struct conformance *conformance, struct witness *witne
     if (text == untouched || !text)
         return;
     ret->text = provider_take_text(&conformance->provider, text);
-    ret->result = ret->text ? json_loads(ret->text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    ret->result = provider_json_read(ret->text);
 }
 
 void outcome_clear(struct outcome *outcome)

@@ -88,6 +88,11 @@ char *conformance_input_sleeping(void)
     return shell_program("sleep 30");
 }
 
+char *conformance_input_printing_nul(void)
+{
+    return shell_program("printf 'before\\000between\\000\\000behind\\n'");
+}
+
 char *conformance_input_with_secret(const json_t *tool)
 {
     const json_t *schema = json_object_get(tool, "input_schema");

@@ -8,6 +8,9 @@
 /* What the good program prints; its text is computed, so that it is not in the code. */
 #define CONFORMANCE_MARKER "conformance-42-marker"
 
+/* As of find -print0, or of UTF-16: the bytes, without the array's own NUL at the end. */
+#define CONFORMANCE_NUL_OUTPUT "before\0between\0\0behind\n"
+
 /* Whether the tool's good input prints the marker. */
 bool conformance_input_has_marker(const json_t *tool);
 /* An input that fits the tool's schema; new text, NULL when out of memory. */
@@ -15,5 +18,7 @@ char *conformance_input_good(const json_t *tool);
 /* A program that prints "number-42-N", or that sleeps; for tools with a marker. */
 char *conformance_input_numbered(unsigned number);
 char *conformance_input_sleeping(void);
+/* A program that prints CONFORMANCE_NUL_OUTPUT; for tools with a marker. */
+char *conformance_input_printing_nul(void);
 /* The good one with a secret's handle; NULL where the tool's schema has no place for it. */
 char *conformance_input_with_secret(const json_t *tool);

@@ -12,6 +12,7 @@
 #include "conformance_case.h"
 #include "json_member.h"
 #include "monotonic_clock.h"
+#include "provider_json.h"
 
 #define MANIFEST_FIRST_MS 250
 #define MANIFEST_AGAIN_MS 50
@@ -265,7 +266,7 @@ static enum case_result case_status_form(struct conformance *conformance, unsign
     char *text = NULL;
     int32_t code = conformance->provider.status(&text);
     CLEANUP_FREE char *copy = provider_take_text(&conformance->provider, text);
-    CLEANUP_JSON json_t *status = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    CLEANUP_JSON json_t *status = provider_json_read(copy);
     if (code != TOOL_OK)
         return case_fail(conformance, "tool_status() returned %d", (int)code);
     if (!json_is_object(status))

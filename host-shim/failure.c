@@ -69,11 +69,30 @@ void failure_set_hint(struct failure *failure, const char *format, ...)
     va_end(arguments);
 }
 
+/* A provider's words, with each NUL in them shown as its symbol. */
+static void copy_words(char *ret, size_t size, const json_t *object, const char *name,
+                       const char *fallback)
+{
+    static const char symbol[] = "\xe2\x90\x80"; /* U+2400 */
+    const json_t *words = json_object_get(object, name);
+    const char *text = json_is_string(words) ? json_string_value(words) : fallback;
+    size_t length = json_is_string(words) ? json_string_length(words) : strlen(fallback);
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + sizeof(symbol) <= size; i++) {
+        if (text[i])
+            ret[used++] = text[i];
+        else
+            used = (size_t)(stpcpy(ret + used, symbol) - ret);
+    }
+    ret[used] = '\0';
+}
+
 bool failure_from_json(struct failure *failure, const json_t *error)
 {
-    (void)failure_set(failure, json_member_string(error, "code", "error"), "%s",
-                      json_member_string(error, "message", "the provider gave no reason"));
-    failure_set_hint(failure, "%s", json_member_string(error, "hint", ""));
+    (void)failure_set(failure, json_member_string(error, "code", "error"), "%s", "");
+    copy_words(failure->message, sizeof(failure->message), error, "message",
+               "the provider gave no reason");
+    copy_words(failure->hint, sizeof(failure->hint), error, "hint", "");
     return false;
 }
 

@@ -7,11 +7,21 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <string.h>
 
+/* The text as a C string; NULL for another type, and for a text with a NUL character in it, which
+ * as a C string would be another text. */
+static inline const char *json_c_string(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+/* Names, words and hashes. What a program printed is used with its length, as json_t. */
 static inline const char *json_member_string(const json_t *object, const char *name,
                                              const char *fallback)
 {
-    const char *text = json_string_value(json_object_get(object, name));
+    const char *text = json_c_string(json_object_get(object, name));
     return text ? text : fallback;
 }
 

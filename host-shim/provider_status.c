@@ -3,6 +3,7 @@
 #include "provider_status.h"
 
 #include "cleanup.h"
+#include "provider_json.h"
 #include "tool_call.h"
 
 static bool ask_status(const struct provider *provider, json_t **ret_status,
@@ -11,7 +12,7 @@ static bool ask_status(const struct provider *provider, json_t **ret_status,
     char *text = NULL;
     int32_t code = provider->status(&text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    CLEANUP_JSON json_t *status = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    CLEANUP_JSON json_t *status = provider_json_read(copy);
     if (!json_is_object(status))
         return failure_set(failure, "provider_failed",
                            "the provider's status (%d) is no JSON object", (int)code);
@@ -50,7 +51,7 @@ static json_t *ask_counters(const struct provider *provider)
         return NULL;
     int32_t code = provider->prepare("{\"counters\":true}", &text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    return code == TOOL_OK && copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    return code == TOOL_OK ? provider_json_read(copy) : NULL;
 }
 
 bool provider_status_refresh(const struct provider *provider, json_t *status)

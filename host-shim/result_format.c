@@ -17,12 +17,11 @@ struct outcome {
     bool timed_out;
     bool cancelled;
     int exit_status; /* as toolhost run would end */
-    const char *out;
-    const char *err;
+    json_t *out;     /* texts of any characters, NUL too; owned */
+    json_t *err;
     const json_t *files;
     const json_t *results;
     const json_t *error; /* an object or NULL */
-    char *whole;         /* the result as JSON, where it has no stdout; owned */
     char *reason;        /* "code: message\nhint: …"; owned; "" where there is no error */
 };
 
@@ -33,7 +32,8 @@ struct result_format {
 
 static void clear_outcome(struct outcome *outcome)
 {
-    free(outcome->whole);
+    json_decref(outcome->out);
+    json_decref(outcome->err);
     free(outcome->reason);
 }
 
@@ -58,32 +58,52 @@ static int exit_status_of(bool ran, const json_t *result)
     return ran && !says ? EXIT_SUCCESS : run_outcome_exit_status(ran, result);
 }
 
+/* What the program printed; where a tool that ran has no standard output, its result as JSON. */
+static json_t *out_of(bool ran, const json_t *result)
+{
+    json_t *out = json_object_get(result, "stdout");
+    if (json_is_string(out))
+        return json_incref(out);
+    CLEANUP_FREE char *whole = ran ? json_compact(result) : strdup("");
+    return whole ? json_string(whole) : NULL;
+}
+
+static json_t *err_of(const json_t *result)
+{
+    json_t *err = json_object_get(result, "stderr");
+    return json_is_string(err) ? json_incref(err) : json_string("");
+}
+
 static bool read_outcome(bool ran, const json_t *result, struct outcome *ret)
 {
     const char *status = json_member_string(result, "status", "");
-    const char *out = json_member_string(result, "stdout", NULL);
     json_t *error = json_object_get(result, "error");
     *ret = (struct outcome){
         .ran = ran,
         .timed_out = strcmp(status, "timeout") == 0 || json_member_true(result, "timed_out"),
         .cancelled = strcmp(status, "cancelled") == 0,
         .exit_status = exit_status_of(ran, result),
-        .out = out ? out : "",
-        .err = json_member_string(result, "stderr", ""),
+        .out = out_of(ran, result),
+        .err = err_of(result),
         .files = json_object_get(result, "files"),
         .results = json_object_get(result, "results"),
         .error = json_is_object(error) ? error : NULL,
         .reason = reason_of(error),
     };
-    if (ran && !out)
-        ret->out = ret->whole = json_compact(result);
-    return ret->reason && ret->out;
+    return ret->reason && ret->out && ret->err;
 }
 
-static const char *line_end(const char *text)
+static void write_value(FILE *out, const json_t *text)
 {
-    size_t length = strlen(text);
-    return length == 0 || text[length - 1] == '\n' ? "" : "\n";
+    (void)fwrite(json_string_value(text), 1, json_string_length(text), out);
+}
+
+static void write_lines(FILE *out, const json_t *text)
+{
+    size_t length = json_string_length(text);
+    write_value(out, text);
+    if (length > 0 && json_string_value(text)[length - 1] != '\n')
+        (void)fputc('\n', out);
 }
 
 /* Standard error, and why nothing ran or what ended the program, where the format has no other
@@ -91,8 +111,15 @@ static const char *line_end(const char *text)
 static json_t *err_with_reason(const struct outcome *outcome)
 {
     if (!outcome->error || outcome->timed_out)
-        return json_string(outcome->err);
-    return json_sprintf("%s%s%s\n", outcome->err, line_end(outcome->err), outcome->reason);
+        return json_incref(outcome->err);
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    write_lines(out, outcome->err);
+    (void)fprintf(out, "%s\n", outcome->reason);
+    return fclose(out) == 0 ? json_stringn(text, length) : NULL;
 }
 
 /* An item of a response's input; whoever sends it adds the call's "call_id". */
@@ -101,7 +128,7 @@ static json_t *make_openai_shell(const struct outcome *outcome)
     json_t *end = outcome->timed_out
                       ? json_pack("{s:s}", "type", "timeout")
                       : json_pack("{s:s, s:i}", "type", "exit", "exit_code", outcome->exit_status);
-    return json_pack("{s:s, s:s, s:[{s:s, s:o, s:o}]}", "type", "shell_call_output", "status",
+    return json_pack("{s:s, s:s, s:[{s:O, s:o, s:o}]}", "type", "shell_call_output", "status",
                      outcome->cancelled ? "incomplete" : "completed", "output", "stdout",
                      outcome->out, "stderr", err_with_reason(outcome), "outcome", end);
 }
@@ -160,9 +187,21 @@ static json_t *make_anthropic(const struct outcome *outcome)
     if (!outcome->ran || outcome->timed_out)
         return json_pack("{s:s, s:s}", "type", "code_execution_tool_result_error", "error_code",
                          anthropic_code(outcome));
-    return json_pack("{s:s, s:s, s:o, s:i, s:o}", "type", "code_execution_result", "stdout",
+    return json_pack("{s:s, s:O, s:o, s:i, s:o}", "type", "code_execution_result", "stdout",
                      outcome->out, "stderr", err_with_reason(outcome), "return_code",
                      outcome->exit_status, "content", anthropic_files(outcome));
+}
+
+static json_t *join(const json_t *first, const json_t *second)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    write_value(out, first);
+    write_value(out, second);
+    return fclose(out) == 0 ? json_stringn(text, length) : NULL;
 }
 
 /* A part of a message. */
@@ -175,8 +214,7 @@ static json_t *make_gemini(const struct outcome *outcome)
     CLEANUP_JSON json_t *err = err_with_reason(outcome);
     if (!err)
         return NULL;
-    json_t *text = succeeded ? json_string(outcome->out)
-                             : json_sprintf("%s%s", json_string_value(err), outcome->out);
+    json_t *text = succeeded ? json_incref(outcome->out) : join(err, outcome->out);
     return json_pack("{s:{s:s, s:o}}", "codeExecutionResult", "outcome", verdict, "output", text);
 }
 
@@ -225,20 +263,20 @@ static json_t *e2b_results(const struct outcome *outcome)
 static json_t *e2b_error(const struct outcome *outcome)
 {
     if (outcome->error)
-        return json_pack("{s:s, s:s, s:s}", "name",
+        return json_pack("{s:s, s:s, s:o}", "name",
                          json_member_string(outcome->error, "code", "error"), "value",
                          json_member_string(outcome->error, "message", ""), "traceback",
-                         outcome->ran ? outcome->err : outcome->reason);
+                         outcome->ran ? json_incref(outcome->err) : json_string(outcome->reason));
     if (outcome->ran && outcome->exit_status == EXIT_SUCCESS)
         return json_null();
-    return json_pack("{s:s, s:o, s:s}", "name", "exit", "value",
+    return json_pack("{s:s, s:o, s:O}", "name", "exit", "value",
                      json_sprintf("exit status %d", outcome->exit_status), "traceback",
                      outcome->err);
 }
 
-static json_t *lines_of(const char *text)
+static json_t *lines_of(json_t *text)
 {
-    return *text ? json_pack("[s]", text) : json_array();
+    return json_string_length(text) > 0 ? json_pack("[O]", text) : json_array();
 }
 
 static json_t *make_e2b(const struct outcome *outcome)
@@ -271,14 +309,16 @@ static void write_text(const struct outcome *outcome, FILE *out)
 {
     if (*outcome->reason)
         (void)fprintf(out, "error: %s\n", outcome->reason);
-    if (!outcome->ran && !*outcome->out && !*outcome->err)
+    if (!outcome->ran && !json_string_length(outcome->out) && !json_string_length(outcome->err))
         return;
     if (outcome->timed_out)
         (void)fputs("exit_code: none, its time was up\n", out);
     else
         (void)fprintf(out, "exit_code: %d\n", outcome->exit_status);
-    (void)fprintf(out, "stdout:\n%s%s", outcome->out, line_end(outcome->out));
-    (void)fprintf(out, "stderr:\n%s%s", outcome->err, line_end(outcome->err));
+    (void)fputs("stdout:\n", out);
+    write_lines(out, outcome->out);
+    (void)fputs("stderr:\n", out);
+    write_lines(out, outcome->err);
     if (json_array_size(outcome->files) > 0)
         (void)fputs("files:\n", out);
     size_t index = 0;
@@ -290,34 +330,39 @@ static void write_text(const struct outcome *outcome, FILE *out)
     }
 }
 
-static char *as_text(const struct outcome *outcome)
+static char *as_text(const struct outcome *outcome, size_t *ret_length)
 {
     CLEANUP_FREE char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = open_memstream(&text, ret_length);
     if (!out)
         return NULL;
     write_text(outcome, out);
     return fclose(out) == 0 ? TAKE_POINTER(text) : NULL;
 }
 
-static char *as_json(const struct result_format *format, const struct outcome *outcome)
+static char *as_json(const struct result_format *format, const struct outcome *outcome,
+                     size_t *ret_length)
 {
     CLEANUP_JSON json_t *value = format->make(outcome);
     CLEANUP_FREE char *text = value ? json_text(value, JSON_INDENT(2)) : NULL;
     char *line = NULL;
-    return text && asprintf(&line, "%s\n", text) >= 0 ? line : NULL;
+    if (!text || asprintf(&line, "%s\n", text) < 0)
+        return NULL;
+    *ret_length = strlen(line);
+    return line;
 }
 
 bool result_format_apply(const struct result_format *format, bool ran, const json_t *result,
-                         char **ret_text, struct failure *failure)
+                         char **ret_text, size_t *ret_length, struct failure *failure)
 {
     CLEANUP(clear_outcome) struct outcome outcome = {0};
     if (!read_outcome(ran, result, &outcome))
         return failure_out_of_memory(failure);
-    char *text = format->make ? as_json(format, &outcome) : as_text(&outcome);
+    size_t length = 0;
+    char *text = format->make ? as_json(format, &outcome, &length) : as_text(&outcome, &length);
     if (!text)
         return failure_out_of_memory(failure);
     *ret_text = text;
+    *ret_length = length;
     return true;
 }

@@ -17,7 +17,7 @@ struct result_format;
 /* NULL with the failure filled (code "usage") for a name that is none. */
 const struct result_format *result_format_find(const char *name, struct failure *failure);
 
-/* *ret_text (malloc'd) is what to print, with its line break. ran: the tool ran, whatever became of
- * its program. */
+/* *ret_text (malloc'd) is what to print, with its line break; in the format "text" a program's NUL
+ * bytes are in it. ran: the tool ran, whatever became of its program. */
 bool result_format_apply(const struct result_format *format, bool ran, const json_t *result,
-                         char **ret_text, struct failure *failure);
+                         char **ret_text, size_t *ret_length, struct failure *failure);

@@ -13,6 +13,7 @@
 #include "descriptor_io.h"
 #include "json_compact.h"
 #include "json_member.h"
+#include "provider_json.h"
 #include "signal_watch.h"
 
 /* toolhost makes one call a process. */
@@ -56,7 +57,7 @@ static json_t *configuration(const struct options *options, struct failure *fail
 static json_t *take_object(const struct provider *provider, char *text, struct failure *failure)
 {
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    json_t *object = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_t *object = provider_json_read(copy);
     if (json_is_object(object))
         return object;
     json_decref(object);

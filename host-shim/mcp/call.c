@@ -18,6 +18,7 @@
 #include "mcp/json_rpc.h"
 #include "mcp/server.h"
 #include "mcp/text.h"
+#include "provider_json.h"
 
 #define CANCEL_RETRY_MS 20
 
@@ -60,7 +61,7 @@ static json_t *invoke(struct call *call)
     in_band_deliver(call);
     int32_t status = provider->invoke(call->name, call->input_json, &host, &text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    CLEANUP_JSON json_t *parsed = copy ? json_loads(copy, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    CLEANUP_JSON json_t *parsed = provider_json_read(copy);
     json_t *output = json_is_object(parsed) ? parsed : NULL;
     json_t *message = in_band_reply(call, output);
     if (message)

@@ -311,6 +311,15 @@ class Shown(Commands):
         self.assertEqual(shown.count("2026-"), 7)
         self.assertNotIn("\x1b", shown)
 
+    def test_nul_is_shown_and_hides_nothing(self):
+        record = {"event": "start", "run_id": "r\0x", "principal": "ann\0evil", "secrets": ["T\0N"]}
+        self.put(Sealed().add(record).add({**record, "event": "end", "message": "a\0b"}))
+        self.assertEqual(self.audit("verify", self.audit_file).returncode, 0)
+        shown = self.show()
+        for part in ("run r<U+0000>x of ann<U+0000>evil", "secrets T<U+0000>N", ": a<U+0000>b"):
+            self.assertIn(part, shown)
+        self.assertEqual(self.show("--principal", "ann"), "", "another person")
+
     def test_filters(self):
         self.put_runs()
         for options, found in ((("--run", "r1"), "1"), (("--principal", "ann"), "1"), (("--principal", "bob"), "2"), (("--status", "denied"), "3"),

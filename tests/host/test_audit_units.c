@@ -158,6 +158,22 @@ START_TEST(a_record_has_a_limit)
 }
 END_TEST
 
+START_TEST(a_record_may_have_nul)
+{
+    struct failure failure;
+    const struct audit_link none = audit_link_none();
+    CLEANUP_FREE char *line = NULL;
+    size_t length = 0;
+    ck_assert(
+        audit_line_make(&none, "{\"a\":\"x\\u0000y\"}", false, NULL, &line, &length, &failure));
+    ck_assert_ptr_nonnull(strstr(line, "\"record\":{\"a\":\"x\\u0000y\"}"));
+    CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
+    const struct audit_keys keys = {{NULL}};
+    ck_assert(audit_line_check(line, length - 1, &keys, &entry, &failure));
+    ck_assert_uint_eq(json_string_length(json_object_get(entry.record, "a")), 3);
+}
+END_TEST
+
 START_TEST(a_file_is_its_owners_alone)
 {
     static const struct {
@@ -289,6 +305,7 @@ int main(void)
     tcase_add_test(cases[0], a_line_has_one_form);
     tcase_add_test(cases[0], a_signature_is_the_keys);
     tcase_add_test(cases[0], a_record_has_a_limit);
+    tcase_add_test(cases[0], a_record_may_have_nul);
     tcase_add_test(cases[0], a_file_is_its_owners_alone);
     tcase_add_test(cases[0], a_key_is_long_enough_and_nobody_elses);
     tcase_add_test(cases[0], a_file_before_is_beside);

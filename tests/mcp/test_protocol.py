@@ -290,6 +290,20 @@ class Calls(McpTest):
         wire.call("tools/call", wire.tool_call("echo first"))
         self.assertNotEqual(wire.seen[-2].get("method"), "notifications/progress")
 
+    def test_nul_bytes_of_a_program_come_back(self):
+        wire = self.started()
+        for code, out in (("raw", "?\0?\n"), (r"printf 'a\000b'", "a\0b"), (r"printf '\000'", "\0")):
+            result = wire.call("tools/call", {**wire.tool_call(code), "_meta": {"progressToken": code}})
+            self.assertEqual((result["isError"], result["structuredContent"]["stdout"]), (False, out))
+
+    def test_a_name_is_not_cut_at_a_nul(self):
+        """What a client sends may hold NUL where it is a program's text, and nowhere else."""
+        wire = self.started()
+        self.assertEqual(wire.error("tools/call\0x", wire.tool_call("echo x"))["code"], -32600)
+        self.assertIn("Unknown tool", wire.error("tools/call", wire.tool_call("echo x", name="code_execute\0x"))["message"])
+        self.assertEqual(wire.error("logging/setLevel", {"level": "debug\0x"})["code"], -32602)
+        self.assertEqual(self.ran(), [])
+
     def test_what_takes_long_is_told_a_line_at_a_time(self):
         wire = self.started()
         answer = wire.call("tools/call", {**wire.tool_call("note pulling\nnote 50 %\nnote 100 %\nsleep 0.3\necho out\nsleep 0.3"),
@@ -303,6 +317,13 @@ class Calls(McpTest):
         result = wire.call("tools/call", wire.tool_call("echo mine"))
         self.assertEqual(result["structuredContent"]["stdout"], "mine\n")
         self.wait_until(lambda: "a provider that prints" in self.said(), "the provider's print")
+
+    def test_nul_bytes_of_the_real_provider(self):
+        wire = self.started("--mode", "process", plugin=CODE_EXECUTE)
+        result = wire.call("tools/call", wire.tool_call(r"printf 'a\000b'; exit 3"))
+        if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
+            self.skipTest(result["content"][0]["text"])
+        self.assertEqual((result["structuredContent"]["stdout"], result["structuredContent"]["exit_code"]), ("a\0b", 3))
 
     def test_a_run_of_the_real_provider(self):
         wire = self.started("--mode", "process", plugin=CODE_EXECUTE)

@@ -130,6 +130,17 @@ static void explain_engine(const struct run_event *ended, struct error *error)
     error_set_hint(error, "%s", remedy_for_engine(problem));
 }
 
+static void explain_layer(const struct run_event *ended, const char *image, struct error *error)
+{
+    enum isolation_layer layer = (enum isolation_layer)ended->failed_layer;
+    error_set_errno(error, ERROR_SANDBOX_UNAVAILABLE, ended->error_number,
+                    "sandbox unavailable: %s%s%.200s", isolation_layer_name(layer),
+                    ended->message[0] != '\0' ? ": " : "", ended->message);
+    char hint[sizeof(error->hint)];
+    remedy_for_layer(layer, ended->error_number, hint, sizeof(hint));
+    error_set_hint(error, "%s", image != NULL ? remedy_for_container_layer(layer) : hint);
+}
+
 void readiness_explain(const struct run_event *ended, const struct policy_language *language,
                        const char *image, struct error *error)
 {
@@ -141,16 +152,13 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         error_set_errno(error, ERROR_RUNTIME_NOT_FOUND, ended->error_number,
                         "runtime does not start: %.200s", ended->message);
         return;
-    case RUN_FAILURE_LAYER: {
-        enum isolation_layer layer = (enum isolation_layer)ended->failed_layer;
-        error_set_errno(error, ERROR_SANDBOX_UNAVAILABLE, ended->error_number,
-                        "sandbox unavailable: %s%s%.200s", isolation_layer_name(layer),
-                        ended->message[0] != '\0' ? ": " : "", ended->message);
-        char hint[sizeof(error->hint)];
-        remedy_for_layer(layer, ended->error_number, hint, sizeof(hint));
-        error_set_hint(error, "%s", image != NULL ? remedy_for_container_layer(layer) : hint);
+    case RUN_FAILURE_LAYER:
+        explain_layer(ended, image, error);
         return;
-    }
+    case RUN_FAILURE_WORKSPACE:
+        explain_layer(ended, image, error);
+        error_set_hint(error, "%s", remedy_for_workspace(ended->error_number));
+        return;
     case RUN_FAILURE_ENGINE:
         readiness_forget(); /* the engine, or what it has, is not what it was */
         explain_engine(ended, error);

@@ -91,6 +91,16 @@ void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, 
     (void)snprintf(hint, size, "%s", remedy_text(layer, error_number));
 }
 
+const char *remedy_for_workspace(int error_number)
+{
+    if (error_number == EACCES)
+        return "let every user search the directories that lead to the workspace, or send the "
+               "files in the request";
+    return "a workspace is shown through overlayfs: the kernel needs CONFIG_OVERLAY_FS, the "
+           "directory a file system that can be a lower layer, and nothing may be mounted below "
+           "it; or send the files in the request";
+}
+
 const char *remedy_for_container_layer(enum isolation_layer layer)
 {
     if (layer == LAYER_USER_NAMESPACE)

@@ -14,6 +14,9 @@
 /* Writes the text to hint (size bytes, always terminated). */
 void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size);
 
+/* What can be done where a workspace cannot be shown; constant. */
+const char *remedy_for_workspace(int error_number);
+
 /* The same for a layer that an engine's containers lack; constant. */
 const char *remedy_for_container_layer(enum isolation_layer layer);
 

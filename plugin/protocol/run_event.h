@@ -11,7 +11,7 @@
 
 #include "layers.h"
 
-#define PROTOCOL_VERSION        8
+#define PROTOCOL_VERSION        9
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -43,6 +43,7 @@ const char *run_cause_name(enum run_cause cause);
 enum run_failure {
     RUN_FAILURE_NONE = 0,
     RUN_FAILURE_LAYER,           /* a layer could not be applied: failed_layer, error_number */
+    RUN_FAILURE_WORKSPACE,       /* nor could the workspace be shown: as RUN_FAILURE_LAYER */
     RUN_FAILURE_RUNTIME_MISSING, /* argv[0] is nowhere in runtime_path */
     RUN_FAILURE_EXEC,            /* found, but execve failed: error_number */
     RUN_FAILURE_DESCRIPTION,     /* the description could not be read */

@@ -7,6 +7,7 @@ Kinds of evidence found here:
   tcp    a TCP listener was connected to      udp    a datagram came
   unix   a path socket was connected to       abstract  an abstract socket was connected to
   death  the process or the container of the test has died
+And those of workspace_canaries.py.
 """
 import contextlib
 import ctypes
@@ -19,6 +20,8 @@ import shutil
 import signal
 import socket
 import subprocess
+
+from workspace_canaries import WorkspaceCanaries
 
 # As an ordinary user a gateway has no other user to give.
 SANDBOX_USER = 65534 if os.geteuid() == 0 else os.geteuid()
@@ -41,6 +44,7 @@ class Canaries:
         self.key = int.from_bytes(secrets.token_bytes(3)) | 0x42000000
         self.listeners, self.sentinel = {}, None
         self.plant()
+        self.workspace = WorkspaceCanaries(self.directory.parent / "workspace", token, self.directory / "for-root", SANDBOX_USER)
 
     def plant(self):
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -130,7 +134,7 @@ class Canaries:
         return hits
 
     def evidence(self, output):
-        found = {"token"} if self.token in output else set()
+        found = self.workspace.evidence() | ({"token"} if self.token in output else set())
         for kind, listener in self.listeners.items():
             if self.count(listener):
                 found.add(kind.split("6")[0].split("-")[0])
@@ -149,6 +153,7 @@ class Canaries:
         return self.sentinel.poll() is not None
 
     def clear(self):
+        self.workspace.clear()
         for listener in self.listeners.values():
             listener.close()
         if self.sentinel.poll() is None:

@@ -11,6 +11,7 @@
               (mode none), timeout=MS, limit:NAME=VALUE, stream:KIND, naive, plain-secret; "impossible REASON" where there is none
   given B     knock-outs that hold for the attack too, so that it has something to attack
   may-lack    what the machine may not have: then the control is skipped where a bare run shows nothing either
+  workspace   yes: the run has the one of workspace_canaries.py at /work
   timeout, arguments, stdin, language    of the request
 """
 import base64
@@ -31,7 +32,7 @@ PREFERRED = (".c", ".py", ".sh", ".bash", ".pl", ".js")
 SHOWN = {**LANGUAGES, ".c": "C"}
 FIELD = re.compile(r"^\W*([a-z-]+(?: [a-z]+)?): (.*?)(?: \*/)?$")
 KNOWN = {"attack", "title", "backends", "expect", "layers", "evidence", "control docker", "control process", "given docker",
-         "given process", "may-lack", "timeout", "arguments", "stdin"}
+         "given process", "may-lack", "workspace", "timeout", "arguments", "stdin"}
 PROGRAM = "attack.bin"
 
 

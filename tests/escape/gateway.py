@@ -12,7 +12,7 @@ GRANTED = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.secrets", "sandbo
 
 
 def invoke(provider, order):
-    host = Host(GRANTED, {name: value.encode() for name, value in order.get("secrets", {}).items()})
+    host = Host(GRANTED, {name: value.encode() for name, value in order.get("secrets", {}).items()}, context=order.get("context"))
     begin = time.monotonic()
 
     def on_output(stream, data, length):

@@ -206,6 +206,7 @@ class Harness:
         return {**given, "approval": {"default": "allow"}, "secrets": {"allowed": ["*"]},
                 "capabilities": ["sandbox.exec", "sandbox.exec.secrets", "sandbox.exec.files", "sandbox.exec.limits.extended",
                                  "sandbox.exec.mode.none"],
+                "workspace": {"below": [str(self.canaries.workspace.directory)]},
                 "limits": {**{name: {"default": value, "max": max(value, LONGEST_MS) if name == "wall_ms" else value}
                               for name, value in merged.items()},
                            "sandbox_exec_wall_ms": {"default": LIMITS["wall_ms"], "max": LONGEST_MS}}}
@@ -246,7 +247,8 @@ class Harness:
             request["timeout_ms"] = timeout * tap.SLOW
         self.backend.watch.forget()
         settle = self.backend.settling()
-        answer = self.gateway.ask({"request": request, "secrets": secret})
+        context = {"workspace": str(self.canaries.workspace.directory)} if attack.fields.get("workspace") else None
+        answer = self.gateway.ask({"request": request, "secrets": secret, "context": context})
         settle()
         if answer["result"]["error"]:
             self.gateway.ready_for = {}  # the plugin may try its sandbox anew, which shall not meet what is taken away next

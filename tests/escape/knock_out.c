@@ -155,6 +155,20 @@ static int keep_capabilities(struct sandbox *sandbox)
     return 0;
 }
 
+/* As a plain bind mount, with the machine's own inodes. */
+static int bind_workspace(struct sandbox *sandbox)
+{
+    const char *workspace = sandbox->shape->workspace;
+    if (workspace[0] == '\0')
+        return 0;
+    CLEANUP_CLOSE int source = mount_fd_clone(AT_FDCWD, workspace);
+    if (source < 0 ||
+        mount_fd_restrict(source, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0 ||
+        make_directories(sandbox->view, &RUN_WORKSPACE[1]) < 0)
+        return -1;
+    return mount_fd_attach(source, sandbox->view, &RUN_WORKSPACE[1]);
+}
+
 static const struct {
     const char *kind;
     const char *step;
@@ -164,6 +178,7 @@ static const struct {
     {"leak", "enter_identity", leak_directory, true},
     {"bind", "make_view_read_only", bind_paths, true},
     {"proc", "mount_proc", show_proc_of_host, false},
+    {"workspace", "show_workspace", bind_workspace, false},
     {"readable", "become_unreadable", become_readable, false},
     {"capabilities", "drop_capabilities", keep_capabilities, false},
 };

@@ -47,6 +47,7 @@ def knockouts(canaries):
         "scratch-size": ["scratch size"],
         "scratch-inodes": ["scratch inodes"],
         "read-only-mounts": ["mount read-only"],
+        "workspace-overlay": ["workspace bind"],
     }
     names.update({f"rlimit-{name}": [f"rlimit {name}"] for name in RLIMITS})
     names.update({f"no-{name}-namespace": [f"namespace {name}"] for name in NAMESPACES})
@@ -145,6 +146,7 @@ def mount_mutants():
     yield Mutant("mounts nosuid", ["mount nosuid"], [], "no new privileges, and ids that the namespace does not have")
     yield Mutant("mounts nodev", ["mount nodev"], [], "no node can be made in a user namespace")
     yield Mutant("mounts noexec", ["mount noexec"], [], "devices, which are no programs")
+    yield Mutant("workspace by an overlay", ["workspace bind"], ["C43-workspace-socket.py"])
     yield Mutant("first process dumpable", ["readable init"], ["C39-init.sh"], "Landlock keeps a program from processes without its rules",
                  ("landlock",), "C39-init.sh")
 

@@ -16,8 +16,8 @@ from vm import HERE, in_leaf, open_the_way
 SLOW = "4"  # how many times longer the tests wait
 PATIENCE_S = 2400  # for one program
 BACKEND = ("programs", "attacks", "limits", "lifetime", "refusal", "container")
-MODES = ("modes/test_results.py", "modes/test_languages.py", "modes/test_output.py", "modes/test_workspace.py",
-         "modes/test_lifetime.py", "process/test_process_mode.py")
+MODES = ("modes/test_results.py", "modes/test_languages.py", "modes/test_output.py", "modes/test_lifetime.py",
+         "process/test_workspace.py", "process/test_process_mode.py")
 FOR_ROOT = "modes/test_lifetime.py"  # an ordinary user cannot see which program a backend is (it is not dumpable)
 IDENTITIES = ("root", "user")
 

@@ -210,6 +210,10 @@ static const struct {
      "sandbox unavailable: seccomp: Permission denied", "CONFIG_SECCOMP_FILTER"},
     {RUN_FAILURE_LAYER, LAYER_LANDLOCK, "restrict", false, false, ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: landlock: restrict: Permission denied", "CONFIG_SECURITY_LANDLOCK"},
+    {RUN_FAILURE_WORKSPACE, LAYER_READ_ONLY_ROOT, "show_workspace: /w", false, false,
+     ERROR_SANDBOX_UNAVAILABLE,
+     "sandbox unavailable: read_only_root: show_workspace: /w: Permission denied",
+     "search the directories"},
     {RUN_FAILURE_LAYER, LAYER_USER_NAMESPACE, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: user_namespace: Permission denied", "userns-remap"},
     {RUN_FAILURE_LAYER, LAYER_LANDLOCK, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
@@ -272,7 +276,7 @@ START_TEST(an_end_is_called_what_it_is)
     const struct policy_language *python = policy_find_language(policy, "python");
     struct run_event ended = {.failure = ends[_i].failure, .error_number = EACCES};
     struct error error = {.hint = ""};
-    if (ended.failure == RUN_FAILURE_LAYER)
+    if (ended.failure == RUN_FAILURE_LAYER || ended.failure == RUN_FAILURE_WORKSPACE)
         ended.failed_layer = ends[_i].detail;
     else
         ended.engine_problem = ends[_i].detail;

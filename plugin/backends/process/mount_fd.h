@@ -12,6 +12,9 @@
 
 /* A new tmpfs of at most bytes and inodes (0: no cap), set-user-ID and devices without effect. */
 int mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode);
+/* A read-only overlay of the first directory upon the other, both open with O_PATH in this mount
+ * namespace. flags: MOUNT_ATTR_*. */
+int mount_fd_overlay(int directory, int other, uint64_t flags);
 /* A detached copy of what path shows below directory, with every mount under it. */
 int mount_fd_clone(int directory, const char *path);
 /* Adds MOUNT_ATTR_* flags, on everything under it as well. */

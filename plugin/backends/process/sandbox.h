@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "../../protocol/run_description.h"
+#include "../../protocol/run_event.h"
 #include "namespaces.h"
 #include "program.h"
 #include "report.h"
@@ -33,6 +34,7 @@ struct sandbox {
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, for init; -1 until it is loaded */
     char detail[192];           /* what a failing step was at: a path */
+    enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */
 };
 
 enum step_kind {
@@ -103,12 +105,13 @@ int become_readable_again(struct sandbox *sandbox);
 int make_mounts_private(struct sandbox *sandbox);
 int build_view(struct sandbox *sandbox);
 int show_read_only_paths(struct sandbox *sandbox);
-int show_workspace(struct sandbox *sandbox);
 int show_interpreter_files(struct sandbox *sandbox);
 int write_identity_files(struct sandbox *sandbox);
 int mount_proc(struct sandbox *sandbox);
 int make_view_read_only(struct sandbox *sandbox);
 int pivot_into_view(struct sandbox *sandbox);
+/* workspace.c */
+int show_workspace(struct sandbox *sandbox);
 /* devices.c */
 int make_devices(struct sandbox *sandbox);
 /* scratch.c */

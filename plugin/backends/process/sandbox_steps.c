@@ -15,12 +15,19 @@ void sandbox_detail(struct sandbox *sandbox, const char *text)
     (void)snprintf(sandbox->detail, sizeof(sandbox->detail), "%s", text);
 }
 
+static enum run_failure failure_of(const struct sandbox *sandbox, const struct step *step)
+{
+    if (sandbox->failure != RUN_FAILURE_NONE)
+        return sandbox->failure;
+    return step->layer == NO_LAYER ? RUN_FAILURE_INTERNAL : RUN_FAILURE_LAYER;
+}
+
 static void report_failed_step(const struct sandbox *sandbox, const struct step *step, int error)
 {
     struct report report = {
         .kind = REPORT_FAILED,
         .isolation = sandbox->isolation,
-        .failure = step->layer == NO_LAYER ? RUN_FAILURE_INTERNAL : RUN_FAILURE_LAYER,
+        .failure = failure_of(sandbox, step),
         .failed_layer = step->layer == NO_LAYER ? 0 : step->layer,
         .error_number = error,
     };
@@ -34,6 +41,7 @@ int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t coun
     for (size_t i = 0; i < count; i++) {
         const struct step *step = &steps[i];
         sandbox->detail[0] = '\0';
+        sandbox->failure = RUN_FAILURE_NONE;
         int outcome = step->apply(sandbox);
         if (outcome == STEP_NOT_FOR_THIS_RUN)
             continue;

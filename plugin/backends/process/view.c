@@ -115,22 +115,6 @@ int show_read_only_paths(struct sandbox *sandbox)
     return 0;
 }
 
-/* Where it is on the host makes no difference to a program, though /proc/self/mountinfo tells it.
- */
-int show_workspace(struct sandbox *sandbox)
-{
-    const char *workspace = sandbox->shape->workspace;
-    if (workspace[0] == '\0')
-        return 0;
-    sandbox_detail(sandbox, workspace);
-    CLEANUP_CLOSE int source = mount_fd_clone(AT_FDCWD, workspace);
-    if (source < 0 ||
-        mount_fd_restrict(source, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV) < 0 ||
-        make_directories(sandbox->view, &RUN_WORKSPACE[1]) < 0)
-        return -1;
-    return mount_fd_attach(source, sandbox->view, &RUN_WORKSPACE[1]);
-}
-
 static int write_interpreter_file(int view, const struct interpreter_file *file)
 {
     char path[PATH_MAX];

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/bench --quick: bench.json has what is promised of it, and what is measured is what it says."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tempfile
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent)]
 
+import builds
 import cases
 import costs
 import tap
@@ -36,6 +38,37 @@ def test_every_promised_case_is_there_or_has_a_reason():
         tap.equal(set(case["ratios"]) | set(case["absent"]), {"bare", "bwrap"}, f"what {case['name']} is paired with")
         tap.true(all(ratio > 0 for ratio in case["ratios"].values()), f"ratios of {case['name']}")
         tap.equal(set(case["failures"].values()), {0}, f"failures of {case['name']}")
+
+
+def configured_as_by_quickstart(directory):
+    """Only faster to compile."""
+    subprocess.run(["meson", "setup", directory, ROOT, "-Dtests=false", "-Ddocker=disabled", "-Doptimization=0"], check=True,
+                   stdout=subprocess.DEVNULL)
+    return pathlib.Path(directory)
+
+
+def bench(directory, *options):
+    environment = {name: value for name, value in os.environ.items() if name != "CODE_EXECUTE_SO"} | {"CODE_EXECUTE_BUILD": str(directory)}
+    return subprocess.run([ROOT / "scripts" / "bench", "--quick", "--no-build", "--runs", "1", "--only", "process-sh-cold", *options],
+                          env=environment, capture_output=True, text=True)
+
+
+def test_a_build_of_quickstart_is_measured():
+    with tempfile.TemporaryDirectory() as directory:
+        build = configured_as_by_quickstart(directory)
+        tap.equal(builds.missing(build), build / "tests/bench/bench_gateway", "what is missing before")
+        builds.make(build)
+        tap.equal(builds.missing(build), None, "what is missing")
+        done = bench(build, "--json", build / "bench.json")
+        tap.equal(done.returncode, 0, f"status, {done.stderr}")
+        tap.contains(done.stdout, f"| process-sh-cold | {OURS} |", "the table")
+
+
+def test_a_build_without_the_programs_is_one_line():
+    with tempfile.TemporaryDirectory() as directory:
+        done = bench(configured_as_by_quickstart(directory))
+    tap.equal(done.returncode, 1, "status")
+    tap.equal(done.stderr, f"bench: {directory}/tests/bench/bench_gateway is not built: run scripts/bench without --no-build\n", "what it says")
 
 
 def contest(contestants, **order):

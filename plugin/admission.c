@@ -219,3 +219,10 @@ struct admission_counts admission_count(void)
     HOLD_QUEUE_LOCK();
     return (struct admission_counts){queue.running, queue.queued};
 }
+
+void admission_after_fork(void)
+{
+    queue_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    queue = (struct run_queue){0};
+    since_ms_sum = 0;
+}

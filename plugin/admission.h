@@ -58,6 +58,9 @@ struct admission_counts {
 
 struct admission_counts admission_count(void);
 
+/* In a child of fork(): nobody runs and nobody waits. Takes no lock. */
+void admission_after_fork(void);
+
 /* How long until as many calls as now wait, and one more, have had their turn, within the bounds
  * above: held_ms is what a place is held for, which admission.c takes to be the average of the last
  * few, or of how long those under way have lasted where that is longer. places is not 0. */

@@ -465,3 +465,10 @@ void approval_forget_all(void)
     }
     (void)pthread_cond_broadcast(&table_changed);
 }
+
+void approval_after_fork(void)
+{
+    table_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    table_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    table = NULL; /* not freed: a thread of the parent may have been in the middle of it */
+}

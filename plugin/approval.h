@@ -73,3 +73,6 @@ void approval_wake_all(void);
 
 /* Forgets every grant and pending request, for tool_shutdown(). Waiting calls end as denied. */
 void approval_forget_all(void);
+
+/* In a child of fork(): no request, and no grant. Takes no lock. */
+void approval_after_fork(void);

@@ -57,6 +57,9 @@ static void unlock_backend(struct backend **backend)
 
 void backend_run_close(struct backend_run *run)
 {
+    /* A child that the gateway forked may have a copy of the socket, so closing is not enough. */
+    if (run->events >= 0)
+        (void)shutdown(run->events, SHUT_RDWR);
     close_fd(TAKE_FD(run->events));
     close_fd(TAKE_FD(run->stdout_fd));
     close_fd(TAKE_FD(run->stderr_fd));
@@ -304,5 +307,13 @@ void backend_stop_all(void)
         CLEANUP(unlock_backend) struct backend *locked = backends[i];
         (void)pthread_mutex_lock(&locked->mutex);
         backend_program_stop(&locked->program);
+    }
+}
+
+void backend_after_fork(void)
+{
+    for (size_t i = 0; i < COUNT_OF(backends); i++) {
+        backends[i]->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        backend_program_forget(&backends[i]->program);
     }
 }

@@ -62,3 +62,7 @@ enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret
 
 /* Ends every backend with all its runs, and waits until they are gone (killed after 5 s). */
 void backend_stop_all(void);
+
+/* In a child of fork(): closes its copies of the parent's descriptors, which ends nothing, and
+ * takes no lock. The next run starts a backend of the child's own. */
+void backend_after_fork(void);

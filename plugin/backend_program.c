@@ -214,6 +214,9 @@ static void send_kill(int pidfd)
 void backend_program_stop(struct backend_program *program)
 {
     bool ours = backend_program_is_ours(program);
+    /* A child that the gateway forked may have a copy of the socket, so closing is not enough. */
+    if (ours)
+        (void)shutdown(program->control, SHUT_RDWR);
     close_fd(TAKE_FD(program->control));
     if (ours && program->pidfd >= 0) {
         if (wait_for_end(program->pidfd, STOP_TIMEOUT_MS) == 0) {

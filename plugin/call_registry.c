@@ -119,3 +119,12 @@ uint64_t call_count(void)
     (void)pthread_mutex_unlock(&registry_mutex);
     return count;
 }
+
+void call_registry_after_fork(void)
+{
+    registry_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    registry_emptied = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    registry = NULL;
+    registry_count = 0;
+    shutting_down = 0;
+}

@@ -34,3 +34,6 @@ void call_cancel_all_and_wait(void);
 void call_admit_again(void);
 
 uint64_t call_count(void);
+
+/* In a child of fork(): the calls under way are the parent's. Takes no lock. */
+void call_registry_after_fork(void);

@@ -257,3 +257,16 @@ void configuration_forget(void)
     struct configuration none = {0};
     put_in_force(&none);
 }
+
+void configuration_after_fork(void)
+{
+    bool whole = pthread_mutex_trylock(&configuration_mutex) == 0;
+    configuration_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (whole)
+        return;
+    in_force = (struct configuration){0};
+    refused = true;
+    error_set(&refusal, ERROR_INVALID_POLICY,
+              "configuration: the gateway forked while another thread was changing it");
+    error_set_hint(&refusal, "call tool_prepare() in the child, or fork before the first call");
+}

@@ -37,3 +37,7 @@ void configuration_clear(struct configuration *configuration);
 
 /* Forgets it, for tool_shutdown(). */
 void configuration_forget(void);
+
+/* In a child of fork(): the parent's configuration stays in force. Where a thread of the parent was
+ * changing it, every call is refused until tool_prepare() has brought one. Waits for no lock. */
+void configuration_after_fork(void);

@@ -159,6 +159,11 @@ const char *manifest_text(void)
     return text != NULL ? text : "{}";
 }
 
+void manifest_after_fork(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 void manifest_release(void)
 {
     pthread_mutex_lock(&lock);

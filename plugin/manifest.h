@@ -8,5 +8,7 @@
 
 /* Static text; "{}" only when out of memory. Thread-safe; the first call builds it. */
 const char *manifest_text(void);
+/* In a child of fork(): the text stays. Takes no lock. */
+void manifest_after_fork(void);
 /* Frees it; for dlclose() only, when no call is under way. */
 void manifest_release(void);

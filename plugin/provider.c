@@ -16,9 +16,28 @@
 #include "gate.h"
 #include "inquiry.h"
 #include "manifest.h"
+#include "process_owner.h"
 #include "readiness.h"
 #include "result.h"
 #include "status.h"
+
+/* A child of fork() has nothing of its parent's but the configuration. */
+static void start_anew(void)
+{
+    call_registry_after_fork();
+    admission_after_fork();
+    approval_after_fork();
+    backend_after_fork();
+    readiness_after_fork();
+    configuration_after_fork();
+    manifest_after_fork();
+    status_after_fork();
+}
+
+static void enter(void)
+{
+    process_owner_enter(start_anew);
+}
 
 uint32_t tool_abi_version(void)
 {
@@ -27,6 +46,7 @@ uint32_t tool_abi_version(void)
 
 const char *tool_manifest(void)
 {
+    enter();
     return manifest_text();
 }
 
@@ -36,6 +56,7 @@ int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_
     if (output_json == NULL)
         return TOOL_FAILED;
     *output_json = NULL;
+    enter();
     /* On the heap: a host's thread may have a small stack. */
     struct call *call = calloc(1, sizeof(*call));
     if (call == NULL)
@@ -62,11 +83,13 @@ void tool_free(void *pointer)
 
 int32_t tool_cancel(uint64_t call_id)
 {
+    enter();
     return call_cancel(call_id) ? TOOL_ACCEPTED : TOOL_UNKNOWN;
 }
 
 int32_t tool_reply_approval(uint64_t token, const char *decision_json)
 {
+    enter();
     return approval_reply(token, decision_json);
 }
 
@@ -86,6 +109,7 @@ int32_t tool_prepare(const char *config_json, char **status_json)
 {
     if (status_json != NULL)
         *status_json = NULL;
+    enter();
     if (inquiry_is_one(config_json))
         return answer_inquiry(config_json, status_json);
     struct error error;
@@ -108,12 +132,14 @@ int32_t tool_status(char **status_json)
 {
     if (status_json == NULL)
         return TOOL_FAILED;
+    enter();
     *status_json = status_text(NULL, false);
     return *status_json != NULL ? TOOL_OK : TOOL_FAILED;
 }
 
 void tool_shutdown(void)
 {
+    enter();
     call_cancel_all_and_wait();
     backend_stop_all();
     approval_forget_all();
@@ -126,4 +152,5 @@ __attribute__((destructor)) static void unload(void)
 {
     tool_shutdown();
     manifest_release();
+    process_owner_release();
 }

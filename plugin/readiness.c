@@ -260,3 +260,9 @@ bool readiness_check(const struct trial_subject *subject, const struct trial_wat
         remember(&key);
     return true;
 }
+
+void readiness_after_fork(void)
+{
+    remembered_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    remembered_count = 0;
+}

@@ -49,3 +49,6 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
 /* Forgets what was found out, for tool_shutdown(), new configurations, and an engine that is no
  * longer what it was. */
 void readiness_forget(void);
+
+/* In a child of fork(): its own backend tries anew. Takes no lock. */
+void readiness_after_fork(void);

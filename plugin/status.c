@@ -35,6 +35,15 @@ void status_count_call(const struct run_event *ended, const struct error *error)
         (void)atomic_fetch_add(&calls_too_many, 1);
 }
 
+void status_after_fork(void)
+{
+    atomic_store(&calls_run, 0);
+    atomic_store(&calls_not_run, 0);
+    for (size_t i = 0; i < COUNT_OF(sandboxes); i++)
+        atomic_store(&sandboxes[i], 0);
+    atomic_store(&calls_too_many, 0);
+}
+
 static json_t *error_json(const struct error *error)
 {
     return json_pack("{s:s, s:s, s:s}", "code", error_code_name(error->code), "message",

@@ -27,3 +27,6 @@ json_t *status_pools(void);
 /* For the counters: one call has ended. ended is of its program, NULL where none has begun; error
  * is NULL where it had none. */
 void status_count_call(const struct run_event *ended, const struct error *error);
+
+/* In a child of fork(): it counts from 0. */
+void status_after_fork(void);

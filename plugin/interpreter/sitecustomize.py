@@ -24,6 +24,35 @@ def _wait(module_names):
         except Exception:  # a module that is not there is the program's to miss
             sys.modules.pop(name, None)
 
+    class Guard:
+        """What is imported beforehand comes from where nobody but root and the gateway's user can write: an interpreter that would
+        execute anything else outside of a sandbox is not copied."""
+
+        def __init__(self, roots):
+            self.roots = roots
+
+        def find_spec(self, name, path=None, target=None):
+            for finder in sys.meta_path:
+                spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
+                if spec is not None:
+                    if spec.has_location and not self.trusts(spec.origin):
+                        extension.refuse_copies()
+                    return spec
+            return None
+
+        def trusts(self, path):
+            real = os.path.realpath(path)
+            return any(real == root or real.startswith(root + "/") for root in self.roots)
+
+    def import_beforehand():
+        guard = Guard(os.environ["CODE_EXECUTE_TRUSTED"].split(":"))
+        if what == "copy":
+            sys.meta_path.insert(0, guard)
+        for name in module_names:
+            import_quietly(name)
+        if what == "copy":
+            sys.meta_path.remove(guard)
+
     def load_extension(directory):
         path = directory + "/code_execute_python.so"
         loader = _frozen_importlib_external.ExtensionFileLoader("code_execute_python", path)
@@ -93,8 +122,7 @@ def _wait(module_names):
     try:
         extension = load_extension(directory)
         forget(directory)
-        for name in module_names:
-            import_quietly(name)
+        import_beforehand()
         settle(home)
         _find("usercustomize")  # as site will: what it leaves in the caches is there then
         if what == "copy":

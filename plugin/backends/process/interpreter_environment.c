@@ -9,7 +9,7 @@
 #include "../../cleanup.h"
 #include "sandbox.h"
 
-#define ADDED 7
+#define ADDED 8
 
 static char *variable(const char *name, const char *value)
 {
@@ -56,7 +56,7 @@ static bool is_one_of(const char *const names[][2], size_t count, const char *en
 }
 
 char **interpreter_environment(const struct interpreter_shape *interpreter, const char *home,
-                               const char *files, const char *what)
+                               const char *files, const char *what, const char *trusted)
 {
     size_t count = 0;
     while (interpreter->environment[count])
@@ -75,10 +75,11 @@ char **interpreter_environment(const struct interpreter_shape *interpreter, cons
         {"CODE_EXECUTE_IMPORT", modules},
         {"CODE_EXECUTE_PROGRAM", interpreter->argv[interpreter->program_argument]},
         {"CODE_EXECUTE_HOME", SANDBOX_HOME},
+        {"CODE_EXECUTE_TRUSTED", trusted},
         {"PYTHONPATH", owned_path},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };
-    size_t added_count = interpreter->kind == RUN_INTERPRETER_PYTHON ? ADDED : ADDED - 2;
+    size_t added_count = interpreter->kind == RUN_INTERPRETER_PYTHON ? ADDED : ADDED - 3;
     size_t used = 0;
     for (size_t i = 0; i < count; i++)
         if (!is_one_of(added, added_count, interpreter->environment[i]))

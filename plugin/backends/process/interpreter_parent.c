@@ -23,6 +23,7 @@
 #include "interpreter_environment.h"
 #include "interpreter_files.h"
 #include "interpreter_protocol.h"
+#include "interpreter_trust.h"
 #include "program.h"
 #include "sandbox.h"
 #include "sandbox_blueprint.h"
@@ -78,6 +79,25 @@ static char **compose_arguments(const struct interpreter_shape *interpreter)
     return asprintf(program, "%s/%s", SANDBOX_HOME, *program) < 0 ? NULL : arguments;
 }
 
+/* The child: looks whether it may be what it is to be. That takes some ten milliseconds, which the
+ * supervisor has not. */
+static _Noreturn void start_interpreter(const struct interpreter_shape *interpreter,
+                                        const char *files, const char *path,
+                                        const int fds[PARENT_DESCRIPTORS])
+{
+    static const char useless = PARENT_USELESS;
+    CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path);
+    if (!trusted) {
+        (void)channel_send(fds[PARENT_FD_SUPERVISOR], &useless, sizeof(useless), NULL, 0);
+        _exit(0);
+    }
+    char **environment = interpreter_environment(interpreter, NO_HOME, files, "copy", trusted);
+    char **arguments = compose_arguments(interpreter);
+    if (environment && arguments)
+        become_interpreter(path, arguments, environment, fds);
+    _exit(1);
+}
+
 static pid_t start(const struct sandbox_shape *shape, int blueprint, int socket)
 {
     const struct interpreter_shape *interpreter = &shape->interpreter;
@@ -99,13 +119,8 @@ static pid_t start(const struct sandbox_shape *shape, int blueprint, int socket)
         [PARENT_FD_PIPE] = read_end,
     };
     pid_t pid = input < 0 ? -1 : fork();
-    if (pid == 0) {
-        char **environment = interpreter_environment(interpreter, NO_HOME, files, "copy");
-        char **arguments = compose_arguments(interpreter);
-        if (environment && arguments)
-            become_interpreter(path, arguments, environment, fds);
-        _exit(1);
-    }
+    if (pid == 0)
+        start_interpreter(interpreter, files, path, fds);
     return pid;
 }
 

@@ -105,7 +105,7 @@ _Noreturn void interpreter_start(struct sandbox *sandbox)
         main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, errno,
                           interpreter->argv[0]);
     char **environment =
-        interpreter_environment(interpreter, SANDBOX_HOME, INTERPRETER_FILES_VIEW, "wait");
+        interpreter_environment(interpreter, SANDBOX_HOME, INTERPRETER_FILES_VIEW, "wait", "");
     char **arguments = compose_arguments(interpreter);
     if (!environment || !arguments)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, ENOMEM, "start the interpreter");

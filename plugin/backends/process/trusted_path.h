@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether nobody but root and the user of this process can change what a path leads to, or what is
+ * below it. What passes can be changed by these two only, so it still holds when it is used. Reads
+ * file systems; single-threaded.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TRUSTED_ROOTS_LIMIT   128    /* directories that are no part of each other */
+#define TRUSTED_ENTRIES_LIMIT 500000 /* files of all of them together */
+
+enum trusted_outcome {
+    TRUSTED_PATH,
+    TRUSTED_ABSENCE, /* nothing is there, and nobody else can put something there */
+    DISTRUSTED_PATH,
+};
+
+/* Walks an absolute path name by name. Every directory, link and file on it belongs to one of the
+ * two and is writable by nobody else; a directory on the way may be sticky (/tmp). ret: the path
+ * without symbolic links, as far as it exists. */
+enum trusted_outcome trusted_path_walk(const char *path, char ret[PATH_MAX]);
+
+/* Directories and files to look at: those that were named, and those that links lead to. */
+struct trusted_roots {
+    char *paths[TRUSTED_ROOTS_LIMIT]; /* without symbolic links, none below another one */
+    size_t count;
+};
+
+/* Notes a path to be looked at; one that is not there counts for nothing. false: it is not to be
+ * trusted, or there are too many. */
+bool trusted_roots_add(struct trusted_roots *roots, const char *path);
+
+/* Looks at every file below them. Where Python reads paths from files of that kind (*.pth), what
+ * they name is looked at as well. false: one is not to be trusted. */
+bool trusted_roots_check(struct trusted_roots *roots);

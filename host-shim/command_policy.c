@@ -96,7 +96,37 @@ static void write_text(FILE *report, const char *text)
     text_escape_write(report, text, strlen(text));
 }
 
-/* "level: place (rule): message" each, and whose policy it is. */
+/* Findings of that level; another level than "notice" is a warning. */
+static size_t count_findings(const json_t *answer, bool notices)
+{
+    size_t count = 0;
+    size_t index;
+    json_t *finding;
+    json_array_foreach(json_object_get(answer, "findings"), index, finding)
+    {
+        bool is_notice = strcmp(json_member_string(finding, "level", ""), "notice") == 0;
+        count += is_notice == notices;
+    }
+    return count;
+}
+
+static void write_count(FILE *report, const char *before, size_t count, const char *what)
+{
+    if (count > 0)
+        (void)fprintf(report, "%s%zu %s%s", before, count, what, count == 1 ? "" : "s");
+}
+
+/* The last line: ok, or how much is not. */
+static void write_verdict(FILE *report, const json_t *answer)
+{
+    size_t warnings = count_findings(answer, false);
+    (void)fputs(warnings > 0 ? "not ok" : "ok", report);
+    write_count(report, ": ", warnings, "warning");
+    write_count(report, ", ", count_findings(answer, true), "notice");
+    (void)fputc('\n', report);
+}
+
+/* "level: place (rule): message" each, whose policy it is, and the verdict. */
 static void write_findings(FILE *report, const json_t *answer)
 {
     size_t index;
@@ -116,6 +146,7 @@ static void write_findings(FILE *report, const json_t *answer)
     (void)fputs("sha256 ", report);
     write_text(report, json_member_string(json_object_get(answer, "policy"), "sha256", "unknown"));
     (void)fputc('\n', report);
+    write_verdict(report, answer);
 }
 
 static bool is_empty(const json_t *value)
@@ -194,18 +225,6 @@ static bool print_report(int out, json_t *answer, bool explain, struct failure *
            failure_set(failure, "internal", "cannot write to standard output");
 }
 
-static bool is_warning(const json_t *answer)
-{
-    size_t index;
-    json_t *finding;
-    json_array_foreach(json_object_get(answer, "findings"), index, finding)
-    {
-        if (strcmp(json_member_string(finding, "level", ""), "notice") != 0)
-            return true;
-    }
-    return false;
-}
-
 static bool run(const struct options *options, int out, bool explain, bool *ret_warned,
                 struct failure *failure)
 {
@@ -213,7 +232,7 @@ static bool run(const struct options *options, int out, bool explain, bool *ret_
     if (!ask(options, explain, &answer, failure))
         return false;
     const json_t *error = json_object_get(answer, "error");
-    *ret_warned = is_warning(answer);
+    *ret_warned = count_findings(answer, false) > 0;
     if (options->json)
         return json_print(out, answer, failure) && !json_is_object(error);
     return json_is_object(error) ? failure_from_json(failure, error)

@@ -31,7 +31,7 @@ const char options_help[] =
     "  approvals revoke ID        take a grant or a request away\n"
     "  mcp                        serve clients of the Model Context Protocol on standard input\n"
     "                             and output, or on a socket\n"
-    "  policy check FILE          can it be loaded, and does each rule of it do something?\n"
+    "  policy check FILE          can it be loaded, and does all of it do something?\n"
     "  policy explain --input FILE\n"
     "                             what would become of that tool input, and which rule says so\n"
     "                             (--policy FILE; --context FILE: who calls; --json: as JSON)\n"

@@ -29,12 +29,16 @@ static json_t *parse_text(const char *what, const char *text, size_t length, str
     return json_input_parse(what, text, length, &limits, ERROR_INVALID_POLICY, error);
 }
 
-/* The built-in policy with the given text as a patch on it (NULL: none). */
-static json_t *effective_json(const char *what, const char *text, size_t length,
+json_t *policy_builtin_json(struct error *error)
+{
+    return parse_text("policy built-in", policy_builtin_text, policy_builtin_length, error);
+}
+
+/* The built-in policy with the given text as a patch on it (NULL: none), which is new, too. */
+static json_t *effective_json(const char *what, const char *text, size_t length, json_t **ret_patch,
                               struct error *error)
 {
-    json_auto_t *merged =
-        parse_text("policy built-in", policy_builtin_text, policy_builtin_length, error);
+    json_auto_t *merged = policy_builtin_json(error);
     if (merged == NULL)
         return NULL;
     if (text == NULL)
@@ -46,6 +50,7 @@ static json_t *effective_json(const char *what, const char *text, size_t length,
         error_set(error, ERROR_OUT_OF_MEMORY, "%.200s: out of memory", what);
         return NULL;
     }
+    *ret_patch = TAKE_POINTER(patch);
     return TAKE_POINTER(merged);
 }
 
@@ -78,7 +83,8 @@ struct policy *policy_load_text(const char *source, const char *text, size_t len
     (void)snprintf(what, sizeof(what), "policy %s", source);
     struct json_place root = json_place_root(what, ERROR_INVALID_POLICY, error);
 
-    json_auto_t *effective = effective_json(what, text, length, error);
+    json_auto_t *patch = NULL;
+    json_auto_t *effective = effective_json(what, text, length, &patch, error);
     if (effective == NULL)
         return NULL;
     CLEANUP(cleanup_policy) struct policy *policy = policy_new(source);
@@ -92,6 +98,7 @@ struct policy *policy_load_text(const char *source, const char *text, size_t len
         json_place_out_of_memory(&root);
         return NULL;
     }
+    policy->patch = TAKE_POINTER(patch);
     return TAKE_POINTER(policy);
 }
 
@@ -115,27 +122,16 @@ struct policy *policy_ref(struct policy *policy)
     return policy;
 }
 
-static void free_language(struct policy_language *language)
-{
-    free(language->name);
-    string_list_free(language->argv);
-    free(language->file);
-    free(language->package);
-    string_list_free(language->environment);
-    string_list_free(language->read_only);
-    string_list_free(language->modules);
-    string_list_free(language->preparation.modules);
-}
-
 static void policy_free(struct policy *policy)
 {
     policy_rules_free(policy->rules, policy->rule_count);
     policy_secrets_free(policy->secret_rules, policy->secret_rule_count);
     policy_secret_providers_free(policy->secret_providers, policy->secret_provider_count);
     for (size_t i = 0; i < policy->language_count; i++)
-        free_language(&policy->languages[i]);
+        policy_language_clear(&policy->languages[i]);
     policy_docker_clear(&policy->docker);
     policy_content_clear(&policy->content);
+    json_decref(policy->patch);
     free(policy->source);
     free(policy->languages);
     string_list_free(policy->capabilities);

@@ -108,6 +108,7 @@ struct policy {
     atomic_uint references;
     char *source;    /* path, or "built-in"; UTF-8, for people */
     char sha256[65]; /* of the effective policy in canonical JSON, lower-case hexadecimal */
+    json_t *patch;   /* the file as it is written; NULL: the built-in policy */
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
     uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */
@@ -153,16 +154,24 @@ struct policy *policy_load_file(const char *path, struct error *error);
 struct policy *policy_load_text(const char *source, const char *text, size_t length,
                                 struct error *error);
 
+/* The built-in policy as JSON, new; NULL with error only when out of memory. */
+json_t *policy_builtin_json(struct error *error);
+
 struct policy *policy_ref(struct policy *policy);
 void policy_unref(struct policy *policy); /* NULL is fine */
 
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
 
+/* Releases what the language holds. */
+void policy_language_clear(struct policy_language *language);
 /* Releases what the section holds. */
 void policy_docker_clear(struct policy_docker *docker);
 /* The image of the language in docker mode, NULL where the policy has none. */
 const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
+/* Whether the name can be an image that the policy lets run: with a digest where the policy wants
+ * one, and with none that merely holds the place of one, such as zeros. */
+bool policy_image_is_settled(const struct policy *policy, const char *image);
 /* Whether a request may name that image. */
 bool policy_offers_image(const struct policy *policy, const char *image);
 

@@ -10,6 +10,8 @@
 #include "policy_parse.h"
 #include "string_list.h"
 
+#define DIGEST_LENGTH 64 /* hexadecimal digits of a SHA-256 */
+
 /* Whether it can be used is the backend's to say; here it is only no blank and no control
  * character. */
 static bool read_host(const struct json_place *place, const json_t *value, char **ret)
@@ -200,4 +202,23 @@ bool policy_offers_image(const struct policy *policy, const char *image)
             return true;
     }
     return string_list_contains(policy->docker.offered, image);
+}
+
+/* Behind "@", or the whole name where it is an image's id; NULL: none. */
+static const char *digest_of(const char *image)
+{
+    static const char prefix[] = "sha256:";
+    const char *at = strrchr(image, '@');
+    const char *digest = at != NULL ? at + 1 : image;
+    return strncmp(digest, prefix, strlen(prefix)) == 0 ? digest + strlen(prefix) : NULL;
+}
+
+bool policy_image_is_settled(const struct policy *policy, const char *image)
+{
+    const char *digest = digest_of(image);
+    if (digest == NULL)
+        return !policy->docker.require_digest;
+    char first[2] = {digest[0], '\0'};
+    return strlen(digest) == DIGEST_LENGTH && strspn(digest, "0123456789abcdef") == DIGEST_LENGTH &&
+           strspn(digest, first) != DIGEST_LENGTH;
 }

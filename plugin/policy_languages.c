@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's languages: how each is run. Pure code; runs in the gateway on the calling thread.
+ * The policy's languages: how each is run, and which are offered. Pure code; runs in the gateway on
+ * the calling thread.
  */
 #include <stdlib.h>
 
@@ -101,4 +102,48 @@ bool policy_parse_languages(const struct json_place *place, json_t *value, struc
             return false;
     }
     return true;
+}
+
+static bool check_offered(const struct json_place *place, char *const *names,
+                          const struct policy *policy)
+{
+    for (size_t i = 0; names[i] != NULL; i++) {
+        struct json_place item = json_place_item(place, i);
+        if (policy_find_language(policy, names[i]) == NULL)
+            return json_place_refuse(&item, "is not in \"languages\"");
+    }
+    return true;
+}
+
+bool policy_parse_only_languages(const struct json_place *place, json_t *value,
+                                 struct policy *policy)
+{
+    CLEANUP(cleanup_string_list) char **names = NULL;
+    size_t kept = 0;
+    if (value == NULL)
+        return true;
+    if (!policy_read_strings(place, value, 1, policy_check_language, &names) ||
+        !check_offered(place, names, policy))
+        return false;
+    for (size_t i = 0; i < policy->language_count; i++) {
+        struct policy_language *language = &policy->languages[i];
+        if (string_list_contains(names, language->name))
+            policy->languages[kept++] = *language;
+        else
+            policy_language_clear(language);
+    }
+    policy->language_count = kept;
+    return true;
+}
+
+void policy_language_clear(struct policy_language *language)
+{
+    free(language->name);
+    string_list_free(language->argv);
+    free(language->file);
+    free(language->package);
+    string_list_free(language->environment);
+    string_list_free(language->read_only);
+    string_list_free(language->modules);
+    string_list_free(language->preparation.modules);
 }

@@ -9,16 +9,17 @@
 #include "capability.h"
 #include "cleanup.h"
 #include "policy_cover.h"
+#include "policy_finding.h"
+#include "policy_lint_file.h"
 #include "protocol/layers.h"
 #include "string_list.h"
 
-#define MESSAGE_LIMIT 512
-#define PLACE_LIMIT   320
+#define PLACE_LIMIT 320
+#define NAMES_LIMIT 256 /* bytes of a list of languages */
 
 struct lint {
     const struct policy *policy;
-    json_t *findings;
-    bool failed; /* no memory */
+    struct policy_findings findings;
 };
 
 static void find(struct lint *lint, const char *level, const char *place, const char *rule,
@@ -27,15 +28,10 @@ static void find(struct lint *lint, const char *level, const char *place, const 
 static void find(struct lint *lint, const char *level, const char *place, const char *rule,
                  const char *format, ...)
 {
-    char message[MESSAGE_LIMIT];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(message, sizeof(message), format, arguments);
+    policy_finding_add_list(&lint->findings, level, place, rule, format, arguments);
     va_end(arguments);
-    json_t *finding = json_pack("{s:s, s:s, s:s?, s:s}", "level", level, "place", place, "rule",
-                                rule, "message", message);
-    if (json_array_append_new(lint->findings, finding) != 0)
-        lint->failed = true;
 }
 
 /* Another rule that applies wherever this one does, and says as much or more; of two that say the
@@ -170,34 +166,75 @@ static void look_at_secrets(struct lint *lint)
         look_at_secret_rule(lint, &policy->secret_rules[i]);
 }
 
+enum image_state { IMAGE_SETTLED, IMAGE_UNSETTLED, IMAGE_ABSENT };
+
+static enum image_state image_state(const struct policy *policy, const char *language)
+{
+    const struct policy_image *image = policy_find_image(policy, language);
+    if (image == NULL)
+        return IMAGE_ABSENT;
+    return policy_image_is_settled(policy, image->name) ? IMAGE_SETTLED : IMAGE_UNSETTLED;
+}
+
+/* The languages whose image is so, as far as they fit; how many. */
+static size_t join_languages(const struct policy *policy, enum image_state state,
+                             char text[NAMES_LIMIT])
+{
+    size_t count = 0;
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const char *name = policy->languages[i].name;
+        if (image_state(policy, name) != state)
+            continue;
+        if (length < NAMES_LIMIT)
+            length += (size_t)snprintf(text + length, NAMES_LIMIT - length, "%s%s",
+                                       count > 0 ? ", " : "", name);
+        count++;
+    }
+    return count;
+}
+
+/* A language that cannot run in docker mode is one that cannot run at all where there is no other
+ * mode. */
 static void look_at_images(struct lint *lint)
 {
     const struct policy *policy = lint->policy;
-    size_t refused = 0;
-    size_t without = 0;
+    char names[NAMES_LIMIT];
+    bool alone =
+        !policy->mode_allowed[SANDBOX_MODE_PROCESS] && !policy->mode_allowed[SANDBOX_MODE_NONE];
+    const char *level = alone ? POLICY_FINDING_WARNING : POLICY_FINDING_NOTICE;
+    const char *what = alone ? "run" : "run in docker mode";
     if (!policy->mode_allowed[SANDBOX_MODE_DOCKER])
         return;
-    for (size_t i = 0; i < policy->docker.image_count; i++)
-        refused += policy->docker.require_digest &&
-                   strstr(policy->docker.images[i].name, "sha256:") == NULL;
-    for (size_t i = 0; i < policy->language_count; i++)
-        without += policy_find_image(policy, policy->languages[i].name) == NULL;
-    if (refused > 0)
-        find(lint, "notice", "/docker/images", NULL,
-             "images without @sha256:, and refused for it (docker.require_digest): %zu", refused);
-    if (without > 0)
-        find(lint, "notice", "/docker/images", NULL,
-             "languages without an image, which cannot run in docker mode: %zu", without);
+    size_t settled = join_languages(policy, IMAGE_SETTLED, names);
+    if (alone && settled == 0)
+        find(lint, level, "/docker/images", NULL,
+             "nothing can run yet: no language has an image that may be used");
+    if (join_languages(policy, IMAGE_UNSETTLED, names) > 0)
+        find(lint, level, "/docker/images", NULL,
+             "cannot %s yet: %s. Their images have no digest%s, or a placeholder of one: write "
+             "NAME@sha256:DIGEST (docker images --digests), or leave them out of "
+             "\"only_languages\"",
+             what, names, policy->docker.require_digest ? ", which require_digest wants" : "");
+    if (join_languages(policy, IMAGE_ABSENT, names) > 0)
+        find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
+    for (size_t i = 0; policy->docker.offered[i] != NULL; i++)
+        if (!policy_image_is_settled(policy, policy->docker.offered[i]))
+            find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
+                 "the image %s cannot be used: it has no digest, or a placeholder of one",
+                 policy->docker.offered[i]);
 }
 
 json_t *policy_lint(const struct policy *policy)
 {
     json_auto_t *findings = json_array();
-    struct lint lint = {.policy = policy, .findings = findings};
+    struct lint lint = {.policy = policy, .findings = {.list = findings}};
+    policy_lint_file(policy, &lint.findings);
     look_at_capabilities(&lint);
     look_at_floor(&lint);
     look_at_rules(&lint);
     look_at_secrets(&lint);
     look_at_images(&lint);
-    return lint.failed ? NULL : TAKE_POINTER(findings);
+    return lint.findings.failed ? NULL : TAKE_POINTER(findings);
 }

@@ -304,8 +304,8 @@ static bool parse_environment(const struct json_place *place, json_t *value, str
 
 typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
 
-/* Read in this order: approval looks at modes, outer_uids at max_runs, languages at limits, docker
- * at languages. */
+/* Read in this order: approval looks at modes, outer_uids at max_runs, languages at limits,
+ * only_languages and docker at languages. */
 static const struct {
     const char *name;
     section_parser *parse;
@@ -328,6 +328,7 @@ static const struct {
     {"view", parse_view},
     {"environment", parse_environment},
     {"languages", policy_parse_languages},
+    {"only_languages", policy_parse_only_languages},
     {"docker", policy_parse_docker},
     {"content_checks", policy_parse_content},
 };

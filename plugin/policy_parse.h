@@ -24,6 +24,9 @@ bool policy_parse_limits(const struct json_place *place, json_t *value, struct p
 bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
+/* Takes the languages away that it does not name. */
+bool policy_parse_only_languages(const struct json_place *place, json_t *value,
+                                 struct policy *policy);
 bool policy_parse_secrets(const struct json_place *place, json_t *value, struct policy *policy);
 /* Of that section; NULL is none. */
 bool policy_read_secret_providers(const struct json_place *place, json_t *value,

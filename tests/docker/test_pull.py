@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import engine
 import tap
 from engine import IMAGE, answer, ask, containers
-from modes import Provider
+from modes import Provider, merged
 from provider import NOT_RUN, Host
 from registry import Registry, free_port
 
@@ -96,6 +96,16 @@ def test_pinned_image_is_fetched_by_its_digest():
     ran(call(f"{NAME}@{DIGEST}", "never", require_digest=True))
     refused(call(f"{NAME}:1", "missing", require_digest=True), "backend_unavailable", "pinned by digest")
     refused(call(f"{NAME}@sha256:{'0' * 64}", "missing"), "backend_unavailable", "pull refused")
+
+
+def test_the_production_policy_runs_once_its_digests_are_written():
+    production = json.loads((pathlib.Path(__file__).parents[2] / "policies" / "production.json").read_text())
+    forget()
+    refused(provider.with_policy(merged(production, {"docker": {"images": {"sh": f"{NAME}:1"}}}), lambda: provider.invoke(REQUEST, Host())),
+            "backend_unavailable", "pinned by digest")
+    written = merged(production, {"only_languages": ["sh"], "docker": {"images": {"sh": f"{NAME}@{DIGEST}"}, "pull": "missing"}})
+    output = ran(provider.with_policy(written, lambda: provider.invoke(REQUEST, Host())))
+    tap.true("cgroup" in output["isolation"]["applied"], output["isolation"])
 
 
 def test_pinned_by_id():

@@ -5,8 +5,10 @@
  * backend takes; what is refused is told why in printable words.
  */
 #include "../../plugin/cleanup.h"
+#include "../../plugin/language.h"
 #include "../../plugin/plan.h"
 #include "../../plugin/policy.h"
+#include "../../plugin/policy_lint.h"
 #include "../../plugin/request.h"
 #include "../../plugin/string_list.h"
 #include "fuzz.h"
@@ -150,8 +152,44 @@ static void check_languages(const struct policy *policy)
     }
 }
 
+/* Of a file with "only_languages" those of the list, and of any other those of the built-in policy
+ * and the file that the file does not take away. */
+static void check_offer(const struct policy *policy)
+{
+    const json_t *only = json_object_get(policy->patch, "only_languages");
+    const json_t *patch = json_object_get(policy->patch, "languages");
+    size_t offered = 0;
+    size_t count;
+    const struct language *all = languages_all(&count);
+    for (size_t i = 0; i < count; i++) {
+        bool listed = !json_is_array(only);
+        for (size_t j = 0; j < json_array_size(only); j++)
+            listed = listed || strcmp(json_string_value(json_array_get(only, j)), all[i].name) == 0;
+        listed = listed && !json_is_null(json_object_get(patch, all[i].name));
+        MUST((policy_find_language(policy, all[i].name) != NULL) == listed);
+        offered += listed;
+    }
+    MUST(policy->language_count == offered);
+}
+
+/* Every finding names a place and says something, whatever the file is. */
+static void check_findings(const struct policy *policy)
+{
+    json_auto_t *findings = policy_lint(policy);
+    size_t index;
+    const json_t *finding;
+    MUST(json_is_array(findings));
+    json_array_foreach(findings, index, finding)
+    {
+        MUST(json_string_value(json_object_get(finding, "place"))[0] == '/');
+        MUST(json_string_length(json_object_get(finding, "message")) > 10);
+    }
+}
+
 static void check(const struct policy *policy)
 {
+    check_offer(policy);
+    check_findings(policy);
     MUST(policy->mode_allowed[policy->default_mode]);
     MUST(strspn(policy->sha256, "0123456789abcdef") == 64);
     check_limits(&policy->limits);

@@ -55,13 +55,14 @@ WHOLE = {
                    "read_only": ["/opt/python"], "modules": ["numpy", "a/b"], "limits": {"cpu_ms": {"default": 5, "max": 6}},
                    "prepare": {"interpreter": "python", "fork": False, "import": ["json"], "renew_runs": 10, "renew_ms": 11}},
         "javascript": {"prepare": {"interpreter": "node"}}, "zsh": None},
+    "only_languages": ["python", "sh"],
     "docker": {"host": "unix:///run/x.sock", "context": "remote", "certificates": "/etc/certs", "require_digest": True, "pull": "missing",
                "runtime": "runsc", "offered": ["a/b:1@sha256:2"],
                "images": {"python": "python:3", "sh": {"image": "alpine", "argv": ["ash", "{file}"]}, "lua": None, "typescript": {"image": "ts"}}},
 }
 SHIPPED = [json.loads((POLICIES / f"{name}.json").read_text(encoding="utf-8")) for name in ("default", "production", "development")]
 # One section at a time, so that a change is judged by little else.
-FULL = [{}, {"docker": {"images": "one:1"}}, *({name: value} for name, value in WHOLE.items())]
+FULL = [{}, {"docker": {"images": "one:1"}}, {"languages": {"sh": {}}, "only_languages": ["sh"]}, *({name: value} for name, value in WHOLE.items())]
 BASES = [*FULL, *({name: value} for shipped in SHIPPED for name, value in shipped.items())]
 
 # The schema takes it, the parser does not: (its words, why a schema cannot say it).
@@ -69,6 +70,7 @@ PARSER_ALONE = [
     (r'is not in "allowed"', "one member against another"),
     (r'is more than "max"|the default of \d+ is more than the max', "one member against another"),
     (r"the rule \(.*\) (applies|does not apply) to this example", "what a rule says of a request"),
+    (r"/only_languages/\d+: is not in \"languages\"", "one member against another"),
     (r"/id: is rule \d+'s already", "no schema word for a member that is given once in a list of objects"),
     (r"/outer_uids/count: must be an integer between", "one member against another, and the range ends with the ids"),
     (r"must be an integer between|must be an integer$", "a schema takes 1.0 for an integer", lambda document: has_real(document)),
@@ -244,7 +246,7 @@ def test_every_section_of_the_parser_is_in_the_schema():
     tap.contains(refusals[-1], "/surplus: unknown member")
     tap.equal([name for name, refusal in zip(names, refusals) if refusal and "unknown member" in refusal], [])
     default = json.loads((POLICIES / "default.json").read_text(encoding="utf-8"))
-    tap.equal(sorted(names), sorted(default), "members of the schema and of default.json")
+    tap.equal(sorted(names), sorted([*default, "only_languages"]), "members of the schema, and those of default.json with what is absent there")
 
 
 tap.run(globals())

@@ -136,6 +136,27 @@ START_TEST(patches_as_rfc_7386_says)
 }
 END_TEST
 
+START_TEST(offers_only_the_languages_it_names)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *all = load("{\"docker\":{\"images\":\"one:1\"}}", &error);
+    CLEANUP(cleanup_policy)
+    struct policy *policy =
+        load("{\"languages\":{\"sh\":{\"file\":\"a.sh\"}},\"docker\":{\"images\":\"one:1\"},"
+             "\"only_languages\":[\"sh\",\"python\",\"sh\"]}",
+             &error);
+    ck_assert_uint_eq(policy->language_count, 2);
+    ck_assert_str_eq(policy_find_language(policy, "sh")->file, "a.sh");
+    ck_assert_str_eq(policy_find_language(policy, "python")->file, "main.py");
+    ck_assert_ptr_null(policy_find_language(policy, "lua"));
+    ck_assert_uint_eq(policy->docker.image_count, 2);
+    ck_assert_str_ne(policy->sha256, all->sha256);
+    CLEANUP(cleanup_policy) struct policy *absent = load("{\"only_languages\":null}", &error);
+    ck_assert_uint_eq(absent->language_count, all->language_count);
+}
+END_TEST
+
 /* Of a language: what it says, and the policy's where it says nothing. */
 START_TEST(a_language_has_limits_of_its_own)
 {
@@ -426,6 +447,7 @@ int main(void)
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);
     tcase_add_test(cases[1], built_in_runs_every_language);
+    tcase_add_test(cases[1], offers_only_the_languages_it_names);
     tcase_add_test(cases[1], patches_as_rfc_7386_says);
     tcase_add_test(cases[1], a_language_has_limits_of_its_own);
     tcase_add_test(cases[1], a_secret_has_its_own_rule_or_that_of_all);

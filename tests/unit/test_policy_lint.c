@@ -27,6 +27,10 @@ static struct policy *load(const char *patch)
 }
 
 #define QUIET            "\"require\":[\"cgroup\"]"
+#define DOCKER_ALONE     "\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\"]}"
+#define HASH_1           "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
+#define HASH_2           "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
+#define ZEROS            "0000000000000000000000000000000000000000000000000000000000000000"
 #define RULES(list)      "{" QUIET ",\"approval\":{\"rules\":[" list "]}}"
 #define TWO(first, then) RULES("{\"decision\":" first "},{\"decision\":" then "}")
 
@@ -73,9 +77,65 @@ static const struct {
      "warning /secrets/rules/a;"},
     {"{" QUIET ",\"secrets\":{\"allowed\":[\"a\"],\"rules\":{\"a\":{\"languages\":[\"lua\"]}}}}",
      ""},
-    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:1\"}}", ""},
+    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:" HASH_1 "\"}}", ""},
+    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"sha256:" HASH_1 "\"}}", ""},
+    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:1\"}}",
+     "notice /docker/images;"},
+    {"{" QUIET ",\"docker\":{\"images\":\"a@sha256:" ZEROS "\"}}", "notice /docker/images;"},
+    {"{" QUIET ",\"docker\":{\"images\":\"a@sha256:DIGEST\"}}", "notice /docker/images;"},
+    {"{" DOCKER_ALONE ",\"docker\":{\"require_digest\":true}}",
+     "warning /docker/images;warning /docker/images;"},
+    {"{" DOCKER_ALONE ",\"docker\":{\"require_digest\":true,\"images\":{\"sh\":\"a@sha256:" HASH_1
+     "\"}}}",
+     "warning /docker/images;"},
+    {"{" DOCKER_ALONE
+     ",\"only_languages\":[\"sh\"],\"docker\":{\"require_digest\":true,\"images\":{"
+     "\"sh\":\"a@sha256:" HASH_1 "\"}}}",
+     ""},
+    {"{" DOCKER_ALONE ",\"docker\":{\"images\":{\"sh\":null}}}", "warning /docker/images;"},
+    {"{" QUIET ",\"docker\":{\"offered\":[\"a:1\"]}}", ""},
+    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"offered\":[\"a:1\",\"sha256:" HASH_1
+     "\"],\"images\":\"sha256:" HASH_1 "\"}}",
+     "warning /docker/offered;"},
+    /* Members of the file that do nothing. */
+    {"{" QUIET ",\"languages\":{\"cobol\":null}}", "warning /languages/cobol;"},
+    {"{" QUIET ",\"languages\":{\"zsh\":null}}", ""},
+    {"{" QUIET ",\"limits\":{\"wall\":null}}", "warning /limits/wall;"},
+    {"{" QUIET ",\"surplus\":null,\"description\":null}", "warning /surplus;"},
+    {"{" QUIET ",\"limits\":{}}", "warning /limits;"},
+    {"{" QUIET ",\"content_checks\":{\"languages\":{}}}", ""},
+    {"{" QUIET ",\"secrets\":{\"allowed\":[\"a\"],\"rules\":{}}}", ""},
+    {"{" QUIET ",\"languages\":{\"python\":{}}}", "warning /languages/python;warning /languages;"},
+    {"{" QUIET ",\"languages\":{\"python\":{\"file\":\"main.py\"}}}", "warning /languages;"},
+    {"{" QUIET ",\"languages\":{\"python\":{\"file\":\"run.py\"}}}", "notice /languages;"},
+    {"{" QUIET ",\"languages\":{\"python\":{\"file\":\"run.py\"},\"lua\":null}}", ""},
+    {"{" QUIET ",\"languages\":{\"python\":{\"file\":\"run.py\"}},\"only_languages\":[\"python\"]}",
+     ""},
+    {"{" QUIET ",\"languages\":{\"python\":{\"file\":\"run.py\"}},\"only_languages\":[\"sh\"]}",
+     "warning /languages/python;"},
+    {"{" QUIET ",\"only_languages\":[\"sh\"],\"docker\":{\"images\":{\"lua\":\"a\",\"sh\":\"b\"}}}",
+     "warning /docker/images/lua;"},
+    {"{" QUIET
+     ",\"only_languages\":[\"sh\"],\"content_checks\":{\"languages\":{\"lua\":{\"action\":"
+     "\"warn\",\"tokens\":[{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"c\"]}]}}}}",
+     "warning /content_checks/languages/lua;"},
+    /* Times in seconds. */
+    {"{" QUIET ",\"limits\":{\"wall_ms\":{\"default\":10,\"max\":30}}}",
+     "warning /limits/wall_ms/default;warning /limits/wall_ms/max;"},
+    {"{" QUIET ",\"limits\":{\"wall_ms\":{\"default\":99}}}", "warning /limits/wall_ms/default;"},
+    {"{" QUIET ",\"limits\":{\"wall_ms\":{\"default\":100}}}", "notice /limits/wall_ms/default;"},
+    {"{" QUIET ",\"limits\":{\"wall_ms\":{\"default\":999}}}", "notice /limits/wall_ms/default;"},
+    {"{" QUIET ",\"limits\":{\"wall_ms\":{\"default\":1000}}}", ""},
+    {"{" QUIET ",\"approval\":{\"timeout_ms\":120}}", "warning /approval/timeout_ms;"},
+    {"{" QUIET ",\"approval\":{\"timeout_ms\":1000}}", ""},
+    {"{" QUIET ",\"pools\":{\"process\":{\"idle_ms\":60}}}", "warning /pools/process/idle_ms;"},
+    {"{" QUIET
+     ",\"only_languages\":[\"lua\"],\"languages\":{\"lua\":{\"limits\":{\"cpu_ms\":{\"default\":"
+     "60,\"max\":60}}}}}",
+     "warning /languages/lua/limits/cpu_ms/default;warning /languages/lua/limits/cpu_ms/max;"},
     {"{" QUIET ",\"docker\":{\"require_digest\":true}}", "notice /docker/images;"},
-    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:1\"},\"secrets\":{"
+    {"{" QUIET ",\"docker\":{\"require_digest\":true,\"images\":\"a@sha256:" HASH_1
+     "\"},\"secrets\":{"
      "\"allowed\":[\"a\",\"b\"]},\"approval\":{\"rules\":[{\"decision\":\"allow\",\"secrets\":["
      "\"a\",\"b\"]},{\"decision\":\"allow\",\"secrets\":[\"a\"]}]}}",
      "warning /approval/rules/1;"},
@@ -154,9 +214,6 @@ static void maybe(char *rule, size_t size, const char *const *choices, size_t co
         static const char *const choices[] = {__VA_ARGS__};    \
         maybe(rule, sizeof(rule), choices, COUNT_OF(choices)); \
     } while (0)
-
-#define HASH_1 "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
-#define HASH_2 "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
 
 static struct policy *random_policy(void)
 {

@@ -150,8 +150,9 @@ struct tool_host {
     /* Since 1.1. */
 
     /* [callback] Looks at a program before anybody is asked to approve it. request_json (borrowed
-     * for the call): "language", "code", "files" (each with "path" and "content_base64"), "mode",
-     * "principal", "session". Writes {"findings": [{"line", "column", "rule", "message", "file"?},
+     * for the call): everything that decides what runs, with the files' content ("content_base64"),
+     * "principal" and "session" (docs/abi.md, "Content checks"). Writes {"findings": [{"line",
+     * "column", "rule", "message", "file"?},
      * ...]} into answer (lent), its length to *length, and allows, which means: it has looked.
      * Whether a finding refuses the call is the policy's to say. Anything else, or a length beyond
      * capacity (65,536 bytes): it could not look. May be NULL. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base64.h"
 #include "cleanup.h"
 #include "environment.h"
 #include "host.h"
@@ -102,7 +103,16 @@ static void write_arguments(struct json_draft *draft, char *const *arguments)
     json_draft_close(draft, ']');
 }
 
-static void write_files(struct json_draft *draft, const struct request *request)
+static void write_content(struct json_draft *draft, const struct run_file *file)
+{
+    CLEANUP_FREE char *content = base64_encode(file->content, file->length);
+    if (content == NULL)
+        json_draft_value(draft, "content_base64", NULL);
+    else
+        json_draft_string(draft, "content_base64", content);
+}
+
+static void write_files(struct json_draft *draft, const struct request *request, bool content)
 {
     json_draft_open(draft, "files", '[');
     for (size_t i = 0; i < request->file_count; i++) {
@@ -110,6 +120,8 @@ static void write_files(struct json_draft *draft, const struct request *request)
         char hash[SHA256_HEX_LENGTH + 1];
         sha256_hex(file->content, file->length, hash);
         json_draft_open(draft, NULL, '{');
+        if (content)
+            write_content(draft, file);
         json_draft_string(draft, "path", file->path);
         json_draft_string(draft, "sha256", hash);
         json_draft_integer(draft, "size", (int64_t)file->length);
@@ -152,14 +164,16 @@ void call_write_limits(struct json_draft *draft, const struct call *call)
     json_draft_close(draft, '}');
 }
 
-/* The members in canonical order. Made and hashed twice a call, so not by way of a value. */
-static void write_request(struct json_draft *draft, const struct call *call, const char *tool)
+/* The members in canonical order. Made and hashed twice a call, so not by way of a value. content:
+ * the files' own beside their hashes. */
+static void write_request(struct json_draft *draft, const struct call *call, const char *tool,
+                          bool content)
 {
     const struct request *request = &call->request;
     write_arguments(draft, request->args);
     json_draft_bytes(draft, "code", request->code, request->code_length);
     json_draft_value(draft, "environment", environment_json(request->environment));
-    write_files(draft, request);
+    write_files(draft, request, content);
     json_draft_string(draft, "image", call->description.docker.image);
     json_draft_string(draft, "image_id", call->description.docker.image_id);
     json_draft_string(draft, "language", request->language->name);
@@ -168,7 +182,7 @@ static void write_request(struct json_draft *draft, const struct call *call, con
     if (call->context.narrowing.json != NULL)
         json_draft_value(draft, "narrowing", narrowing_json(&call->context.narrowing));
     json_draft_boolean(draft, "network", request->network);
-    json_draft_string(draft, "policy_sha256", call->configuration.policy->sha256);
+    json_draft_string(draft, "policy_base_sha256", call->configuration.policy->base_sha256);
     json_draft_value(draft, "secrets", secrets_json(request));
     if (request->stdin_text != NULL)
         json_draft_bytes(draft, "stdin", request->stdin_text, request->stdin_length);
@@ -182,7 +196,21 @@ char *call_canonical_request(const struct call *call, size_t *ret_length)
 {
     struct json_draft draft = {.order = JSON_ORDER_SORTED};
     json_draft_open(&draft, NULL, '{');
-    write_request(&draft, call, "code_execute");
+    write_request(&draft, call, "code_execute", false);
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, ret_length);
+}
+
+char *call_content_question(const struct call *call, size_t *ret_length)
+{
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    json_draft_open(&draft, NULL, '{');
+    write_request(&draft, call, call->tool, true);
+    json_draft_string(&draft, "policy_sha256", call->configuration.policy->sha256);
+    json_draft_string(&draft, "principal", call->context.principal);
+    json_draft_string(&draft, "reason", call->request.reason);
+    json_draft_string(&draft, "request_sha256", call->request_sha256);
+    json_draft_string(&draft, "session", call->context.session);
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, ret_length);
 }
@@ -215,7 +243,8 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     struct json_draft draft = {.order = JSON_ORDER_SORTED};
     size_t length = 0;
     json_draft_open(&draft, NULL, '{');
-    write_request(&draft, call, call->tool);
+    write_request(&draft, call, call->tool, false);
+    json_draft_string(&draft, "policy_sha256", call->configuration.policy->sha256);
     json_draft_string(&draft, "approval_id", approval_id);
     json_draft_string(&draft, "run_id", call->run_id);
     json_draft_string(&draft, "request_sha256", call->request_sha256);

@@ -83,6 +83,10 @@ bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
 /* The member "limits": those in force, as result, audit and approval show them. */
 void call_write_limits(struct json_draft *draft, const struct call *call);
 
+/* The JSON that a content checker of the gateway's or of the operator's is asked with: all that is
+ * hashed, with the files' content, and who asks. New, with its length; NULL when out of memory. */
+char *call_content_question(const struct call *call, size_t *ret_length);
+
 /* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. */
 unsigned call_approval_answers(const struct call *call);
 /* The JSON that the approver sees, new; NULL when out of memory. */

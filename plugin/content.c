@@ -162,6 +162,13 @@ static bool judge(struct call *call, const struct content_answer *answer,
     return no_memory(error);
 }
 
+static bool asks_outside(const struct call *call)
+{
+    return host_checks_content(&call->host) ||
+           call->configuration.policy->content.command.argv != NULL;
+}
+
+/* What the checkers look at: the policy's rules at the text, the ones outside at all of it. */
 static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
 {
     const struct request *request = &call->request;
@@ -173,6 +180,8 @@ static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
     json_draft_string(&draft, NULL, call->configuration.policy->sha256);
     json_draft_string(&draft, NULL, request->language->name);
     json_draft_string(&draft, NULL, hash);
+    json_draft_string(&draft, NULL, asks_outside(call) ? call->request_sha256 : NULL);
+    json_draft_string(&draft, NULL, asks_outside(call) ? request->reason : NULL);
     for (size_t i = 0; i < request->file_count; i++) {
         sha256_hex(request->files[i].content, request->files[i].length, hash);
         json_draft_string(&draft, NULL, request->files[i].path);

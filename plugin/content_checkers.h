@@ -16,8 +16,6 @@ struct content_answer content_ask_command(struct call *call, struct error *error
 
 /* What both have in common. */
 #define CONTENT_ANSWER_LIMIT 65536 /* bytes */
-/* What is to be looked at, new, with its length; NULL when out of memory. */
-char *content_outside_question(const struct call *call, size_t *ret_length);
 /* Takes the findings of a valid answer; any other is a check that failed. */
 struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
                                              size_t length, struct error *error);

@@ -46,7 +46,7 @@ struct content_answer content_ask_command(struct call *call, struct error *error
 {
     static const struct tool_host no_host;
     size_t length = 0;
-    CLEANUP_FREE char *question = content_outside_question(call, &length);
+    CLEANUP_FREE char *question = call_content_question(call, &length);
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     if (question == NULL || !plan_content_command(call, &description))
         return content_outside_stopped(error);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base64.h"
 #include "cleanup.h"
 #include "content_checkers.h"
 #include "host.h"
@@ -26,33 +25,6 @@ struct content_answer content_outside_stopped(struct error *error)
 {
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the content check");
     return (struct content_answer){.verdict = CONTENT_STOPPED};
-}
-
-char *content_outside_question(const struct call *call, size_t *ret_length)
-{
-    const struct request *request = &call->request;
-    struct json_draft draft = {.order = JSON_ORDER_MADE};
-    json_draft_open(&draft, NULL, '{');
-    json_draft_bytes(&draft, "code", request->code, request->code_length);
-    json_draft_open(&draft, "files", '[');
-    for (size_t i = 0; i < request->file_count; i++) {
-        CLEANUP_FREE char *content =
-            base64_encode(request->files[i].content, request->files[i].length);
-        json_draft_open(&draft, NULL, '{');
-        if (content == NULL)
-            json_draft_value(&draft, "content_base64", NULL);
-        else
-            json_draft_string(&draft, "content_base64", content);
-        json_draft_string(&draft, "path", request->files[i].path);
-        json_draft_close(&draft, '}');
-    }
-    json_draft_close(&draft, ']');
-    json_draft_string(&draft, "language", request->language->name);
-    json_draft_string(&draft, "mode", sandbox_mode_name(call->configuration.mode));
-    json_draft_string(&draft, "principal", call->context.principal);
-    json_draft_string(&draft, "session", call->context.session);
-    json_draft_close(&draft, '}');
-    return json_draft_take(&draft, ret_length);
 }
 
 static bool read_number(const struct json_place *place, const json_t *object, const char *name,
@@ -162,7 +134,7 @@ struct content_answer content_ask_host(struct call *call, struct error *error)
     if (!host_checks_content(&call->host))
         return content_outside_failed(who, "it offers none");
     size_t length = 0;
-    CLEANUP_FREE char *question = content_outside_question(call, &length);
+    CLEANUP_FREE char *question = call_content_question(call, &length);
     CLEANUP_FREE char *text = malloc(CONTENT_ANSWER_LIMIT);
     if (question == NULL || text == NULL)
         return content_outside_stopped(error);

@@ -7,23 +7,54 @@
 #include "cleanup.h"
 #include "string_list.h"
 
-struct policy_verdict decision_of(const struct call *call)
+/* The facts of a call, and what they point to. */
+struct call_facts {
+    struct rule_facts facts;
+    const char *secrets[REQUEST_SECRETS_LIMIT];
+    struct rule_inputs inputs;
+};
+
+static void clear_facts(struct call_facts *facts)
+{
+    rule_inputs_clear(&facts->inputs);
+}
+
+/* Files are hashed, so only where a rule wants to know. */
+static bool needs_inputs(const struct policy *policy)
+{
+    for (size_t i = 0; i < policy->rule_count; i++)
+        if (rule_allows_by_code(&policy->rules[i]))
+            return true;
+    return false;
+}
+
+/* Without memory the inputs are not known, and nothing is allowed by its code. */
+static void collect_facts(const struct call *call, struct call_facts *ret)
 {
     const struct request *request = &call->request;
-    const char *secrets[REQUEST_SECRETS_LIMIT];
     for (size_t i = 0; i < request->secret_count; i++)
-        secrets[i] = request->secrets[i].name;
-    struct rule_facts facts = {
+        ret->secrets[i] = request->secrets[i].name;
+    ret->facts = (struct rule_facts){
         .language = request->language->name,
         .mode = call->configuration.mode,
         .network = request->network,
-        .secrets = secrets,
+        .secrets = ret->secrets,
         .secret_count = request->secret_count,
         .code = request->code,
         .code_bytes = request->code_length,
         .principal = call->context.principal,
+        .workspace = call->context.workspace != NULL,
+        .request_sha256 = call->request_sha256,
     };
-    struct policy_verdict verdict = policy_decide(call->configuration.policy, &facts);
+    if (needs_inputs(call->configuration.policy) && rule_inputs_of_request(request, &ret->inputs))
+        ret->facts.inputs = &ret->inputs;
+}
+
+struct policy_verdict decision_of(const struct call *call)
+{
+    CLEANUP(clear_facts) struct call_facts known = {.inputs = {.args = NULL}};
+    collect_facts(call, &known);
+    struct policy_verdict verdict = policy_decide(call->configuration.policy, &known.facts);
     enum approval_decision decision =
         narrowing_decision(&call->context.narrowing, verdict.decision);
     verdict.narrowed = decision != verdict.decision;
@@ -40,6 +71,21 @@ void decision_name(const struct policy *policy, const struct policy_verdict *ver
         (void)snprintf(ret, size, "policy:rule:%s", policy->rules[verdict->rule].id);
     else
         (void)snprintf(ret, size, "policy:rule:%d", verdict->rule);
+}
+
+void decision_note_unnamed(struct call *call)
+{
+    const struct policy *policy = call->configuration.policy;
+    CLEANUP(clear_facts) struct call_facts known = {.inputs = {.args = NULL}};
+    collect_facts(call, &known);
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const char *what = rule_does_not_name(&policy->rules[i], &known.facts);
+        const struct policy_verdict of_rule = {.rule = (int)i};
+        char name[128];
+        decision_name(policy, &of_rule, name, sizeof(name));
+        if (what != NULL)
+            call_note(call, "%s allows this code, but does not name the request's %s", name, what);
+    }
 }
 
 static bool check_secret(const struct call *call, const char *name, struct error *error)

@@ -17,6 +17,10 @@ struct policy_verdict decision_of(const struct call *call);
 void decision_name(const struct policy *policy, const struct policy_verdict *verdict, char *ret,
                    size_t size);
 
+/* A note for each rule that allows the code by its hash, and does not apply because of something
+ * else that the request has. */
+void decision_note_unnamed(struct call *call);
+
 /* false with SECRET_NOT_ALLOWED, naming the secret, for one that the policy does not list or does
  * not give to this language or mode. */
 bool decision_check_secrets(const struct call *call, struct error *error);

@@ -248,6 +248,8 @@ static bool go_through(struct call *call, const struct explanation_subject *subj
 {
     const char *tool = subject->tool != NULL ? subject->tool : "code_execute";
     bool passed = gate_apply_policy(call, tool, subject->input_json, error);
+    if (passed)
+        decision_note_unnamed(call);
     ret->planned = call->language != NULL && call->description.argv != NULL;
     if (!passed || !policy_grants_all(call, error))
         return false;

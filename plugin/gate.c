@@ -105,9 +105,9 @@ static bool apply_policy(struct call *call, struct error *error)
     if (!narrowing_check(&call->context.narrowing, policy, error) || !plan_run(call, error) ||
         !check_network(call, error))
         return false;
-    if (!decision_check_secrets(call, error) || !decision_check_rules(call, error) ||
+    if (!decision_check_secrets(call, error) ||
         !workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
-        !hash_request(call, error))
+        !hash_request(call, error) || !decision_check_rules(call, error))
         return false;
     if (request->network)
         call_note(call, "the program has the network of %s",
@@ -184,6 +184,9 @@ static bool is_cancelled(void *user)
 static bool obtain_approval(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
+    /* Once more: the hash is final only now that the image is known. */
+    if (!decision_check_rules(call, error))
+        return false;
     struct policy_verdict verdict = decision_of(call);
     if (verdict.decision == APPROVAL_ALLOW) {
         (void)snprintf(call->approval.decision, sizeof(call->approval.decision), "not_required");

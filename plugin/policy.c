@@ -76,6 +76,32 @@ static struct policy *policy_new(const char *source)
     return policy;
 }
 
+/* The policy without the rules that name a request by its hash: the hash of a request is made with
+ * the policy's, so a rule could never name one otherwise. NULL when out of memory. */
+static json_t *base_json(const json_t *effective)
+{
+    json_auto_t *base = json_copy((json_t *)(uintptr_t)effective);
+    json_auto_t *approval = json_copy(json_object_get(effective, "approval"));
+    json_auto_t *kept = json_array();
+    const json_t *rules = json_object_get(approval, "rules");
+    for (size_t i = 0; i < json_array_size(rules); i++) {
+        json_t *rule = json_array_get(rules, i);
+        if (json_object_get(rule, "request_sha256") == NULL && json_array_append(kept, rule) != 0)
+            return NULL;
+    }
+    if (json_object_set(approval, "rules", kept) != 0 ||
+        json_object_set(base, "approval", approval) != 0)
+        return NULL;
+    return TAKE_POINTER(base);
+}
+
+static bool hash_policy(const json_t *effective, struct policy *policy)
+{
+    json_auto_t *base = base_json(effective);
+    return base != NULL && canonical_sha256(effective, policy->sha256) &&
+           canonical_sha256(base, policy->base_sha256);
+}
+
 struct policy *policy_load_text(const char *source, const char *text, size_t length,
                                 struct error *error)
 {
@@ -94,7 +120,7 @@ struct policy *policy_load_text(const char *source, const char *text, size_t len
     }
     if (!policy_parse(&root, effective, policy))
         return NULL;
-    if (!canonical_sha256(effective, policy->sha256)) {
+    if (!hash_policy(effective, policy)) {
         json_place_out_of_memory(&root);
         return NULL;
     }

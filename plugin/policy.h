@@ -106,9 +106,10 @@ struct secret_provider;
 
 struct policy {
     atomic_uint references;
-    char *source;    /* path, or "built-in"; UTF-8, for people */
-    char sha256[65]; /* of the effective policy in canonical JSON, lower-case hexadecimal */
-    json_t *patch;   /* the file as it is written; NULL: the built-in policy */
+    char *source;         /* path, or "built-in"; UTF-8, for people */
+    char sha256[65];      /* of the effective policy in canonical JSON, lower-case hexadecimal */
+    char base_sha256[65]; /* the same without the rules that name a request by its hash */
+    json_t *patch;        /* the file as it is written; NULL: the built-in policy */
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
     uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */

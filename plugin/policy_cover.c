@@ -2,6 +2,8 @@
 /* Comparing rules condition by condition. Runs in the gateway on the calling thread. */
 #include "policy_cover.h"
 
+#include <string.h>
+
 #include "string_list.h"
 
 static bool names_language(const struct policy_rule *rule, const char *language)
@@ -38,6 +40,42 @@ static bool has_secret(const struct policy *policy, const struct policy_rule *ru
     return rule->secret_names == NULL && (rule->secrets != 1 || policy->secrets[0] != NULL);
 }
 
+/* Secrets of which the policy lists one that the rule's "with" wants not, or the other way round.
+ */
+static bool secrets_agree(const struct policy *policy, const struct policy_rule *rule)
+{
+    size_t count = string_list_count(rule->with.secrets);
+    size_t named = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = strchr(rule->with.secrets[i], '=') + 1;
+        named += rule->secret_names != NULL && string_list_contains(rule->secret_names, name);
+        if (!policy_allows_secret(policy, name))
+            return false;
+    }
+    if (rule->secret_names != NULL)
+        return count > 0 && named == count;
+    return rule->secrets < 0 || (rule->secrets != 0) == (count > 0);
+}
+
+static bool image_is_possible(const struct policy *policy, const struct policy_rule *rule)
+{
+    return rule->with.image == NULL ||
+           (policy->mode_allowed[SANDBOX_MODE_DOCKER] && names_mode(rule, SANDBOX_MODE_DOCKER) &&
+            policy_offers_image(policy, rule->with.image));
+}
+
+static const char *idle_by_code(const struct policy *policy, const struct policy_rule *rule)
+{
+    if (rule->languages == NULL)
+        return "it allows by code_sha256 and names no language, in which the code is another "
+               "program";
+    if (!secrets_agree(policy, rule))
+        return "its \"with\" does not say which variable gets which of its secrets";
+    if (!image_is_possible(policy, rule))
+        return "the policy does not offer the image of its \"with\"";
+    return NULL;
+}
+
 const char *policy_rule_is_idle(const struct policy *policy, const struct policy_rule *rule)
 {
     if (!has_language(policy, rule))
@@ -48,7 +86,7 @@ const char *policy_rule_is_idle(const struct policy *policy, const struct policy
         return "the policy allows no network";
     if (!has_secret(policy, rule))
         return "the policy lists none of its secrets";
-    return NULL;
+    return rule_allows_by_code(rule) ? idle_by_code(policy, rule) : NULL;
 }
 
 /* Of the languages that the policy offers. */
@@ -77,8 +115,13 @@ static bool covers_modes(const struct policy *policy, const struct policy_rule *
 static bool covers_network(const struct policy *policy, const struct policy_rule *outer,
                            const struct policy_rule *inner)
 {
+    /* By code, network is not asked for unless the rule names it. */
+    bool inner_has_none = inner->network == 0 || !policy->network_allowed ||
+                          (rule_allows_by_code(inner) && inner->network < 0);
+    if (rule_allows_by_code(outer) && outer->network < 0)
+        return inner_has_none;
     return outer->network < 0 || outer->network == inner->network ||
-           (outer->network == 0 && !policy->network_allowed);
+           (outer->network == 0 && inner_has_none);
 }
 
 /* An outer list of NULL is any; an inner one of NULL is everything there is. */
@@ -99,6 +142,8 @@ static bool covers_list(char *const *outer, char *const *inner)
 static bool covers_secrets(const struct policy *policy, const struct policy_rule *outer,
                            const struct policy_rule *inner)
 {
+    if (rule_allows_by_code(outer))
+        return true; /* covers_code(): both have the same */
     if (outer->secret_names != NULL)
         return covers_list(outer->secret_names, inner->secret_names);
     if (outer->secrets < 0)
@@ -111,13 +156,18 @@ static bool covers_secrets(const struct policy *policy, const struct policy_rule
 static bool covers_code(const struct policy_rule *outer, const struct policy_rule *inner)
 {
     return outer->code_least <= inner->code_least && outer->code_most >= inner->code_most &&
-           covers_list(outer->code_sha256, inner->code_sha256);
+           covers_list(outer->code_sha256, inner->code_sha256) &&
+           covers_list(outer->request_sha256, inner->request_sha256) &&
+           (!rule_allows_by_code(outer) ||
+            (rule_allows_by_code(inner) &&
+             rule_inputs_difference(&outer->with, &inner->with) == NULL));
 }
 
 bool policy_rule_covers(const struct policy *policy, const struct policy_rule *outer,
                         const struct policy_rule *inner)
 {
-    return covers_languages(policy, outer, inner) && covers_modes(policy, outer, inner) &&
-           covers_network(policy, outer, inner) && covers_secrets(policy, outer, inner) &&
-           covers_code(outer, inner) && covers_list(outer->principals, inner->principals);
+    return policy_rule_is_idle(policy, outer) == NULL && covers_languages(policy, outer, inner) &&
+           covers_modes(policy, outer, inner) && covers_network(policy, outer, inner) &&
+           covers_secrets(policy, outer, inner) && covers_code(outer, inner) &&
+           covers_list(outer->principals, inner->principals);
 }

@@ -12,21 +12,30 @@
 #include "policy_parse.h"
 #include "policy_rules.h"
 #include "request.h"
+#include "string_list.h"
 
-static void free_names(const char ***names)
+/* What the facts of an example point to, beside its JSON. */
+struct example {
+    struct rule_facts facts;
+    const char **names; /* of its secrets */
+    struct rule_inputs with;
+};
+
+static void clear_example(struct example *example)
 {
-    free(*names);
+    free(example->names);
+    rule_inputs_clear(&example->with);
 }
 
 static bool read_secrets(const struct json_place *place, const json_t *value,
-                         const char ***ret_names, struct rule_facts *facts)
+                         struct example *example)
 {
     if (value == NULL)
         return true;
     if (!json_read_array(place, value, 0, REQUEST_SECRETS_LIMIT))
         return false;
     const char **names = calloc(json_array_size(value) + 1, sizeof(*names));
-    *ret_names = names;
+    example->names = names;
     if (names == NULL)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
@@ -36,9 +45,42 @@ static bool read_secrets(const struct json_place *place, const json_t *value,
         if (!handle_name_valid(names[i], strlen(names[i])))
             return json_place_refuse(&item, "must be a secret's name");
     }
-    facts->secrets = names;
-    facts->secret_count = json_array_size(value);
+    example->facts.secrets = names;
+    example->facts.secret_count = json_array_size(value);
     return true;
+}
+
+/* With its variables a secret is told by "with"; "secrets" tells names alone. */
+static bool read_with(const struct json_place *place, json_t *value, struct example *example)
+{
+    char *const *pairs = NULL;
+    if (!rule_inputs_read(place, value, &example->with))
+        return false;
+    example->facts.inputs = &example->with;
+    pairs = example->with.secrets;
+    if (string_list_count(pairs) == 0)
+        return true;
+    if (example->names != NULL)
+        return json_place_refuse(place, "has secrets beside \"secrets\"");
+    example->names = calloc(string_list_count(pairs) + 1, sizeof(*example->names));
+    if (example->names == NULL)
+        return json_place_out_of_memory(place);
+    for (size_t i = 0; pairs[i] != NULL; i++)
+        example->names[i] = strchr(pairs[i], '=') + 1;
+    example->facts.secrets = example->names;
+    example->facts.secret_count = string_list_count(pairs);
+    return true;
+}
+
+static bool read_boolean(const struct json_place *place, const json_t *value, bool *ret)
+{
+    return value == NULL || json_read_boolean(place, value, ret);
+}
+
+static bool read_request_hash(const struct json_place *place, const json_t *value, const char **ret)
+{
+    return value == NULL || (json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret) &&
+                             policy_check_sha256(place, *ret));
 }
 
 static bool read_mode(const struct json_place *place, const json_t *value, enum sandbox_mode *ret)
@@ -108,38 +150,48 @@ static bool read_code(const struct json_place *place, const json_t *value, struc
     return read_hash(&hash_place, hash, facts) && read_size(&size_place, size, &facts->code_bytes);
 }
 
-bool policy_example_read(const struct json_place *place, json_t *value,
-                         enum sandbox_mode usual_mode, const char ***ret_names,
-                         struct rule_facts *ret)
+static bool read_who_and_where(const struct json_place *place, const json_t *value,
+                               struct rule_facts *facts)
 {
-    static const char *const members[] = {"language",    "mode",       "network",
-                                          "secrets",     "principal",  "code",
-                                          "code_sha256", "code_bytes", NULL};
     struct json_place language = json_place_named(place, "language");
     struct json_place mode = json_place_named(place, "mode");
     struct json_place network = json_place_named(place, "network");
-    struct json_place secrets = json_place_named(place, "secrets");
+    struct json_place workspace = json_place_named(place, "workspace");
     struct json_place principal = json_place_named(place, "principal");
-    const json_t *network_json = json_object_get(value, "network");
-    *ret = (struct rule_facts){.mode = usual_mode};
+    return read_language(&language, json_object_get(value, "language"), &facts->language) &&
+           read_mode(&mode, json_object_get(value, "mode"), &facts->mode) &&
+           read_boolean(&network, json_object_get(value, "network"), &facts->network) &&
+           read_boolean(&workspace, json_object_get(value, "workspace"), &facts->workspace) &&
+           read_principal(&principal, json_object_get(value, "principal"), &facts->principal);
+}
+
+static bool read_example(const struct json_place *place, const json_t *value,
+                         enum sandbox_mode usual_mode, struct example *example)
+{
+    static const char *const members[] = {
+        "language", "mode",        "network",    "workspace", "secrets",        "principal",
+        "code",     "code_sha256", "code_bytes", "with",      "request_sha256", NULL};
+    struct json_place secrets = json_place_named(place, "secrets");
+    struct json_place with = json_place_named(place, "with");
+    struct json_place request = json_place_named(place, "request_sha256");
+    example->facts.mode = usual_mode;
     return json_read_known_members(place, value, members) &&
-           read_language(&language, json_object_get(value, "language"), &ret->language) &&
-           read_mode(&mode, json_object_get(value, "mode"), &ret->mode) &&
-           (network_json == NULL || json_read_boolean(&network, network_json, &ret->network)) &&
-           read_secrets(&secrets, json_object_get(value, "secrets"), ret_names, ret) &&
-           read_principal(&principal, json_object_get(value, "principal"), &ret->principal) &&
-           read_code(place, value, ret);
+           read_who_and_where(place, value, &example->facts) &&
+           read_secrets(&secrets, json_object_get(value, "secrets"), example) &&
+           read_with(&with, json_object_get(value, "with"), example) &&
+           read_request_hash(&request, json_object_get(value, "request_sha256"),
+                             &example->facts.request_sha256) &&
+           read_code(place, value, &example->facts);
 }
 
 static bool example_agrees(const struct json_place *place, json_t *value,
                            const struct policy_rule *rule, enum sandbox_mode usual_mode,
                            bool expected)
 {
-    struct rule_facts facts;
-    CLEANUP(free_names) const char **names = NULL;
-    if (!policy_example_read(place, value, usual_mode, &names, &facts))
+    CLEANUP(clear_example) struct example example = {.facts = {.language = NULL}};
+    if (!read_example(place, value, usual_mode, &example))
         return false;
-    if (rule_applies(rule, &facts) == expected)
+    if (rule_applies(rule, &example.facts) == expected)
         return true;
     const char *id = rule->id != NULL ? rule->id : "without an id";
     return json_place_refuse(place,

@@ -66,6 +66,42 @@ static void look_at_rules(struct lint *lint)
     }
 }
 
+/* Whether the policy has secrets that nobody has to be asked for. */
+static bool gives_secrets_unasked(const struct policy *policy)
+{
+    bool unasked = false;
+    for (size_t i = 0; policy->secrets[i] != NULL; i++) {
+        const struct policy_secret *rule = policy_find_secret(policy, policy->secrets[i]);
+        unasked = unasked || rule == NULL || !rule->ask;
+    }
+    return unasked;
+}
+
+/* What a rule does not say holds for everything: easily forgotten where the rule allows. */
+static void look_at_width(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        char place[PLACE_LIMIT];
+        (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
+        if (rule->decision != APPROVAL_ALLOW && rule->code_sha256 != NULL)
+            find(lint, "notice", place, rule->id,
+                 "one blank more is other code, which this rule does not apply to");
+        if (rule->decision != APPROVAL_ALLOW || rule->code_sha256 != NULL ||
+            rule->request_sha256 != NULL || policy_rule_is_idle(policy, rule) != NULL)
+            continue;
+        if (rule->secrets < 0 && rule->secret_names == NULL && gives_secrets_unasked(policy))
+            find(lint, "warning", place, rule->id,
+                 "the rule is wider than it looks: without \"secrets\" it allows any code with "
+                 "any secret that the policy lists");
+        if (rule->network < 0 && policy->network_allowed)
+            find(lint, "warning", place, rule->id,
+                 "the rule is wider than it looks: without \"network\" it allows any code with "
+                 "the network");
+    }
+}
+
 static bool grants(const struct policy *policy, enum capability capability, const char *parameter)
 {
     return capability_list_grants(policy->capabilities, capability, parameter);
@@ -234,6 +270,7 @@ json_t *policy_lint(const struct policy *policy)
     look_at_capabilities(&lint);
     look_at_floor(&lint);
     look_at_rules(&lint);
+    look_at_width(&lint);
     look_at_secrets(&lint);
     look_at_images(&lint);
     return lint.findings.failed ? NULL : TAKE_POINTER(findings);

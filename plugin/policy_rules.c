@@ -135,30 +135,46 @@ static bool read_who_and_what(const struct json_place *place, const json_t *valu
     struct json_place languages = json_place_named(place, "languages");
     struct json_place modes = json_place_named(place, "modes");
     struct json_place hashes = json_place_named(place, "code_sha256");
+    struct json_place requests = json_place_named(place, "request_sha256");
     struct json_place principals = json_place_named(place, "principals");
     return read_names(&languages, json_object_get(value, "languages"), policy_check_language,
                       &rule->languages) &&
            read_names(&modes, json_object_get(value, "modes"), policy_check_mode, &rule->modes) &&
            read_names(&hashes, json_object_get(value, "code_sha256"), policy_check_sha256,
                       &rule->code_sha256) &&
+           read_names(&requests, json_object_get(value, "request_sha256"), policy_check_sha256,
+                      &rule->request_sha256) &&
            read_names(&principals, json_object_get(value, "principals"), NULL, &rule->principals);
+}
+
+/* Elsewhere it would say nothing, and look as if it did. */
+static bool read_with(const struct json_place *place, json_t *value, struct policy_rule *rule)
+{
+    if (value != NULL && !rule_allows_by_code(rule))
+        return json_place_refuse(place,
+                                 "is only for a rule that allows by \"code_sha256\", without "
+                                 "\"request_sha256\"");
+    return rule_inputs_read(place, value, &rule->with);
 }
 
 static bool read_rule(const struct json_place *place, json_t *value, struct policy_rule *rule)
 {
-    static const char *const members[] = {
-        "decision",   "id",         "languages", "modes", "network",   "secrets", "code_sha256",
-        "code_bytes", "principals", "reason",    "match", "not_match", NULL};
+    static const char *const members[] = {"decision",       "id",         "languages",   "modes",
+                                          "network",        "secrets",    "code_sha256", "with",
+                                          "request_sha256", "code_bytes", "principals",  "reason",
+                                          "match",          "not_match",  NULL};
     struct json_place decision = json_place_named(place, "decision");
     struct json_place id = json_place_named(place, "id");
     struct json_place network = json_place_named(place, "network");
     struct json_place secrets = json_place_named(place, "secrets");
+    struct json_place with = json_place_named(place, "with");
     struct json_place size = json_place_named(place, "code_bytes");
     struct json_place reason = json_place_named(place, "reason");
     return json_read_known_members(place, value, members) &&
            policy_read_decision(&decision, json_object_get(value, "decision"), &rule->decision) &&
            read_id(&id, json_object_get(value, "id"), &rule->id) &&
            read_who_and_what(place, value, rule) &&
+           read_with(&with, json_object_get(value, "with"), rule) &&
            read_condition(&network, json_object_get(value, "network"), &rule->network) &&
            read_secrets(&secrets, json_object_get(value, "secrets"), rule) &&
            read_size(&size, json_object_get(value, "code_bytes"), rule) &&
@@ -202,6 +218,8 @@ void policy_rules_free(struct policy_rule *rules, size_t count)
         string_list_free(rules[i].modes);
         string_list_free(rules[i].secret_names);
         string_list_free(rules[i].code_sha256);
+        string_list_free(rules[i].request_sha256);
+        rule_inputs_clear(&rules[i].with);
         string_list_free(rules[i].principals);
         free(rules[i].reason);
     }
@@ -229,7 +247,17 @@ static bool code_applies(const struct policy_rule *rule, struct rule_facts *fact
     return string_list_contains(rule->code_sha256, facts->code_sha256);
 }
 
-bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts)
+/* What is in a workspace is in no hash, so no hash allows a run with one. */
+static bool request_applies(const struct policy_rule *rule, const struct rule_facts *facts)
+{
+    if (rule->request_sha256 == NULL)
+        return true;
+    return facts->request_sha256 != NULL &&
+           string_list_contains(rule->request_sha256, facts->request_sha256) &&
+           (rule->decision != APPROVAL_ALLOW || !facts->workspace);
+}
+
+static bool conditions_hold(const struct policy_rule *rule, struct rule_facts *facts)
 {
     return (rule->languages == NULL || string_list_contains(rule->languages, facts->language)) &&
            (rule->modes == NULL ||
@@ -238,5 +266,37 @@ bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts)
            (rule->principals == NULL ||
             (facts->principal != NULL &&
              string_list_contains(rule->principals, facts->principal))) &&
-           secrets_apply(rule, facts) && code_applies(rule, facts);
+           secrets_apply(rule, facts) && code_applies(rule, facts) && request_applies(rule, facts);
+}
+
+bool rule_allows_by_code(const struct policy_rule *rule)
+{
+    return rule->decision == APPROVAL_ALLOW && rule->code_sha256 != NULL &&
+           rule->request_sha256 == NULL;
+}
+
+/* The same bytes are another program in another language. */
+static const char *find_unnamed(const struct policy_rule *rule, const struct rule_facts *facts)
+{
+    if (rule->languages == NULL)
+        return "language";
+    if (facts->network && rule->network != 1)
+        return "network";
+    if (facts->workspace)
+        return "workspace";
+    if (facts->secret_count != string_list_count(rule->with.secrets))
+        return "secrets"; /* of an example the names may be known without their variables */
+    return facts->inputs != NULL ? rule_inputs_difference(&rule->with, facts->inputs) : "inputs";
+}
+
+const char *rule_does_not_name(const struct policy_rule *rule, struct rule_facts *facts)
+{
+    return rule_allows_by_code(rule) && conditions_hold(rule, facts) ? find_unnamed(rule, facts)
+                                                                     : NULL;
+}
+
+bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts)
+{
+    return conditions_hold(rule, facts) &&
+           (!rule_allows_by_code(rule) || find_unnamed(rule, facts) == NULL);
 }

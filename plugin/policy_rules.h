@@ -12,6 +12,7 @@
 
 #include "canonical.h"
 #include "json_place.h"
+#include "policy_inputs.h"
 #include "sandbox_mode.h"
 
 /* The order is the strictness: of the rules that apply the greatest wins. */
@@ -37,27 +38,39 @@ struct rule_facts {
     uint64_t code_bytes;
     char code_sha256[SHA256_HEX_LENGTH + 1]; /* "": made of code when a rule asks for it */
     const char *principal;                   /* NULL: the host has not said */
+    bool workspace;
+    const struct rule_inputs *inputs; /* what else decides what runs; NULL: not known */
+    const char *request_sha256;       /* NULL: not known */
 };
 
 /* Every condition that is given must hold; one that is absent always does. */
 struct policy_rule {
     enum approval_decision decision;
-    char *id;            /* NULL: none */
-    char **languages;    /* NULL: any */
-    char **modes;        /* NULL: any */
-    int network;         /* -1: any, 0, 1 */
-    int secrets;         /* -1: any, 0: none asked for, 1: some */
-    char **secret_names; /* NULL: any; else those that it is about, see rule_applies() */
-    char **code_sha256;  /* NULL: any; lower-case hexadecimal */
-    uint64_t code_least; /* bytes */
-    uint64_t code_most;  /* bytes; UINT64_MAX: any */
-    char **principals;   /* NULL: any; a request without a principal is nobody's */
-    char *reason;        /* NULL or words for the result */
+    char *id;                /* NULL: none */
+    char **languages;        /* NULL: any */
+    char **modes;            /* NULL: any */
+    int network;             /* -1: any, 0, 1 */
+    int secrets;             /* -1: any, 0: none asked for, 1: some */
+    char **secret_names;     /* NULL: any; else those that it is about, see rule_applies() */
+    char **code_sha256;      /* NULL: any; lower-case hexadecimal */
+    struct rule_inputs with; /* of a rule that allows by code_sha256 */
+    char **request_sha256;   /* NULL: any */
+    uint64_t code_least;     /* bytes */
+    uint64_t code_most;      /* bytes; UINT64_MAX: any */
+    char **principals;       /* NULL: any; a request without a principal is nobody's */
+    char *reason;            /* NULL or words for the result */
 };
 
 /* Whether all conditions of the rule hold. Of named secrets an allowing rule wants all that are
  * asked for among its names, and at least one; one that asks or denies is met by any of them. */
 bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts);
+/* Does the rule allow code by its hash? Such a rule applies only where all else that decides what
+ * runs is named by it, or is not there; one that asks or denies applies whatever is beside it. A
+ * request_sha256 names everything. */
+bool rule_allows_by_code(const struct policy_rule *rule);
+/* Of such a rule that would apply but for something that it does not name: the name of that. NULL:
+ * it applies, or does not for another reason. */
+const char *rule_does_not_name(const struct policy_rule *rule, struct rule_facts *facts);
 
 /* A list of rules: new, with its count; what was read is the caller's to free even on false. */
 bool policy_rules_read(const struct json_place *place, json_t *value, enum sandbox_mode usual_mode,
@@ -68,8 +81,3 @@ void policy_rules_free(struct policy_rule *rules, size_t count);
  * that of an example which names none. */
 bool policy_examples_agree(const struct json_place *place, const json_t *rule_json,
                            const struct policy_rule *rule, enum sandbox_mode usual_mode);
-/* The members of an example, or of another request that is told by them; what *ret points to is
- * borrowed from value, and *ret_names (free()) is the list behind its secrets. */
-bool policy_example_read(const struct json_place *place, json_t *value,
-                         enum sandbox_mode usual_mode, const char ***ret_names,
-                         struct rule_facts *ret);

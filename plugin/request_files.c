@@ -39,7 +39,7 @@ static bool part_is_ordinary(const char *part, size_t length)
     return length != 2 || part[0] != '.' || part[1] != '.';
 }
 
-static bool check_path(const struct json_place *place, const char *path)
+bool request_file_path_check(const struct json_place *place, const char *path)
 {
     if (path[0] == '/')
         return json_place_refuse(place, "must be a relative path");
@@ -131,7 +131,8 @@ static bool read_file(const struct json_place *place, json_t *object, struct fil
     struct json_place encoding_place = json_place_named(place, "encoding");
     if (!json_read_string(&path_place, json_object_get(object, "path"), 1, REQUEST_PATH_LIMIT,
                           &path) ||
-        !check_path(&path_place, path) || !check_collisions(&path_place, array, path) ||
+        !request_file_path_check(&path_place, path) ||
+        !check_collisions(&path_place, array, path) ||
         !read_encoding(&encoding_place, json_object_get(object, "encoding"), &base64))
         return false;
     if (!read_content(&content_place, json_object_get(object, "content"), base64, file))

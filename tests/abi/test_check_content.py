@@ -38,11 +38,35 @@ def call(check_content, terms=None, wanted=OK, **context):
     return result, host
 
 
-def test_it_is_told_the_program():
-    seen = []
-    call(answering({"findings": []}, seen=seen), context={"principal": "ann", "session": "s"})
-    tap.equal(seen, [({"code": "echo ran", "files": [{"content_base64": base64.b64encode(b"x").decode(), "path": "a.txt"}],
-                       "language": "sh", "mode": "process", "principal": "ann", "session": "s"}, 65536)])
+def test_it_is_told_the_whole_request():
+    """Everything that decides what runs, as the approver sees it, and the files' content."""
+    seen, whole = [], {**REQUEST, "args": ["-v"], "env": {"A": "b"}, "stdin": "in", "secrets": {"KEY": "{{secret:key}}"}, "reason": "because"}
+    tap.equal(provider.use_policy({"content_checks": {"host": None}, "secrets": {"allowed": ["key"]}}), OK, "prepare")
+    host = Host((*RIGHTS, "sandbox.exec.secrets"), secrets={"key": b"sesame"}, check_content=answering({"findings": []}, seen=seen),
+                context={"principal": "ann", "session": "s"})
+    code, result = provider.invoke(whole, host)
+    tap.equal(code, OK, result["error"])
+    (told, capacity), shown = seen[0], host.requests[0]
+    tap.equal((len(seen), capacity), (1, 65536))
+    tap.equal({name: told[name] for name in ("args", "environment", "stdin", "secrets", "network", "image", "workspace", "reason")},
+              {"args": ["-v"], "environment": {"A": "b"}, "stdin": "in", "secrets": {"KEY": "key"}, "network": False, "image": None,
+               "workspace": None, "reason": "because"})
+    tap.equal(told["files"], [{"content_base64": base64.b64encode(b"x").decode(), **shown["files"][0]}])
+    alone = {"approval_id", "run_id", "expires_in_ms", "in_band", "content_findings", "content_findings_more", "arguments", "allowed_decisions"}
+    tap.equal({**told, "files": None}, {**{name: value for name, value in shown.items() if name not in alone}, "files": None})
+
+
+def test_an_edit_of_anything_is_looked_at_again():
+    """The approver changes a variable only."""
+    seen, replies = [], []
+
+    def edit(token, request, _verdict):
+        arguments = {**json.loads(request)["arguments"], "env": {"BASH_ENV": "x"}}
+        replies.append(provider.reply(token, {"decision": "edit", "arguments": arguments}))
+    tap.equal(provider.use_policy({"content_checks": {"host": None}}), OK, "prepare")
+    code, result = provider.invoke(REQUEST, Host(RIGHTS, check_content=answering({"findings": []}, seen=seen), request_approval=edit))
+    tap.equal((code, replies), (OK, [0]), result["error"])
+    tap.equal([told["environment"] for told, _ in seen], [{}, {"BASH_ENV": "x"}])
 
 
 def test_findings_are_warnings_unless_the_policy_refuses():

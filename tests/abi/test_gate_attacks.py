@@ -330,7 +330,7 @@ def test_unicode_tricks_are_in_what_is_hashed_and_shown():
                 tap.equal(asked["code"], code, "shown as it is")
                 hashes.append(asked["request_sha256"])
                 names = ["args", "code", "environment", "files", "image", "image_id", "language", "limits", "mode", "network",
-                         "policy_sha256", "secrets", "stdin", "tool", "workspace"]
+                         "policy_base_sha256", "secrets", "stdin", "tool", "workspace"]
                 tap.equal(hashlib.sha256(canonical({name: asked[name] for name in names})).hexdigest(), hashes[-1])
             provider.invoke({"language": "sh", "code": code}, Host(request_approval=approve))
         tap.true(len(set(hashes)) == 2, f"{left!r} and {right!r} are two requests")

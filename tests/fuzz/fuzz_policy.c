@@ -68,6 +68,24 @@ static bool names(char *const *list, const char *name)
 static const char hash_of_code[] =
     "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"; /* of {} */
 
+static const char hash_of_request[] =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
+/* The secret is in the variable KEY, and nothing else is beside the code. */
+static bool names_all(const struct policy_rule *rule, const struct rule_facts *facts)
+{
+    const struct rule_inputs *with = &rule->with;
+    bool key = string_list_count(with->secrets) == 1 && strcmp(with->secrets[0], "KEY=key") == 0;
+    if (rule->decision != APPROVAL_ALLOW || rule->request_sha256)
+        return true;
+    if (!rule->code_sha256)
+        return true;
+    return rule->languages && (!facts->network || rule->network == 1) && !facts->workspace &&
+           !string_list_count(with->args) && !string_list_count(with->environment) &&
+           !string_list_count(with->files) && !with->image && !with->stdin_sha256[0] &&
+           (facts->secret_count ? key : !string_list_count(with->secrets));
+}
+
 /* Of the rules that apply the strictest; with none, the default. */
 static enum approval_decision decide_plainly(const struct policy *policy, struct rule_facts *facts)
 {
@@ -84,7 +102,11 @@ static enum approval_decision decide_plainly(const struct policy *policy, struct
                  (facts->secret_count && names(rule->secret_names, "key"))) &&
                 (!rule->principals || names(rule->principals, facts->principal)) &&
                 rule->code_least <= 2 && 2 <= rule->code_most &&
-                (!rule->code_sha256 || names(rule->code_sha256, hash_of_code)))
+                (!rule->code_sha256 || names(rule->code_sha256, hash_of_code)) &&
+                (!rule->request_sha256 ||
+                 (names(rule->request_sha256, hash_of_request) &&
+                  !(facts->workspace && rule->decision == APPROVAL_ALLOW))) &&
+                names_all(rule, facts))
                 return rule->decision;
         }
     return policy->approval_default;
@@ -93,8 +115,11 @@ static enum approval_decision decide_plainly(const struct policy *policy, struct
 static void check_decisions(const struct policy *policy, const char *language,
                             enum sandbox_mode mode)
 {
-    for (int bits = 0; bits < 4; bits++) {
+    for (int bits = 0; bits < 8; bits++) {
         static const char *const secrets[] = {"key"};
+        static char in_variable[] = "KEY=key";
+        char *pairs[] = {bits & 2 ? in_variable : NULL, NULL};
+        const struct rule_inputs inputs = {.secrets = pairs};
         struct rule_facts facts = {.language = language,
                                    .mode = mode,
                                    .network = bits & 1,
@@ -102,7 +127,10 @@ static void check_decisions(const struct policy *policy, const char *language,
                                    .secret_count = bits & 2 ? 1 : 0,
                                    .code = "{}",
                                    .code_bytes = 2,
-                                   .principal = "alice"};
+                                   .principal = "alice",
+                                   .workspace = bits & 4,
+                                   .inputs = &inputs,
+                                   .request_sha256 = hash_of_request};
         struct policy_verdict verdict = policy_decide(policy, &facts);
         enum approval_decision of_rules = verdict.secret ? APPROVAL_ALLOW : verdict.decision;
         int rule = verdict.rule;

@@ -26,6 +26,9 @@ static struct policy *load(const char *patch)
     return policy;
 }
 
+#define HASH_1 "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
+#define HASH_2 "d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35" /* 2 */
+
 #define QUIET            "\"require\":[\"cgroup\"]"
 #define DOCKER_ALONE     "\"modes\":{\"default\":\"docker\",\"allowed\":[\"docker\"]}"
 #define HASH_1           "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b" /* 1 */
@@ -33,6 +36,11 @@ static struct policy *load(const char *patch)
 #define ZEROS            "0000000000000000000000000000000000000000000000000000000000000000"
 #define RULES(list)      "{" QUIET ",\"approval\":{\"rules\":[" list "]}}"
 #define TWO(first, then) RULES("{\"decision\":" first "},{\"decision\":" then "}")
+
+#define BY_CODE(more) \
+    "{\"decision\":\"allow\",\"languages\":[\"sh\"],\"code_sha256\":[\"" HASH_1 "\"]" more "}"
+#define SECRET_RULES(list) \
+    "{" QUIET ",\"secrets\":{\"allowed\":[\"a\"]},\"approval\":{\"rules\":[" list "]}}"
 
 /* What is found, "level place" each, in order. */
 static const struct {
@@ -158,6 +166,38 @@ static const struct {
     {"{" QUIET ",\"secrets\":{\"allowed\":[\"b\"]},\"approval\":{\"rules\":[{\"decision\":\"deny\","
      "\"secrets\":[\"a\",\"b\"]},{\"decision\":\"deny\",\"secrets\":true,\"network\":false}]}}",
      ""},
+    /* Rules that allow code by its hash. */
+    {RULES("{\"decision\":\"allow\",\"code_sha256\":[\"" HASH_1 "\"]}"),
+     "warning /approval/rules/0;"},
+    {RULES(BY_CODE("")), ""},
+    {RULES(BY_CODE(",\"with\":{\"image\":\"a\"}")), "warning /approval/rules/0;"},
+    {RULES(BY_CODE(",\"with\":{\"secrets\":{\"A\":\"a\"}}")), "warning /approval/rules/0;"},
+    {SECRET_RULES(BY_CODE(",\"with\":{\"secrets\":{\"A\":\"a\"}}")), ""},
+    {SECRET_RULES(BY_CODE(",\"secrets\":[\"a\"],\"with\":{\"secrets\":{\"A\":\"a\"}}")), ""},
+    {SECRET_RULES(BY_CODE(",\"secrets\":[\"a\"]")), "warning /approval/rules/0;"},
+    {SECRET_RULES(BY_CODE(",\"secrets\":true")), "warning /approval/rules/0;"},
+    {SECRET_RULES(BY_CODE(",\"secrets\":false,\"with\":{\"secrets\":{\"A\":\"a\"}}")),
+     "warning /approval/rules/0;"},
+    {RULES(BY_CODE("") "," BY_CODE("")), "warning /approval/rules/1;"},
+    {RULES(BY_CODE("") "," BY_CODE(",\"with\":{\"args\":[\"a\"]}")), ""},
+    {RULES("{\"decision\":\"allow\",\"languages\":[\"sh\"]}," BY_CODE("")),
+     "warning /approval/rules/1;"},
+    {RULES("{\"decision\":\"deny\",\"code_sha256\":[\"" HASH_1 "\"]}"),
+     "notice /approval/rules/0;"},
+    {RULES("{\"decision\":\"allow\",\"request_sha256\":[\"" HASH_1 "\"]}"), ""},
+    {TWO("\"ask\",\"request_sha256\":[\"" HASH_1 "\"]",
+         "\"allow\",\"request_sha256\":[\"" HASH_1 "\"]"),
+     "warning /approval/rules/1;"},
+    /* Rules that allow more than they seem to. */
+    {SECRET_RULES("{\"decision\":\"allow\",\"languages\":[\"sh\"]}"), "warning /approval/rules/0;"},
+    {SECRET_RULES("{\"decision\":\"allow\",\"secrets\":false}"), ""},
+    {SECRET_RULES("{\"decision\":\"ask\"}"), ""},
+    {"{" QUIET ",\"secrets\":{\"allowed\":[\"a\"],\"rules\":{\"a\":{\"approval\":\"ask\"}}},"
+     "\"approval\":{\"rules\":[{\"decision\":\"allow\"}]}}",
+     ""},
+    {"{" QUIET ",\"network\":{\"allowed\":true},\"approval\":{\"rules\":[{\"decision\":"
+     "\"allow\",\"principals\":[\"a\"]}]}}",
+     "warning /approval/rules/0;"},
     /* One rule in front of another. */
     {TWO("\"deny\"", "\"allow\""), "warning /approval/rules/1;"},
     {TWO("\"allow\"", "\"deny\",\"languages\":[\"sh\"]"), ""},
@@ -235,6 +275,12 @@ static struct policy *random_policy(void)
               "\"code_bytes\":{\"min\":1,\"max\":2}");
         MAYBE(rules[i], "\"code_sha256\":[\"" HASH_1 "\"]",
               "\"code_sha256\":[\"" HASH_1 "\",\"" HASH_2 "\"]");
+        if (strstr(rules[i], "allow") != NULL && strstr(rules[i], "code_sha256") != NULL)
+            MAYBE(rules[i], "\"with\":{\"args\":[\"-v\"]}", "\"with\":{\"secrets\":{\"K\":\"a\"}}",
+                  "\"with\":{}");
+        else
+            MAYBE(rules[i], "\"request_sha256\":[\"" HASH_1 "\"]",
+                  "\"request_sha256\":[\"" HASH_1 "\",\"" HASH_2 "\"]");
         MAYBE(rules[i], "\"principals\":[\"x\"]", "\"principals\":[\"y\",\"x\"]");
     }
     (void)snprintf(
@@ -252,6 +298,7 @@ static struct rule_facts random_facts(const struct policy *policy)
     static const char *const languages[] = {"sh", "lua", "python"};
     static const char *const principals[] = {NULL, "x", "y"};
     static const char *const codes[] = {"", "1", "2", "22"};
+    static const char *const hashes[] = {NULL, HASH_1, HASH_2};
     static const char *const all_secrets[] = {"a", "b", "a"};
     struct rule_facts facts = {
         .language = languages[random_below(&seed, 3)],
@@ -259,6 +306,8 @@ static struct rule_facts random_facts(const struct policy *policy)
         .network = policy->network_allowed && random_below(&seed, 2) == 0,
         .code = codes[random_below(&seed, 4)],
         .principal = principals[random_below(&seed, 3)],
+        .workspace = random_below(&seed, 4) == 0,
+        .request_sha256 = hashes[random_below(&seed, 3)],
     };
     facts.code_bytes = strlen(facts.code);
     size_t first = random_below(&seed, 2);
@@ -267,6 +316,20 @@ static struct rule_facts random_facts(const struct policy *policy)
     for (size_t i = 0; i < facts.secret_count; i++)
         if (!policy_allows_secret(policy, facts.secrets[i]))
             facts.secret_count = 0;
+    /* Of one secret the variable is known. */
+    static char v[] = "-v";
+    static char key_a[] = "K=a";
+    static char key_b[] = "K=b";
+    static char *args[] = {v, NULL};
+    static char *secret_a[] = {key_a, NULL};
+    static char *secret_b[] = {key_b, NULL};
+    static struct rule_inputs inputs;
+    inputs = (struct rule_inputs){0};
+    if (random_below(&seed, 3) == 0)
+        inputs.args = args;
+    if (facts.secret_count > 0)
+        inputs.secrets = first == 0 ? secret_a : secret_b;
+    facts.inputs = facts.secret_count < 2 ? &inputs : NULL;
     return facts;
 }
 
@@ -275,7 +338,7 @@ START_TEST(what_is_covered_is_met_by_both)
     size_t covered = 0;
     size_t idle = 0;
     size_t met = 0;
-    for (int round = 0; round < 1500; round++) {
+    for (int round = 0; round < 2600; round++) {
         CLEANUP(cleanup_policy) struct policy *policy = random_policy();
         const struct policy_rule *outer = &policy->rules[0];
         const struct policy_rule *inner = &policy->rules[1];

@@ -32,6 +32,7 @@ static struct policy *load_rule(const char *rule, struct error *error)
 
 #define RULE(decision, members) "{\"decision\":\"" decision "\"," members "}"
 #define MATCH(members)          RULE("allow", "\"match\":[{\"language\":\"sh\"" members "}]")
+#define WITH(members)           RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE "\"],\"with\":{" members "}")
 #define LOOKS(condition, example) \
     RULE("allow", condition ",\"match\":[{\"language\":\"sh\"," example "}]")
 
@@ -59,6 +60,28 @@ static const struct {
      "/code_bytes/max: must be an integer between 0"},
     {RULE("allow", "\"code_bytes\":{\"min\":5,\"max\":4}"),
      "/code_bytes/min: is more than \"max\""},
+    {RULE("allow", "\"with\":{}"), "/with: is only for a rule that allows by \"code_sha256\""},
+    {RULE("deny", "\"code_sha256\":[\"" HASH_OF_ONE "\"],\"with\":{}"),
+     "/with: is only for a rule"},
+    {RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE "\"],\"request_sha256\":[\"" HASH_OF_ONE
+                   "\"],\"with\":{}"),
+     "/with: is only for a rule"},
+    {WITH("\"arg\":1"), "/with/arg: unknown member"},
+    {WITH("\"args\":[1]"), "/with/args/0: must be a string"},
+    {WITH("\"env\":{\"A B\":\"\"}"), "/with/env/A B: a variable's name"},
+    {WITH("\"env\":{\"A\":null}"), "/with/env/A: must be a string"},
+    {WITH("\"stdin_sha256\":\"1\""), "/with/stdin_sha256: must be a SHA-256"},
+    {WITH("\"files\":{\"a\":\"1\"}"), "/with/files/a: must be a SHA-256"},
+    {WITH("\"files\":{\"../a\":\"" HASH_OF_ONE "\"}"), "/with/files/..~1a: must not have empty"},
+    {WITH("\"files\":{\"\":\"" HASH_OF_ONE "\"}"), "/with/files/: a file's path must be of 1 to"},
+    {WITH("\"image\":\"\""), "/with/image: must not be empty"},
+    {WITH("\"secrets\":{\"A\":\"{{secret:a}}\"}"), "/with/secrets/A: must be a secret's name"},
+    {RULE("allow", "\"request_sha256\":[]"), "/request_sha256: must have at least 1 member"},
+    {MATCH(",\"workspace\":1"), "/match/0/workspace: must be true or false"},
+    {MATCH(",\"request_sha256\":\"1\""), "/match/0/request_sha256: must be a SHA-256"},
+    {MATCH(",\"with\":{\"env\":1}"), "/match/0/with/env: must be an object"},
+    {MATCH(",\"secrets\":[\"a\"],\"with\":{\"secrets\":{\"A\":\"a\"}}"),
+     "/match/0/with: has secrets beside \"secrets\""},
     {RULE("allow", "\"principals\":[]"), "/principals: must have at least 1 member"},
     {RULE("allow", "\"principals\":[\"\"]"), "/principals/0: must not be empty"},
     {RULE("allow", "\"match\":{}"), "/match: must be an array"},
@@ -116,6 +139,8 @@ START_TEST(an_id_is_given_once)
 }
 END_TEST
 
+#define BY_CODE "\"languages\":[\"sh\"],\"code_sha256\":[\"" HASH_OF_ONE "\"]"
+
 /* The examples are the test: each rule applies to the first and not to the second. */
 static const struct {
     const char *decision, *condition, *match, *not_match;
@@ -141,6 +166,42 @@ static const struct {
     {"ask", "\"code_sha256\":[\"" HASH_OF_ONE "\"]", "\"code_sha256\":\"" HASH_OF_ONE "\"",
      "\"code_sha256\":\"" HASH_OF_EMPTY "\""},
     {"ask", "\"code_sha256\":[\"" HASH_OF_ONE "\"]", "\"code\":\"1\"", "\"code_bytes\":1"},
+    {"allow", BY_CODE "", "\"code\":\"1\"", "\"code\":\"1\",\"with\":{\"args\":[\"a\"]}"},
+    {"allow", BY_CODE "", "\"code\":\"1\",\"with\":{}",
+     "\"code\":\"1\",\"with\":{\"env\":{\"BASH_ENV\":\"x\"}}"},
+    {"allow", BY_CODE "", "\"code\":\"1\",\"mode\":\"docker\"",
+     "\"code\":\"1\",\"with\":{\"image\":\"a\"}"},
+    {"allow", BY_CODE "", "\"code\":\"1\",\"principal\":\"a\"",
+     "\"code\":\"1\",\"workspace\":true"},
+    {"allow", BY_CODE "", "\"code\":\"1\",\"network\":false", "\"code\":\"1\",\"network\":true"},
+    {"allow", BY_CODE "", "\"code\":\"1\",\"secrets\":[]", "\"code\":\"1\",\"secrets\":[\"a\"]"},
+    {"allow", BY_CODE ",\"network\":true", "\"code\":\"1\",\"network\":true", "\"code\":\"1\""},
+    {"allow", BY_CODE ",\"with\":{\"args\":[\"a\"]}", "\"code\":\"1\",\"with\":{\"args\":[\"a\"]}",
+     "\"code\":\"1\""},
+    {"allow", BY_CODE ",\"with\":{\"env\":{\"A\":\"b\"}}",
+     "\"code\":\"1\",\"with\":{\"env\":{\"A\":\"b\"}}",
+     "\"code\":\"1\",\"with\":{\"env\":{\"A\":\"c\"}}"},
+    {"allow", BY_CODE ",\"with\":{\"secrets\":{\"K\":\"a\"}}",
+     "\"code\":\"1\",\"with\":{\"secrets\":{\"K\":\"a\"}}",
+     "\"code\":\"1\",\"with\":{\"secrets\":{\"J\":\"a\"}}"},
+    {"allow", BY_CODE ",\"with\":{\"secrets\":{\"K\":\"a\"}}",
+     "\"code\":\"1\",\"with\":{\"secrets\":{\"K\":\"a\"}}", "\"code\":\"1\",\"secrets\":[\"a\"]"},
+    {"allow", BY_CODE ",\"with\":{\"files\":{\"f\":\"" HASH_OF_ONE "\"}}",
+     "\"code\":\"1\",\"with\":{\"files\":{\"f\":\"" HASH_OF_ONE "\"}}",
+     "\"code\":\"1\",\"with\":{\"files\":{\"g\":\"" HASH_OF_ONE "\"}}"},
+    {"allow", BY_CODE ",\"with\":{\"stdin_sha256\":\"" HASH_OF_ONE "\"}",
+     "\"code\":\"1\",\"with\":{\"stdin_sha256\":\"" HASH_OF_ONE "\"}",
+     "\"code\":\"1\",\"with\":{\"stdin_sha256\":\"" HASH_OF_EMPTY "\"}"},
+    {"allow", "\"request_sha256\":[\"" HASH_OF_ONE "\"]",
+     "\"request_sha256\":\"" HASH_OF_ONE "\",\"with\":{\"args\":[\"a\"]}",
+     "\"request_sha256\":\"" HASH_OF_EMPTY "\""},
+    {"allow", "\"request_sha256\":[\"" HASH_OF_ONE "\"]", "\"request_sha256\":\"" HASH_OF_ONE "\"",
+     "\"request_sha256\":\"" HASH_OF_ONE "\",\"workspace\":true"},
+    {"deny", "\"request_sha256\":[\"" HASH_OF_ONE "\"]",
+     "\"request_sha256\":\"" HASH_OF_ONE "\",\"workspace\":true", "\"code\":\"1\""},
+    /* What asks or denies is not narrowed by what is beside the code. */
+    {"deny", BY_CODE, "\"code\":\"1\",\"workspace\":true,\"with\":{\"args\":[\"a\"]}",
+     "\"code\":\"2\""},
     {"ask", "\"principals\":[\"alice\"]", "\"principal\":\"alice\"", "\"principal\":\"Alice\""},
     {"ask", "\"principals\":[\"alice\"]", "\"principal\":\"alice\"", "\"network\":false"},
     {"ask", "\"languages\":[\"sh\"],\"network\":true,\"principals\":[\"a\"]",

@@ -4,6 +4,7 @@
 #include "call.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,10 @@
 
 void call_init(struct call *call, const struct tool_host *host)
 {
-    *call = (struct call){.registration.cancel_fd = -1, .run.cancel_fd = -1, .run.stdin_fd = -1};
+    *call = (struct call){.registration.cancel_fd = -1,
+                          .run.cancel_fd = -1,
+                          .run.stdin_fd = -1,
+                          .workspace = WORKSPACE_NONE};
     host_copy(host, &call->host);
     call->notes = json_array();
 
@@ -69,6 +73,7 @@ void call_clear(struct call *call)
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
     context_clear(&call->context);
+    workspace_close(&call->workspace);
     content_clear(&call->content);
     json_decref(call->notes);
 }
@@ -164,6 +169,18 @@ void call_write_limits(struct json_draft *draft, const struct call *call)
     json_draft_close(draft, '}');
 }
 
+/* As a text: a JSON number has 53 bits for certain, an inode 64. */
+static void write_workspace(struct json_draft *draft, const struct call *call)
+{
+    const struct directory_id *id = &call->description.workspace_id;
+    char text[48];
+    json_draft_string(draft, "workspace", call->context.workspace);
+    if (call->context.workspace == NULL)
+        return;
+    (void)snprintf(text, sizeof(text), "%" PRIu64 ":%" PRIu64, id->device, id->inode);
+    json_draft_string(draft, "workspace_id", text);
+}
+
 /* The members in canonical order. Made and hashed twice a call, so not by way of a value. content:
  * the files' own beside their hashes. */
 static void write_request(struct json_draft *draft, const struct call *call, const char *tool,
@@ -189,7 +206,7 @@ static void write_request(struct json_draft *draft, const struct call *call, con
     else
         json_draft_string(draft, "stdin", NULL);
     json_draft_string(draft, "tool", tool);
-    json_draft_string(draft, "workspace", call->context.workspace);
+    write_workspace(draft, call);
 }
 
 char *call_canonical_request(const struct call *call, size_t *ret_length)

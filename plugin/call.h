@@ -23,6 +23,7 @@
 #include "request.h"
 #include "run.h"
 #include "tool_provider.h"
+#include "workspace.h"
 
 /* From the host's context_json: trusted, and never from the model. NULL: not given. */
 struct call_context {
@@ -45,6 +46,7 @@ struct call {
     bool parsed;                        /* request is filled */
     struct request request;
     const struct policy_language *language; /* the policy's way to run it */
+    struct workspace workspace;             /* what context.workspace was found to be */
     struct policy_limits limits;            /* the language's, as far as the context leaves them */
     struct run_description
         description; /* what the backend will get; secrets only from collect_secrets on */

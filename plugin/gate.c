@@ -95,6 +95,16 @@ static bool check_network(const struct call *call, struct error *error)
     return false;
 }
 
+/* An edited request stays with the directory that was shown to who edited it, too. */
+static bool pin_workspace(struct call *call, struct error *error)
+{
+    if (!workspace_check(call->configuration.policy, call->configuration.mode,
+                         call->context.workspace, &call->workspace, error))
+        return false;
+    call->description.workspace_id = call->workspace.id;
+    return true;
+}
+
 static bool apply_policy(struct call *call, struct error *error)
 {
     /* An edited request stays under the policy that was shown to who edited it. */
@@ -105,8 +115,7 @@ static bool apply_policy(struct call *call, struct error *error)
     if (!narrowing_check(&call->context.narrowing, policy, error) || !plan_run(call, error) ||
         !check_network(call, error))
         return false;
-    if (!decision_check_secrets(call, error) ||
-        !workspace_check(policy, call->configuration.mode, call->context.workspace, error) ||
+    if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||
         !hash_request(call, error) || !decision_check_rules(call, error))
         return false;
     if (request->network)

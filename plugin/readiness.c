@@ -159,6 +159,12 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         explain_layer(ended, image, error);
         error_set_hint(error, "%s", remedy_for_workspace(ended->error_number));
         return;
+    case RUN_FAILURE_OTHER_WORKSPACE:
+        error_set(error, ERROR_APPROVAL_MISMATCH,
+                  "approval mismatch: the workspace is not the directory any more that was checked "
+                  "(%.200s)",
+                  ended->message);
+        return;
     case RUN_FAILURE_ENGINE:
         readiness_forget(); /* the engine, or what it has, is not what it was */
         explain_engine(ended, error);

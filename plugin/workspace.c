@@ -2,10 +2,7 @@
 /* Judging the workspace. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "workspace.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cleanup.h"
 
@@ -23,20 +20,10 @@ static bool is_allowed(const struct policy *policy, const char *path)
     return false;
 }
 
-/* A path that leads through a link, or through "..", could lead elsewhere by the time it is
- * mounted. */
-static bool is_resolved_directory(const char *path)
+bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const char *path,
+                     struct workspace *ret, struct error *error)
 {
-    CLEANUP_FREE char *resolved = realpath(path, NULL);
-    struct stat status;
-    return resolved != NULL && strcmp(resolved, path) == 0 && stat(path, &status) == 0 &&
-           S_ISDIR(status.st_mode);
-}
-
-bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const char *workspace,
-                     struct error *error)
-{
-    if (workspace == NULL)
+    if (path == NULL || ret->fd >= 0)
         return true;
     if (mode == SANDBOX_MODE_NONE) {
         error_set(error, ERROR_NOT_SUPPORTED,
@@ -44,19 +31,25 @@ bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const 
                   "it in");
         return false;
     }
-    if (!is_allowed(policy, workspace)) {
-        error_set(error, ERROR_POLICY_DENIED, "policy denied: workspace %.200s", workspace);
+    if (!is_allowed(policy, path)) {
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: workspace %.200s", path);
         error_set_hint(error, "the operator allows workspaces below the directories of the "
                               "policy's \"workspace.below\"");
         return false;
     }
-    if (!is_resolved_directory(workspace)) {
-        error_set(error, ERROR_INVALID_INPUT,
-                  "context: /workspace: %.200s is no directory, or its path is not the resolved "
-                  "one (no links, no \"..\")",
-                  workspace);
-        error_set_hint(error, "this is the gateway's context_json, not the request");
-        return false;
-    }
-    return true;
+    /* Without a link on its way the path that was compared above is the directory's own. */
+    ret->fd = directory_open(path, &ret->id);
+    if (ret->fd >= 0)
+        return true;
+    error_set(error, ERROR_INVALID_INPUT,
+              "context: /workspace: %.200s is no directory, or its path is not the resolved "
+              "one (no links, no \"..\")",
+              path);
+    error_set_hint(error, "this is the gateway's context_json, not the request");
+    return false;
+}
+
+void workspace_close(struct workspace *workspace)
+{
+    close_fd(TAKE_FD(workspace->fd));
 }

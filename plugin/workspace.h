@@ -10,8 +10,23 @@
 
 #include "error.h"
 #include "policy.h"
+#include "protocol/directory.h"
 
-/* true for NULL (none) and for a directory that may be shown. false with POLICY_DENIED, or with
- * INVALID_INPUT where the path is not absolute and resolved, or no directory. */
-bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const char *workspace,
-                     struct error *error);
+/* The directory that was checked: it stays open for as long as the call goes on, so that no other
+ * directory can get its number meanwhile. */
+struct workspace {
+    int fd; /* -1: none */
+    struct directory_id id;
+};
+
+#define WORKSPACE_NONE \
+    {                  \
+        .fd = -1       \
+    }
+
+/* path NULL: none. Else fills *ret (workspace_close()), which a workspace that was checked before
+ * stays. false with NOT_SUPPORTED, with POLICY_DENIED, or with INVALID_INPUT where the path is not
+ * absolute and resolved, or leads to no directory. */
+bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const char *path,
+                     struct workspace *ret, struct error *error);
+void workspace_close(struct workspace *workspace);

@@ -131,6 +131,8 @@ unsigned char *run_description_encode(const struct run_description *description,
     wire_put_u64(&writer, description->pool_idle_ms);
     put_preparation(&writer, &description->preparation);
     wire_put_u32(&writer, description->private_file_count);
+    wire_put_u64(&writer, description->workspace_id.device);
+    wire_put_u64(&writer, description->workspace_id.inode);
     if (writer.failed) {
         if (writer.bytes)
             explicit_bzero(writer.bytes, writer.length);
@@ -271,6 +273,8 @@ bool run_description_decode(const unsigned char *message, size_t length,
     description.pool_idle_ms = wire_get_u64(&reader);
     get_preparation(&reader, &description.preparation);
     description.private_file_count = wire_get_u32(&reader);
+    description.workspace_id.device = wire_get_u64(&reader);
+    description.workspace_id.inode = wire_get_u64(&reader);
     if (description.private_file_count > description.file_count)
         reader.failed = true;
     if (reader.failed || reader.offset != length || !is_acceptable(&description)) {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "directory.h"
+
 #define RUN_ID_LENGTH         32                   /* hexadecimal digits */
 #define RUN_DESCRIPTION_LIMIT (UINT32_C(64) << 20) /* bytes; a longer one is refused unread */
 #define RUN_STRINGS_LIMIT     4096                 /* members of one list */
@@ -118,6 +120,7 @@ struct run_description {
     uint32_t
         private_file_count; /* the last so many of them are for their owner's eyes: mode 0400 */
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
+    struct directory_id workspace_id; /* no other directory is shown */
     struct run_docker docker;
     uint32_t pool_size;    /* how many like this one are to be kept ready from now on ... */
     uint32_t pool_most;    /* ... and how many where more are asked for; not less than that */

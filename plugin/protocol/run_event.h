@@ -44,6 +44,7 @@ enum run_failure {
     RUN_FAILURE_NONE = 0,
     RUN_FAILURE_LAYER,           /* a layer could not be applied: failed_layer, error_number */
     RUN_FAILURE_WORKSPACE,       /* nor could the workspace be shown: as RUN_FAILURE_LAYER */
+    RUN_FAILURE_OTHER_WORKSPACE, /* its path leads to another directory, or to none: message */
     RUN_FAILURE_RUNTIME_MISSING, /* argv[0] is nowhere in runtime_path */
     RUN_FAILURE_EXEC,            /* found, but execve failed: error_number */
     RUN_FAILURE_DESCRIPTION,     /* the description could not be read */

@@ -21,7 +21,7 @@ ROUNDS = 400 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 60
 
 # What the hash is over: everything that decides what runs.
 HASHED = ["args", "code", "environment", "files", "image", "image_id", "language", "limits", "mode", "narrowing", "network",
-          "policy_base_sha256", "secrets", "stdin", "tool", "workspace"]
+          "policy_base_sha256", "secrets", "stdin", "tool", "workspace", "workspace_id"]
 
 
 def answering(decision, seen=None):

@@ -200,6 +200,8 @@ static struct run_description take_description(struct source *source)
     take_files(source, &description);
     description.workspace = take_text(source, "/");
     take_docker(source, &description.docker);
+    description.workspace_id.device = take_number(source);
+    description.workspace_id.inode = take_number(source);
     return description;
 }
 
@@ -228,6 +230,7 @@ static void try_made(const uint8_t *data, size_t size)
         MUST(decoded.files[i].length == made.files[i].length &&
              memcmp(decoded.files[i].content, made.files[i].content, made.files[i].length) == 0);
     MUST(strcmp(decoded.docker.image_id, made.docker.image_id) == 0);
+    MUST(directory_id_equal(&decoded.workspace_id, &made.workspace_id));
     must_be_whole(message, length);
     run_description_clear(&decoded);
     run_description_clear(&made);

@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import ordinary_user
 import tap
 from modes import Provider, gateway
-from provider import NOT_RUN, Host
+from provider import ACCEPTED, ALLOW, NOT_RUN, OK, PENDING, Host
 
 provider = Provider()
 top = tempfile.TemporaryDirectory(prefix="code-execute-workspace-")
@@ -91,8 +91,108 @@ def test_the_approver_sees_it_and_approves_no_other():
             {"language": "sh", "code": "true"}, Host(context=context, request_approval=look)))
     tap.equal(len(shown), 2, "questions")
     tap.contains(shown[0], f'"workspace":"{workspace}"')
+    status = workspace.stat()
+    tap.contains(shown[0], f'"workspace_id":"{status.st_dev}:{status.st_ino}"')
+    tap.lacks(shown[1], "workspace_id")
     hashes = {text.split('"request_sha256":"')[1][:64] for text in shown}
     tap.equal(len(hashes), 2, "different hashes")
+
+
+@contextlib.contextmanager
+def swapped(path, other):
+    """The path leads to another directory for a while: by a link, or as one that was moved there."""
+    kept = path.with_name(path.name + ".kept")
+    path.rename(kept)
+    if other.is_symlink():
+        path.symlink_to(other.readlink())
+    else:
+        other.rename(path)
+    try:
+        yield
+    finally:
+        if path.is_symlink():
+            path.unlink()
+        else:
+            path.rename(other)
+        kept.rename(path)
+
+
+def others():
+    """Directories outside of what the policy names, each beside a link to it."""
+    other = directory / "others"
+    (other / "one").mkdir(parents=True, exist_ok=True)
+    for path in (other, other / "one"):
+        path.chmod(0o755)
+    (other / "one" / "file").write_text("outside")
+    link = directory / "link-to-others"
+    if not link.is_symlink():
+        link.symlink_to(other)
+        (directory / "link-to-one").symlink_to(other / "one")
+    return other, link, directory / "link-to-one"
+
+
+ASKED = {**ALLOWED, "approval": {"default": "ask"}}
+LOOK = {"language": "sh", "code": "cat /work/file"}
+
+
+def test_another_directory_than_the_one_that_was_approved():
+    """A part of its path is swapped while the approver looks."""
+    other, link, link_to_one = others()
+    for path, replacement in ((workspace, link_to_one), (workspace, other / "one"), (workspace.parent, link), (workspace.parent, other),
+                              (None, None)):
+        with contextlib.ExitStack() as stack:
+            def look(_token, _request, verdict, path=path, replacement=replacement, stack=stack):
+                if path:
+                    stack.enter_context(swapped(path, replacement))
+                verdict[0] = ALLOW
+            host = Host(context={"workspace": str(workspace)}, request_approval=look)
+            code, result = provider.with_policy(ASKED, lambda host=host: provider.invoke(LOOK, host))
+        if path:
+            tap.equal((code, result["status"], result["error"]["code"], result["stdout"]), (NOT_RUN, "denied", "approval_mismatch", ""), result)
+            tap.contains(result["error"]["message"], "the workspace is not the directory any more that was checked")
+        else:
+            tap.equal((code, result["stdout"]), (OK, "inside"), "without a swap")
+
+
+def test_one_that_is_gone():
+    def look(_token, _request, verdict):
+        workspace.rename(workspace.with_name("gone"))
+        verdict[0] = ALLOW
+    try:
+        result = provider.with_policy(ASKED, lambda: provider.invoke(LOOK, Host(context={"workspace": str(workspace)}, request_approval=look)))
+    finally:
+        workspace.with_name("gone").rename(workspace)
+    refused(result, "denied", "approval_mismatch", "the workspace is not the directory any more")
+
+
+def test_a_grant_is_for_the_directory_that_was_shown():
+    """A call that does not wait for its approver: the same call later is another where the path leads to another directory."""
+    asked = []
+
+    def look(token, _request, verdict):
+        asked.append(token)
+        verdict[0] = PENDING
+
+    def ask():
+        return provider.invoke(LOOK, Host(context={"workspace": str(workspace)}, request_approval=look))[1]
+
+    def case():
+        tap.equal(ask()["error"]["code"], "approval_pending")
+        tap.equal(provider.reply(asked[0], {"decision": "allow_once"}), ACCEPTED)
+        with swapped(workspace, others()[0] / "one"):
+            tap.equal((ask()["error"]["code"], len(asked)), ("approval_pending", 2))
+        tap.equal((ask()["stdout"], len(asked)), ("inside", 2), "without a swap")
+    provider.with_policy(ASKED, case)
+
+
+def test_an_edit_is_for_the_directory_that_was_shown():
+    other = others()[0]
+    with contextlib.ExitStack() as stack:
+        def look(token, _request, _verdict):
+            stack.enter_context(swapped(workspace, other / "one"))
+            provider.reply(token, {"decision": "edit", "arguments": {"language": "sh", "code": "ls /work"}})
+        result = provider.with_policy(ASKED, lambda: provider.invoke(LOOK, Host(context={"workspace": str(workspace)}, request_approval=look)))
+    refused(result, "denied", "approval_mismatch", "the workspace is not the directory any more")
 
 
 @contextlib.contextmanager

@@ -17,24 +17,13 @@
 #include "workspace.h"
 
 char *__real_strdup(const char *string);
-int __real_stat64(const char *path, struct stat *ret);
 char *__wrap_strdup(const char *string);
-int __wrap_stat64(const char *path, struct stat *ret);
 
 static const char *no_memory_for = ""; /* the text of which there is no copy */
-static bool goes_away;                 /* the directory, between two looks at it */
 
 char *__wrap_strdup(const char *string)
 {
     return strcmp(string, no_memory_for) == 0 ? NULL : __real_strdup(string);
-}
-
-int __wrap_stat64(const char *path, struct stat *ret)
-{
-    if (!goes_away)
-        return __real_stat64(path, ret);
-    errno = ENOENT;
-    return -1;
 }
 
 static void clear(struct call_context *context)
@@ -118,6 +107,7 @@ static void make_directories(void)
     ck_assert_int_eq(mkdir(allowed, 0700), 0);
     ck_assert_int_eq(mkdir(below_root("projects/one"), 0700), 0);
     ck_assert_int_eq(mkdir(below_root("projects-of-others"), 0700), 0);
+    ck_assert_int_eq(mkdir(below_root("projects/one/below"), 0700), 0);
     ck_assert_int_eq(symlink("one", below_root("projects/link")), 0);
     ck_assert_int_eq(mknod(below_root("projects/file"), S_IFREG | 0600, 0), 0);
 }
@@ -127,6 +117,7 @@ static void remove_directories(void)
     (void)unlink(below_root("projects/file"));
     (void)unlink(below_root("projects/link"));
     (void)rmdir(below_root("projects-of-others"));
+    (void)rmdir(below_root("projects/one/below"));
     (void)rmdir(below_root("projects/one"));
     (void)rmdir(allowed);
     (void)rmdir(root);
@@ -147,34 +138,53 @@ static const struct {
     {"projects/file", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
     {"projects/link", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
     {"projects/one/..", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects/./one", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects//one", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects/one/", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
+    {"projects/link/below", SANDBOX_MODE_PROCESS, ERROR_INVALID_INPUT},
 };
 
 START_TEST(a_workspace_is_a_resolved_directory_below_what_is_allowed)
 {
     struct error error;
-    bool shown =
-        workspace_check(&policy, workspaces[_i].mode, below_root(workspaces[_i].name), &error);
+    struct workspace workspace = WORKSPACE_NONE;
+    bool shown = workspace_check(&policy, workspaces[_i].mode, below_root(workspaces[_i].name),
+                                 &workspace, &error);
     ck_assert_int_eq(shown, workspaces[_i].code == NONE);
+    ck_assert_int_eq(shown, workspace.fd >= 0);
+    workspace_close(&workspace);
     if (!shown)
         ck_assert_msg((int)error.code == workspaces[_i].code, "%s", error.message);
 }
 END_TEST
 
-START_TEST(a_workspace_that_goes_away_is_refused)
+/* Another directory under the same path is another workspace, but not for who has checked. */
+START_TEST(a_workspace_is_the_directory_that_was_checked)
 {
     struct error error;
-    goes_away = true;
-    bool shown = workspace_check(&policy, SANDBOX_MODE_PROCESS, allowed, &error);
-    goes_away = false;
-    ck_assert(!shown);
-    ck_assert_int_eq(error.code, ERROR_INVALID_INPUT);
+    struct workspace before = WORKSPACE_NONE;
+    struct workspace after = WORKSPACE_NONE;
+    ck_assert_int_eq(rmdir(below_root("projects/one/below")), 0);
+    const char *path = below_root("projects/one");
+    ck_assert(workspace_check(&policy, SANDBOX_MODE_PROCESS, path, &before, &error));
+    struct directory_id id = before.id;
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert(workspace_check(&policy, SANDBOX_MODE_PROCESS, path, &before, &error));
+    ck_assert(directory_id_equal(&before.id, &id));
+    ck_assert(workspace_check(&policy, SANDBOX_MODE_PROCESS, path, &after, &error));
+    ck_assert(!directory_id_equal(&after.id, &id));
+    workspace_close(&before);
+    workspace_close(&after);
 }
 END_TEST
 
 START_TEST(no_workspace_is_no_question)
 {
     struct error error;
-    ck_assert(workspace_check(&policy, SANDBOX_MODE_NONE, NULL, &error));
+    struct workspace workspace = WORKSPACE_NONE;
+    ck_assert(workspace_check(&policy, SANDBOX_MODE_NONE, NULL, &workspace, &error));
+    ck_assert_int_eq(workspace.fd, -1);
 }
 END_TEST
 
@@ -187,7 +197,7 @@ int main(void)
     tcase_add_checked_fixture(cases[1], make_directories, remove_directories);
     tcase_add_loop_test(cases[1], a_workspace_is_a_resolved_directory_below_what_is_allowed, 0,
                         COUNT_OF(workspaces));
-    tcase_add_test(cases[1], a_workspace_that_goes_away_is_refused);
+    tcase_add_test(cases[1], a_workspace_is_the_directory_that_was_checked);
     tcase_add_test(cases[1], no_workspace_is_no_question);
     return run_suite("context", cases, COUNT_OF(cases));
 }

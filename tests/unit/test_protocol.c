@@ -47,6 +47,7 @@ static struct run_description sample(void)
         .file_count = 2,
         .private_file_count = 1,
         .workspace = TEXT("/srv/w"),
+        .workspace_id = {.device = 1, .inode = UINT64_MAX},
         .docker = {.host = TEXT("unix:///s"),
                    .tls = 1,
                    .runtime = TEXT("crun"),
@@ -89,6 +90,8 @@ START_TEST(description_survives)
     ck_assert(!run_description_file_private(&decoded, 0));
     ck_assert(run_description_file_private(&decoded, 1));
     ck_assert_str_eq(decoded.workspace, "/srv/w");
+    ck_assert_uint_eq(decoded.workspace_id.device, 1);
+    ck_assert_uint_eq(decoded.workspace_id.inode, UINT64_MAX);
     ck_assert_str_eq(decoded.docker.host, "unix:///s");
     ck_assert_str_eq(decoded.docker.context, "");
     ck_assert_uint_eq(decoded.docker.tls, 1);

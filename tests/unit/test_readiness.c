@@ -214,6 +214,10 @@ static const struct {
      ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: read_only_root: show_workspace: /w: Permission denied",
      "search the directories"},
+    {RUN_FAILURE_OTHER_WORKSPACE, 0, "show_workspace: /w", false, false, ERROR_APPROVAL_MISMATCH,
+     "approval mismatch: the workspace is not the directory any more that was checked "
+     "(show_workspace: /w)",
+     "call again"},
     {RUN_FAILURE_LAYER, LAYER_USER_NAMESPACE, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: user_namespace: Permission denied", "userns-remap"},
     {RUN_FAILURE_LAYER, LAYER_LANDLOCK, "", true, false, ERROR_SANDBOX_UNAVAILABLE,

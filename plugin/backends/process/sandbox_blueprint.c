@@ -38,6 +38,8 @@ unsigned char *sandbox_blueprint_encode(const struct sandbox_blueprint *blueprin
     wire_put_u64(&writer, shape->scratch_inodes);
     wire_put_strings(&writer, shape->read_only_paths);
     wire_put_string(&writer, shape->workspace);
+    wire_put_u64(&writer, shape->workspace_id.device);
+    wire_put_u64(&writer, shape->workspace_id.inode);
     wire_put_u32(&writer, shape->interpreter.kind);
     put_program(&writer, &blueprint->filters.list);
     put_program(&writer, &blueprint->filters.guard[0]);
@@ -63,6 +65,8 @@ static bool decode(const unsigned char *bytes, size_t length, struct sandbox_blu
     shape->scratch_inodes = wire_get_u64(&reader);
     shape->read_only_paths = wire_get_strings(&reader, RUN_STRINGS_LIMIT, PATH_MAX);
     shape->workspace = wire_get_string(&reader, PATH_MAX);
+    shape->workspace_id.device = wire_get_u64(&reader);
+    shape->workspace_id.inode = wire_get_u64(&reader);
     shape->interpreter.kind = wire_get_u32(&reader);
     shape->interpreter.fork = 1;
     get_program(&reader, &ret->filters.list);

@@ -35,6 +35,7 @@ bool sandbox_shape_equal(const struct sandbox_shape *one, const struct sandbox_s
            one->scratch_bytes == other->scratch_bytes &&
            one->scratch_inodes == other->scratch_inodes &&
            strcmp(one->workspace, other->workspace) == 0 &&
+           directory_id_equal(&one->workspace_id, &other->workspace_id) &&
            same_strings(one->read_only_paths, other->read_only_paths) &&
            same_interpreter(&one->interpreter, &other->interpreter);
 }
@@ -97,6 +98,7 @@ bool sandbox_shape_of(const struct run_description *description, struct sandbox_
         .scratch_inodes = description->limits.scratch_inodes,
         .read_only_paths = copy_strings(read_only_paths, count_strings(read_only_paths)),
         .workspace = strdup(description->workspace),
+        .workspace_id = description->workspace_id,
     };
     if (ret->read_only_paths && ret->workspace && interpreter_of(description, &ret->interpreter))
         return true;

@@ -33,6 +33,7 @@ struct sandbox_shape {
     uint64_t scratch_inodes;
     char **read_only_paths;
     char *workspace;
+    struct directory_id workspace_id;
     struct interpreter_shape interpreter;
 };
 

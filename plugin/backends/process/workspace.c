@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 
 #include "../../cleanup.h"
+#include "../../protocol/directory.h"
 #include "mount_fd.h"
 #include "sandbox.h"
 
@@ -49,15 +50,35 @@ static int fail_to_show(struct sandbox *sandbox, int directory, int error)
     return -1;
 }
 
+/* The directory that the plugin has looked at, and no other that its path leads to by now. It is
+ * looked for again because the kernel takes no layer out of another mount namespace, as the
+ * plugin's own descriptor would be one. */
+static int open_workspace(struct sandbox *sandbox)
+{
+    struct directory_id found;
+    CLEANUP_CLOSE int directory = directory_open(sandbox->shape->workspace, &found);
+    sandbox->failure = directory < 0 && errno != ENOENT && errno != ENOTDIR
+                           ? RUN_FAILURE_WORKSPACE
+                           : RUN_FAILURE_OTHER_WORKSPACE;
+    if (directory < 0)
+        return -1;
+    if (directory_id_equal(&found, &sandbox->shape->workspace_id))
+        return TAKE_FD(directory);
+    errno = ESTALE;
+    return -1;
+}
+
 int show_workspace(struct sandbox *sandbox)
 {
     const char *workspace = sandbox->shape->workspace;
     if (workspace[0] == '\0')
         return 0;
-    sandbox->failure = RUN_FAILURE_WORKSPACE;
     sandbox_detail(sandbox, workspace);
-    CLEANUP_CLOSE int directory = open(workspace, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (directory < 0 || make_directories(sandbox->view, PLACE) < 0)
+    CLEANUP_CLOSE int directory = open_workspace(sandbox);
+    if (directory < 0)
+        return -1;
+    sandbox->failure = RUN_FAILURE_WORKSPACE;
+    if (make_directories(sandbox->view, PLACE) < 0)
         return -1;
     /* The kernel wants two directories where nothing may be written: the other is the empty one
      * that the overlay is mounted on. */

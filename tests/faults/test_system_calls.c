@@ -393,10 +393,7 @@ static bool try_role(enum role role, int error)
 
 int main(void)
 {
-#if !defined(__x86_64__)
-    (void)printf("1..0 # SKIP the injector knows the registers of x86-64 only\n");
-    return 0;
-#elif defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__)
     (void)printf("1..0 # SKIP a sanitized backend makes calls of its own\n");
     return 0;
 #endif

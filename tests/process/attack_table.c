@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the catalogue: see attacks.h. System calls are by their numbers on x86-64. */
+/* Owns the catalogue: see attacks.h. */
 #include "attacks.h"
 
 #include <errno.h>
@@ -83,6 +83,7 @@ static const char *lacks_raising(void)
                : "this user may not raise a hard limit (CAP_SYS_RESOURCE)";
 }
 
+#if defined(__x86_64__)
 /* getpid through int 0x80, in a process that may die of it. */
 static const char *lacks_i386(void)
 {
@@ -95,13 +96,27 @@ static const char *lacks_i386(void)
     }
     return waitpid(pid, &status, 0) == pid && status == 0 ? NULL : "this kernel has no i386 calls";
 }
+#endif
+
+#define DIGITS(number) #number
+#define NUMBER(name)   #name "=" DIGITS(name) "\n"
+
+/* clang-format off */
+const char attack_numbers[] =
+    NUMBER(SYS_bpf) NUMBER(SYS_chroot) NUMBER(SYS_clock_settime) NUMBER(SYS_clone)
+    NUMBER(SYS_clone3) NUMBER(SYS_fsopen) NUMBER(SYS_io_uring_setup) NUMBER(SYS_ioctl)
+    NUMBER(SYS_kexec_load) NUMBER(SYS_keyctl) NUMBER(SYS_mount) NUMBER(SYS_open_tree)
+    NUMBER(SYS_perf_event_open) NUMBER(SYS_personality) NUMBER(SYS_pivot_root)
+    NUMBER(SYS_process_vm_readv) NUMBER(SYS_ptrace) NUMBER(SYS_setns) NUMBER(SYS_socket)
+    NUMBER(SYS_userfaultfd);
+/* clang-format on */
 
 #define SYSTEM_CALL(call)                                                                      \
     "r=c.syscall(" call ")\nprint('reached' if r>=0 or ctypes.get_errno() not in (1,38) else " \
     "'no')"
-#define CLONE(flags)                                      \
-    "r=c.syscall(56,ctypes.c_ulong(" flags "),0,0,0,0)\n" \
-    "if r==0: os._exit(0)\n"                              \
+#define CLONE(flags)                                             \
+    "r=c.syscall(SYS_clone,ctypes.c_ulong(" flags "),0,0,0,0)\n" \
+    "if r==0: os._exit(0)\n"                                     \
     "print('reached' if r>0 else 'no')"
 #define PRINT_IF(condition) "print('reached' if " condition " else 'no')"
 #define WORD                EVIDENCE_WORD
@@ -160,11 +175,11 @@ const struct attack attacks[] = {
      "b=ctypes.create_string_buffer(32)\n"
      "V=type('V',(ctypes.Structure,),{'_fields_':[('p',ctypes.c_void_p),('n',ctypes.c_size_t)]})\n"
      "l=V(ctypes.addressof(b),32);r=V(int(e['ADDRESS']),32)\n"
-     "n=c.syscall(310,int(e['PEEK']),ctypes.byref(l),1,ctypes.byref(r),1,0)\n"
+     "n=c.syscall(SYS_process_vm_readv,int(e['PEEK']),ctypes.byref(l),1,ctypes.byref(r),1,0)\n"
      "print(b.raw,'no' if ctypes.get_errno() in (1,38) else 'reached')",
      TOKEN, 0, NULL, 0},
-    {"seize pid 1", SYSTEM_CALL("101,0x4206,int(e['PEEK']),0,0"), WORD, 0, NULL, 0},
-    {"traceme", SYSTEM_CALL("101,0,0,0,0"), WORD, 0, NULL, 0},
+    {"seize pid 1", SYSTEM_CALL("SYS_ptrace,0x4206,int(e['PEEK']),0,0"), WORD, 0, NULL, 0},
+    {"traceme", SYSTEM_CALL("SYS_ptrace,0,0,0,0"), WORD, 0, NULL, 0},
     {"kill pid 1", "os.kill(int(e['PEEK']),9);print('no')", EVIDENCE_DEATH, 0, NULL, 0},
     {"see an outer process", PRINT_IF("os.path.exists('/proc/'+e['TARGET']+'/stat')"), WORD, 0,
      NULL, 0},
@@ -180,8 +195,8 @@ const struct attack attacks[] = {
     {"abstract socket", "s=socket.socket(socket.AF_UNIX);s.connect('\\0'+e['ABSTRACT'])",
      EVIDENCE_CONNECTION, 0, NULL, 0},
     {"ipv6 socket", "socket.socket(socket.AF_INET6);print('reached')", WORD, 0, lacks_ipv6, 0},
-    {"family behind high bits", "r=c.syscall(41,ctypes.c_ulong((1<<40)|2),1,0);" PRINT_IF("r>=0"),
-     WORD, 0, NULL, 0},
+    {"family behind high bits",
+     "r=c.syscall(SYS_socket,ctypes.c_ulong((1<<40)|2),1,0);" PRINT_IF("r>=0"), WORD, 0, NULL, 0},
     {"netlink socket", "socket.socket(16,3,0);print('reached')", WORD, 0, NULL, 0},
     {"packet socket", "socket.socket(17,3,0);print('reached')", WORD, CONTROL_ROOT, NULL, 0},
     {"alg socket", "socket.socket(38,5,0);print('reached')", WORD, 0, lacks_alg, 0},
@@ -191,27 +206,29 @@ const struct attack attacks[] = {
     {"clone user namespace", CLONE("0x10000000|17"), WORD, 0, NULL, 0},
     {"clone user namespace, high bits", CLONE("(1<<40)|0x10000000|17"), WORD, 0, NULL, 0},
     {"clone as sibling", CLONE("0x8000|17"), WORD, 0, NULL, 0},
-    {"clone3", "r=c.syscall(435,0,0)\n" PRINT_IF("ctypes.get_errno()!=38"), WORD, 0, NULL, 0},
-    {"mount", SYSTEM_CALL("165,b'none',e['DIRECTORY'].encode(),b'tmpfs',0,0"), WORD, CONTROL_ROOT,
-     NULL, 0},
-    {"fsopen", SYSTEM_CALL("430,b'tmpfs',0"), WORD, CONTROL_ROOT, NULL, 0},
-    {"open_tree", SYSTEM_CALL("428,-100,b'/',0"), WORD, 0, NULL, 0},
-    {"pivot_root", SYSTEM_CALL("155,b'/tmp',b'/tmp'"), WORD, CONTROL_ROOT, NULL, 0},
-    {"chroot", SYSTEM_CALL("161,b'/tmp'"), WORD, CONTROL_ROOT, NULL, 0},
-    {"setns", SYSTEM_CALL("308,0,0"), WORD, 0, NULL, 0},
+    {"clone3", "r=c.syscall(SYS_clone3,0,0)\n" PRINT_IF("ctypes.get_errno()!=38"), WORD, 0, NULL,
+     0},
+    {"mount", SYSTEM_CALL("SYS_mount,b'none',e['DIRECTORY'].encode(),b'tmpfs',0,0"), WORD,
+     CONTROL_ROOT, NULL, 0},
+    {"fsopen", SYSTEM_CALL("SYS_fsopen,b'tmpfs',0"), WORD, CONTROL_ROOT, NULL, 0},
+    {"open_tree", SYSTEM_CALL("SYS_open_tree,-100,b'/',0"), WORD, 0, NULL, 0},
+    {"pivot_root", SYSTEM_CALL("SYS_pivot_root,b'/tmp',b'/tmp'"), WORD, CONTROL_ROOT, NULL, 0},
+    {"chroot", SYSTEM_CALL("SYS_chroot,b'/tmp'"), WORD, CONTROL_ROOT, NULL, 0},
+    {"setns", SYSTEM_CALL("SYS_setns,0,0"), WORD, 0, NULL, 0},
     /* the kernel's large surfaces */
-    {"io_uring", SYSTEM_CALL("425,1,0"), WORD, 0, lacks_io_uring, 0},
-    {"bpf", SYSTEM_CALL("321,99,0,0"), WORD, CONTROL_ROOT, NULL, 0},
-    {"userfaultfd", SYSTEM_CALL("323,1"), WORD, 0, lacks_userfaultfd, 0},
-    {"perf_event_open", SYSTEM_CALL("298,0,0,0,0,0"), WORD, 0, lacks_perf, 0},
-    {"keyctl", SYSTEM_CALL("250,0,-3,0"), WORD, 0, NULL, 0},
-    {"personality", SYSTEM_CALL("135,0x0040000"), WORD, 0, NULL, 0},
-    {"terminal input", SYSTEM_CALL("16,0,ctypes.c_ulong(0x5412),b'x'"), WORD, 0, NULL, 0},
-    {"terminal input, high bits", SYSTEM_CALL("16,0,ctypes.c_ulong((1<<40)|0x5412),b'x'"), WORD, 0,
-     NULL, 0},
-    {"set the clock", SYSTEM_CALL("227,0,0"), WORD, 0, NULL, 0},
+    {"io_uring", SYSTEM_CALL("SYS_io_uring_setup,1,0"), WORD, 0, lacks_io_uring, 0},
+    {"bpf", SYSTEM_CALL("SYS_bpf,99,0,0"), WORD, CONTROL_ROOT, NULL, 0},
+    {"userfaultfd", SYSTEM_CALL("SYS_userfaultfd,1"), WORD, 0, lacks_userfaultfd, 0},
+    {"perf_event_open", SYSTEM_CALL("SYS_perf_event_open,0,0,0,0,0"), WORD, 0, lacks_perf, 0},
+    {"keyctl", SYSTEM_CALL("SYS_keyctl,0,-3,0"), WORD, 0, NULL, 0},
+    {"personality", SYSTEM_CALL("SYS_personality,0x0040000"), WORD, 0, NULL, 0},
+    {"terminal input", SYSTEM_CALL("SYS_ioctl,0,ctypes.c_ulong(0x5412),b'x'"), WORD, 0, NULL, 0},
+    {"terminal input, high bits", SYSTEM_CALL("SYS_ioctl,0,ctypes.c_ulong((1<<40)|0x5412),b'x'"),
+     WORD, 0, NULL, 0},
+    {"set the clock", SYSTEM_CALL("SYS_clock_settime,0,0"), WORD, 0, NULL, 0},
     /* Too many segments: refused where it exists, before anything is changed. */
-    {"kexec", "c.syscall(246,0,1<<20,0,0);print('reached')", WORD, 0, NULL, true},
+    {"kexec", "c.syscall(SYS_kexec_load,0,1<<20,0,0);print('reached')", WORD, 0, NULL, true},
+#if defined(__x86_64__) /* AArch64 has no way from 64-bit code to the 32-bit calls */
     {"i386 call",
      "import mmap\nm=mmap.mmap(-1,4096,prot=7)\n"
      "m.write(b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3')\n"
@@ -219,6 +236,7 @@ const struct attack attacks[] = {
      "print('reached' if f()==os.getpid() else 'no')",
      WORD, 0, lacks_i386, true},
     {"x32 call", "c.syscall(0x40000000|39);print('reached')", WORD, 0, NULL, true},
+#endif
     /* rights and limits */
     {"become root", "os.setuid(0);print('reached')", WORD, CONTROL_ROOT, NULL, 0},
     {"raise a limit",

@@ -16,7 +16,8 @@ enum control {
 struct attack {
     const char *name;
     /* Python, behind "import os,socket,ctypes,sys; c=ctypes.CDLL(None,use_errno=True);
-     * e=os.environ". Prints "no" or ends with an exception where it gets nowhere. */
+     * e=os.environ" and attack_numbers. Prints "no" or ends with an exception where it gets
+     * nowhere. */
     const char *code;
     unsigned int evidence; /* one of enum evidence, which the control must give */
     enum control control;
@@ -24,6 +25,9 @@ struct attack {
     const char *(*lacks)(void);
     bool is_killed; /* the sandbox does not refuse it but kills */
 };
+
+/* Python: the numbers of this machine's system calls that the attacks use, as SYS_NAME. */
+extern const char attack_numbers[];
 
 extern const struct attack attacks[];
 extern const size_t attack_count;

@@ -23,8 +23,8 @@ static void compose(const struct attack *attack, char *code, size_t size)
 {
     (void)snprintf(code, size,
                    "import os,socket,ctypes,sys\nc=ctypes.CDLL(None,use_errno=True)\n"
-                   "e=os.environ\n%s",
-                   attack->code);
+                   "e=os.environ\n%s%s",
+                   attack_numbers, attack->code);
 }
 
 static char **canary_environment(void)

@@ -3,6 +3,8 @@
 name then (site); it is the interpreter of the sandbox, in it or about to be copied into it, and its command line is the
 program's. What this module changes is put back before the program begins; no name of it is left."""
 
+TWIN_SECONDS = 50  # of the minute that an interpreter has which is to be copied
+
 
 def _find(name):
     import _frozen_importlib_external
@@ -44,14 +46,64 @@ def _wait(module_names):
             real = os.path.realpath(path)
             return any(real == root or real.startswith(root + "/") for root in self.roots)
 
-    def import_beforehand():
+    def import_outside(note):
+        """As one that is to be copied does, and its twin."""
         guard = Guard(os.environ["CODE_EXECUTE_TRUSTED"].split(":"))
-        if what == "copy":
-            sys.meta_path.insert(0, guard)
+        sys.meta_path.insert(0, guard)
         for name in module_names:
             import_quietly(name)
-        if what == "copy":
-            sys.meta_path.remove(guard)
+            note(name)
+        sys.meta_path.remove(guard)
+
+    def load_generators():
+        names = {"__name__": "generators"}
+        path = directory + "/generators.py"
+        with open(path, encoding="utf-8") as file:
+            exec(compile(file.read(), path, "exec"), names)
+        return names
+
+    def be_twin():
+        """Imports the same and tells what came of it, by its standard output."""
+        __import__("_signal").alarm(TWIN_SECONDS)
+        import_outside(lambda name: None)
+        os.write(1, "\n".join(load_generators()["digests"]()).encode() + b"\n.")
+        os._exit(0)
+
+    def ask_twin():
+        """The digests of its generators. What ends without its last word is no answer."""
+        reader, writer = os.pipe()
+        environment = {**os.environ, "CODE_EXECUTE_INTERPRETER": "twin"}
+        actions = [(os.POSIX_SPAWN_DUP2, writer, 1)] + [(os.POSIX_SPAWN_CLOSE, fd) for fd in (3, 4, 5)]
+        pid = os.posix_spawn("/proc/self/exe", sys.orig_argv, environment, file_actions=actions)
+        os.close(writer)
+        with open(reader, "rb") as file:
+            told = file.read()
+        os.waitpid(pid, 0)
+        if not told.endswith(b"\n."):
+            extension.refuse_copies()
+        return set(told[:-2].decode().split("\n"))
+
+    def begin_anew(without):
+        """A module that was imported stays, so that it takes another interpreter to do without."""
+        left = [name for name in module_names if name not in without]
+        if left == module_names:  # it is of the interpreter's own start
+            extension.refuse_copies()
+        os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, "CODE_EXECUTE_IMPORT": ",".join(left)})
+
+    def import_for_copies():
+        """What to seed in each copy; and the state of the module random's own generator that a copy puts back, None: no such."""
+        generators = load_generators()
+        watch = generators["Watch"]()
+        import_outside(watch.note)
+        if not watch.things:
+            return [], None
+        try:
+            changing = watch.changing(ask_twin())
+        except generators["CannotBeSeeded"] as error:
+            begin_anew(error.names)
+        own = getattr(sys.modules.get("random"), "_inst", None)
+        is_seeded_on_purpose = own is not None and all(generator.thing is not own for generator in changing)
+        return changing, own.getstate() if is_seeded_on_purpose else None
 
     def load_extension(directory):
         path = directory + "/code_execute_python.so"
@@ -80,10 +132,11 @@ def _wait(module_names):
         main.__annotations__ = {}
 
     def seed_anew():
-        """The module random does so itself; numpy's legacy generator would go on as the original's."""
-        numpy_random = sys.modules.get("numpy.random")
-        if numpy_random is not None:
-            numpy_random.seed()
+        """The module random does so itself in a child; not where a module has seeded it on purpose."""
+        for generator in changing:
+            generator.seed()
+        if own_state is not None:
+            sys.modules["random"]._inst.setstate(own_state)
 
     def settle(home):
         """What will most likely be so in every run, while nobody waits for it."""
@@ -122,7 +175,13 @@ def _wait(module_names):
     try:
         extension = load_extension(directory)
         forget(directory)
-        import_beforehand()
+        if what == "twin":
+            be_twin()
+        elif what == "copy":
+            changing, own_state = import_for_copies()
+        else:
+            for name in module_names:
+                import_quietly(name)
         settle(home)
         _find("usercustomize")  # as site will: what it leaves in the caches is there then
         if what == "copy":
@@ -149,7 +208,7 @@ def _become_the_machines_own(spec):
     module = sys.modules[__name__]
     if spec is None or spec.loader is None:
         raise ImportError(f"No module named {__name__!r}", name=__name__)
-    del module._find, module._wait, module._become_the_machines_own
+    del module._find, module._wait, module._become_the_machines_own, module.TWIN_SECONDS
     module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
     module.__cached__, module.__doc__ = spec.cached, None
     spec.loader.exec_module(module)

@@ -17,6 +17,7 @@ import modes
 import tap
 from engine import ask, containers
 from modes import Provider
+from owner_labels import ended_pid, labels
 from provider import NOT_RUN, Host
 
 provider = Provider()
@@ -132,10 +133,8 @@ def toolhost(*arguments):
 
 
 def test_doctor_sweeps():
-    labels = {"code-execute.boot": pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-              "code-execute.space": os.readlink("/proc/self/ns/pid"), "code-execute.start": "1", "code-execute.pid": "4194000"}
     for _ in range(3):
-        ask("/containers/create", "POST", {"Image": engine.IMAGE, "Cmd": ["true"], "Labels": labels})
+        ask("/containers/create", "POST", {"Image": engine.IMAGE, "Cmd": ["true"], "Labels": labels(ended_pid(), 1)})
     tap.equal(len(containers()), 3, "strays")
     done = toolhost("doctor", "--sweep", "--json")
     sweep = json.loads(done.stdout)["sweep"]

@@ -8,39 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import ordinary_user
 import tap
 from engine_calls import directory, provider, socket_path
 from fake_engine import FakeEngine
+from owner_labels import ended_pid, labels, start_of
 
-BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
-
-
-def space():
-    """As owner.c writes it: time namespaces are there since Linux 5.6."""
-    links = [os.readlink("/proc/self/ns/pid")]
-    if os.path.exists("/proc/self/ns/time"):
-        links.append(os.readlink("/proc/self/ns/time"))
-    return " ".join(links)
-
-
-def start_of(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[19]
-
-
-def labels(pid, start, boot=BOOT, latest=3600, namespaces=None):
-    return {"code-execute.boot": boot, "code-execute.space": namespaces or space(), "code-execute.pid": str(pid),
-            "code-execute.start": str(start), "code-execute.run": "0", "code-execute.latest": str(int(time.time()) + latest)}
-
-
-def ended_pid():
-    with subprocess.Popen(["true"]) as process:
-        process.wait()
-        return process.pid
 
 
 def sweep(path):

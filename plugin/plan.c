@@ -11,6 +11,7 @@
 #include "environment.h"
 #include "preparation.h"
 #include "protocol/layers.h"
+#include "shell_names.h"
 #include "string_list.h"
 
 /* Shown in the view only to runs that keep the host's network. */
@@ -248,6 +249,53 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     return true;
 }
 
+/* The policy's variables that its shell would not set. */
+static const char *find_shell_name_of_policy(const struct call *call)
+{
+    const char *name = shell_names_find(call->configuration.policy->environment);
+    return name != NULL ? name : shell_names_find(call->language->environment);
+}
+
+static const char *find_shell_name_of_secrets(const struct request *request)
+{
+    for (size_t i = 0; i < request->secret_count; i++)
+        if (shell_names_has(request->secrets[i].variable))
+            return request->secrets[i].variable;
+    return NULL;
+}
+
+static bool refuse_shell_name(const char *member, const char *name, struct error *error)
+{
+    error_set(error, ERROR_INVALID_INPUT,
+              "request: /%s/%s: not in docker mode: the shell that starts the program keeps this "
+              "variable for itself",
+              member, name);
+    error_set_hint(error, "give the variable another name, or set it in the program");
+    return true;
+}
+
+static bool refuse_shell_names(const struct call *call, struct error *error)
+{
+    const struct request *request = &call->request;
+    const char *name;
+    if (call->configuration.mode != SANDBOX_MODE_DOCKER)
+        return false;
+    if ((name = find_shell_name_of_policy(call)) != NULL) {
+        error_set(error, ERROR_INVALID_POLICY,
+                  "policy: the variable %s in \"environment\" of the policy or of the language %s "
+                  "cannot be set in docker mode: the shell that starts the program keeps it for "
+                  "itself",
+                  name, call->language->name);
+        error_set_hint(error, "take the variable out of the policy");
+        return true;
+    }
+    if ((name = shell_names_find(request->environment)) != NULL)
+        return refuse_shell_name("env", name, error);
+    if ((name = find_shell_name_of_secrets(request)) != NULL)
+        return refuse_shell_name("secrets", name, error);
+    return false;
+}
+
 bool plan_run(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
@@ -267,7 +315,7 @@ bool plan_run(struct call *call, struct error *error)
         return false;
     }
     const char *image;
-    if (!choose_image(call, &image, error))
+    if (!choose_image(call, &image, error) || refuse_shell_names(call, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
     call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);

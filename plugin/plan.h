@@ -11,7 +11,8 @@
 #include "call.h"
 
 /* Fills call->language, call->description (without secrets) and the output limits. false with
- * LANGUAGE_NOT_ALLOWED, LIMIT_TOO_HIGH, INVALID_INPUT (a file named as the program is),
+ * LANGUAGE_NOT_ALLOWED, LIMIT_TOO_HIGH, INVALID_INPUT (a file named as the program is, a
+ * variable that no shell would set), INVALID_POLICY (the same of the policy's),
  * NOT_SUPPORTED or OUT_OF_MEMORY. */
 bool plan_run(struct call *call, struct error *error);
 

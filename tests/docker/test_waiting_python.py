@@ -51,8 +51,8 @@ def message(files, arguments=(), variables=None, stdin=b""):
     text = b"".join(text for text, _ in said)
     if stdin:
         text += b"input %d\n" % len(stdin)
-    text += b"set -- " + b" ".join(map(quoted, ("python3", "main.py", *arguments))) + b"\n"
-    text += b"".join(b"variable %b\n" % quoted(f"{name}={value}") for name, value in (variables or {}).items())
+    set_variables = [quoted(f"{name}={value}") for name, value in (variables or {}).items()]
+    text += b" ".join([b"set --", *set_variables, b"--", *map(quoted, ("python3", "main.py", *arguments))]) + b"\n"
     return b"%d\n" % len(text) + text + b"".join(behind for _, behind in said) + stdin
 
 
@@ -141,8 +141,8 @@ def test_no_collection_looks_at_what_was_there_before():
 
 
 FILES = [("main.py", SHOW.encode()), ("it's", b"it's\n'\\''$(id)`id`\n\\"), ("a b/c'/\n", b"'"), ("none", b""), ("bytes", b"x\0y'\n" * 30_000),
-         ("variable 'A=1'\nput 'x' 3", "\\' ü\n".encode()), ("secrets/key", b"key'\n", True), ("secrets/deep/key", b"\0", True), ("behind", b"\n")]
-MORE = {"arguments": ("", "it's", "a b", "\n", "\\", "'\\''"), "variables": {"MORE": "it's\n'$(id)", "USER": "another", "EMPTY": ""}, "stdin": b"one\ntwo\0'\n"}
+         ("set -- 'A=1' --\nput 'x' 3", "\\' ü\n".encode()), ("secrets/key", b"key'\n", True), ("secrets/deep/key", b"\0", True), ("behind", b"\n")]
+MORE = {"arguments": ("", "--", "A=1", "it's", "a b", "\n", "\\", "'\\''"), "variables": {"MORE": "it's\n'$(id)", "USER": "another", "EMPTY": ""}, "stdin": b"one\ntwo\0'\n"}
 
 
 def shown(told):
@@ -177,7 +177,7 @@ def test_what_is_no_message_begins_no_program():
     [python, *_] = INTERPRETERS
     whole = message([("main.py", b"print('begun')"), ("data", b"\0" * 10)], stdin=b"in")
     tap.equal(after_waiting(Room(python).waiting(whole)), (0, b"begun\n", b""), "positive control")
-    spoilt = [b"", b"\n", b"x\n", b"12", whole[:20], whole[:-1], b"9\nexit 'a'\n\n", b"14\nvariable\nset\n\n", message([("main.py", b"print('begun')"), ("main.py/x", b"y")])]
+    spoilt = [b"", b"\n", b"x\n", b"12", whole[:20], whole[:-1], b"9\nexit 'a'\n\n", b"4\nset\n", b"8\nset -- \n", message([("main.py", b"print('begun')"), ("main.py/x", b"y")])]
     for told in spoilt:
         tap.equal(Room(python).waiting(told), (1, b"=Waits: 1\n", b""), told)
 

@@ -32,6 +32,18 @@ def test_completed_with_exit_code():
     tap.equal(host.output, {1: b"out\n", 2: b"err\n", 3: b""}, "on_output")
 
 
+def test_environment_is_as_it_was_given():
+    """Also where a variable has the name of one of ours, or of one that a shell reads."""
+    given = {"ce_trial": "1", "ce_end": "x", "ce_status": "9", "ce_waits": "1", "IFS": "=a1", "PS4": "x", "TEXT": "it's $(id) `id`\n\\", "EMPTY": ""}
+    programs = {"sh": "cat /proc/$$/environ",
+                "python": "import os, sys\nsys.stdout.write('\\0'.join(f'{name}={value}' for name, value in os.environ.items()))"}
+    for language, code in programs.items():
+        output = provider.invoke({"language": language, "code": code, "env": given}, Host())[1]
+        tap.equal(output["status"], "completed", output["error"])
+        shown = dict(entry.split("=", 1) for entry in output["stdout"].split("\0") if entry)
+        tap.equal({name: shown.get(name) for name in given}, given, language)
+
+
 def test_no_capability():
     host = Host(capabilities=())
     check("no_capability", NOT_RUN, provider.invoke({"language": "sh", "code": "echo no"}, host))

@@ -12,12 +12,30 @@
 
 #define TEXT_LIMIT 65536 /* bytes of a file that is said in the text itself */
 
+/* Sets the variables in front of "--" for what the shell becomes, and takes them off. Only in a
+ * subshell, of which nothing is left but that: a variable may be the shell's own (PATH, IFS). A
+ * shell may also keep a name for itself (RANDOM), so each value is compared. "case" is no tool that
+ * a PATH could hide, and "[", "echo" and "command" are the shell's own wherever they matter. */
+#define SET_VARIABLES                                                                    \
+    "  while case $1 in --) false ;; esac; do\n"                                         \
+    "    export \"$1\" && eval \"[ \\\"x\\$${1%%=*}\\\" = \\\"x\\${1#*=}\\\" ]\" || {\n" \
+    "      echo \"-set the variable ${1%%=*}: the image's shell keeps it for itself\"\n" \
+    "      exit 1\n"                                                                     \
+    "    }\n"                                                                            \
+    "    shift\n"                                                                        \
+    "  done\n"                                                                           \
+    "  shift\n"
+
+#define SAY_WHETHER_IT_IS_THERE                                           \
+    "  case $(command -v \"$1\") in /*) ;; *) echo '?'; exit 1 ;; esac\n" \
+    "  echo +; echo + >&4\n"
+
 /*
  * Every tool of the image runs before the variables are set, which may change where tools are
  * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
  * neither takes what the next one is to read. The text that is evaluated calls umask, ce_room,
- * ce_text, put, input, variable and set. What the shell itself says of a program that a signal
- * ended is not the program's output.
+ * ce_text, put, input and set. What the shell itself says of a program that a signal ended is not
+ * the program's output.
  *
  * With arguments (the file by which an interpreter waits, variables, "--", its command line) it
  * starts that, which reads the message from descriptor 9 by itself. Where there is no such
@@ -43,15 +61,14 @@ const char bootstrap_script[] =
     "||\n"
     "    ce_fail 'write the standard input'\n"
     "}\n"
-    "variable() { export \"$1\"; }\n"
-    "ce_interpreter() {\n"
-    "  ce_what=$1\n"
-    "  export HOME=" BOOTSTRAP_HOME "\n"
-    "  while shift && [ \"$1\" != -- ]; do export \"$1\"; done\n"
-    "  shift\n"
-    "  [ \"$ce_what\" = start ] || { command -v \"$1\"; return; }\n"
+    "ce_look() {\n" SET_VARIABLES "  command -v \"$1\"\n"
+    "}\n"
+    "ce_wait() {\n" SET_VARIABLES
     "  export \"PYTHONPATH=/tmp/.code-execute${PYTHONPATH:+:$PYTHONPATH}\"\n"
-    "  exec \"$@\"\n"
+    "  exec \"$@\" 2>&4 4>&-\n"
+    "}\n"
+    "ce_try() {\n" SET_VARIABLES SAY_WHETHER_IT_IS_THERE "}\n"
+    "ce_start() {\n" SET_VARIABLES SAY_WHETHER_IT_IS_THERE "  exec \"$@\" 2>&4 4>&-\n"
     "}\n"
     "exec 3</dev/null\n"
     "while read -r ce_key ce_value; do\n"
@@ -65,27 +82,25 @@ const char bootstrap_script[] =
     "if [ $# -gt 0 ]; then\n"
     "  ce_file=$1\n"
     "  shift\n"
-    "  case $(ce_interpreter look \"$@\") in /*) ce_waits=1 ;; esac\n"
+    "  set -- \"HOME=" BOOTSTRAP_HOME "\" \"$@\"\n"
+    "  case $(ce_look \"$@\") in /*) ce_waits=1 ;; esac\n"
     "fi\n"
     "IFS= read -r ce_end || exit 1\n"
     "if [ -n \"$ce_waits\" ]; then\n"
     "  mkdir /tmp/.code-execute && printf %s \"$ce_file\" >/tmp/.code-execute/sitecustomize.py || "
     "exit 1\n"
     "  exec 4>&2 2>/dev/null\n"
-    "  (exec 9<&0 0</dev/null 2>&4 3<&- 4>&-; ce_interpreter start \"$@\")\n"
+    "  (exec 9<&0 0</dev/null 3<&-; ce_wait \"$@\")\n"
     "  ce_status=$?\n"
     "else\n"
     "  printf '=Waits: 1\\n'\n"
     "  IFS= read -r ce_length || exit 1\n"
     "  ce_text=$(ce_take \"$ce_length\") || exit 1\n"
     "  eval \"$ce_text\"\n"
-    "  case $(command -v \"$1\") in /*) ;; *) printf '?\\n'; exit 0 ;; esac\n"
-    "  exec <&3 3<&-\n"
-    "  printf '+\\n'; printf '+\\n' >&2\n"
-    "  [ -z \"$ce_trial\" ] || exit 0\n"
-    "  unset ce_text ce_key ce_value ce_length ce_trial\n"
-    "  exec 4>&2 2>/dev/null\n"
-    "  (exec 2>&4 4>&-; exec \"$@\")\n"
+    "  exec <&3 3<&- 4>&2 2>/dev/null\n"
+    "  [ -z \"$ce_trial\" ] || { (ce_try \"$@\"); exit; }\n"
+    "  unset ce_text ce_key ce_value ce_length\n"
+    "  (ce_start \"$@\")\n"
     "  ce_status=$?\n"
     "fi\n"
     "[ \"$ce_status\" = 0 ] && printf %s \"$ce_end\" && printf %s \"$ce_end\" >&4\n"
@@ -132,9 +147,8 @@ static bool is_name(const char *variable)
 
 static void put_variable(struct wire_writer *writer, const char *variable)
 {
-    put_text(writer, "variable ");
+    put_text(writer, " ");
     put_quoted(writer, variable);
-    put_text(writer, "\n");
 }
 
 static bool has_variable(char *const *environment, const char *variable)
@@ -203,12 +217,13 @@ static void put_setup(struct wire_writer *writer, const struct run_description *
         put_number(writer, input_length);
     }
     put_text(writer, "set --");
+    put_environment(writer, description->environment);
+    put_text(writer, " --");
     for (size_t i = 0; description->argv[i]; i++) {
         put_text(writer, " ");
         put_quoted(writer, description->argv[i]);
     }
     put_text(writer, "\n");
-    put_environment(writer, description->environment);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         put_text(writer, "ce_trial=1\n");
 }

@@ -117,16 +117,16 @@ def _wait():
         os.close(fd)
 
     def obey(name, *words):
-        if name == b"variable":
-            variables.append(words[0])
-        elif name == b"ce_text":
+        if name == b"ce_text":
             write(words[0], words[1:])
         elif name == b"put":
             write(words[0], take(int(words[1])))
         elif name == b"input":
             set_input(take(int(words[0])))
         elif name == b"set":
-            arguments.extend(words[1:])
+            end = words.index(b"--", 1)  # no variable is like it
+            variables.extend(words[1:end])
+            arguments.extend(words[end + 1:])
         elif name == b"umask":
             os.umask(int(words[0], 8))
         elif name == b"ce_room":

@@ -169,6 +169,52 @@ def test_containers_of_dead_owners_are_swept():
             ask(f"/containers/{made[name]}?force=1", "DELETE")
 
 
+class Image:
+    """The test image with another configuration, for a while."""
+
+    def __init__(self, **configuration):
+        self.configuration = configuration
+
+    def __enter__(self):
+        made = json.loads(ask("/containers/create", "POST", {"Image": engine.IMAGE, "Cmd": ["true"]}))["Id"]
+        self.name = f"code-execute-test-{secrets.token_hex(4)}:1"
+        name, tag = self.name.split(":")
+        status, answer = engine.answer(f"/commit?container={made}&repo={name}&tag={tag}", "POST", self.configuration)
+        ask(f"/containers/{made}?force=1", "DELETE")
+        tap.equal(status, 201, answer)
+        return self
+
+    def __exit__(self, *_):
+        ask(f"/images/{self.name}?force=1", "DELETE")
+
+    def has(self):
+        return json.loads(ask(f"/images/{self.name}/json"))["Config"]
+
+    def run(self, code):
+        return run(code, policy={"docker": {"images": {"sh": self.name}}})
+
+
+SECOND = 10**9
+
+
+def test_image_s_own_configuration_is_not_in_the_way():
+    """Neither refused nor obeyed: no health check runs, nobody is root, and no command of the image's is part of it."""
+    with Image(Healthcheck={"Test": ["CMD-SHELL", "touch /tmp/checked"], "Interval": SECOND, "Timeout": SECOND, "StartPeriod": SECOND, "Retries": 2},
+               OnBuild=["RUN false"], ExposedPorts={"80/tcp": {}}, StopSignal="SIGINT", Shell=["/bin/false"], User="0:0",
+               Entrypoint=["/bin/false"], Cmd=["false"], WorkingDir="/nowhere", Labels={"code-execute.run": "x"}, Env=["PATH=/usr/bin:/bin", "OWN=yes"]) as image:
+        has = image.has()
+        tap.equal((has["Healthcheck"]["Interval"], has["StopSignal"], has["User"]), (SECOND, "SIGINT", "0:0"), "positive control: the image's own")
+        output = image.run("sleep 2.5; id -u; pwd; echo $OWN; ls /tmp")
+        tap.equal((output["status"], output["stdout"]), ("completed", "65534\n/home/sandbox\nyes\n"), output["error"])
+
+
+def test_image_with_volumes_is_refused_by_that_name():
+    with Image(Volumes={"/data": {}}) as image:
+        output = image.run("echo ran")
+        tap.equal((output["status"], output["error"]["code"]), ("error", "backend_unavailable"), output)
+        tap.contains(output["error"]["message"], "declares volumes")
+
+
 def test_sixteen_at_once():
     outputs = [None] * 16
 

@@ -183,6 +183,10 @@ static const struct {
     {"Config", "Cmd", "[\"other\"]", NULL},
     {"Config", "Tty", "true", NULL},
     {"Config", "Healthcheck", "{\"Test\":[\"CMD\",\"true\"]}", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[\"NONE\",\"true\"]}", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[]}", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[\"NONE\"],\"Interval\":5,\"Command\":\"true\"}", NULL},
+    {"Config", "Healthcheck", "null", NULL},
     {"Config", "OpenStdin", "false", NULL},
     {"Config", "StdinOnce", "false", NULL},
     {"Config", "Volumes", "{\"/data\":{}}", NULL},
@@ -207,6 +211,29 @@ START_TEST(what_nobody_asked_for_is_seen)
             json_object_set_new(object, name, json_loads(others[_i].value, JSON_DECODE_ANY, NULL)),
             0);
     expect_seen(made, asked, others[_i].seen != NULL ? others[_i].seen : path);
+}
+END_TEST
+
+/* They have no effect on what runs: an engine merges them from the image. */
+START_TEST(what_an_image_may_say_is_taken)
+{
+    static const char *const members[][2] = {
+        {"Healthcheck", "{\"Test\":[\"NONE\"],\"Interval\":5000000000,\"Timeout\":3000000000,"
+                        "\"StartPeriod\":1,\"StartInterval\":2,\"Retries\":2}"},
+        {"ExposedPorts", "{\"80/tcp\":{}}"},
+        {"StopSignal", "\"SIGINT\""},
+        {"Shell", "[\"/bin/bash\",\"-c\"]"},
+        {"OnBuild", "[\"RUN true\"]"},
+        {"Env", "[\"A=b\"]"},
+    };
+    char field[100];
+    json_auto_t *asked = everyday();
+    json_auto_t *made = as_made(asked);
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        ck_assert_int_eq(json_object_set_new(json_object_get(made, "Config"), members[i][0],
+                                             json_loads(members[i][1], JSON_DECODE_ANY, NULL)),
+                         0);
+    ck_assert_msg(container_attest(asked, made, field, sizeof(field)), "%s", field);
 }
 END_TEST
 
@@ -452,6 +479,7 @@ int main(void)
     tcase_add_test(cases, the_constant_is_strict);
     tcase_add_test(cases, the_right_container_is_taken);
     tcase_add_test(cases, every_changed_member_is_seen);
+    tcase_add_test(cases, what_an_image_may_say_is_taken);
     tcase_add_loop_test(cases, what_nobody_asked_for_is_seen, 0, COUNT_OF(others));
     tcase_add_loop_test(cases, the_profile_gives_nothing_unguarded, 0, 2);
     tcase_add_test(cases, only_runs_with_a_network_have_its_families);

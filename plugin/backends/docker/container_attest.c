@@ -77,19 +77,38 @@ static bool compare_host(json_t *asked, json_t *made, char *field, size_t size)
     return true;
 }
 
+/* "NONE" is no check, whatever else an engine writes beside it: the times and retries of the
+ * image's own HEALTHCHECK come with it where it has options. */
+static bool has_no_health_check(const json_t *asked, json_t *made)
+{
+    const char *name;
+    json_t *value;
+    if (!same(json_object_get(asked, "Test"), json_object_get(made, "Test")))
+        return false;
+    json_object_foreach(made, name, value)
+    {
+        if (strcmp(name, "Test") != 0 && !json_is_integer(value))
+            return false;
+    }
+    return true;
+}
+
 /* Labels, environment and exposed ports also come from the image, which the operator chose; our
  * labels must be there, and what the others say has no effect on what surrounds the program. */
 static bool compare_config(const json_t *asked, const json_t *made, char *field, size_t size)
 {
     static const char *const members[] = {
-        "User", "Hostname",    "Domainname", "WorkingDir", "Entrypoint", "Cmd",
-        "Tty",  "Healthcheck", "OpenStdin",  "StdinOnce",  "Volumes",    "NetworkDisabled",
+        "User", "Hostname",  "Domainname", "WorkingDir", "Entrypoint",      "Cmd",
+        "Tty",  "OpenStdin", "StdinOnce",  "Volumes",    "NetworkDisabled",
     };
     if (!json_is_object(made))
         return fail(field, size, "", "Config");
     for (size_t i = 0; i < COUNT_OF(members); i++)
         if (!same(json_object_get(asked, members[i]), json_object_get(made, members[i])))
             return fail(field, size, "Config.", members[i]);
+    if (!has_no_health_check(json_object_get(asked, "Healthcheck"),
+                             json_object_get(made, "Healthcheck")))
+        return fail(field, size, "Config.", "Healthcheck");
     const char *name;
     json_t *label;
     const json_t *labels = json_object_get(made, "Labels");

@@ -52,7 +52,7 @@ def run(code, host=None, **more):
 
 
 def waits_in(identity):
-    return any(process[-1] == "python3 main.py" for process in json.loads(ask(f"/containers/{identity}/top")).get("Processes", ()))
+    return any(process[-1] == "python3 main.py" for process in (json.loads(ask(f"/containers/{identity}/top")).get("Processes") or ()))
 
 
 def await_ready(count=READY):

@@ -78,6 +78,29 @@ def test_what_others_used_is_told():
         tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, f"{name}: {used}")
 
 
+# Counts a register down, and touches no memory: of a child that has the parent's memory (vfork(2)) only its time is to be seen.
+BURN = {"x86_64": "48b90000004000000000" "48ffc9" "75fb" "31c0" "c3",
+        "aarch64": "0100a8d2" "210400f1" "e1ffff54" "00008052" "c0035fd6"}.get(os.uname().machine)
+VFORK = ("import ctypes, mmap, os\nfrom ctypes import CDLL, addressof, c_char, c_int, c_long, c_void_p\n"
+         f"page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\npage.write(bytes.fromhex('{BURN}'))\n"
+         "stack = ctypes.create_string_buffer(b'x' * (1 << 16))\n"
+         "def burn():\n"
+         "    child = CDLL(None).clone(c_void_p(addressof(c_char.from_buffer(page))), c_void_p(addressof(stack) + (1 << 16) - 256 & ~15),\n"
+         "                             c_int(0x4100 | 17), c_void_p(0))  # CLONE_VFORK | CLONE_VM, SIGCHLD\n"
+         "    return child, os.waitpid(child, 0)[1]\n")
+
+
+def test_what_a_child_of_vfork_used_is_told():
+    """Such a child leaves no page faults, which told of children once."""
+    use()
+    for end in ("ask(0)", "pass"):
+        result = ready_run(ASK + VFORK + "child, status = burn()\ntimes = os.times()\nprint(status, round(1000 * times.children_user), flush=True)\n" + end)
+        status, burnt = map(int, result["stdout"].split())
+        used = result["usage"]["user_ms"] + result["usage"]["system_ms"]
+        tap.true(status == 0 and burnt > 50, f"positive control: the child had time: {result}")
+        tap.true(used >= burnt, f"{end}: the child had {burnt} ms, and the run has {result['usage']}")
+
+
 def test_others_end_with_who_asks():
     """They are gone when it is answered."""
     use()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a process that was killed is all that there is of a sandbox beside its init, and what it
- * has used, from /proc, until it is reaped. Runs in pid 1 of a sandbox, single-threaded.
+ * Whether a process that was killed is all that there ever was of a sandbox beside its init, and
+ * what it has used, until it is reaped. Runs in pid 1 of a sandbox, single-threaded.
  */
 #pragma once
 
@@ -10,10 +10,16 @@
 
 #include "report.h"
 
-/* Has the child of the caller one thread, which is killed, no child, and never waited for one, and
- * has the caller no other child and never waited for one? Then nothing in its pid namespace does
- * anything any more. false too where /proc does not tell (proc_pid_task(5), children). */
-bool lone_process_is(pid_t pid);
+/* A descriptor of the machine's /proc/loadavg, or -1: there is none. To be opened before the
+ * sandbox's own /proc, which does not show it, hides the machine's. */
+int lone_process_open(void);
+
+/* Is the caller's child with that pid the last process or thread that was made in the pid namespace
+ * of the caller? Then it never had a thread or child, not even one that was reaped without a trace
+ * or one of vfork(2), which leaves no page faults. /proc/loadavg tells its reader the last pid of
+ * the reader's own namespace (proc_loadavg(5)), and a number below 300 is not given twice
+ * (kernel/pid.c, RESERVED_PIDS). loadavg: -1 is false. */
+bool lone_process_is(int loadavg, pid_t pid);
 
 /* Of its clocks (clock_getcpuclockid(3)), divided as the kernel does for getrusage(2); its memory
  * is the control group's to tell, so 0. false with errno. */

@@ -48,7 +48,7 @@ int main_program_fork(struct main_program *program)
     if (pid == 0) {
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         *program = (struct main_program){
-            .start_report = TAKE_FD(child_end), .children = -1, .listener = -1};
+            .start_report = TAKE_FD(child_end), .children = -1, .listener = -1, .loadavg = -1};
         return 0;
     }
     /* The program's pipes are not this process's to hold open. */
@@ -59,6 +59,7 @@ int main_program_fork(struct main_program *program)
         .start_report = TAKE_FD(parent_end),
         .children = TAKE_FD(children),
         .listener = -1,
+        .loadavg = -1,
     };
     return 0;
 }
@@ -133,7 +134,8 @@ static struct report requested_end(const struct main_program *program,
         .kind = REPORT_ENDED,
         .wait_status = W_EXITCODE((int)(call->arguments[1] & 0xff), 0),
     };
-    ended.tree_is_gone = program->memory_is_counted && lone_process_is(program->pid) &&
+    ended.tree_is_gone = program->memory_is_counted &&
+                         lone_process_is(program->loadavg, program->pid) &&
                          lone_process_usage(program->pid, &ended.usage);
     ended.cpu_us = ended.usage.user_us + ended.usage.system_us;
     return ended;

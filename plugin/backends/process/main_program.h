@@ -20,6 +20,7 @@ struct main_program {
     /* In the parent, the caller's to set: */
     bool may_ask;           /* the child to be ended (exit_request.h) */
     bool memory_is_counted; /* by a control group, up to the end */
+    int loadavg;            /* lone_process_open(), -1: none */
 };
 
 /* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */

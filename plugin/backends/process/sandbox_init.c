@@ -15,6 +15,7 @@
 
 #include "../../cleanup.h"
 #include "../../protocol/channel.h"
+#include "lone_process.h"
 #include "main_program.h"
 #include "sandbox.h"
 
@@ -122,6 +123,7 @@ void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filter
         .view = -1,
         .listener = -1,
     };
+    int loadavg = shape->interpreter.fork ? lone_process_open() : -1;
     if (!wait_for_go(&sandbox))
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "hear from the supervisor");
     if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
@@ -135,6 +137,7 @@ void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filter
         if (shape->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;
+            program.loadavg = loadavg;
             program.memory_is_counted =
                 sandbox.isolation.cgroup_has_memory && sandbox.go.tells_peak;
         }

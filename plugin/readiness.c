@@ -95,7 +95,6 @@ static enum error_code code_of_engine(enum engine_problem problem)
     case ENGINE_PROBLEM_CERTIFICATES:
     case ENGINE_PROBLEM_NO_RUNTIME:
     case ENGINE_PROBLEM_NO_NETWORK:
-    case ENGINE_PROBLEM_WORKSPACE:
     case ENGINE_PROBLEM_NO_IMAGE:
     case ENGINE_PROBLEM_PULL_REFUSED:
     case ENGINE_PROBLEM_DIGEST:

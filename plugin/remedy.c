@@ -157,9 +157,6 @@ const char *remedy_for_engine(enum engine_problem problem)
                "(\"runtimes\"), or take \"docker.runtime\" out of the policy";
     case ENGINE_PROBLEM_NO_NETWORK:
         return "start the engine with a bridge, or work without the network";
-    case ENGINE_PROBLEM_WORKSPACE:
-        return "a workspace can only be shown by an engine on the gateway's own machine, and must "
-               "be a directory that it sees under the same path";
     case ENGINE_PROBLEM_IMAGE_UNUSED:
         return "change the policy's \"docker.images\"";
     case ENGINE_PROBLEM_REFUSED:

@@ -68,7 +68,6 @@ enum engine_problem {
     ENGINE_PROBLEM_CERTIFICATES, /* TLS: files missing or unreadable, or the peer is not trusted */
     ENGINE_PROBLEM_NO_RUNTIME,   /* the engine does not have the OCI runtime */
     ENGINE_PROBLEM_NO_NETWORK,   /* the engine has no bridge */
-    ENGINE_PROBLEM_WORKSPACE,    /* the directory cannot be shown in a container of that engine */
     ENGINE_PROBLEM_NO_IMAGE,     /* the engine does not have the image */
     ENGINE_PROBLEM_PULL_REFUSED, /* and the registry does not give it */
     ENGINE_PROBLEM_DIGEST,       /* it is not the image that its digest or id names */

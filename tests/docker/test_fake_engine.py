@@ -239,17 +239,20 @@ def test_network_that_the_engine_lacks():
             network(engine, "backend_failed", "docker")
 
 
-def test_workspace_that_an_engine_makes_writable():
+def test_no_workspace():
+    """A bind mount would show the machine's sockets: it is refused before an engine is asked for anything."""
     workspace = os.path.realpath(directory.name)
-    options = {"more": {"workspace": {"below": [workspace]}}, "caller": Host(context={"workspace": workspace})}
-    right = {"Type": "bind", "Source": workspace, "Destination": "/work", "RW": False}
     with FakeEngine(socket_path) as engine:
-        tap.equal(call(engine, **options)[1]["status"], "completed")
-        tap.true(any(b"/work" in body for step, _, body in engine.requests if step == "create"), "the workspace was asked for")
-    for lie in ({"RW": True}, {"Source": "/"}, {"Destination": "/usr"}, {"Type": "volume"}):
-        with FakeEngine(socket_path, lie={"Mounts": [{**right, **lie}]}) as engine:
-            # A trial has no workspace, and an engine that mounts one there is found out by that alone.
-            refusal(engine, "sandbox_unavailable", "Mounts differs", **options)
+        _, result = call(engine, more={"workspace": {"below": [workspace]}}, caller=Host(context={"workspace": workspace}))
+        tap.equal((result["status"], result["error"]["code"]), ("error", "not_supported"), result)
+        tap.contains(result["error"]["message"], "mode docker cannot show it without the machine's sockets and FIFOs")
+        tap.equal(engine.requests, [], "requests to the engine")
+
+
+def test_a_mount_that_nobody_asked_for():
+    for mount in ({"Type": "bind", "Source": "/", "Destination": "/work", "RW": False}, {"Type": "volume", "Destination": "/data"}):
+        with FakeEngine(socket_path, lie={"Mounts": [mount]}) as engine:
+            refusal(engine, "sandbox_unavailable", "Mounts differs")
 
 
 def test_memory_does_not_grow_with_an_answer():

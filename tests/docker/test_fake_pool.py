@@ -2,7 +2,6 @@
 """Docker mode's containers that are made ahead of need, on an engine by plan (fake_engine.py): each is used once, none is shown to a
 caller when it is lost, none stays; and the answer that does not wait for a removal."""
 import json
-import os
 import pathlib
 import sys
 import threading
@@ -10,7 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
-from engine_calls import REQUEST, asked, directory, lift, provider, refused, slow, socket_path, timed, use_engine, run
+from engine_calls import REQUEST, asked, lift, provider, refused, slow, socket_path, timed, use_engine, run
 import fake_engine
 from fake_engine import IMAGE
 from modes import gateway
@@ -139,15 +138,11 @@ def test_another_time_limit_is_not():
         end(engine)
 
 
-def test_network_and_workspace_are_cold():
-    workspace = os.path.realpath(directory.name)
-    more = {"network": {"allowed": True}, "workspace": {"below": [workspace]}}
+def test_network_is_cold():
     with FakeEngine(socket_path) as engine:
-        begin(engine, more=more)
-        for request, caller in (({**REQUEST, "network": True}, Host(("sandbox.exec", "sandbox.exec.network"))),
-                                (REQUEST, Host(context={"workspace": workspace}))):
-            completes(request, caller)
-            tap.true(READY not in served_by(engine), "a cold one served")
+        begin(engine, more={"network": {"allowed": True}})
+        completes({**REQUEST, "network": True}, Host(("sandbox.exec", "sandbox.exec.network")))
+        tap.true(READY not in served_by(engine), "a cold one served")
         completes()
         tap.equal(served_by(engine)[-1], READY, "which was there all the time")
         end(engine)

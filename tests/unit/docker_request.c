@@ -167,11 +167,3 @@ void random_request_make(uint64_t *state, struct random_request *ret)
     ret->network = random_below(state, 4) == 0;
     put(ret, ret->network ? ",\"network\":true}" : "}");
 }
-
-void random_workspace_make(uint64_t *state, char *text, size_t size)
-{
-    static const char *const directories[] = {
-        "", "/srv/w", "/srv/\"},\"ReadOnly\":false,\"x\":{\"", "/srv/a\r\nb:rw", "/srv/\xC3\xA9",
-    };
-    (void)snprintf(text, size, "%s", directories[random_below(state, COUNT_OF(directories))]);
-}

@@ -25,6 +25,3 @@ struct random_request {
 };
 
 void random_request_make(uint64_t *state, struct random_request *ret);
-
-/* A host's directory with the same kind of texts in it, at most size - 1 bytes. */
-void random_workspace_make(uint64_t *state, char *text, size_t size);

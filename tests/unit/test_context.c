@@ -130,7 +130,8 @@ static const struct {
     int code; /* NONE: it may be shown */
 } workspaces[] = {
     {"projects", SANDBOX_MODE_PROCESS, NONE},
-    {"projects/one", SANDBOX_MODE_DOCKER, NONE},
+    {"projects/one", SANDBOX_MODE_PROCESS, NONE},
+    {"projects/one", SANDBOX_MODE_DOCKER, ERROR_NOT_SUPPORTED},
     {"projects/one", SANDBOX_MODE_NONE, ERROR_NOT_SUPPORTED},
     {"projects-of-others", SANDBOX_MODE_PROCESS, ERROR_POLICY_DENIED},
     {"elsewhere", SANDBOX_MODE_PROCESS, ERROR_POLICY_DENIED},

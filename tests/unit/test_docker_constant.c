@@ -104,7 +104,6 @@ static json_t *make(bool network)
                    .scratch_bytes = 1 << 20,
                    .scratch_inodes = 100},
         .network = network,
-        .workspace = nothing,
         .docker = {.runtime = nothing},
     };
     return container_config_for_run(&description, "i", &owner, seccomp, 1000);

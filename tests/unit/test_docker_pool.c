@@ -30,7 +30,6 @@ static struct run_description everyday(void)
         .run_id = "0123456789abcdef0123456789abcdef",
         .limits = {.wall_ms = 1000, .cpu_ms = 1500, .memory_bytes = 64 << 20, .processes = 16},
         .docker = {.runtime = nothing},
-        .workspace = nothing,
     };
 }
 

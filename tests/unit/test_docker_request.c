@@ -82,7 +82,6 @@ static json_t *make_constant(const struct bench *bench, const struct policy *pol
                    .scratch_bytes = limits->scratch_bytes.default_value,
                    .scratch_inodes = limits->scratch_inodes.default_value},
         .network = network,
-        .workspace = nothing,
         .docker = {.runtime = runtime ? runtime : nothing},
     };
     return container_config_for_run(&description, "", &owner, bench->seccomp, NOW);
@@ -150,15 +149,6 @@ static json_t *expected_ulimits(const struct policy_limits *limits, uint64_t cpu
                      "Soft", open, "Hard", open);
 }
 
-static json_t *expected_mounts(const char *workspace)
-{
-    if (workspace[0] == '\0')
-        return json_array();
-    return json_pack("[{s:s, s:s, s:s, s:b, s:{s:s, s:b}}]", "Type", "bind", "Source", workspace,
-                     "Target", "/work", "ReadOnly", 1, "BindOptions", "Propagation", "rprivate",
-                     "NonRecursive", 1);
-}
-
 static void put(json_t *object, const char *name, json_t *value)
 {
     HOLDS(json_object_set_new(object, name, value) == 0, "%s", name);
@@ -166,8 +156,8 @@ static void put(json_t *object, const char *name, json_t *value)
 
 /* What the request and the gateway may settle, said anew from the request itself. */
 static const json_t *expect(const struct bench *bench, size_t number,
-                            const struct random_request *request, const char *workspace,
-                            const char *run_id, const char *image_id)
+                            const struct random_request *request, const char *run_id,
+                            const char *image_id)
 {
     const struct policy_limits *limits = &bench->policies[number]->limits;
     uint64_t cpu_ms = limits->cpu_ms.default_value;
@@ -179,7 +169,6 @@ static const json_t *expect(const struct bench *bench, size_t number,
     put(expected, "Image", json_string(image_id));
     put(expected, "Labels", expected_labels(run_id, wall_ms));
     put(host, "Ulimits", expected_ulimits(limits, cpu_ms));
-    put(host, "Mounts", expected_mounts(workspace));
     return expected;
 }
 
@@ -203,7 +192,7 @@ static size_t count_canaries(const void *bytes, size_t length)
 
 /* As gate.c does it between a request and its run: parsed, planned, a secret put in. */
 static bool plan(struct call *call, const struct bench *bench, size_t number,
-                 const struct random_request *request, const char *workspace)
+                 const struct random_request *request)
 {
     static const char secret[] = CANARY "secret";
     struct error error = {.message = ""};
@@ -212,7 +201,6 @@ static bool plan(struct call *call, const struct bench *bench, size_t number,
     HOLDS(call->parsed, "%s: %s", error.message, request->text);
     call->configuration =
         (struct configuration){policy_ref(bench->policies[number]), SANDBOX_MODE_DOCKER};
-    call->context.workspace = strdup(workspace);
     if (!plan_run(call, &error)) {
         HOLDS(request->foreign_image, "%s: %s", error.message, request->text);
         HOLDS(error.code == ERROR_POLICY_DENIED, "%s", error.message);
@@ -252,23 +240,21 @@ static bool try_one(const struct bench *bench, uint64_t *state, bool emit)
 {
     static const struct tool_host no_host;
     static struct random_request request;
-    char workspace[64];
     char image_id[72] = "sha256:";
     random_request_make(state, &request);
-    random_workspace_make(state, workspace, sizeof(workspace));
     random_digits(state, image_id + strlen(image_id), 64);
     size_t number = random_below(state, POLICIES);
     CLEANUP(call_clear) struct call call;
     call_init(&call, &no_host);
     random_digits(state, call.run_id, RUN_ID_LENGTH);
-    if (!plan(&call, bench, number, &request, workspace))
+    if (!plan(&call, bench, number, &request))
         return false;
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     hand_over(&call, &request, &description);
     json_auto_t *config =
         container_config_for_run(&description, image_id, &owner, bench->seccomp, NOW);
     HOLDS(config != NULL, "no configuration of %s", request.text);
-    const json_t *expected = expect(bench, number, &request, workspace, call.run_id, image_id);
+    const json_t *expected = expect(bench, number, &request, call.run_id, image_id);
     if (!json_equal(expected, config)) {
         CLEANUP_FREE char *made = json_dumps(config, JSON_INDENT(1));
         (void)fprintf(stderr, "%s\nis made of %s\n", made, request.text);

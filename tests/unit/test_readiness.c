@@ -246,8 +246,6 @@ static const struct {
      "e", "docker.runtime"},
     {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_NETWORK, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
      "e", "bridge"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_WORKSPACE, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
-     "same path"},
     {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_IMAGE, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
      "docker.pull"},
     {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_PULL_REFUSED, "e", true, false, ERROR_BACKEND_UNAVAILABLE,

@@ -101,22 +101,12 @@ static json_t *isolation(const struct container_wish *wish)
         strings(read_only_paths, COUNT_OF(read_only_paths)));
 }
 
-/* Without what is mounted below it: the engine's ReadOnly is for the one mount alone. */
-static json_t *mounts(const char *workspace)
+static json_t *outside(void)
 {
-    if (workspace[0] == '\0')
-        return json_array();
-    return json_pack("[{s:s, s:s, s:s, s:b, s:{s:s, s:b}}]", "Type", "bind", "Source", workspace,
-                     "Target", RUN_WORKSPACE, "ReadOnly", 1, "BindOptions", "Propagation",
-                     "rprivate", "NonRecursive", 1);
-}
-
-static json_t *outside(const struct container_wish *wish)
-{
-    return json_pack("{s:[], s:o, s:[], s:[], s:[], s:[], s:[], s:{}, s:{}, s:[], s:s, s:s}",
-                     "Binds", "Mounts", mounts(wish->workspace), "VolumesFrom", "Links", "Devices",
-                     "DeviceRequests", "DeviceCgroupRules", "PortBindings", "Sysctls", "ExtraHosts",
-                     "Cgroup", "", "VolumeDriver", "");
+    return json_pack("{s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:{}, s:{}, s:[], s:s, s:s}",
+                     "Binds", "Mounts", "VolumesFrom", "Links", "Devices", "DeviceRequests",
+                     "DeviceCgroupRules", "PortBindings", "Sysctls", "ExtraHosts", "Cgroup", "",
+                     "VolumeDriver", "");
 }
 
 static json_t *resources(const struct run_limits *limits)
@@ -133,7 +123,7 @@ static json_t *resources(const struct run_limits *limits)
 static json_t *host_config(const struct container_wish *wish)
 {
     json_auto_t *host = isolation(wish);
-    json_auto_t *others = outside(wish);
+    json_auto_t *others = outside();
     json_auto_t *limits = resources(wish->limits);
     if (!host || !others || !limits || json_object_update(host, others) != 0 ||
         json_object_update(host, limits) != 0)
@@ -176,7 +166,6 @@ static json_t *config_of(const struct run_description *description, const char *
         .labels = labels,
         .seccomp = seccomp[description->network != 0],
         .runtime = description->docker.runtime,
-        .workspace = description->workspace,
         .network = description->network != 0,
         .interpreter = interpreter,
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The one container configuration: everything in it is constant but the image, the limits, the
- * labels, and what the operator settles: runtime, network, workspace. Neither code nor a secret can
+ * labels, and what the operator settles: runtime, network. Neither code nor a secret can
  * get into it, because nothing of the program is given to it. Pure code.
  */
 #pragma once
@@ -18,11 +18,10 @@
 struct container_wish {
     const char *image; /* its id */
     const struct run_limits *limits;
-    json_t *labels;        /* borrowed: an object of strings */
-    const char *seccomp;   /* the profile's text, always the same but for the network */
-    const char *runtime;   /* OCI runtime, "": the engine's default */
-    const char *workspace; /* directory to be shown at RUN_WORKSPACE, "": none */
-    bool network;          /* the engine's bridge, else none */
+    json_t *labels;      /* borrowed: an object of strings */
+    const char *seccomp; /* the profile's text, always the same but for the network */
+    const char *runtime; /* OCI runtime, "": the engine's default */
+    bool network;        /* the engine's bridge, else none */
     /* Of the bootstrap: an interpreter that waits. The operator's; NULL: none */
     json_t *interpreter;
 };

@@ -55,11 +55,10 @@ static struct container *oldest(const struct docker_environment *environment,
     return found;
 }
 
-/* A network is the run's own, and what a workspace's path leads to may become another directory. */
+/* A network is the run's own. */
 static bool can_wait(const struct run_description *description)
 {
-    return description->purpose == RUN_PURPOSE_PROGRAM && !description->network &&
-           description->workspace[0] == '\0';
+    return description->purpose == RUN_PURPOSE_PROGRAM && !description->network;
 }
 
 static void take_off(struct container *container, uint64_t now)

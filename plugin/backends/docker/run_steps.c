@@ -93,17 +93,6 @@ static void swept(void *user, const struct sweep_result *result)
     run_conclude(run);
 }
 
-static bool workspace_is_in_reach(struct run *run)
-{
-    struct engine_fault fault;
-    if (run->description.workspace[0] == '\0' || run->engine->address.socket_path[0] != '\0')
-        return true;
-    engine_fault_set(&fault, ENGINE_PROBLEM_WORKSPACE,
-                     "the engine is on another machine, which does not have the workspace");
-    run_fail_engine(run, &fault);
-    return false;
-}
-
 static void fill_report(const struct run *run, struct engine_report *report)
 {
     const struct engine_facts *facts = &run->engine->facts;
@@ -136,8 +125,6 @@ void run_go_on_with_engine(struct run *run)
         run_fail_engine(run, &fault);
         return;
     }
-    if (!workspace_is_in_reach(run))
-        return;
     if (!run->description.network) {
         run_ask_for_image(run);
         return;

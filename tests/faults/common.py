@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fault tests share: rounds of the short and the long form, a seed that is printed, and what may be left of runs."""
+import contextlib
 import os
 import pathlib
 import random
+import re
 import sys
 import time
 
@@ -14,39 +16,61 @@ LONG = modes.LONG
 SEED = int(os.environ.get("FAULTS_SEED") or time.time_ns() % 1000000)
 PROGRAM = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "code-execute-process")
 
+BASE = re.compile(r"/sys/fs/cgroup/.*/code-execute-\d+(\.\d+)?$")
+
 
 def generator(name):
     print(f"# seed {SEED} (FAULTS_SEED)")
     return random.Random(f"{name} {SEED}")
 
 
-def groups():
-    """Directories of supervisors; os.walk() minds none that vanishes."""
-    return sorted(f"{top}/{name}" for top, names, _ in os.walk("/sys/fs/cgroup") for name in names if name.startswith("code-execute-"))
+def links(pid):
+    """What the descriptors of a process lead to; none where nobody may look."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return found
+
+
+def bases(supervisor):
+    """Its directories among the control groups: it holds a lock on each. Their names would not do: a supervisor in another pid namespace
+    may have the same number."""
+    return sorted(link for link in links(supervisor) if BASE.match(link))
+
+
+def identity(path):
+    """Of a directory, whatever has its name later; None: there is none."""
+    try:
+        facts = os.stat(path)
+        return facts.st_dev, facts.st_ino
+    except FileNotFoundError:
+        return None
 
 
 def of_our_pids(names, pids):
-    return [name for name in names if any(name.endswith(f"-{pid}") or f"-{pid}-" in name for pid in pids)]
+    return [name for name in names if any(f"-{pid}-" in name for pid in pids)]
 
 
 class Traces:
     """Supervisors that were seen, and what is left of them: processes, control groups, directories, mounts."""
 
     def __init__(self):
-        self.supervisors, self.mounts = set(), self.mount_count()
+        self.supervisors, self.mounts = {}, self.mount_count()
 
     @staticmethod
     def mount_count():
         return len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
 
     def see(self, pid):
-        self.supervisors.add(pid)
+        self.supervisors[pid] = {path: identity(path) for path in bases(pid)}
 
     def left(self, living=()):
-        pids = self.supervisors - set(living)
+        pids = self.supervisors.keys() - set(living)
         directories = [path.name for path in pathlib.Path("/tmp").glob("code-execute-*")]
-        return (of_our_pids(groups(), pids), of_our_pids(directories, pids), self.mount_count() - self.mounts,
-                sorted(pid for pid in pids if alive(pid)))
+        groups = sorted(path for pid in pids for path, made in self.supervisors[pid].items() if identity(path) == made is not None)
+        return groups, of_our_pids(directories, pids), self.mount_count() - self.mounts, sorted(pid for pid in pids if alive(pid))
 
     def expect_none(self, living=()):
         try:

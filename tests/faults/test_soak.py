@@ -33,9 +33,8 @@ def measure(supervisor):
             "children": len(common.children(os.getpid())), "mounts": common.Traces.mount_count(),
             "supervisor's descriptors": len(os.listdir(f"/proc/{supervisor}/fd")),
             "supervisor's children": len(common.children(supervisor)),
-            "groups": len([path for path in common.groups() if path.endswith(f"-{supervisor}")]),
-            "groups of runs": len([name for path in common.groups() if path.endswith(f"-{supervisor}")
-                                   for name in os.scandir(path) if name.is_dir()])}
+            "groups": len(common.bases(supervisor)),
+            "groups of runs": len([name for path in common.bases(supervisor) for name in os.scandir(path) if name.is_dir()])}
 
 
 def memory(supervisor):

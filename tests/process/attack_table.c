@@ -175,7 +175,8 @@ const struct attack attacks[] = {
      "b=ctypes.create_string_buffer(32)\n"
      "V=type('V',(ctypes.Structure,),{'_fields_':[('p',ctypes.c_void_p),('n',ctypes.c_size_t)]})\n"
      "l=V(ctypes.addressof(b),32);r=V(int(e['ADDRESS']),32)\n"
-     "n=c.syscall(SYS_process_vm_readv,int(e['PEEK']),ctypes.byref(l),1,ctypes.byref(r),1,0)\n"
+     "n=c.syscall(SYS_process_vm_readv,int(e['PEEK']),ctypes.byref(l),1,ctypes.byref(r),1,ctypes.c_"
+     "long(0))\n"
      "print(b.raw,'no' if ctypes.get_errno() in (1,38) else 'reached')",
      TOKEN, 0, NULL, 0},
     {"seize pid 1", SYSTEM_CALL("SYS_ptrace,0x4206,int(e['PEEK']),0,0"), WORD, 0, NULL, 0},

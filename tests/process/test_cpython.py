@@ -132,9 +132,9 @@ def plainly(choices, seen={}):
 
 
 def unlike(plain, other):
-    """{(choice, test): (plainly, there)}; None where it did not come to the test."""
+    """{(choice, test): (plainly, there)} of what was run both ways; None where it did not come to the test."""
     return {(choice, test): (plain[choice][0].get(test), other[choice][0].get(test))
-            for choice in other for test in plain[choice][0] | other[choice][0]
+            for choice in plain.keys() & other.keys() for test in plain[choice][0] | other[choice][0]
             if plain[choice][0].get(test) != other[choice][0].get(test)}
 
 

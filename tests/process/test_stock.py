@@ -51,8 +51,7 @@ def networks_in_stock():
 
 def groups():
     """Of this supervisor, with what is in them."""
-    mine = [folder for folder in common.groups() if folder.endswith(f"code-execute-{supervisor()}")]
-    return {group: (group / "cgroup.procs").read_text() for folder in mine for group in pathlib.Path(folder).iterdir() if group.is_dir()}
+    return {group: (group / "cgroup.procs").read_text() for folder in common.bases(supervisor()) for group in pathlib.Path(folder).iterdir() if group.is_dir()}
 
 
 def await_stock():
@@ -87,9 +86,9 @@ def test_the_supervisor_stays_in_its_network():
 def test_groups_of_the_stock_are_used_and_empty():
     use()
     network_of_a_run()
-    if not common.groups():
+    kinds = len(common.bases(supervisor()))
+    if not kinds:
         raise tap.Skip("no control groups can be made here")
-    kinds = len([folder for folder in common.groups() if folder.endswith(f"code-execute-{supervisor()}")])
     tap.eventually(lambda: len(groups()) == kinds * STOCK, "as many groups as the stock has, of each kind", 10)
     before = groups()
     tap.equal(set(before.values()), {""}, "nobody is in them")
@@ -103,9 +102,10 @@ def test_the_stock_ends_with_the_backend():
     network_of_a_run()
     await_stock()
     pid = supervisor()
+    made = {path: common.identity(path) for path in common.bases(pid)}
     provider.reset()
     tap.eventually(lambda: not common.alive(pid), "the supervisor ends", 10)
-    tap.equal([folder for folder in common.groups() if folder.endswith(f"code-execute-{pid}")], [], "with its groups")
+    tap.equal([path for path, identity in made.items() if common.identity(path) == identity], [], "with its groups")
 
 
 tap.run(globals())

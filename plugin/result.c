@@ -319,24 +319,39 @@ static void note_run(struct call *call, const struct run_facts *facts, struct er
     }
 }
 
+/* But for what was printed. */
+static struct run_facts facts_of_run(const struct call *call)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    const struct run_limits *limits = &call->description.limits;
+    bool is_isolated = call->configuration.mode != SANDBOX_MODE_NONE;
+    return (struct run_facts){
+        .language = call->language->name,
+        .modules = call->language->modules,
+        .code = call->request.code,
+        .code_length = call->request.code_length,
+        .arguments = call->request.args,
+        .cause = (enum run_cause)ended->cause,
+        .exit_code = ended->exit_code,
+        .has_network = call->request.network || !is_isolated,
+        .has_loopback = call->request.network || call->configuration.mode != SANDBOX_MODE_PROCESS,
+        .memory_bytes = limits->memory_bytes,
+        .memory_kills = ended->usage.memory_kills,
+        .file_bytes = is_isolated ? limits->file_bytes : 0,
+        .printed = call->run.output.capture.total + call->run.errors.capture.total,
+    };
+}
+
 /* met: NULL where nothing ran. */
 static void write_streams(struct json_draft *draft, struct call *call, struct error *met)
 {
-    const struct run_event *ended = &call->outcome.ended;
-    struct run_facts facts = {
-        .cause = (enum run_cause)ended->cause,
-        .exit_code = ended->exit_code,
-        .memory_bytes = call->description.limits.memory_bytes,
-        .memory_kills = ended->usage.memory_kills,
-    };
-    struct run_words output;
-    write_stream(draft, call, &call->run.output, "stdout", &output);
+    struct run_facts facts = {0};
+    if (met != NULL)
+        facts = facts_of_run(call);
+    write_stream(draft, call, &call->run.output, "stdout", &facts.output);
     write_stream(draft, call, &call->run.errors, "stderr", &facts.errors);
-    if (met == NULL || call->language == NULL)
-        return;
-    facts.language = call->language->name;
-    facts.modules = call->language->modules;
-    note_run(call, &facts, met);
+    if (met != NULL)
+        note_run(call, &facts, met);
 }
 
 static void write_end(struct json_draft *draft, const struct call *call, const struct error *error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "last_expression.h"
 #include "missing_module.h"
 
 #define NAMES_LIMIT 300 /* bytes of a list of modules */
@@ -15,6 +16,105 @@ struct note_rule {
     void (*write)(const struct run_facts *facts, char text[RUN_NOTE_LIMIT]);
     const char *timeout_hint;
 };
+
+/* How C libraries, interpreters and tools tell that a name was not looked up or a host not
+ * reached. Without network there are no certificates to be seen either. */
+static const char *const unreachable[] = {
+    "Temporary failure in name resolution", /* glibc, EAI_AGAIN */
+    "Name or service not known",
+    "Name does not resolve", /* musl */
+    "[Errno -3] Try again",
+    "getaddrinfo EAI_AGAIN", /* Node */
+    "getaddrinfo ENOTFOUND",
+    "Could not resolve host",         /* curl, git */
+    "unable to resolve host address", /* wget */
+    "wget: bad address",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "Could not find a suitable TLS CA certificate bundle", /* Python's requests, pip */
+    NULL,
+};
+
+static const char *const no_sockets[] = {"Address family not supported by protocol", "EAFNOSUPPORT",
+                                         NULL};
+
+/* What installers say that cannot install. */
+static const char *const cannot_install[] = {
+    "--break-system-packages", /* pip's advice, PEP 668 */
+    "externally-managed-environment",
+    "Retrying (Retry(total=", /* pip */
+    "No matching distribution found for ",
+    "npm error code EAI_AGAIN",
+    "npm ERR! code EAI_AGAIN",
+    "npm error code ENOTCACHED",
+    "https://registry.npmjs.org/",
+    "https://registry.yarnpkg.com/",
+    "No module named pip\n",
+    " pip: not found",
+    " pip: command not found",
+    " pip3: not found",
+    " pip3: command not found",
+    " npm: not found",
+    " npm: command not found",
+    "dpkg frontend lock",
+    NULL,
+};
+
+static const char *const installers[] = {"pip", "pip3", "npm",     "npx", "pnpm",   "yarn", "uv",
+                                         "apt", "gem",  "apt-get", "apk", "bundle", NULL};
+
+static const char *const no_python[] = {
+    " python: not found",                                        /* dash, busybox */
+    " python: command not found",                                /* bash */
+    "command not found: python\n",                               /* zsh */
+    "No such file or directory: 'python'\n",                     /* Python's subprocess */
+    "\xe2\x80\x98python\xe2\x80\x99: No such file or directory", /* env */
+    "'python': No such file or directory",
+    "spawn python ENOENT", /* Node */
+    NULL,
+};
+
+static const char *const too_large[] = {"File too large", "EFBIG", "File size limit exceeded",
+                                        NULL};
+
+static bool says(const struct run_facts *facts, const char *const *phrases)
+{
+    for (; *phrases != NULL; phrases++)
+        if (strstr(facts->errors.text, *phrases) != NULL ||
+            strstr(facts->output.text, *phrases) != NULL)
+            return true;
+    return false;
+}
+
+static bool is_part_of_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+static bool has_word(const char *text, size_t length, const char *word)
+{
+    size_t size = strlen(word);
+    const char *end = text + length;
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), word, size)) != NULL; at++) {
+        bool begins = at == text || !is_part_of_word(at[-1]);
+        if (begins && (at + size == end || !is_part_of_word(at[size])))
+            return true;
+    }
+    return false;
+}
+
+static bool names_installer(const struct run_facts *facts)
+{
+    for (const char *const *word = installers; *word != NULL; word++) {
+        if (has_word(facts->code, facts->code_length, *word))
+            return true;
+        for (char *const *argument = facts->arguments; argument && *argument; argument++)
+            if (has_word(*argument, strlen(*argument), *word))
+                return true;
+    }
+    return false;
+}
 
 /* Names as far as they fit. */
 static void join_names(char *const *names, char *text, size_t size)
@@ -72,11 +172,106 @@ static void write_missing_module(const struct run_facts *facts, char text[RUN_NO
                        name);
 }
 
+/* An installer that finds no network says so, or tries again until its time is up. */
+static bool installs_without_network(const struct run_facts *facts)
+{
+    if (facts->has_network)
+        return false;
+    return says(facts, cannot_install) ||
+           ((facts->cause == RUN_CAUSE_WALL_TIMEOUT || says(facts, unreachable)) &&
+            names_installer(facts));
+}
+
+static void write_no_installation(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    char there[NAMES_LIMIT];
+    join_names(facts->modules, there, sizeof(there));
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "this run has no network, so pip, npm and other installers can fetch nothing, "
+                   "whatever their options; %s%s",
+                   there[0] ? "installed beyond the standard library: "
+                            : "use what is installed, or ask the operator for more",
+                   there);
+}
+
+static bool reaches_no_host(const struct run_facts *facts)
+{
+    return !facts->has_network && !installs_without_network(facts) && says(facts, unreachable);
+}
+
+static void write_no_host(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "this run has no network: no name is looked up, and no host is reached");
+}
+
+static bool makes_no_socket(const struct run_facts *facts)
+{
+    return !facts->has_loopback && says(facts, no_sockets);
+}
+
+static void write_no_socket(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "this run has no network: there are no internet sockets, not even for "
+                   "localhost; processes of the run can talk over Unix sockets and pipes");
+}
+
+static bool wrote_too_much(const struct run_facts *facts)
+{
+    return facts->file_bytes > 0 && facts->cause != RUN_CAUSE_FILE_LIMIT && says(facts, too_large);
+}
+
+static void write_file_limit(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)snprintf(text, RUN_NOTE_LIMIT, "a file of a run may have %llu bytes at most",
+                   (unsigned long long)facts->file_bytes);
+}
+
+static bool finds_no_python(const struct run_facts *facts)
+{
+    return says(facts, no_python);
+}
+
+static void write_no_python(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "there is no command python; where Python is installed, its command is python3");
+}
+
+static bool shows_no_value(const struct run_facts *facts)
+{
+    return facts->cause == RUN_CAUSE_EXIT && facts->exit_code == 0 && facts->printed == 0 &&
+           strcmp(facts->language, "python") == 0 &&
+           last_line_is_expression(facts->code, facts->code_length);
+}
+
+static void write_no_value(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "the program printed nothing; if the value of its last line was wanted, "
+                   "print(...) shows it");
+}
+
 static const struct note_rule rules[] = {
     {child_was_killed_for_memory, write_memory_kills,
      "use less memory, or fewer processes at a time: one was killed for memory, and the program "
      "may have waited for it until its time was up"},
     {module_is_missing, write_missing_module, NULL},
+    {installs_without_network, write_no_installation,
+     "if the program waited for a download, do without it: the run has no network, and more time "
+     "changes nothing; else make the program faster, or split the work"},
+    {reaches_no_host, write_no_host,
+     "if the program waited for another host, do without it: the run has no network, and more time "
+     "changes nothing; else make the program faster, or split the work"},
+    {makes_no_socket, write_no_socket, NULL},
+    {wrote_too_much, write_file_limit, NULL},
+    {finds_no_python, write_no_python, NULL},
+    {shows_no_value, write_no_value, NULL},
 };
 
 void run_words_take(const char *text, size_t length, struct run_words *ret)

@@ -25,11 +25,19 @@ struct run_words {
 struct run_facts {
     const char *language; /* canonical name */
     char *const *modules; /* installed beyond the standard library, as the policy has them */
+    const char *code;     /* of code_length bytes, and a NUL behind them */
+    size_t code_length;
+    char *const *arguments;
     enum run_cause cause;
     int exit_code;           /* -1: did not exit by itself */
+    bool has_network;        /* the host's */
+    bool has_loopback;       /* sockets of the internet families exist */
     uint64_t memory_bytes;   /* the limit; 0: none */
     uint64_t memory_kills;   /* or RUN_USAGE_UNKNOWN */
-    struct run_words errors; /* standard error, secrets redacted */
+    uint64_t file_bytes;     /* the limit; 0: none */
+    uint64_t printed;        /* bytes, on both streams */
+    struct run_words output; /* standard output and error, secrets redacted */
+    struct run_words errors;
 };
 
 struct run_note {
@@ -37,6 +45,7 @@ struct run_note {
     const char *timeout_hint; /* what to do about a timeout that the note explains; NULL: nothing */
 };
 
+/* text: NULL with length 0. */
 void run_words_take(const char *text, size_t length, struct run_words *ret);
 
 size_t run_note_rules(void);

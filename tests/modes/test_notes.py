@@ -36,7 +36,9 @@ def kills_of_children(output):
 
 
 def test_an_ordinary_run_has_no_notes():
-    for language, code in (("python", "print(2**64)"), ("sh", "echo out; echo err >&2; exit 7"), ("python", "import sys\nsys.exit(1)")):
+    for language, code in (("python", "print(2**64)"), ("sh", "echo out; echo err >&2; exit 7"), ("python", "import sys\nsys.exit(1)"),
+                           ("python", "with open('x', 'w') as file:\n    file.write('kept')"), ("sh", "true"), ("python", "1 / 0"),
+                           ("sh", "no-such-command"), ("python", "open('missing')")):
         tap.equal(run(language, code)["notes"], [], code)
 
 
@@ -70,6 +72,89 @@ def test_a_timeout_without_a_kill_keeps_its_hint():
     output = run("sh", "sleep 30", timeout_ms=300)
     tap.equal((output["status"], output["notes"]), ("timeout", []), output)
     tap.contains(output["error"]["hint"], "timeout_ms")
+
+
+NO_HOST = "this run has no network: no name is looked up, and no host is reached"
+NO_INSTALLATION = ("this run has no network, so pip, npm and other installers can fetch nothing, whatever their options; "
+                   "use what is installed, or ask the operator for more")
+
+
+def test_a_name_that_is_looked_up_without_network():
+    output = run("python", "import socket\nsocket.getaddrinfo('example.org', 80)")
+    tap.equal((output["exit_code"], output["notes"]), (1, [NO_HOST]), output["stderr"])
+
+
+def test_loopback_without_network():
+    output = run("python", "import socket\nserver = socket.create_server(('127.0.0.1', 0))\nprint('listens')")
+    if modes.MODE == "docker":  # a network namespace of its own, with a loopback
+        tap.equal((output["stdout"], output["notes"]), ("listens\n", []), output)
+        return
+    tap.contains(output["stderr"], "Address family not supported by protocol")
+    tap.equal(output["notes"], ["this run has no network: there are no internet sockets, not even for localhost; "
+                                "processes of the run can talk over Unix sockets and pipes"])
+    code = ("import os, socket\nserver = socket.socket(socket.AF_UNIX)\nserver.bind('s')\nserver.listen()\n"
+            "socket.socket(socket.AF_UNIX).connect('s')\nprint('talks')")
+    tap.equal(run("python", code)["stdout"], "talks\n", "what the note advises")
+
+
+def test_an_installer_that_waits_for_a_network():
+    """npm prints nothing until its last attempt, a minute later; what stands in its place waits as long."""
+    output = run("sh", "npm() { sleep 30; }\nnpm install left-pad", timeout_ms=400)
+    tap.equal((output["status"], output["notes"]), ("timeout", [NO_INSTALLATION]), output)
+    tap.contains(output["error"]["hint"], "do without it: the run has no network")
+    tap.true("timeout_ms" not in output["error"]["hint"], output["error"]["hint"])
+
+
+def test_the_advice_of_an_installer():
+    advice = "You can override this, at the risk of breaking your Python installation or OS, by passing --break-system-packages."
+    tap.equal(run("sh", f"echo '{advice}' >&2; exit 1")["notes"], [NO_INSTALLATION])
+    captured = f"import subprocess\nprint(subprocess.run(['sh', '-c', 'echo {advice}'], capture_output=True, text=True).stdout)"
+    tap.equal(run("python", captured)["notes"], [NO_INSTALLATION], "what a child said, on standard output")
+
+
+def test_a_file_that_is_too_large():
+    def case():
+        output = run("python", "open('x', 'wb').write(bytes(2 << 20))")
+        tap.contains(output["stderr"], "File too large")
+        tap.equal((output["cause"], output["notes"]), ("exit", ["a file of a run may have 1048576 bytes at most"]), output)
+        tap.equal(run("python", "print(open('x', 'wb').write(bytes(1 << 20)))")["notes"], [])
+    limited(case, file_bytes=1 << 20)
+
+
+def test_a_value_that_is_not_printed():
+    output = run("python", "numbers = [1, 2]\nsum(numbers)")
+    tap.equal((output["stdout"], output["notes"]),
+              ("", ["the program printed nothing; if the value of its last line was wanted, print(...) shows it"]))
+    tap.equal(run("python", "numbers = [1, 2]\nprint(sum(numbers))")["notes"], [])
+
+
+def test_python_by_another_name():
+    for language in ("sh", "bash"):
+        output = run(language, "PATH=/nowhere\npython -c 1")
+        tap.equal((output["exit_code"], output["notes"]),
+                  (127, ["there is no command python; where Python is installed, its command is python3"]), output["stderr"])
+        tap.equal(run(language, "PATH=/nowhere\npython3 -c 1")["notes"], [])
+
+
+def test_words_that_are_a_secret_are_not_looked_at():
+    """The rules see what the agent sees: the output after redaction."""
+    def case():
+        host = Host(("sandbox.exec", "sandbox.exec.secrets"), {"key": b"name resolution"})
+        output = provider.invoke({"language": "sh", "code": "echo Temporary failure in $KEY >&2", "secrets": {"KEY": "{{secret:key}}"}}, host)[1]
+        tap.equal(output["status"], "completed", output)
+        tap.true(NO_HOST not in output["notes"], output["notes"])
+    provider.with_policy({"secrets": {"allowed": ["key"]}}, case)
+    tap.equal(run("sh", "echo Temporary failure in name resolution >&2")["notes"], [NO_HOST], "the same words, and no secret")
+
+
+def test_with_network_nothing_is_said_of_it():
+    def case():
+        host = Host(("sandbox.exec", "sandbox.exec.network"))
+        code = "echo Temporary failure in name resolution >&2; echo EAFNOSUPPORT --break-system-packages; exit 1"
+        output = provider.invoke({"language": "sh", "code": code, "network": True}, host)[1]
+        tap.equal((output["exit_code"], len(output["notes"])), (1, 1), output)
+        tap.contains(output["notes"][0], "the program has the network of ")
+    provider.with_policy({"network": {"allowed": True}}, case)
 
 
 tap.run(globals())

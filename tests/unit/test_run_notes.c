@@ -11,8 +11,12 @@
 /* A run that gives no reason for a note. */
 static const struct run_facts ordinary = {
     .language = "python",
+    .code = "print(1)",
+    .code_length = 8,
     .cause = RUN_CAUSE_EXIT,
     .memory_bytes = 64 * MIB,
+    .file_bytes = MIB,
+    .printed = 2,
 };
 
 /* The one note, "" for none. */
@@ -76,6 +80,234 @@ START_TEST(a_missing_module)
 }
 END_TEST
 
+#define NOTHING_IS_INSTALLED                                                                       \
+    "this run has no network, so pip, npm and other installers can fetch nothing, whatever their " \
+    "options; use what is installed, or ask the operator for more"
+#define NO_HOST   "this run has no network: no name is looked up, and no host is reached"
+#define NO_SOCKET "this run has no network: there are no internet sockets, not even for localhost; "
+#define NO_PYTHON "there is no command python; where Python is installed, its command is python3"
+
+/* What programs printed in a sandbox without network, as they did. */
+static const struct {
+    const char *words;
+    const char *note; /* what it begins with */
+} words_cases[] = {
+    {"socket.gaierror: [Errno -3] Temporary failure in name resolution\n", NO_HOST},
+    {"curl: (6) Could not resolve host: example.org\n", NO_HOST},
+    {"Error: getaddrinfo EAI_AGAIN example.org\n", NO_HOST},
+    {"wget: bad address 'example.org'\n", NO_HOST},
+    {"OSError: [Errno 101] Network is unreachable\n", NO_HOST},
+    {"OSError: Could not find a suitable TLS CA certificate bundle, invalid path: /etc/x\n",
+     NO_HOST},
+    {"OSError: [Errno 97] Address family not supported by protocol\n", NO_SOCKET},
+    {"Error: listen EAFNOSUPPORT: address family not supported 0.0.0.0:8080\n", NO_SOCKET},
+    {"by passing --break-system-packages.\n", NOTHING_IS_INSTALLED},
+    {"error: externally-managed-environment\n", NOTHING_IS_INSTALLED},
+    {"WARNING: Retrying (Retry(total=4, connect=None, read=None, redirect=None, status=None)) "
+     "after "
+     "connection broken by 'NewConnectionError(': Temporary failure in name resolution')'",
+     NOTHING_IS_INSTALLED},
+    {"npm error code EAI_AGAIN\nnpm error errno EAI_AGAIN\n", NOTHING_IS_INSTALLED},
+    {"main.sh: 1: pip: not found\n", NOTHING_IS_INSTALLED},
+    {"/usr/bin/python3: No module named pip\n", NOTHING_IS_INSTALLED},
+    {"E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?\n",
+     NOTHING_IS_INSTALLED},
+    {"OSError: [Errno 27] File too large\n", "a file of a run may have 1048576 bytes at most"},
+    {"Error: EFBIG: file too large, write\n", "a file of a run may have 1048576 bytes at most"},
+    {"File size limit exceeded\n", "a file of a run may have 1048576 bytes at most"},
+    {"main.sh: 1: python: not found\n", NO_PYTHON},
+    {"main.bash: line 1: python: command not found\n", NO_PYTHON},
+    {"main.zsh:1: command not found: python\n", NO_PYTHON},
+    {"FileNotFoundError: [Errno 2] No such file or directory: 'python'\n", NO_PYTHON},
+    {"/usr/bin/env: \xe2\x80\x98python\xe2\x80\x99: No such file or directory\n", NO_PYTHON},
+    {"Error: spawn python ENOENT\n", NO_PYTHON},
+    /* None of these. */
+    {"main.bash: line 1: ipython: command not found\n", ""},
+    {"main.zsh:1: command not found: python3.12\n", ""},
+    {"main.sh: 1: python3: not found\n", ""},
+    {"FileNotFoundError: [Errno 2] No such file or directory: 'python.txt'\n", ""},
+    {"ConnectionRefusedError: [Errno 111] Connection refused\n", ""},
+    {"OSError: [Errno 28] No space left on device\n", ""},
+    {"the pip of an apple\n", ""},
+};
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return beginning[0] ? strncmp(text, beginning, strlen(beginning)) == 0 : !text[0];
+}
+
+/* On either stream, and whatever the exit status: programs print what their children said. */
+START_TEST(words_of_programs)
+{
+    const char *words = words_cases[_i].words;
+    struct run_facts facts = with_errors(words);
+    struct run_note note = note_of(&facts);
+    ck_assert_msg(begins_with(note.text, words_cases[_i].note), "%s: %s", words, note.text);
+    facts = ordinary;
+    run_words_take(words, strlen(words), &facts.output);
+    ck_assert_str_eq(note_of(&facts).text, note.text);
+}
+END_TEST
+
+START_TEST(with_network_nothing_is_said_of_it)
+{
+    struct run_facts facts = with_errors(words_cases[_i].words);
+    facts.has_network = true;
+    facts.has_loopback = true;
+    facts.file_bytes = 0;
+    struct run_note note = note_of(&facts);
+    ck_assert_msg(!note.text[0] || strcmp(note.text, NO_PYTHON) == 0, "%s", note.text);
+}
+END_TEST
+
+START_TEST(sockets_where_there_is_a_loopback)
+{
+    struct run_facts facts = with_errors("Address family not supported by protocol");
+    facts.has_loopback = true;
+    ck_assert_str_eq(note_of(&facts).text, "");
+}
+END_TEST
+
+START_TEST(a_file_limit_that_is_the_cause)
+{
+    struct run_facts facts = with_errors("File size limit exceeded\n");
+    facts.cause = RUN_CAUSE_FILE_LIMIT;
+    ck_assert_str_eq(note_of(&facts).text, "");
+}
+END_TEST
+
+static struct run_facts with_code(const char *code)
+{
+    struct run_facts facts = ordinary;
+    facts.code = code;
+    facts.code_length = strlen(code);
+    return facts;
+}
+
+static const struct {
+    const char *code;
+    const char *argument;
+    bool installs;
+} silent_installers[] = {
+    {"npm install left-pad", NULL, true},
+    {"import subprocess\nsubprocess.run(['pip3','install','x'])", NULL, true},
+    {"exec \"$@\"", "npx", true},
+    {"exec \"$@\"", "npm-like", false},
+    {"sleep 30", NULL, false},
+    {"pipe=1; pip_x=2; npmrc=3; snap-apt=1", NULL, false},
+};
+
+/* npm says nothing until its last attempt. */
+START_TEST(an_installer_that_waits_until_its_time_is_up)
+{
+    char argument[16] = "";
+    char *arguments[] = {argument, NULL};
+    struct run_facts facts = with_code(silent_installers[_i].code);
+    if (silent_installers[_i].argument) {
+        strcpy(argument, silent_installers[_i].argument);
+        facts.arguments = arguments;
+    }
+    ck_assert_str_eq(note_of(&facts).text, ""); /* it may have worked without network */
+    facts.cause = RUN_CAUSE_WALL_TIMEOUT;
+    facts.exit_code = -1;
+    struct run_note note = note_of(&facts);
+    ck_assert_str_eq(note.text, silent_installers[_i].installs ? NOTHING_IS_INSTALLED : "");
+    ck_assert(!note.timeout_hint == !silent_installers[_i].installs);
+    facts.has_network = true;
+    ck_assert_str_eq(note_of(&facts).text, "");
+}
+END_TEST
+
+START_TEST(what_is_installed)
+{
+    static char name[] = "numpy";
+    char *modules[] = {name, NULL};
+    struct run_facts facts = with_errors("--break-system-packages");
+    facts.modules = modules;
+    struct run_note note = note_of(&facts);
+    const char *text = note.text;
+    ck_assert_msg(strstr(text, "options; installed beyond the standard library: numpy"), "%s",
+                  text);
+}
+END_TEST
+
+static const struct {
+    const char *code;
+    bool is_expression;
+} last_lines[] = {
+    {"2**64", true},
+    {"x = [1]\nlen(x)", true},
+    {"x = 1\nx\n\n", true},
+    {"x = 1\r\nx\r\n", true},
+    {"import pandas\ndf.describe()  # a table\n# the end\n", true},
+    {"(1 + 2) * 3", true},
+    {"[n for n in range(3)]", true},
+    {"x == 5", true},
+    {"x <= f(a=5)", true},
+    {"f'{x}'", true},
+    {"d['a:b=c;d']", true},
+    {"", false},
+    {"\n\n# nothing\n", false},
+    {"x = 5", false},
+    {"x += 5", false},
+    {"x: int", false},
+    {"a, b", false},
+    {"a; b", false},
+    {"import os", false},
+    {"from os import path", false},
+    {"pass", false},
+    {"del x", false},
+    {"None", false},
+    {"print()", false},
+    {"import sys\nsys.exit(0)", false},
+    {"def f():\n    5", false},
+    {"if __name__ == '__main__':\n    main()", false},
+    {"if x: y", false},
+    {"x = [\n1,\n2]", false},
+    {"x = f(\n1\n)", false},
+    {"x = \\\n5", false},
+    {"x = (1,\n2)", false},
+    {"'''\ndocumentation\n'''", false},
+    {"\"\"\"of a module\"\"\"", false},
+    {"'text", false},
+    {"f(]", false},
+    {"a \\", false},
+    {"@decorator", false},
+};
+
+START_TEST(a_value_that_nobody_sees)
+{
+    static const char expected[] = "the program printed nothing; if the value of its last line was "
+                                   "wanted, print(...) shows it";
+    struct run_facts facts = with_code(last_lines[_i].code);
+    ck_assert_str_eq(note_of(&facts).text, ""); /* it has printed something */
+    facts.printed = 0;
+    ck_assert_msg(!note_of(&facts).text[0] == !last_lines[_i].is_expression, "%s",
+                  last_lines[_i].code);
+    if (last_lines[_i].is_expression)
+        ck_assert_str_eq(note_of(&facts).text, expected);
+    facts.exit_code = 1;
+    ck_assert_str_eq(note_of(&facts).text, "");
+    facts.exit_code = 0;
+    facts.language = "sh";
+    ck_assert_str_eq(note_of(&facts).text, "");
+}
+END_TEST
+
+START_TEST(a_long_line_is_left_alone)
+{
+    char code[1000];
+    struct run_facts facts = ordinary;
+    facts.printed = 0;
+    facts.code = code;
+    facts.code_length = sizeof(code);
+    memset(code, '(', sizeof(code));
+    ck_assert_str_eq(note_of(&facts).text, "");
+    memset(code, '\0', sizeof(code));
+    ck_assert_str_eq(note_of(&facts).text, "");
+}
+END_TEST
+
 START_TEST(words_are_the_end_of_a_stream)
 {
     struct run_words words;
@@ -104,6 +336,15 @@ int main(void)
     tcase_add_test(tests, an_ordinary_run_has_none);
     tcase_add_loop_test(tests, killed_children, 0, COUNT_OF(memory_cases));
     tcase_add_test(tests, a_missing_module);
+    tcase_add_loop_test(tests, words_of_programs, 0, COUNT_OF(words_cases));
+    tcase_add_loop_test(tests, with_network_nothing_is_said_of_it, 0, COUNT_OF(words_cases));
+    tcase_add_test(tests, sockets_where_there_is_a_loopback);
+    tcase_add_test(tests, a_file_limit_that_is_the_cause);
+    tcase_add_loop_test(tests, an_installer_that_waits_until_its_time_is_up, 0,
+                        COUNT_OF(silent_installers));
+    tcase_add_test(tests, what_is_installed);
+    tcase_add_loop_test(tests, a_value_that_nobody_sees, 0, COUNT_OF(last_lines));
+    tcase_add_test(tests, a_long_line_is_left_alone);
     tcase_add_test(tests, words_are_the_end_of_a_stream);
     return run_suite("run notes", &tests, 1);
 }

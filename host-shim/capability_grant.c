@@ -9,12 +9,12 @@ static bool begins_with(const char *text, const char *beginning, size_t length)
     return strncmp(text, beginning, length) == 0;
 }
 
-bool capability_is_granted(const char *const *grants, size_t count, const char *asked)
+enum capability_verdict capability_judge(const char *const *grants, size_t count, const char *asked)
 {
     size_t name_length = strcspn(asked, "=");
     bool whole = asked[name_length] == '\0';
     if (strcmp(asked + name_length, "=!") == 0) /* asked to see what a host says to nonsense */
-        return false;
+        return CAPABILITY_PROBE;
     bool granted = false;
     for (size_t i = 0; i < count; i++) {
         bool denial = grants[i][0] == '!';
@@ -24,9 +24,14 @@ bool capability_is_granted(const char *const *grants, size_t count, const char *
         bool covers = of_name && grant[name_length] == '\0';
         bool part = whole && of_name && grant[name_length] == '=';
         if (denial && (same || covers || part))
-            return false;
+            return CAPABILITY_DENIED;
         if (!denial && (same || covers))
             granted = true;
     }
-    return granted;
+    return granted ? CAPABILITY_GRANTED : CAPABILITY_NOT_GRANTED;
+}
+
+bool capability_is_granted(const char *const *grants, size_t count, const char *asked)
+{
+    return capability_judge(grants, count, asked) == CAPABILITY_GRANTED;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host's side of capabilities, for any provider: what NAME, NAME=VALUE, !NAME and !NAME=VALUE
- * of
- * --cap say to a question of the provider (docs/abi.md). Pure code, any thread.
+ * of --cap say to a question of the provider (docs/abi.md). Pure code, any thread.
  */
 #pragma once
 
@@ -11,4 +10,14 @@
 
 /* asked: NAME, or NAME=VALUE. A denial wins. One of a single value also denies NAME as a whole: the
  * provider then asks for each value. NAME=! is never granted. */
+enum capability_verdict {
+    CAPABILITY_GRANTED,
+    CAPABILITY_DENIED,      /* by "!": no further grant would help */
+    CAPABILITY_NOT_GRANTED, /* by nobody */
+    CAPABILITY_PROBE        /* NAME=! */
+};
+
+enum capability_verdict capability_judge(const char *const *grants, size_t count,
+                                         const char *asked);
+
 bool capability_is_granted(const char *const *grants, size_t count, const char *asked);

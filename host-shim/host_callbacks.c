@@ -34,10 +34,17 @@ static void notice_failure(const struct grants *grants, const struct failure *fa
 
 static void check_capability(void *user, const char *capability, uint32_t *verdict)
 {
-    const struct grants *grants = user;
-    if (capability &&
-        capability_is_granted(grants->capabilities, grants->capability_count, capability))
+    struct grants *grants = user;
+    if (!capability)
+        return;
+    enum capability_verdict judged =
+        capability_judge(grants->capabilities, grants->capability_count, capability);
+    if (judged == CAPABILITY_GRANTED) {
         *verdict = TOOL_VERDICT_ALLOW;
+    } else if (judged != CAPABILITY_PROBE) {
+        (void)snprintf(grants->denied, sizeof(grants->denied), "%s", capability);
+        grants->denied_by_option = judged == CAPABILITY_DENIED;
+    }
 }
 
 static char *decision_text(const char *request_json, const struct approval_decision *decision)

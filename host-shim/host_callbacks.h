@@ -27,6 +27,8 @@ struct grants {
     struct approver approver;
     struct audit_log audit_log;
     bool audit_failure_told; /* of this call */
+    char denied[320];        /* the capability that was denied last in this call; "": none */
+    bool denied_by_option;   /* by a denial among the capabilities, and not for want of a grant */
     int cancelled_fd;
     /* Where output goes as it comes; NULL: nowhere. */
     void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);

@@ -10,6 +10,7 @@
 
 #include "audit_setting.h"
 #include "cleanup.h"
+#include "denial_hint.h"
 #include "descriptor_io.h"
 #include "json_compact.h"
 #include "json_member.h"
@@ -130,16 +131,24 @@ json_t *tool_context(const struct options *options, struct failure *failure)
     return NULL;
 }
 
-static void grant_capabilities(const struct options *options, struct tool_grants *grants)
+/* What the provider marks as harmless, and what the command line names. */
+static bool grant_capabilities(const struct options *options, const struct provider *provider,
+                               struct tool_grants *grants, struct failure *failure)
 {
-    const char **memory = grants->capabilities;
+    grants->manifest = capability_manifest_read(provider->manifest());
+    const json_t *defaults = grants->manifest.default_grants;
+    size_t most = json_array_size(defaults) + options->capability_count;
+    grants->capabilities = reallocarray(NULL, most + 1, sizeof(*grants->capabilities));
+    if (!defaults || !grants->capabilities)
+        return failure_out_of_memory(failure);
     size_t count = 0;
-    if (!options->no_default_capabilities)
-        memory[count++] = "sandbox.exec";
+    for (size_t i = 0; !options->no_default_capabilities && i < json_array_size(defaults); i++)
+        grants->capabilities[count++] = json_string_value(json_array_get(defaults, i));
     for (size_t i = 0; i < options->capability_count; i++)
-        memory[count++] = options->capabilities[i];
-    grants->grants.capabilities = memory;
+        grants->capabilities[count++] = options->capabilities[i];
+    grants->grants.capabilities = grants->capabilities;
     grants->grants.capability_count = count;
+    return true;
 }
 
 static void grant_secrets(const struct options *options, struct tool_grants *grants)
@@ -161,14 +170,15 @@ bool tool_grants_make(const struct options *options, const struct provider *prov
         .approver = options->approver,
         .audit_log = ret->audit.log,
     };
-    grant_capabilities(options, ret);
     grant_secrets(options, ret);
-    return true;
+    return grant_capabilities(options, provider, ret, failure);
 }
 
 void tool_grants_clear(struct tool_grants *grants)
 {
     audit_setting_clear(&grants->audit);
+    capability_manifest_clear(&grants->manifest);
+    free(grants->capabilities);
     *grants = (struct tool_grants){0};
 }
 
@@ -207,6 +217,7 @@ static bool invoke(const struct options *options, const struct provider *provide
                         &ret->interrupted, failure))
         return false;
     ret->json = take_object(provider, text, failure);
+    denial_hint_add(&grants.grants, ret->json);
     ret->ran = status == TOOL_OK;
     return ret->json != NULL;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "audit_setting.h"
+#include "capability_manifest.h"
 #include "failure.h"
 #include "options.h"
 
@@ -31,7 +32,8 @@ struct call_result {
  * each call where output and notices go. It lends its own memory, so it must stay where it is. */
 struct tool_grants {
     struct grants grants;
-    const char *capabilities[OPTIONS_CAPABILITIES + 1];
+    struct capability_manifest manifest; /* owned: its texts are in the list below */
+    const char **capabilities;           /* owned */
     struct named_secret secrets[OPTIONS_SECRETS];
     struct audit_setting audit; /* owned */
 };

@@ -97,19 +97,32 @@ uint64_t admission_retry_after_ms(double held_ms, uint64_t queued, uint64_t plac
     return left_ms > ADMISSION_RETRY_MINIMUM_MS ? (uint64_t)left_ms : ADMISSION_RETRY_MINIMUM_MS;
 }
 
+/* How many calls like this one may run at the same time. */
+static uint64_t places_for(const struct run_queue_entry *entry)
+{
+    if (entry->memory_total_bytes == 0 || entry->memory_bytes == 0)
+        return entry->max_runs;
+    uint64_t shares = entry->memory_total_bytes / entry->memory_bytes;
+    if (shares == 0)
+        return 1;
+    return shares < entry->max_runs ? shares : entry->max_runs;
+}
+
 /* The message is set already. */
 static bool refuse(const struct admission *admission, struct error *error)
 {
     error->retry_after_ms =
-        admission_retry_after_ms(expected_held_ms(), queue.queued, admission->entry.max_runs);
+        admission_retry_after_ms(expected_held_ms(), queue.queued, places_for(&admission->entry));
     return false;
 }
 
 static bool refuse_full(const struct admission *admission, struct error *error)
 {
     error_set(error, ERROR_TOO_MANY_REQUESTS,
-              "%llu runs are under way and %llu calls wait, as many as the policy allows",
-              (unsigned long long)queue.running, (unsigned long long)queue.queued);
+              "%llu runs with %llu MiB of memory are under way and %llu calls wait, as many as the "
+              "policy allows",
+              (unsigned long long)queue.running, (unsigned long long)queue.memory_bytes >> 20,
+              (unsigned long long)queue.queued);
     return refuse(admission, error);
 }
 
@@ -125,8 +138,10 @@ static bool refuse_late(const struct admission *admission, uint64_t patience_ms,
                         struct error *error)
 {
     error_set(error, ERROR_TOO_MANY_REQUESTS,
-              "%llu runs are under way, and this call's turn did not come within %llu ms",
-              (unsigned long long)queue.running, (unsigned long long)patience_ms);
+              "%llu runs with %llu MiB of memory are under way, and this call's turn did not come "
+              "within %llu ms",
+              (unsigned long long)queue.running, (unsigned long long)queue.memory_bytes >> 20,
+              (unsigned long long)patience_ms);
     return refuse(admission, error);
 }
 
@@ -171,8 +186,10 @@ bool admission_enter(struct admission *admission, const struct admission_terms *
 {
     HOLD_QUEUE_LOCK();
     struct run_queue_entry *displaced = NULL;
-    admission->entry =
-        (struct run_queue_entry){.principal = terms->principal, .max_runs = terms->max_runs};
+    admission->entry = (struct run_queue_entry){.principal = terms->principal,
+                                                .max_runs = terms->max_runs,
+                                                .memory_bytes = terms->memory_bytes,
+                                                .memory_total_bytes = terms->memory_total_bytes};
     admission->cancelled = terms->cancelled;
     switch (run_queue_enter(&queue, &admission->entry, terms->max_queued, &displaced)) {
     case RUN_QUEUE_RUNS:
@@ -198,7 +215,7 @@ void admission_leave(struct admission *admission)
     admission->state = ADMISSION_OUTSIDE;
     since_ms_sum -= admission->since_ms;
     note_held(monotonic_ms() - admission->since_ms);
-    run_queue_leave(&queue);
+    run_queue_leave(&queue, &admission->entry);
     hand_out();
 }
 

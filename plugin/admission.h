@@ -36,6 +36,8 @@ struct admission_terms {
     const char *principal;        /* NULL: the host has not said */
     uint64_t max_runs;            /* the policy's */
     uint64_t max_queued;          /* the policy's */
+    uint64_t memory_bytes;        /* the run's limit */
+    uint64_t memory_total_bytes;  /* the policy's; 0: no bound */
     uint64_t patience_ms;         /* how long it may wait */
     const atomic_bool *cancelled; /* becomes true before admission_wake_cancelled() */
 };

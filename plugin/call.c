@@ -145,6 +145,13 @@ static int compare_limits(const void *left, const void *right)
     return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
 }
 
+uint64_t call_usual_wall_ms(const struct call *call)
+{
+    return call->request.shape == REQUEST_SANDBOX_EXEC
+               ? call->limits.sandbox_exec_wall_ms.default_value
+               : call->limits.wall_ms.default_value;
+}
+
 void call_write_limits(struct json_draft *draft, const struct call *call)
 {
     const struct run_limits *of_run = &call->description.limits;

@@ -14,9 +14,10 @@
 
 static const struct {
     const char *name;
+    bool default_grant;
     const char *meaning;
 } capabilities[CAPABILITY_COUNT] = {
-#define X(constant, name_, meaning_) {name_, meaning_},
+#define X(constant, name_, default_grant_, meaning_) {name_, default_grant_, meaning_},
     CAPABILITIES(X)
 #undef X
 };
@@ -35,6 +36,11 @@ const char *capability_name(enum capability capability)
 const char *capability_meaning(enum capability capability)
 {
     return capabilities[capability].meaning;
+}
+
+bool capability_is_default_grant(enum capability capability)
+{
+    return capabilities[capability].default_grant;
 }
 
 void capability_text(enum capability capability, const char *parameter,

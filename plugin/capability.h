@@ -12,20 +12,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* X(constant, name, what it lets a call do); the first is needed by every call. */
-#define CAPABILITIES(X)                                                                           \
-    X(EXEC, "sandbox.exec", "run code at all")                                                    \
-    X(NETWORK, "sandbox.exec.network", "ask for network access")                                  \
-    X(SECRETS, "sandbox.exec.secrets", "ask for secrets by handle")                               \
-    X(FILES, "sandbox.exec.files", "put files into the working directory")                        \
-    X(IMAGE, "sandbox.exec.image", "choose an image of the policy's list (docker mode)")          \
-    X(SESSION, "sandbox.exec.session", "keep an interpreter's state between calls")               \
-    X(MODE_NONE, "sandbox.exec.mode.none", "run without isolation where the policy's mode is so") \
-    X(LIMITS_EXTENDED, "sandbox.exec.limits.extended",                                            \
+/* X(constant, name, default grant, what it lets a call do); the first is needed by every call. The
+ * default grants give a call nothing that is not its own: a host grants them unless its operator
+ * says otherwise, and the policy's maxima hold. */
+#define CAPABILITIES(X)                                                                         \
+    X(EXEC, "sandbox.exec", true, "run code at all")                                            \
+    X(NETWORK, "sandbox.exec.network", false, "ask for network access")                         \
+    X(SECRETS, "sandbox.exec.secrets", false, "ask for secrets by handle")                      \
+    X(FILES, "sandbox.exec.files", true, "put files into the working directory")                \
+    X(IMAGE, "sandbox.exec.image", false, "choose an image of the policy's list (docker mode)") \
+    X(SESSION, "sandbox.exec.session", false, "keep an interpreter's state between calls")      \
+    X(MODE_NONE, "sandbox.exec.mode.none", false,                                               \
+      "run without isolation where the policy's mode is so")                                    \
+    X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                    \
       "ask for more time than the policy's default, up to its ceiling")
 
 enum capability {
-#define X(constant, name, meaning) CAPABILITY_##constant,
+#define X(constant, name, default_grant, meaning) CAPABILITY_##constant,
     CAPABILITIES(X)
 #undef X
         CAPABILITY_COUNT
@@ -37,6 +40,7 @@ enum capability {
 /* capability < CAPABILITY_COUNT */
 const char *capability_name(enum capability capability);
 const char *capability_meaning(enum capability capability);
+bool capability_is_default_grant(enum capability capability);
 
 /* Whether it is an entry of a list: a name of the table, and a parameter only where it has one: of
  * secrets a secret's name, of network HOST:PORT (lower case; [ADDRESS]:PORT for IPv6). */

@@ -5,15 +5,6 @@
 #include "cleanup.h"
 #include "host.h"
 
-static bool wants_more_time(const struct call *call)
-{
-    const struct policy_limits *limits = &call->limits;
-    const struct policy_limit *usual = call->request.shape == REQUEST_SANDBOX_EXEC
-                                           ? &limits->sandbox_exec_wall_ms
-                                           : &limits->wall_ms;
-    return call->request.timeout_ms > usual->default_value;
-}
-
 size_t capability_needs(const struct call *call, struct capability_need ret[CAPABILITY_NEEDS_LIMIT])
 {
     const struct request *request = &call->request;
@@ -27,7 +18,7 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
         {request->file_count > 0, CAPABILITY_FILES},
         {request->image != NULL, CAPABILITY_IMAGE},
         {request->session != NULL, CAPABILITY_SESSION},
-        {wants_more_time(call), CAPABILITY_LIMITS_EXTENDED},
+        {request->timeout_ms > call_usual_wall_ms(call), CAPABILITY_LIMITS_EXTENDED},
     };
     size_t count = 0;
     for (size_t i = 0; i < COUNT_OF(wholes); i++)
@@ -65,6 +56,46 @@ static bool host_grants(const struct call *call, const struct capability_need *n
            host_grants_capability(&call->host, text);
 }
 
+/* What a request can do without the capability; NULL: it needs it whatever it asks for. */
+static const char *way_without(enum capability capability)
+{
+    static const char *const ways[CAPABILITY_COUNT] = {
+        [CAPABILITY_NETWORK] = "leave network out",
+        [CAPABILITY_SECRETS] = "leave the secret out",
+        [CAPABILITY_FILES] = "leave files out",
+        [CAPABILITY_IMAGE] = "leave image out",
+        [CAPABILITY_SESSION] = "leave session out",
+        [CAPABILITY_LIMITS_EXTENDED] = "leave timeout_ms out",
+    };
+    return ways[capability];
+}
+
+void capability_refuse(const struct call *call, const struct capability_need *need,
+                       struct error *error)
+{
+    char text[CAPABILITY_TEXT_SIZE];
+    capability_text(need->capability, need->parameter, text);
+    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
+    const char *way = way_without(need->capability);
+    const char *either = way != NULL ? way : "no change of the request helps";
+    const char *join = way != NULL ? ", or" : ":";
+    if (capability_policy_grants(call, need))
+        error_set_hint(error, "%s%s ask the gateway's operator to grant %s", either, join, text);
+    else if (capability_list_grants(call->configuration.policy->capabilities, need->capability,
+                                    need->parameter))
+        error_set_hint(error, "%s: the gateway gives this caller less than the policy", either);
+    else
+        error_set_hint(error, "%s%s ask the operator to add %s to the policy's \"capabilities\"",
+                       either, join, text);
+}
+
+bool capability_is_granted(const struct call *call, enum capability capability)
+{
+    const struct capability_need need = {.capability = capability};
+    return capability_policy_grants(call, &need) &&
+           host_grants(call, &need, capability_name(capability));
+}
+
 bool capability_check(const struct call *call, struct error *error)
 {
     struct capability_need needs[CAPABILITY_NEEDS_LIMIT];
@@ -74,7 +105,7 @@ bool capability_check(const struct call *call, struct error *error)
         capability_text(needs[i].capability, needs[i].parameter, text);
         if (capability_policy_grants(call, &needs[i]) && host_grants(call, &needs[i], text))
             continue;
-        error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
+        capability_refuse(call, &needs[i], error);
         return false;
     }
     return true;

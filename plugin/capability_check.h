@@ -24,6 +24,13 @@ size_t capability_needs(const struct call *call,
 /* By the policy, as far as the context leaves it. */
 bool capability_policy_grants(const struct call *call, const struct capability_need *need);
 
+/* The refusal of one that policy or host does not grant, with what can be done about it. */
+void capability_refuse(const struct call *call, const struct capability_need *need,
+                       struct error *error);
+
+/* Whether policy and host both grant all of it; asks the host. */
+bool capability_is_granted(const struct call *call, enum capability capability);
+
 /* false with ACCESS_DENIED, naming the first that policy or host does not grant. The host is asked
  * for what the policy grants only: for the capability as a whole and, where it does not grant that,
  * for NAME=PARAMETER. One that would grant NAME=! is not believed there. */

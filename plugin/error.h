@@ -35,8 +35,8 @@
       "change what the message names, or ask the operator to change \"content_checks\"")          \
     X(LIMIT_TOO_HIGH, "limit_too_high", false,                                                    \
       "the request asks for more than the policy's ceiling", "ask for less")                      \
-    X(ACCESS_DENIED, "access_denied", false, "the host does not grant a needed capability",       \
-      "the gateway's operator grants capabilities; the request cannot")                           \
+    X(ACCESS_DENIED, "access_denied", false, "policy or host does not grant a needed capability", \
+      "do without, or ask the gateway's operator to grant it")                                    \
     X(APPROVAL_DENIED, "approval_denied", false, "the approver said no",                          \
       "do not repeat the same request; change it according to the reason, or ask the user")       \
     X(APPROVAL_UNAVAILABLE, "approval_unavailable", false,                                        \
@@ -82,7 +82,7 @@
       "as many calls are under way as the policy allows",                                         \
       "call again in a moment, or after retry_after_ms where it is given")                        \
     X(TIMEOUT, "timeout", false, "the program did not end within its time",                       \
-      "make the program faster, split the work, or raise timeout_ms up to the policy's ceiling")  \
+      "make the program faster or split the work")                                                \
     X(CPU_LIMIT, "cpu_limit", false, "the program used up its processor time",                    \
       "make the program cheaper or split the work")                                               \
     X(MEMORY_LIMIT, "memory_limit", false, "the program needed more memory than it may have",     \

@@ -152,11 +152,9 @@ static bool policy_grants_all(const struct call *call, struct error *error)
     struct capability_need needs[CAPABILITY_NEEDS_LIMIT];
     size_t count = capability_needs(call, needs);
     for (size_t i = 0; i < count; i++) {
-        char text[CAPABILITY_TEXT_SIZE];
         if (capability_policy_grants(call, &needs[i]))
             continue;
-        capability_text(needs[i].capability, needs[i].parameter, text);
-        error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
+        capability_refuse(call, &needs[i], error);
         return false;
     }
     return true;

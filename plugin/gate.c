@@ -152,6 +152,8 @@ static bool take_place(struct call *call, struct error *error)
         .principal = call->context.principal,
         .max_runs = policy->max_runs,
         .max_queued = policy->max_queued,
+        .memory_bytes = call->description.limits.memory_bytes,
+        .memory_total_bytes = policy->memory_total_bytes,
         .patience_ms = patience_ms > waited_ms ? patience_ms - waited_ms : 0,
         .cancelled = &call->registration.cancelled,
     };

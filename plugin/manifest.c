@@ -49,6 +49,19 @@ static json_t *optional_capabilities(void)
     return TAKE_POINTER(names);
 }
 
+/* What a host may grant without being told to. */
+static json_t *default_grants(void)
+{
+    json_auto_t *names = json_array();
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
+        enum capability capability = (enum capability)i;
+        if (capability_is_default_grant(capability) &&
+            json_array_append_new(names, json_string(capability_name(capability))) < 0)
+            return NULL;
+    }
+    return TAKE_POINTER(names);
+}
+
 static json_t *capability_meanings(void)
 {
     json_auto_t *meanings = json_object();
@@ -63,8 +76,9 @@ static json_t *capability_meanings(void)
 
 static json_t *capabilities(void)
 {
-    return json_pack("{s:[s], s:o, s:o}", "required", capability_name(CAPABILITY_EXEC), "optional",
-                     optional_capabilities(), "meanings", capability_meanings());
+    return json_pack("{s:[s], s:o, s:o, s:o}", "required", capability_name(CAPABILITY_EXEC),
+                     "optional", optional_capabilities(), "default_grant", default_grants(),
+                     "meanings", capability_meanings());
 }
 
 static json_t *annotations(void)

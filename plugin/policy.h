@@ -131,8 +131,9 @@ struct policy {
     char **secrets_otherwise; /* names whose delivery is the other one */
     char **workspaces;        /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
-    uint64_t max_runs;                            /* at the same time */
-    uint64_t max_queued;                          /* calls that wait for their turn */
+    uint64_t max_runs;           /* at the same time */
+    uint64_t max_queued;         /* calls that wait for their turn */
+    uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */
     struct policy_pool pools[SANDBOX_MODE_COUNT]; /* mode none has no sandbox */
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;

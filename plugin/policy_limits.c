@@ -4,6 +4,7 @@
  * the gateway on the calling thread.
  */
 #include <stddef.h>
+#include <sys/sysinfo.h>
 
 #include "cleanup.h"
 #include "policy_parse.h"
@@ -124,6 +125,47 @@ bool policy_parse_limits(const struct json_place *place, json_t *value, struct p
                          limits[i].maximum, limit))
             return false;
     }
+    return true;
+}
+
+/* The language whose runs may have the most memory. */
+static const struct policy_language *largest_language(const struct policy *policy)
+{
+    const struct policy_language *largest = NULL;
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const struct policy_language *language = &policy->languages[i];
+        if (largest == NULL || language->limits.memory_bytes.default_value >
+                                   largest->limits.memory_bytes.default_value)
+            largest = language;
+    }
+    return largest;
+}
+
+/* One run always fits, on however small a machine. */
+static uint64_t half_the_machine(uint64_t least)
+{
+    struct sysinfo machine;
+    if (sysinfo(&machine) != 0)
+        return least;
+    uint64_t half = (uint64_t)machine.totalram * machine.mem_unit / 2;
+    return half > least ? half : least;
+}
+
+bool policy_parse_memory_total(const struct json_place *place, json_t *value, struct policy *policy)
+{
+    const struct policy_language *largest = largest_language(policy);
+    uint64_t least = largest != NULL ? largest->limits.memory_bytes.default_value : 0;
+    int64_t total;
+    if (value == NULL) {
+        policy->memory_total_bytes = half_the_machine(least);
+        return true;
+    }
+    if (!json_read_integer(place, value, 16 * MIB, 64 * TIB, &total))
+        return false;
+    if ((uint64_t)total < least)
+        return json_place_refuse(place, "is less than the %llu bytes of one run of %s",
+                                 (unsigned long long)least, largest->name);
+    policy->memory_total_bytes = (uint64_t)total;
     return true;
 }
 

@@ -305,7 +305,7 @@ static bool parse_environment(const struct json_place *place, json_t *value, str
 typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
 
 /* Read in this order: approval looks at modes, outer_uids at max_runs, languages at limits,
- * only_languages and docker at languages. */
+ * only_languages, memory_total_bytes and docker at languages. */
 static const struct {
     const char *name;
     section_parser *parse;
@@ -329,6 +329,7 @@ static const struct {
     {"environment", parse_environment},
     {"languages", policy_parse_languages},
     {"only_languages", policy_parse_only_languages},
+    {"memory_total_bytes", policy_parse_memory_total},
     {"docker", policy_parse_docker},
     {"content_checks", policy_parse_content},
 };

@@ -21,6 +21,9 @@ bool policy_parse(const struct json_place *root, json_t *merged, struct policy *
 
 /* Sections, each in a file of its subject. */
 bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy);
+/* After the languages: none of them may need more for one run. */
+bool policy_parse_memory_total(const struct json_place *place, json_t *value,
+                               struct policy *policy);
 bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);

@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "json_text.h"
 #include "run_notes.h"
+#include "timeout_hint.h"
 
 static const char *status_of_error(enum error_code code)
 {
@@ -154,6 +155,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
     case RUN_CAUSE_WALL_TIMEOUT:
         error_set(ret, ERROR_TIMEOUT, "timeout: the program did not end within %llu ms",
                   (unsigned long long)limits->wall_ms);
+        timeout_hint(call, ret);
         return true;
     case RUN_CAUSE_CPU_LIMIT:
         error_set(ret, ERROR_CPU_LIMIT, "the program used more than %llu ms of processor time",

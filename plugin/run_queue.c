@@ -87,12 +87,26 @@ static struct run_queue_entry *find_displaced(struct run_queue *queue, const cha
     return longest->last;
 }
 
+/* Who waits for memory is not overtaken by smaller ones: it would wait for ever. */
+static bool has_room(const struct run_queue *queue, const struct run_queue_entry *entry)
+{
+    return queue->running < entry->max_runs &&
+           (entry->memory_total_bytes == 0 ||
+            queue->memory_bytes + entry->memory_bytes <= entry->memory_total_bytes);
+}
+
+static void start(struct run_queue *queue, const struct run_queue_entry *entry)
+{
+    queue->running++;
+    queue->memory_bytes += entry->memory_bytes;
+}
+
 enum run_queue_verdict run_queue_enter(struct run_queue *queue, struct run_queue_entry *entry,
                                        uint64_t max_queued, struct run_queue_entry **ret_displaced)
 {
     *ret_displaced = NULL;
-    if (queue->queued == 0 && queue->running < entry->max_runs) {
-        queue->running++;
+    if (queue->queued == 0 && has_room(queue, entry)) {
+        start(queue, entry);
         return RUN_QUEUE_RUNS;
     }
     if (queue->queued >= max_queued) {
@@ -109,7 +123,7 @@ enum run_queue_verdict run_queue_enter(struct run_queue *queue, struct run_queue
 struct run_queue_entry *run_queue_next(struct run_queue *queue)
 {
     struct run_queue_entry *line = queue->lines;
-    if (line == NULL || queue->running >= line->max_runs)
+    if (line == NULL || !has_room(queue, line))
         return NULL;
     struct run_queue_entry *first = take_first(queue, &queue->lines);
     if (first->next != NULL) {
@@ -118,7 +132,7 @@ struct run_queue_entry *run_queue_next(struct run_queue *queue)
         rest->next_line = NULL;
         *find_end(queue) = rest;
     }
-    queue->running++;
+    start(queue, first);
     return first;
 }
 
@@ -131,9 +145,10 @@ void run_queue_remove(struct run_queue *queue, struct run_queue_entry *entry)
         take_behind(queue, *line, entry);
 }
 
-void run_queue_leave(struct run_queue *queue)
+void run_queue_leave(struct run_queue *queue, const struct run_queue_entry *entry)
 {
     queue->running--;
+    queue->memory_bytes -= entry->memory_bytes;
 }
 
 void run_queue_visit(const struct run_queue *queue, void (*visit)(struct run_queue_entry *entry))

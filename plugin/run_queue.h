@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs and who waits, as a data structure: places for runs, and before them a line of waiting
- * calls for each principal. Inside a line the first that came goes first; the lines take turns, one
- * call each, so that a principal of many calls holds up another's one call by one turn only. Memory
- * is the caller's: an entry is linked in, nothing is allocated. Pure code, no lock: admission.c
- * holds it under its own.
+ * Who runs and who waits, as a data structure: places for runs and shares of the memory, and before
+ * them a line of waiting calls for each principal. Inside a line the first that came goes first;
+ * the lines take turns, one call each, so that a principal of many calls holds up another's one
+ * call by one turn only. Memory is the caller's: an entry is linked in, nothing is allocated. Pure
+ * code, no lock: admission.c holds it under its own.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Filled by the caller: the first two. It must stay where it is for as long as it waits. */
+/* Filled by the caller: the first four. It must stay where it is for as long as it waits. */
 struct run_queue_entry {
-    const char *principal; /* borrowed while it waits; NULL: the host has not said */
-    uint64_t max_runs;     /* from 1: it starts only where fewer are running */
+    const char *principal;       /* borrowed while it waits; NULL: the host has not said */
+    uint64_t max_runs;           /* from 1: it starts only where fewer are running */
+    uint64_t memory_bytes;       /* its limit */
+    uint64_t memory_total_bytes; /* it starts only where no more are running with it; 0: no bound */
 
     struct run_queue_entry *next; /* of the same line */
     /* In the first entry of a line: */
@@ -26,6 +28,7 @@ struct run_queue_entry {
 /* All zero: nobody runs, nobody waits. */
 struct run_queue {
     uint64_t running;
+    uint64_t memory_bytes; /* the limits of those that run, together */
     uint64_t queued;
     struct run_queue_entry *lines; /* the first one's turn is next */
 };
@@ -46,8 +49,8 @@ struct run_queue_entry *run_queue_next(struct run_queue *queue);
 /* One that waits does so no longer. */
 void run_queue_remove(struct run_queue *queue, struct run_queue_entry *entry);
 
-/* One that ran gives its place back. */
-void run_queue_leave(struct run_queue *queue);
+/* One that ran gives its place back, and its share of the memory. */
+void run_queue_leave(struct run_queue *queue, const struct run_queue_entry *entry);
 
 /* Every waiting entry, once; visit must not change the queue. */
 void run_queue_visit(const struct run_queue *queue, void (*visit)(struct run_queue_entry *entry));

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 
 #include "cleanup.h"
+#include "denial_hint.h"
 #include "json_compact.h"
 #include "json_member.h"
 #include "mcp/call_result.h"
@@ -63,6 +64,7 @@ static json_t *invoke(struct call *call)
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
     CLEANUP_JSON json_t *parsed = provider_json_read(copy);
     json_t *output = json_is_object(parsed) ? parsed : NULL;
+    denial_hint_add(&call->grants, output);
     json_t *message = in_band_reply(call, output);
     if (message)
         return message;

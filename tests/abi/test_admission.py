@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs, who waits and who is refused when the policy's places are taken. A call is held where its start is recorded, with its
 place taken; who waits is seen in tool_status() before the next step is taken, so that no order is left to chance."""
+import json
+import os
 import pathlib
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
@@ -134,6 +137,63 @@ def test_more_callers_than_places():
     expect_ran(*callers)
     tap.equal(len([caller for caller in callers if caller.result["queued_ms"] == 0]), 2, "who did not wait")
     expect_nobody()
+
+
+def test_memory_limits_add_up_to_the_policys_total_at_most():
+    """Places for all, and memory for two: the third waits for a share, and comes back with too_many_requests where nobody may wait."""
+    share = 64 << 20
+    memory = {"limits": {**POLICY["limits"], "memory_bytes": {"default": share}}, "memory_total_bytes": 3 * share - 1}
+    use(max_runs=64, **memory)
+    callers = [Caller(f"{number}", held=True) for number in range(6)]
+    for caller in callers:
+        caller.start()
+    await_count("calls_queued", 4)
+    tap.equal((provider.counters()["calls_running"], len(Caller.started)), (2, 2))
+    for caller in callers:
+        caller.gate.set()
+    expect_ran(*callers)
+    expect_nobody()
+
+    use(max_runs=64, max_queued=0, **memory)
+    held = [Caller(f"held{number}", held=True) for number in range(2)]
+    for number, caller in enumerate(held, 1):
+        caller.start()
+        tap.eventually(lambda number=number: len(Caller.started) == number, "its start", 60)
+    late = Caller("late")
+    late.start()
+    result = expect_refused(late)
+    tap.contains(result["error"]["message"], "2 runs with 128 MiB of memory are under way")
+    expect_retry_after(result)
+    for caller in held:
+        caller.let_go()
+    expect_ran(*held)
+    expect_end(Caller("now"))
+
+
+def test_half_of_the_machines_memory_where_the_policy_says_nothing():
+    """As many runs as limits fit into half of it, and one in any case."""
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    share = half // 2 - (1 << 20)
+    use(max_runs=64, limits={**POLICY["limits"], "memory_bytes": {"default": share, "max": share}})
+    callers = [Caller(f"{number}", held=True) for number in range(3)]
+    for caller in callers:
+        caller.start()
+    await_count("calls_queued", 1)
+    tap.equal(provider.counters()["calls_running"], 2)
+    for caller in callers:
+        caller.gate.set()
+    expect_ran(*callers)
+    use(max_runs=64, limits={**POLICY["limits"], "memory_bytes": {"default": 4 * half, "max": 4 * half}})
+    expect_end(Caller("alone"))
+
+
+def test_a_total_that_no_run_fits_into_is_refused():
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({**POLICY, "memory_total_bytes": 255 << 20}, file)
+        file.flush()
+        code, answer = provider.prepare(policy_file=file.name)
+    tap.equal((code, answer["error"]["code"]), (NOT_RUN, "invalid_policy"))
+    tap.contains(answer["error"]["message"], "/memory_total_bytes: is less than the 268435456 bytes of one run of sh")
 
 
 def test_who_came_first_goes_first():

@@ -46,6 +46,13 @@ static void check_users(const struct policy *policy)
     MUST(policy->outer_uid_count <= UINT32_MAX - policy->outer_uid_base);
 }
 
+/* Every language's run fits into the memory of all. */
+static void check_memory(const struct policy *policy)
+{
+    for (size_t i = 0; i < policy->language_count; i++)
+        MUST(policy->languages[i].limits.memory_bytes.default_value <= policy->memory_total_bytes);
+}
+
 static void check_view(char *const *paths)
 {
     static const char *const never[] = {"/proc", "/sys", "/dev"};
@@ -222,6 +229,7 @@ static void check(const struct policy *policy)
     MUST(strspn(policy->sha256, "0123456789abcdef") == 64);
     check_limits(&policy->limits);
     check_users(policy);
+    check_memory(policy);
     check_view(policy->read_only);
     check_view(policy->workspaces);
     check_languages(policy);

@@ -47,6 +47,43 @@ class CodeExecute(HostTest):
             first = json.loads(file.readline())["record"]
         self.assertEqual((first["narrowing"]["languages"], first["limits"]["wall_ms"]), (["sh"], 5000))
 
+    def call(self, request, *options):
+        done = self.real("invoke", "--approve", "always", "--audit", self.audit_file, *options, stdin=json.dumps(request).encode())
+        return json.loads(done.stdout)
+
+    def test_out_of_the_box(self):
+        """What an ordinary request asks for is granted, up to the policy's maxima; one option takes it all away."""
+        if self.real("doctor").returncode != 0:
+            self.skipTest("its mode is not available on this machine")
+        ordinary = {"language": "sh", "code": "cat a.txt", "files": [{"path": "a.txt", "content": "hi"}], "timeout_ms": 10001}
+        result = self.call(ordinary)
+        self.assertEqual((result["error"], result["stdout"], result["limits"]["wall_ms"]), (None, "hi", 10001))
+        self.assertEqual(self.call({**ordinary, "timeout_ms": 300001})["error"]["code"], "limit_too_high")
+        self.assertEqual(self.call(ordinary, "--no-default-caps")["error"]["message"], "access denied: sandbox.exec")
+        for taken, member in (("sandbox.exec.files", "files"), ("sandbox.exec.limits.extended", "timeout_ms")):
+            error = self.call(ordinary, "--no-default-caps", *(f"--cap={name}" for name in (
+                "sandbox.exec", "sandbox.exec.files", "sandbox.exec.limits.extended") if name != taken))["error"]
+            self.assertEqual((error["code"], error["message"]), ("access_denied", f"access denied: {taken}"))
+            self.assertTrue(error["hint"].startswith(f"leave {member} out, or "), error)
+            self.assertTrue(error["hint"].endswith(f"; with toolhost: --cap {taken}"), error)
+
+    def test_a_refusal_of_the_policy_names_no_option_of_toolhost(self):
+        policy = self.path("policy.json", b'{"capabilities": ["sandbox.exec"]}')
+        error = self.call({"language": "sh", "code": "cat a", "files": [{"path": "a", "content": ""}]}, "--policy", policy)["error"]
+        self.assertEqual((error["code"], error["hint"]),
+                         ("access_denied", "leave files out, or ask the operator to add sandbox.exec.files to the policy's \"capabilities\""))
+
+    def test_a_secret_is_named_with_its_option(self):
+        policy = self.path("policy.json", b'{"secrets": {"allowed": ["key"]}}')
+        request = {"language": "sh", "code": "true", "secrets": {"K": "{{secret:key}}"}}
+        error = self.call(request, "--policy", policy)["error"]
+        self.assertEqual(error["message"], "access denied: sandbox.exec.secrets=key")
+        option = error["hint"].rpartition("with toolhost: ")[2].split()
+        self.assertEqual(option, ["--cap", "sandbox.exec.secrets=key"])
+        secret = self.path("secret", b"value")
+        result = self.call(request, "--policy", policy, "--secret", f"key={secret}", *option)
+        self.assertNotEqual((result["error"] or {}).get("code"), "access_denied")
+
     def test_denied(self):
         done = self.real("run", "-l", "sh", "-c", "echo ran", "--approve", "never", "--audit", self.audit_file)
         self.assertEqual((done.returncode, done.stdout), (125, b""))

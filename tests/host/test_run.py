@@ -70,7 +70,17 @@ class ExitStatus(HostTest):
         done = self.run_code("echo x", "--no-default-caps")
         self.assertEqual(done.returncode, 125)
         self.assertIn(b"access denied: sandbox.exec", done.stderr)
+        self.assertIn(b"with toolhost: --cap sandbox.exec\n", done.stderr)
         self.assertEqual(self.run_code("echo x", "--no-default-caps", "--cap", "sandbox.exec").returncode, 0)
+        denied = self.run_code("echo x", "--cap", "!sandbox.exec")
+        self.assertEqual(denied.returncode, 125)
+        self.assertIn(b"with toolhost: a --cap '!...' denies it\n", denied.stderr)
+
+    def test_a_provider_that_marks_nothing_is_granted_nothing(self):
+        """No tool's capability is known to toolhost by name."""
+        done = self.run_code("echo x", plugin="nothing_by_default")
+        self.assertEqual((done.returncode, done.stdout), (125, b""))
+        self.assertEqual(self.run_code("echo x", "--cap", "sandbox.exec", plugin="nothing_by_default").stdout, b"x\n")
 
     def test_no_provider(self):
         done = self.toolhost("run", "-l", "sh", "-c", "echo x", "--plugin", self.path("none.so"))

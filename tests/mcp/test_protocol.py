@@ -290,6 +290,13 @@ class Calls(McpTest):
         wire.call("tools/call", wire.tool_call("echo first"))
         self.assertNotEqual(wire.seen[-2].get("method"), "notifications/progress")
 
+    def test_a_denied_capability_is_named_with_its_option(self):
+        wire = self.started("--no-default-caps")
+        result = wire.call("tools/call", wire.tool_call("echo x"))
+        self.assertTrue(result["isError"])
+        self.assertIn("with toolhost: --cap sandbox.exec", result["content"][0]["text"])
+        self.assertEqual(self.ran(), [])
+
     def test_nul_bytes_of_a_program_come_back(self):
         wire = self.started()
         for code, out in (("raw", "?\0?\n"), (r"printf 'a\000b'", "a\0b"), (r"printf '\000'", "\0")):

@@ -31,7 +31,8 @@ def words(cell):
     return [word for word in re.findall(r"`([^`]*)`", cell) if word != "-"]
 
 
-NEEDS = [(words(name)[0], json.loads(words(request)[0]), json.loads(words(policy)[0])) for name, request, policy in rows("What needs which")]
+NEEDS = [(words(name)[0], json.loads(words(request)[0]), json.loads(words(policy)[0])) for name, request, policy, _ in rows("What needs which")]
+BY_DEFAULT = [words(name)[0] for name, _, _, granted in rows("What needs which") if granted == "yes"]
 
 
 def granted_by(grants, asked):
@@ -95,6 +96,62 @@ def test_every_combination_is_in_the_table():
     manifest = provider.manifest()["tools"][0]["capabilities"]
     names = [entry if isinstance(entry, str) else entry["name"] for entry in manifest["required"] + manifest["optional"]]
     tap.equal(sorted(name for name, _, _ in NEEDS), sorted(names), "every capability of the manifest is there")
+    tap.equal(sorted(manifest["default_grant"]), sorted(BY_DEFAULT), "which of them a host may grant by itself")
+
+
+def test_a_hint_says_who_grants_it_and_leads_out():
+    """Denied by the host or by the policy, for each capability: the hint names it, and who does what it says is denied no longer."""
+    leave_out = {"network": "network", "secret": "secrets", "files": "files", "image": "image", "timeout_ms": "timeout_ms"}
+    for name, needs, besides in NEEDS:
+        if name == "sandbox.exec.session":
+            continue  # not built yet
+        for by_host in (True, False):
+            without = [EXEC] if name != EXEC else []
+            everything = [EXEC, name]
+            policy, host = (everything, without) if by_host else (without, everything)
+            error = decide(besides, policy, ThisHost(lambda asked, host=host: granted_by(host, asked)), needs)
+            tap.equal(error["code"], "access_denied", f"{name}: {error}")
+            who = f"the gateway's operator to grant {name}" if by_host else f"add {name}"
+            tap.true(who in error["hint"] and name in error["message"], error)
+            found = re.match(r"leave (?:the )?(\w+) out, or ", error["hint"])
+            tap.equal(bool(found), name not in (EXEC, "sandbox.exec.mode.none"), error)
+            if found:
+                changed = {member: value for member, value in needs.items() if member != leave_out[found[1]]}
+                after = decide(besides, policy, ThisHost(lambda asked, host=host: granted_by(host, asked)), changed)
+                tap.true(after["code"] != "access_denied", f"{name}: {after}")
+
+
+def test_what_the_context_takes_away_is_nobodys_to_grant():
+    host = ThisHost(lambda asked: True)
+    host.struct.context_json = b'{"policy": {"capabilities": ["sandbox.exec"]}}'
+    error = decide({}, [EXEC, "sandbox.exec.files"], host, {"files": [{"path": "f", "content": ""}]})
+    tap.equal((error["code"], error["hint"]), ("access_denied", "leave files out: the gateway gives this caller less than the policy"))
+
+
+def test_more_time_is_advised_only_where_it_would_be_given():
+    """A program runs out of time; who follows the hint is not refused, and who asks for one millisecond more is."""
+    extended = "sandbox.exec.limits.extended"
+    limits = {"limits": {"wall_ms": {"default": 150, "max": 700}, "cpu_ms": {"default": 150, "max": 700}}}
+    for request, policy, host, most in (({}, True, True, 700), ({}, True, False, None), ({}, False, True, None),
+                                        ({"timeout_ms": 100}, True, True, 700), ({"timeout_ms": 100}, False, True, 150),
+                                        ({"timeout_ms": 100}, True, False, 150), ({"timeout_ms": 700}, True, True, None)):
+        grants = [EXEC, extended] if host else [EXEC]
+
+        def ask(asking, policy=policy, grants=grants):
+            tap.equal(provider.use_policy({**limits, "capabilities": [EXEC, extended] if policy else [EXEC], "approval": {"default": "allow"}},
+                                          "process"), 0)
+            return provider.invoke({**ORDINARY, **asking}, Host(tuple(grants)))[1]["error"]
+
+        error = ask({"code": "sleep 60", **request})
+        if error["code"] in ("sandbox_unavailable", "backend_unavailable"):
+            raise tap.Skip(error["message"])
+        tap.equal(error["code"], "timeout", error)
+        found = re.search(r"set timeout_ms, up to (\d+)$", error["hint"])
+        tap.equal(int(found[1]) if found else None, most, f"{request}: {error}")
+        if found:
+            after = ask({"timeout_ms": most})
+            tap.true(after is None or after["code"] == "timeout", after)
+            tap.true(ask({"timeout_ms": most + 1})["code"] in ("access_denied", "limit_too_high"), f"one more than {most}")
 
 
 def list_of(cell, name):

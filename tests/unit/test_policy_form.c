@@ -185,6 +185,13 @@ static const struct {
     {"{\"max_queued\":-1}", "/max_queued: must be an integer between 0 and 4096"},
     {"{\"max_queued\":4097}", "/max_queued: must be an integer between 0 and 4096"},
     {"{\"max_queued\":null}", "/max_queued: missing"},
+    {"{\"memory_total_bytes\":16777215}",
+     "/memory_total_bytes: must be an integer between 16777216"},
+    {"{\"memory_total_bytes\":268435455}",
+     "/memory_total_bytes: is less than the 268435456 bytes of one run of "},
+    {"{\"memory_total_bytes\":300000000,\"languages\":{\"r\":{\"limits\":{\"memory_bytes\":"
+     "{\"default\":300000001}}}}}",
+     "/memory_total_bytes: is less than the 300000001 bytes of one run of r"},
     {"{\"approval\":{\"max_waiting\":0}}",
      "/approval/max_waiting: must be an integer between 1 and 1024"},
     {"{\"outer_uids\":[]}", "/outer_uids: must be an object"},

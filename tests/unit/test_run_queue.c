@@ -38,7 +38,8 @@ static void expect_enter(int number, const char *principal, enum run_queue_verdi
 /* One run ends, and the next begins: its number, -1 for none. */
 static int end_one(void)
 {
-    run_queue_leave(&queue);
+    static const struct run_queue_entry any;
+    run_queue_leave(&queue, &any);
     struct run_queue_entry *next = run_queue_next(&queue);
     ck_assert_ptr_null(run_queue_next(&queue));
     return next != NULL ? (int)(next - entries) : -1;
@@ -112,6 +113,32 @@ START_TEST(a_place_for_each_that_may_run)
     ck_assert_int_eq(displaced, -1);
     ck_assert_uint_eq(queue.running, 3);
     ck_assert_uint_eq(queue.queued, 1);
+}
+END_TEST
+
+/* Three places, and memory for two of the usual runs. A small run that would fit does not overtake
+ * the large one before it, and the large one gets its share when one of the usual ones has ended.
+ */
+START_TEST(memory_is_waited_for_like_a_place)
+{
+    static const uint64_t shares[] = {4, 4, 4, 1};
+    static const enum run_queue_verdict verdicts[] = {RUN_QUEUE_RUNS, RUN_QUEUE_RUNS,
+                                                      RUN_QUEUE_WAITS, RUN_QUEUE_WAITS};
+    struct run_queue_entry *displaced = NULL;
+    for (size_t i = 0; i < COUNT_OF(shares); i++) {
+        entries[i] = (struct run_queue_entry){
+            .max_runs = 3, .memory_bytes = shares[i], .memory_total_bytes = 9};
+        ck_assert_int_eq(run_queue_enter(&queue, &entries[i], SOME, &displaced), verdicts[i]);
+        ck_assert_ptr_null(run_queue_next(&queue));
+    }
+    ck_assert_uint_eq(queue.memory_bytes, 8);
+    run_queue_leave(&queue, &entries[0]);
+    ck_assert_ptr_eq(run_queue_next(&queue), &entries[2]);
+    ck_assert_ptr_eq(run_queue_next(&queue), &entries[3]);
+    ck_assert_uint_eq(queue.memory_bytes, 9);
+    for (size_t i = 1; i < COUNT_OF(shares); i++)
+        run_queue_leave(&queue, &entries[i]);
+    ck_assert_uint_eq(queue.memory_bytes, 0);
 }
 END_TEST
 
@@ -202,6 +229,7 @@ static struct {
     size_t line_count;
     size_t queued;
     size_t running;
+    uint64_t memory_bytes;
 } model;
 
 static struct run_queue_entry calls[CALLS];
@@ -261,9 +289,22 @@ static size_t model_displaced(size_t principal)
     return longest->calls[longest->count - 1];
 }
 
+static bool model_has_room(size_t call)
+{
+    uint64_t total = calls[call].memory_total_bytes;
+    return model.running < calls[call].max_runs &&
+           (total == 0 || model.memory_bytes + calls[call].memory_bytes <= total);
+}
+
+static void model_start(size_t call)
+{
+    model.running++;
+    model.memory_bytes += calls[call].memory_bytes;
+}
+
 static size_t model_next(void)
 {
-    if (model.line_count == 0 || model.running >= calls[model.lines[0].calls[0]].max_runs)
+    if (model.line_count == 0 || !model_has_room(model.lines[0].calls[0]))
         return CALLS;
     size_t call = model.lines[0].calls[0];
     struct model_line rest = model.lines[0];
@@ -274,7 +315,7 @@ static size_t model_next(void)
         model.lines[model.line_count++] = rest;
     }
     model.queued--;
-    model.running++;
+    model_start(call);
     return call;
 }
 
@@ -297,8 +338,12 @@ static void step_enter(uint64_t *random, size_t call)
     struct run_queue_entry *displaced = NULL;
     principal_of[call] = principal;
     calls[call] = (struct run_queue_entry){.principal = principals[principal],
-                                           .max_runs = 1 + random_below(random, 4)};
-    bool runs = model.queued == 0 && model.running < calls[call].max_runs;
+                                           .max_runs = 1 + random_below(random, 4),
+                                           .memory_bytes = random_below(random, 4),
+                                           .memory_total_bytes = random_below(random, 8)};
+    if (calls[call].memory_total_bytes < calls[call].memory_bytes)
+        calls[call].memory_total_bytes = 0;
+    bool runs = model.queued == 0 && model_has_room(call);
     size_t wanted = !runs && model.queued >= max_queued ? model_displaced(principal) : CALLS;
     bool full = !runs && model.queued >= max_queued && wanted == CALLS;
     enum run_queue_verdict verdict = run_queue_enter(&queue, &calls[call], max_queued, &displaced);
@@ -309,7 +354,7 @@ static void step_enter(uint64_t *random, size_t call)
         state_of[wanted] = AWAY;
     }
     if (runs)
-        model.running++;
+        model_start(call);
     else if (!full)
         model_append(call);
     state_of[call] = runs ? RUNNING : full ? AWAY : WAITING;
@@ -336,12 +381,14 @@ START_TEST(as_the_model)
             model_remove(call);
             state_of[call] = AWAY;
         } else if (state_of[call] == RUNNING) {
-            run_queue_leave(&queue);
+            run_queue_leave(&queue, &calls[call]);
             model.running--;
+            model.memory_bytes -= calls[call].memory_bytes;
             state_of[call] = AWAY;
         }
         hand_out();
         ck_assert_uint_eq(queue.running, model.running);
+        ck_assert_uint_eq(queue.memory_bytes, model.memory_bytes);
         ck_assert_uint_eq(queue.queued, model.queued);
         visited = 0;
         run_queue_visit(&queue, count_visit);
@@ -360,6 +407,7 @@ int main(void)
     tcase_add_test(cases[0], nobody_named_is_a_principal);
     tcase_add_test(cases[0], principals_are_compared_by_name);
     tcase_add_test(cases[0], a_place_for_each_that_may_run);
+    tcase_add_test(cases[0], memory_is_waited_for_like_a_place);
     tcase_add_test(cases[0], nobody_overtakes_who_waits);
     tcase_add_test(cases[0], a_full_queue_lets_the_fewer_in);
     tcase_add_test(cases[0], without_a_queue_nobody_waits);

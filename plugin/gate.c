@@ -170,6 +170,8 @@ static bool check_readiness(struct call *call, struct error *error)
         .image = call->description.docker.image,
         .network = call->request.network,
         .pull = policy->docker.pull,
+        .workspace = call->context.workspace,
+        .workspace_id = call->workspace.id,
     };
     const struct trial_watcher watcher = {.host = &call->host,
                                           .cancel_fd = call->registration.cancel_fd};

@@ -394,9 +394,11 @@ bool plan_trial(const struct trial_subject *subject, struct run_description *ret
     const char *program = language != NULL ? command_of(policy, subject->mode, language)[0] : "sh";
     if (!fill_common(policy, subject->mode, language, subject->network, &description) ||
         !fill_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||
+        !copy_text(subject->workspace, &description.workspace) ||
         !string_list_append(&description.argv, program))
         return false;
     description.docker.pull = subject->pull;
+    description.workspace_id = subject->workspace_id;
     *ret = description;
     description = (struct run_description){0};
     return true;

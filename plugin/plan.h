@@ -36,7 +36,9 @@ struct trial_subject {
     const struct policy_language *language; /* NULL: the layers alone, with "sh" as the program */
     const char *image;                      /* docker mode; NULL: there is none */
     bool network;
-    enum run_pull pull; /* docker mode */
+    enum run_pull pull;    /* docker mode */
+    const char *workspace; /* NULL: there is none */
+    struct directory_id workspace_id;
 };
 
 /* A description that applies every layer and looks the language's program up, and runs nothing.

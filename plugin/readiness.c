@@ -22,6 +22,7 @@ struct remembered {
     char language[32];
     char image[RUN_IMAGE_LIMIT + 1];
     bool network;
+    uint64_t workspace_device;    /* what can show one of its directories can show another */
     char image_id[IMAGE_ID_SIZE]; /* what was found out; no part of the key */
 };
 
@@ -31,7 +32,9 @@ static size_t remembered_count;
 
 static struct remembered key_of(const struct trial_subject *subject)
 {
-    struct remembered key = {.mode = subject->mode, .network = subject->network};
+    struct remembered key = {.mode = subject->mode,
+                             .network = subject->network,
+                             .workspace_device = subject->workspace_id.device};
     memcpy(key.policy_sha256, subject->policy->sha256, sizeof(key.policy_sha256));
     (void)snprintf(key.language, sizeof(key.language), "%s", subject->language->name);
     if (subject->image != NULL)
@@ -42,6 +45,7 @@ static struct remembered key_of(const struct trial_subject *subject)
 static bool same(const struct remembered *one, const struct remembered *other)
 {
     return one->mode == other->mode && one->network == other->network &&
+           one->workspace_device == other->workspace_device &&
            strcmp(one->language, other->language) == 0 && strcmp(one->image, other->image) == 0 &&
            strcmp(one->policy_sha256, other->policy_sha256) == 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Can a call of this mode and language run at all on this machine? Found out by doing it: a trial
- * run applies every layer and looks the runtime up, so that an approver is never asked for what
- * cannot run. In docker mode the trial also fetches a missing image, where the policy lets it, and
- * settles which image the name stands for. A success is remembered as long as the policy and the
- * backends stay; a failure is tried again. Any thread.
+ * run applies every layer, shows the workspace and looks the runtime up, so that an approver is
+ * never asked for what cannot run. In docker mode the trial also fetches a missing image, where the
+ * policy lets it, and settles which image the name stands for. A success is remembered as long as
+ * the policy and the backends stay; a failure is tried again. Any thread.
  */
 #pragma once
 

@@ -360,26 +360,30 @@ def test_attributes_of_an_overlay_mean_nothing():
 
 
 def mounted(options, place, code):
-    """The call of a gateway in a mount namespace of its own, with a memory file system at the place."""
+    """The call of a gateway in a mount namespace of its own, with a memory file system at the place; and how often it has asked."""
     if os.geteuid() != 0:
         raise tap.Skip("takes root to mount")
     place.mkdir(exist_ok=True)
-    script = (f"provider = Provider()\nprovider.use_policy({ALLOWED!r})\n"
-              f"print(json.dumps(provider.invoke({{'language': 'sh', 'code': {code!r}}}, Host(context={{'workspace': {str(workspace)!r}}}))[1]))\n")
+    script = (f"provider = Provider()\nprovider.use_policy({ASKED!r})\nhost = Host(context={{'workspace': {str(workspace)!r}}})\n"
+              f"result = provider.invoke({{'language': 'sh', 'code': {code!r}}}, host)[1]\n"
+              "print(json.dumps([result, len(host.requests)]))\n")
     before = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o mode=755,{options} none "$0" && exec "$@"', str(place)]
     with gateway(script, before=before) as process:
         return json.loads(process.stdout.read())
 
 
 def test_nothing_may_be_mounted_below_it():
-    result = mounted("rw", workspace / "mounted", "echo no")
+    result, asked = mounted("rw", workspace / "mounted", "echo no")
     tap.equal((result["status"], result["error"]["code"]), ("error", "sandbox_unavailable"), result)
     tap.contains(result["error"]["message"], "read_only_root: show_workspace: something is mounted below")
     tap.contains(result["error"]["hint"], "nothing may be mounted below it")
+    tap.equal(asked, 0, "questions about what cannot run")
 
 
 def test_it_may_be_mounted_itself():
-    mountinfo = mounted("noexec", workspace, "cat /proc/self/mountinfo")["stdout"]
+    result, asked = mounted("noexec", workspace, "cat /proc/self/mountinfo")
+    mountinfo = result["stdout"]
+    tap.equal(asked, 1, "questions")
     options = next(line for line in mountinfo.splitlines() if " /work " in line).split()[5].split(",")
     tap.true({"ro", "nosuid", "nodev", "noexec"} <= set(options), mountinfo)
 

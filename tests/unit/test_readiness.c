@@ -153,6 +153,22 @@ START_TEST(who_always_pulls_always_tries)
 }
 END_TEST
 
+/* What shows one directory of a file system shows another. */
+START_TEST(a_file_system_is_tried_once)
+{
+    struct trial_subject subject = python_in(SANDBOX_MODE_PROCESS);
+    expect_trials(&subject, 1);
+    subject.workspace = "/srv/one";
+    subject.workspace_id = (struct directory_id){.device = 7, .inode = 1};
+    expect_trials(&subject, 2);
+    subject.workspace = "/srv/two";
+    subject.workspace_id.inode = 2;
+    expect_trials(&subject, 2);
+    subject.workspace_id.device = 8;
+    expect_trials(&subject, 3);
+}
+END_TEST
+
 static void expect_failure(enum error_code code)
 {
     const struct trial_subject subject = python_in(SANDBOX_MODE_PROCESS);
@@ -341,6 +357,7 @@ int main(void)
     tcase_add_test(cases[0], what_is_remembered_has_an_end);
     tcase_add_test(cases[0], who_always_pulls_always_tries);
     tcase_add_test(cases[0], a_failure_is_tried_again);
+    tcase_add_test(cases[0], a_file_system_is_tried_once);
     tcase_add_loop_test(cases[1], an_end_is_called_what_it_is, 0, COUNT_OF(ends));
     tcase_add_test(cases[1], an_engine_that_fails_is_no_longer_known);
     tcase_add_test(cases[2], a_sweep_succeeds_or_says_why_not);

@@ -83,9 +83,9 @@ bool backend_exists(enum sandbox_mode mode, struct error *error)
         error_set(error, ERROR_BACKEND_UNAVAILABLE,
                   "docker is not available: this installation has no docker backend "
                   "(code-execute-docker is not beside code_execute.so)");
-        error_set_hint(
-            error, "install the docker backend, or set CODE_EXEC_SANDBOX=process; a weaker mode is "
-                   "never chosen by itself");
+        error_set_hint(error, "install the docker backend, or where the policy allows it set "
+                              "CODE_EXEC_SANDBOX=process; a weaker mode is "
+                              "never chosen by itself");
     } else {
         error_set_hint(error, "reinstall code-execute: its programs stand beside code_execute.so");
     }

@@ -110,6 +110,8 @@ const char *remedy_for_container_layer(enum isolation_layer layer)
     return "see the engine's own warnings: docker info";
 }
 
+#define PROCESS_MODE "where the policy allows it set CODE_EXEC_SANDBOX=process"
+
 const char *remedy_for_engine(enum engine_problem problem)
 {
     switch (problem) {
@@ -118,22 +120,23 @@ const char *remedy_for_engine(enum engine_problem problem)
                "tcp://HOST:PORT), "
                "or the docker context (docker context ls, docker context use)";
     case ENGINE_PROBLEM_NOT_INSTALLED:
-        return "install Docker, name its socket in DOCKER_HOST or in the policy's "
-               "\"docker.host\", or set CODE_EXEC_SANDBOX=process; a weaker mode is never chosen "
-               "by itself";
+        return "install Docker (Debian: docker.io), name its socket in DOCKER_HOST or in the "
+               "policy's "
+               "\"docker.host\", or " PROCESS_MODE "; a weaker mode is never chosen by itself";
     case ENGINE_PROBLEM_NOT_RUNNING:
-        return "start the engine (systemctl start docker), or set CODE_EXEC_SANDBOX=process";
+        return "start the Docker daemon (systemctl start docker), or " PROCESS_MODE;
     case ENGINE_PROBLEM_NO_PERMISSION:
-        return "let the gateway's user use the socket (group docker is as good as root), run a "
-               "rootless engine, or set CODE_EXEC_SANDBOX=process";
+        return "let the gateway's user use the socket (usermod -aG docker USER; the group docker "
+               "is as "
+               "good as root), run a rootless engine, or " PROCESS_MODE;
     case ENGINE_PROBLEM_API_TOO_OLD:
         return "upgrade to Docker 20.10 or newer";
     case ENGINE_PROBLEM_NO_SECCOMP:
         return "the engine's kernel needs CONFIG_SECCOMP_FILTER, and the engine must be built with "
                "seccomp";
     case ENGINE_PROBLEM_UNFIT:
-        return "use a Docker Engine (a rootless one needs no more rights than Podman), or set "
-               "CODE_EXEC_SANDBOX=process";
+        return "use a Docker Engine (a rootless one needs no more rights than Podman), "
+               "or " PROCESS_MODE;
     case ENGINE_PROBLEM_NO_LIMITS:
         return "the engine needs the memory, pids and cpu cgroup controllers; a rootless engine "
                "needs them delegated";

@@ -20,10 +20,10 @@ from fake_engine import FakeEngine
 def test_nobody_there():
     if os.path.exists(socket_path):
         os.unlink(socket_path)
-    refusal(None, "backend_unavailable", "docker is not installed or not on PATH. ")
+    refusal(None, "backend_unavailable", "docker is not installed or its socket is not there: cannot connect to the Docker daemon at unix://")
     with FakeEngine(socket_path):
         pass
-    refusal(None, "backend_unavailable", "docker is not running")
+    refusal(None, "backend_unavailable", "docker is not running: cannot connect to the Docker daemon at unix://")
     refusal(None, "backend_unavailable", "not reached over ssh", host="ssh://somewhere")
 
 
@@ -31,7 +31,7 @@ def test_plain_tcp_of_this_machine():
     with FakeEngine(None) as engine:
         for host in ("127.0.0.1", "localhost"):
             tap.equal(call(engine, host=f"tcp://{host}:{engine.port}")[1]["stdout"], "yes\n")
-    refusal(None, "backend_unavailable", "nobody listens", host=f"tcp://127.0.0.1:{engine.port}")
+    refusal(None, "backend_unavailable", "docker is not running: cannot connect to the Docker daemon at", host=f"tcp://127.0.0.1:{engine.port}")
 
 
 def certificates():
@@ -59,18 +59,18 @@ def test_tls():
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         with FakeEngine(None, tls=server_context(files, version)) as engine:
             tap.equal(call(engine, **over_tls(engine, files.client))[1]["stdout"], "yes\n")
-            refusal(engine, "backend_unavailable", "wants a certificate of this side", **over_tls(engine, files.anonymous))
-            refusal(engine, "backend_unavailable", "refuses the certificate of this side", **over_tls(engine, files.of_other))
+            refusal(engine, "backend_unavailable", "requires a client certificate", **over_tls(engine, files.anonymous))
+            refusal(engine, "backend_unavailable", "refuses the client certificate", **over_tls(engine, files.of_other))
             heard = len(engine.requests)
             refusal(engine, "backend_unavailable", "is not trusted", **over_tls(engine, files.trusts_other))
             elsewhere = over_tls(engine, files.client, host=f"tcp://localhost:{engine.port}")
-            refusal(engine, "backend_unavailable", "not for the host", **elsewhere)
+            refusal(engine, "backend_unavailable", "not valid for the host", **elsewhere)
             tap.equal(len(engine.requests), heard, "an engine that is not trusted hears nothing")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         old = server_context(files, ssl.TLSVersion.TLSv1_1)
     with FakeEngine(None, tls=old) as engine:
-        refusal(engine, "backend_unavailable", "no TLS with", **over_tls(engine, files.client))
+        refusal(engine, "backend_unavailable", "TLS handshake with the Docker daemon", **over_tls(engine, files.client))
 
 
 def test_tls_stream_comes_whole_or_is_refused():
@@ -92,7 +92,7 @@ def test_tls_where_none_is_spoken():
                 connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         threading.Thread(target=answer, daemon=True).start()
         host = f"https://127.0.0.1:{server.getsockname()[1]}"
-        refusal(None, "backend_unavailable", "no TLS with", host=host, certificates=str(files.client))
+        refusal(None, "backend_unavailable", "TLS handshake with the Docker daemon", host=host, certificates=str(files.client))
 
 
 run(globals())

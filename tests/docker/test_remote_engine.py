@@ -186,20 +186,20 @@ def test_eight_at_once():
 
 
 def test_certificates_that_are_refused():
-    for certificates, text in ((files.trusts_other, "is not trusted by"), (files.anonymous, "wants a certificate of this side"),
-                               (files.of_other, "refuses the certificate of this side"), (files.no_key, "key.pem: No such file"),
+    for certificates, text in ((files.trusts_other, "is not trusted by"), (files.anonymous, "requires a client certificate"),
+                               (files.of_other, "refuses the client certificate"), (files.no_key, "key.pem: No such file"),
                                (files.no_ca, "ca.pem: No such file"), (files.bad_ca, "there is no certificate in"),
                                (files.other_key, "cannot be used"), (files.locked_key, "cannot be used")):
         refuses(text, policy_of(certificates))
 
 
 def test_certificate_for_another_name():
-    refuses("certificate is not for the host", policy_of(host=f"tcp://localhost:{PORT}"))
+    refuses("is not valid for the host", policy_of(host=f"tcp://localhost:{PORT}"))
 
 
 def test_addresses_nobody_serves():
-    refuses("nobody listens", policy_of(host=f"tcp://127.0.0.1:{free_port()}"))
-    refuses("host is not known", policy_of(host="tcp://engine.invalid:2376"))
+    refuses("docker is not running: cannot connect to the Docker daemon at", policy_of(host=f"tcp://127.0.0.1:{free_port()}"))
+    refuses("no such host", policy_of(host="tcp://engine.invalid:2376"))
     refuses("in the clear", policy_of(None, host="tcp://192.0.2.1:2375"))
 
 

@@ -22,8 +22,9 @@
 #define PORT_LIMIT        65535
 #define CERTIFICATE_LIMIT (1U << 20) /* bytes of a file */
 
-/* The words that agents and operators know. */
-#define NOT_INSTALLED "docker is not installed or not on PATH. "
+/* Messages have the words of the docker command, which operators search for. */
+#define NOT_INSTALLED  "docker is not installed or its socket is not there: "
+#define CANNOT_CONNECT "cannot connect to the Docker daemon at unix://%s"
 
 /* What an address is to be read with. */
 struct transport {
@@ -51,8 +52,7 @@ bool engine_address_find(const char *const *paths, size_t count, struct engine_a
         if (access(paths[i], F_OK) == 0)
             return take_socket(paths[i], ret, fault);
     engine_fault_set(fault, ENGINE_PROBLEM_NOT_INSTALLED,
-                     NOT_INSTALLED "No engine's socket is in any of the usual places (%s, ...)",
-                     paths[0]);
+                     NOT_INSTALLED CANNOT_CONNECT " or at any other usual place", paths[0]);
     return false;
 }
 
@@ -263,27 +263,27 @@ static int try_socket(const char *path)
 void engine_address_diagnose(const struct engine_address *address, struct engine_fault *fault)
 {
     const char *path = address->socket_path;
-    switch (try_socket(path)) {
+    int reason = try_socket(path);
+    switch (reason) {
     case ENOENT:
     case ENOTDIR:
-        engine_fault_set(fault, ENGINE_PROBLEM_NOT_INSTALLED, NOT_INSTALLED "There is no socket %s",
-                         path);
-        return;
     case ENOTSOCK:
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "not an engine's socket, nor any: %s",
-                         path);
+        engine_fault_set(fault, ENGINE_PROBLEM_NOT_INSTALLED, NOT_INSTALLED CANNOT_CONNECT ": %s",
+                         path, reason == ENOTSOCK ? "not a socket" : "no such file or directory");
         return;
     case ECONNREFUSED:
         engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
-                         "docker is not running: nobody listens at %s", path);
+                         "docker is not running: " CANNOT_CONNECT ": connection refused", path);
         return;
     case EACCES:
     case EPERM:
         engine_fault_set(fault, ENGINE_PROBLEM_NO_PERMISSION,
-                         "no permission to use docker at %s (user id %u)", path, geteuid());
+                         "permission denied while trying to connect to the Docker daemon socket at "
+                         "unix://%s (user id %u)",
+                         path, geteuid());
         return;
     default:
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker does not take the connection at %s",
-                         path);
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, CANNOT_CONNECT ": %s", path,
+                         reason == 0 ? "it closes the connection" : strerror(reason));
     }
 }

@@ -34,13 +34,13 @@ static void explain_alert(const struct failure *failure, struct engine_fault *fa
 {
     const struct engine_address *address = failure->address;
     if (address->client_certificate)
-        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "docker refuses the certificate of this side, %.60s/" ENGINE_CERTIFICATE
-                         ": %.100s",
-                         address->certificates, failure->words);
+        engine_fault_set(
+            fault, ENGINE_PROBLEM_CERTIFICATES,
+            "the Docker daemon refuses the client certificate %.60s/" ENGINE_CERTIFICATE ": %.100s",
+            address->certificates, failure->words);
     else
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "docker wants a certificate of this side, and there is no "
+                         "the Docker daemon requires a client certificate, and there is no "
                          "%.60s/" ENGINE_CERTIFICATE ": %.80s",
                          address->certificates, failure->words);
 }
@@ -63,9 +63,9 @@ static void explain_hang_up(const struct failure *failure, struct engine_fault *
 {
     bool has = failure->address->client_certificate;
     engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                     "docker hangs up before any answer: most likely it %s certificate of this "
-                     "side, %s%.60s/" ENGINE_CERTIFICATE,
-                     has ? "refuses the" : "wants a", has ? "" : "and there is no ",
+                     "the Docker daemon closes the connection before any answer: most likely it "
+                     "%s client certificate%s %.60s/" ENGINE_CERTIFICATE,
+                     has ? "refuses the" : "requires a", has ? "" : ", and there is no",
                      failure->address->certificates);
 }
 
@@ -77,11 +77,13 @@ static void explain_peer(const struct failure *failure, struct engine_fault *fau
     (void)curl_easy_getinfo(failure->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
     if (verdict > 1)
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "the engine at %.60s is not trusted by %.50s/" ENGINE_CA ": %.80s",
+                         "the certificate of the Docker daemon at %.60s is not trusted by "
+                         "%.50s/" ENGINE_CA ": %.70s",
                          failure->address->base, failure->address->certificates, failure->words);
     else
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "the engine's certificate is not for the host of %.60s: %.100s",
+                         "the certificate of the Docker daemon is not valid for the host of %.60s: "
+                         "%.100s",
                          failure->address->base, failure->words);
 }
 
@@ -116,10 +118,13 @@ static void explain_connection(const struct failure *failure, struct engine_faul
         engine_address_diagnose(failure->address, fault);
     else if (reason == ECONNREFUSED && failure->result == CURLE_COULDNT_CONNECT)
         engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
-                         "docker is not running: nobody listens at %.100s", failure->address->base);
+                         "docker is not running: cannot connect to the Docker daemon at %.100s: "
+                         "connection refused",
+                         failure->address->base);
     else
         engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
-                         "docker is not reachable at %.80s: %.80s", failure->address->base,
+                         "cannot connect to the Docker daemon at %.80s: %.80s",
+                         failure->address->base,
                          reason != 0 ? strerror((int)reason) : failure->words);
 }
 
@@ -129,7 +134,8 @@ static void explain(const struct failure *failure, struct engine_fault *fault)
     if (connection_failed(failure))
         explain_connection(failure, fault);
     else if (result == CURLE_COULDNT_RESOLVE_HOST)
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "the engine's host is not known: %.120s",
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                         "cannot connect to the Docker daemon at %.120s: no such host",
                          failure->address->base);
     else if (is_alert(failure))
         explain_alert(failure, fault);
@@ -140,10 +146,11 @@ static void explain(const struct failure *failure, struct engine_fault *fault)
     else if (result == CURLE_SSL_CACERT_BADFILE || result == CURLE_SSL_CERTPROBLEM)
         explain_files(failure, fault);
     else if (result == CURLE_SSL_CONNECT_ERROR)
-        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES, "no TLS with %.60s: %.110s",
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "TLS handshake with the Docker daemon at %.60s failed: %.110s",
                          failure->address->base, failure->words);
     else if (result == CURLE_OPERATION_TIMEDOUT)
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker did not answer in time");
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "the Docker daemon did not answer in time");
     else
         engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is broken: %.150s",
                          failure->words);

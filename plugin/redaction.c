@@ -21,7 +21,7 @@
 #include "redaction_encoding.h"
 #include "vector_registers.h"
 
-#define PATTERNS_LIMIT 1024
+#define PATTERNS_LIMIT 2048
 #define WINDOW_LIMIT   32 /* bytes; a wider one fills the table, and skips no more */
 #define BLOCK_BYTES    3  /* of a window's end, that are looked up */
 #define TABLE_BITS     14

@@ -2,8 +2,9 @@
 /*
  * Takes the values of secrets out of a run's output before it is kept, shown or cut: as they are,
  * and as they look in JSON, percent-, hexadecimal and base64 encoding (at each of the three byte
- * offsets). A value split over two reads is found; values that overlap become one. Best effort, and
- * said to be: a program can always transform what it was given. Pure code; owned by one call.
+ * offsets), and in literals of Python, Node, shells and HTML. A value split over two reads is
+ * found; values that overlap become one. Best effort, and said to be: a program can always
+ * transform what it was given. Pure code; owned by one call.
  */
 #pragma once
 

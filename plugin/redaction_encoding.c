@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "redaction_quoting.h"
 #include "utf8.h"
 
 #define BASE64_MINIMUM 6 /* characters of the part that does not depend on the neighbours */
@@ -189,6 +190,9 @@ bool redaction_encode(const unsigned char *value, size_t length, char *scratch,
             return false;
     for (size_t i = 0; i < COUNT_OF(percent_styles); i++)
         if (!take(user, scratch, encode_percent(value, length, &percent_styles[i], scratch)))
+            return false;
+    for (size_t i = 0; i < QUOTING_STYLES; i++)
+        if (!take(user, scratch, redaction_quote(value, length, i, scratch)))
             return false;
     return take(user, scratch, encode_hex(value, length, lower_digits, scratch)) &&
            take(user, scratch, encode_hex(value, length, upper_digits, scratch)) &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a secret may look in output: as it is and line by line, as a JSON string, percent-encoded, in
- * hexadecimal, in base64 at each of the three byte offsets. Pure code, any thread.
+ * How a secret may look in output: as it is and line by line, as a JSON string, percent-encoded, as
+ * a literal of a language (redaction_quoting.h), in hexadecimal, in base64 at each of the three
+ * byte offsets. Pure code, any thread.
  */
 #pragma once
 

@@ -10,6 +10,7 @@
 #define BASE64_MINIMUM 6
 #define ASCII_KINDS    10 /* from here the value must be UTF-8 */
 #define PLAIN_KINDS    12
+#define LITERAL_KINDS  14 /* from here on: literals of languages */
 
 void append(void *user, const void *bytes, size_t length)
 {
@@ -52,13 +53,14 @@ void to_base64(const char *bytes, size_t length, bool url, struct text *ret)
 /* Python's json.dumps() where ascii, else JSON.stringify() with what Go or PHP escape beside it. */
 static void to_json(const char *value, bool ascii, const char *further, struct text *ret)
 {
+    static const char special[] = "\n\r\t\b\f";
     for (; *value != '\0'; value++) {
         unsigned char byte = (unsigned char)*value;
         char escape[16];
         if (byte == '"' || byte == '\\' || (byte == '/' && strchr(further, '/') != NULL))
             append(ret, (char[]){'\\', *value}, 2);
-        else if (byte == '\n' || byte == '\t')
-            append_string(ret, byte == '\n' ? "\\n" : "\\t");
+        else if (strchr(special, byte) != NULL)
+            append(ret, (char[]){'\\', "nrtbf"[strchr(special, byte) - special]}, 2);
         else if (byte < 0x20 || strchr(further, *value) != NULL ||
                  (ascii && further[0] == '\0' && byte == 0x7F))
             append(ret, escape, (size_t)sprintf(escape, "\\u%04x", byte));
@@ -101,9 +103,164 @@ static void to_hex(const char *value, const char *format, struct text *ret)
     }
 }
 
+/* How a character looks: NULL where it is shown as it is. What is beyond ASCII are the characters
+ * of the sets below, or bytes that belong to none. */
+typedef const char *show(unsigned char byte, const char *at, bool quoted, char escape[16]);
+
+static const char *show_number(unsigned char byte, const char *format, char escape[16])
+{
+    (void)snprintf(escape, 16,
+                   format[0] == 'o'   ? "\\%03o"
+                   : format[0] == 'x' ? "\\x%02x"
+                                      : "\\x%02X",
+                   byte);
+    return escape;
+}
+
+static const char *show_control(unsigned char byte, const char *letters, const char *format,
+                                char escape[16])
+{
+    static const char order[] = "\n\r\t\b\f\a\v\x1B";
+    const char *found = byte != '\0' ? strchr(order, byte) : NULL;
+    if (byte >= 0x20 && byte != 0x7F)
+        return NULL;
+    if (!found || (size_t)(found - order) >= strlen(letters))
+        return show_number(byte, format, escape);
+    (void)snprintf(escape, 16, "\\%c", letters[found - order]);
+    return escape;
+}
+
+static const char *show_python(unsigned char byte, const char *at, bool quoted, char escape[16])
+{
+    if (byte == '\\' || (byte == '\'' && quoted))
+        return byte == '\\' ? "\\\\" : "\\'";
+    if (byte >= 0xFE) {
+        (void)snprintf(escape, 16, "\\udc%02x", byte);
+        return escape;
+    }
+    (void)at;
+    return show_control(byte, "nrt", "x", escape);
+}
+
+static const char *show_ascii(unsigned char byte, const char *at, bool quoted, char escape[16])
+{
+    if (byte >= 0x80 && byte < 0xC0)
+        return ""; /* the rest of a character */
+    if (byte == 0xC3)
+        return show_number((unsigned char)((at[1] & 0x3F) | 0xC0), "x", escape);
+    if (byte == 0xE2 || byte == 0xF0)
+        return byte == 0xE2 ? "\\u20ac" : "\\U0001f600";
+    return show_python(byte, at, quoted, escape);
+}
+
+static const char *show_bytes(unsigned char byte, const char *at, bool quoted, char escape[16])
+{
+    return byte >= 0x80 ? show_number(byte, "x", escape) : show_python(byte, at, quoted, escape);
+}
+
+static const char *show_node(unsigned char byte, const char *at, bool quoted, char escape[16])
+{
+    (void)at;
+    if (byte == '\\' || (byte == '\'' && quoted))
+        return byte == '\\' ? "\\\\" : "\\'";
+    return byte >= 0xFE ? show_number(byte, "X", escape) : show_control(byte, "nrtbf", "X", escape);
+}
+
+/* quoted: in the locale "C". */
+static const char *show_bash(unsigned char byte, const char *at, bool quoted, char escape[16])
+{
+    (void)at;
+    if (byte == '\\' || byte == '\'')
+        return byte == '\\' ? "\\\\" : "\\'";
+    bool is_number = byte >= 0xFE || (byte >= 0x80 && quoted);
+    return is_number ? show_number(byte, "o", escape) : show_control(byte, "nrtbfavE", "o", escape);
+}
+
+static const char *show_backslashed(unsigned char byte, const char *characters, char escape[16])
+{
+    if (!strchr(characters, byte))
+        return NULL;
+    (void)snprintf(escape, 16, "\\%c", byte);
+    return escape;
+}
+
+static const char *show_html(unsigned char byte, const char *quote, const char *apostrophe)
+{
+    switch (byte) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return quote;
+    case '\'':
+        return apostrophe;
+    default:
+        return NULL;
+    }
+}
+
+static const char *show_run(const char *value, const char *at)
+{
+    bool first = at == value || at[-1] != '\'';
+    bool last = at[1] != '\'';
+    if (*at != '\'')
+        return NULL;
+    if (first && last)
+        return at[1] == '\0' ? "'\"'\"" : "'\"'\"'";
+    if (last)
+        return at[1] == '\0' ? "'\"" : "'\"'";
+    return first ? "'\"'" : "'";
+}
+
+static const char *show_literal(const char *value, const char *at, size_t style, char escape[16])
+{
+    static show *const languages[] = {show_python, show_ascii, show_bytes, show_node, show_bash};
+    static const char *const apostrophes[] = {NULL, "&#x27;", "&#039;", "&#39;"};
+    unsigned char byte = (unsigned char)*at;
+    if (style < 10)
+        return languages[style / 2](byte, at, style % 2 != 0, escape);
+    switch (style) {
+    case 10:
+        return byte == '\'' ? "'\\''" : NULL;
+    case 11:
+        return show_backslashed(byte, "\"$`\\", escape);
+    case 12:
+        return show_backslashed(byte, " !\"$&'()*,;<>?[\\]^`{|}", escape);
+    case 13:
+        return byte == '\'' ? "'\"'\"'" : NULL;
+    case 14:
+        return show_run(value, at);
+    case 19:
+        return show_backslashed(byte, "'\\", escape);
+    default:
+        return show_html(byte,
+                         style == 15   ? NULL
+                         : style == 18 ? "&#34;"
+                                       : "&quot;",
+                         apostrophes[style - 15]);
+    }
+}
+
+static void to_literal(const char *value, size_t style, struct text *ret)
+{
+    for (const char *at = value; *at != '\0'; at++) {
+        char escape[16];
+        const char *shown = show_literal(value, at, style, escape);
+        if (shown)
+            append_string(ret, shown);
+        else
+            append(ret, at, 1);
+    }
+}
+
 void encode(const char *value, size_t kind, struct text *ret)
 {
     ret->length = 0;
+    if (kind >= LITERAL_KINDS)
+        return to_literal(value, kind - LITERAL_KINDS, ret);
     switch (kind) {
     case 0:
         return append_string(ret, value);
@@ -160,6 +317,10 @@ void add_secret(struct patterns *patterns, const char *value)
     for (size_t kind = 0; kind < PLAIN_KINDS; kind++) {
         if (kind >= ASCII_KINDS && !is_utf8(value))
             continue;
+        encode(value, kind, &text);
+        add_pattern(patterns, text.bytes, text.length);
+    }
+    for (size_t kind = LITERAL_KINDS; kind < ENCODING_KINDS; kind++) {
         encode(value, kind, &text);
         add_pattern(patterns, text.bytes, text.length);
     }

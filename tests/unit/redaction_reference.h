@@ -11,8 +11,8 @@
 #include "redaction.h"
 
 #define TEXT_LIMIT     8192
-#define PATTERNS_LIMIT 512
-#define ENCODING_KINDS 14 /* of encode() */
+#define PATTERNS_LIMIT 1024
+#define ENCODING_KINDS 34 /* of encode(); the last 20 are literals */
 
 struct text {
     char bytes[TEXT_LIMIT];

@@ -59,6 +59,8 @@ static const char *const sets[][SECRETS_LIMIT + 1] = {
     {"line one\nline two", "two\nthree"},
     {"\xC3\xA4\xF0\x9F\x98\x80\xFF\xFE"},
     {"0123456789abcdef0123456789ABCDEF", "abcdef"},
+    {"it''s \"a\" $'b' \\x\x1B\a\v\f\b\r\n"},
+    {"'\xC3\xB6\xE2\x82\xAC\xF0\x9F\x98\x80'\xFF''"},
     {"one that is longer than any window of a search could be, or need be"},
 };
 

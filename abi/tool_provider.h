@@ -191,9 +191,11 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
  * from now on); "allow_always" (the host allows it from now on: it remembers the request_sha256,
  * and answers by itself the next time); "edit" (run "arguments", an object like the request's
  * "arguments", instead: they are checked as any input is); "deny"; "cancel" (the call ends as
- * cancelled). TOOL_INVALID, and the request is denied, for anything else, and for a request_sha256
- * that is not this request's. A second answer is TOOL_UNKNOWN; where it differs from a permitting
- * one that nothing has run by yet, nothing will. */
+ * cancelled). Beside them "unavailable" is always taken, and never offered: nobody could be asked,
+ * so the call ends as approval_unavailable; a provider that does not know it denies. TOOL_INVALID,
+ * and the request is denied, for anything else, and for a request_sha256 that is not this
+ * request's. A second answer is TOOL_UNKNOWN; where it differs from a permitting one that nothing
+ * has run by yet, nothing will. */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)

@@ -91,7 +91,7 @@ static void ask(const struct approver *approver, const json_t *request, const ch
 static void hold_to_offer(const json_t *request, struct approval_decision *decision)
 {
     if (decision->word == APPROVAL_WORD_DENY || decision->word == APPROVAL_WORD_PENDING ||
-        approval_offers(request, decision->word))
+        decision->word == APPROVAL_WORD_UNAVAILABLE || approval_offers(request, decision->word))
         return;
     const char *name = approval_word_name(decision->word);
     approval_clear(decision);
@@ -108,7 +108,8 @@ void approval_decide(const struct approver *approver, const char *request_json, 
     if (!json_is_object(request)) {
         /* Grants, hashes and principals are compared as C strings: NUL has no place in a request.
          */
-        approval_deny(ret, "the provider's approval request is not a JSON object without NUL");
+        approval_unavailable(ret,
+                             "the provider's approval request is not a JSON object without NUL");
         return;
     }
     /* What the command line says beforehand is not to be changed by a file. */

@@ -72,11 +72,11 @@ static void read_hook(const json_t *hook, struct approval_decision *ret)
     json_t *changed = json_object_get(hook, "updatedInput");
     if (strcmp(word, "allow") == 0)
         take_word(changed ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, reason, changed, ret);
+    else if (strcmp(word, "ask") == 0)
+        approval_unavailable(ret, "%s",
+                             text_or(reason, "the approval program leaves it to a person"));
     else
-        approval_deny(ret, "%s",
-                      text_or(reason, strcmp(word, "ask") == 0
-                                          ? "the approval program leaves it to a person"
-                                          : "the approval program said no"));
+        approval_deny(ret, "%s", text_or(reason, "the approval program said no"));
 }
 
 void approval_read_decision(const char *text, size_t length, const json_t *request,
@@ -112,19 +112,19 @@ static void read_result(const char *program, const struct program_result *result
         approval_deny(ret, "%s was ended by signal %d", program, result->number);
         break;
     case PROGRAM_NOT_STARTED:
-        approval_deny(ret, "%s could not be started: %s", program, strerror(result->number));
+        approval_unavailable(ret, "%s could not be started: %s", program, strerror(result->number));
         break;
     case PROGRAM_NOT_WATCHED:
-        approval_deny(ret, "%s could not be watched: %s", program, strerror(result->number));
+        approval_unavailable(ret, "%s could not be watched: %s", program, strerror(result->number));
         break;
     case PROGRAM_OUT_OF_TIME:
-        approval_deny(ret, "%s did not decide within %d ms", program, wait_ms);
+        approval_unavailable(ret, "%s did not decide within %d ms", program, wait_ms);
         break;
     case PROGRAM_OUT_OF_BOUNDS:
         approval_deny(ret, "%s printed more than %u bytes", program, OUTPUT_LIMIT);
         break;
     case PROGRAM_CANCELLED:
-        approval_deny(ret, "the call was cancelled");
+        approval_unavailable(ret, "the call was cancelled");
         break;
     }
 }
@@ -135,7 +135,7 @@ void approval_by_command(const char *program, const json_t *request, const char 
     (void)snprintf(ret->approver, sizeof(ret->approver), "command:%s", program);
     CLEANUP_CLOSE int input = request_file(request_json);
     if (input < 0) {
-        approval_deny(ret, "%s could not be asked: %s", program, strerror(errno));
+        approval_unavailable(ret, "%s could not be asked: %s", program, strerror(errno));
         return;
     }
     char *arguments[] = {(char *)(uintptr_t)program, NULL};

@@ -22,6 +22,7 @@ static const char *const words[APPROVAL_WORD_COUNT] = {
     [APPROVAL_WORD_ALLOW_ALWAYS] = "allow_always",
     [APPROVAL_WORD_EDIT] = "edit",
     [APPROVAL_WORD_CANCEL] = "cancel",
+    [APPROVAL_WORD_UNAVAILABLE] = "unavailable",
 };
 
 const char *approval_word_name(enum approval_word word)
@@ -48,6 +49,8 @@ bool approval_word_allows(enum approval_word word)
 
 bool approval_offers(const json_t *request, enum approval_word word)
 {
+    if (word == APPROVAL_WORD_UNAVAILABLE)
+        return false; /* nobody chooses it */
     const json_t *offered = json_object_get(request, "allowed_decisions");
     if (!json_is_array(offered))
         return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;
@@ -72,6 +75,16 @@ void approval_deny(struct approval_decision *decision, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     decision->word = APPROVAL_WORD_DENY;
+    (void)vsnprintf(decision->reason, sizeof(decision->reason), format, arguments);
+    va_end(arguments);
+}
+
+void approval_unavailable(struct approval_decision *decision, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    decision->word = APPROVAL_WORD_UNAVAILABLE;
+    decision->approver[0] = '\0';
     (void)vsnprintf(decision->reason, sizeof(decision->reason), format, arguments);
     va_end(arguments);
 }
@@ -106,7 +119,7 @@ static json_t *decision_json(const struct approval_decision *decision, const cha
 {
     CLEANUP_JSON json_t *answer = json_object();
     if (!json_member_add(answer, "decision", approval_word_name(decision->word)) ||
-        !json_member_add(answer, "approver", decision->approver) ||
+        !json_member_add(answer, "approver", decision->approver[0] ? decision->approver : NULL) ||
         !json_member_add(answer, "reason", reason) ||
         !json_member_add(answer, "request_sha256", request_sha256) ||
         (decision->arguments && json_object_set(answer, "arguments", decision->arguments) != 0))

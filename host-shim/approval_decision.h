@@ -17,6 +17,7 @@ enum approval_word {
     APPROVAL_WORD_ALLOW_ALWAYS,
     APPROVAL_WORD_EDIT,
     APPROVAL_WORD_CANCEL,
+    APPROVAL_WORD_UNAVAILABLE, /* nobody could be asked: no decision, and nobody's */
     APPROVAL_WORD_COUNT,
     APPROVAL_WORD_PENDING =
         APPROVAL_WORD_COUNT, /* nobody has decided: an identical call will ask */
@@ -25,7 +26,7 @@ enum approval_word {
 struct approval_decision {
     enum approval_word word;
     json_t *arguments;  /* of an edit, new; else NULL */
-    char approver[192]; /* who decided: "terminal:USER" */
+    char approver[192]; /* who decided: "terminal:USER"; "": nobody */
     char reason[512];   /* "" where none was given; always there for a denial */
     char notice[2048];  /* "" or what the host's person should know beside it */
     bool no_approver;   /* --approve named nobody, and there is no terminal */
@@ -52,5 +53,8 @@ void approval_name_user(const char *prefix, char *ret, size_t size);
 
 void approval_allow(struct approval_decision *decision, enum approval_word word,
                     const char *reason);
+/* Nobody could be asked, and so nobody is named as who decided. */
+void approval_unavailable(struct approval_decision *decision, const char *format, ...)
+    __attribute__((format(printf, 2, 3), nonnull(1, 2)));
 void approval_deny(struct approval_decision *decision, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(1, 2)));

@@ -14,9 +14,11 @@
 #define LOOK_EVERY_MS 200
 #define PENDING_S     86400 /* how long a pending request can be answered, and its answer used */
 
-static void deny_by_failure(struct approval_decision *ret, const struct failure *failure)
+/* The store is the approver, and cannot be asked. */
+static void report_failure(struct approval_decision *ret, const struct failure *failure)
 {
-    approval_deny(ret, "%s%s%s", failure->message, failure->hint[0] ? "; " : "", failure->hint);
+    approval_unavailable(ret, "%s%s%s", failure->message, failure->hint[0] ? "; " : "",
+                         failure->hint);
 }
 
 static void say_pending(const char *id, struct approval_decision *ret)
@@ -34,21 +36,23 @@ static void wait_for_answer(struct approval_store *store, const char *id, int64_
     for (;;) {
         enum approval_state state = APPROVAL_STATE_GONE;
         if (!approval_store_take_answer(store, id, &state, ret, &failure)) {
-            deny_by_failure(ret, &failure);
+            report_failure(ret, &failure);
             return;
         }
         if (state == APPROVAL_STATE_ANSWERED)
             return;
         int left = milliseconds_until(deadline);
         if (state == APPROVAL_STATE_GONE || left == 0) {
-            approval_deny(ret, state == APPROVAL_STATE_GONE ? "the request was revoked or expired"
-                                                            : "nobody answered in time");
+            if (state == APPROVAL_STATE_GONE)
+                approval_deny(ret, "the request was revoked or expired");
+            else
+                approval_unavailable(ret, "nobody answered in time");
             return;
         }
         struct pollfd cancelled = {.fd = cancelled_fd, .events = POLLIN};
         int ready = poll(&cancelled, 1, left < LOOK_EVERY_MS ? left : LOOK_EVERY_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR)) {
-            approval_deny(ret, "the call was cancelled");
+            approval_unavailable(ret, "the call was cancelled");
             return;
         }
     }
@@ -74,14 +78,14 @@ static void ask_and_wait(struct approval_store *store, const struct approver *ap
     int wait_ms = approval_wait_ms(request);
     int64_t deadline = monotonic_ms() + wait_ms;
     if (pending && !approval_store_take_identical(store, subject, id, &state, ret, &failure)) {
-        deny_by_failure(ret, &failure);
+        report_failure(ret, &failure);
         return;
     }
     if (state == APPROVAL_STATE_ANSWERED)
         return;
     if (state == APPROVAL_STATE_GONE &&
         !ask(store, approver, subject, request_json, wait_ms, id, &failure)) {
-        deny_by_failure(ret, &failure);
+        report_failure(ret, &failure);
         return;
     }
     if (pending) {
@@ -99,12 +103,12 @@ void approval_by_queue(const struct approver *approver, const json_t *request,
     struct approval_subject subject;
     (void)snprintf(ret->approver, sizeof(ret->approver), "queue");
     if (!approval_subject_of(request, &subject)) {
-        approval_deny(ret, "the provider's approval request has no hash");
+        approval_unavailable(ret, "the provider's approval request has no hash");
         return;
     }
     CLEANUP(approval_store_close) struct approval_store *store = NULL;
     if (!approval_store_open(approver->store, true, &store, &failure))
-        deny_by_failure(ret, &failure);
+        report_failure(ret, &failure);
     else
         ask_and_wait(store, approver, &subject, request, request_json, cancelled_fd, ret);
 }

@@ -35,12 +35,12 @@ static int open_terminal(struct approval_decision *decision)
     CLEANUP_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
         decision->no_approver = true;
-        approval_deny(decision, "there is no terminal to ask at");
+        approval_unavailable(decision, "there is no terminal to ask at");
         return -1;
     }
     if (tcgetpgrp(fd) != getpgrp()) {
         decision->no_approver = true;
-        approval_deny(decision, "toolhost runs in the background of its terminal");
+        approval_unavailable(decision, "toolhost runs in the background of its terminal");
         return -1;
     }
     return TAKE_FD(fd);
@@ -98,15 +98,15 @@ static bool wait_for_input(int fd, int cancelled_fd, int64_t deadline,
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready < 0) {
-            approval_deny(decision, "the terminal cannot be read");
+            approval_unavailable(decision, "the terminal cannot be read");
             return false;
         }
         if (events[1].revents) {
-            approval_deny(decision, "the call was cancelled");
+            approval_unavailable(decision, "the call was cancelled");
             return false;
         }
         if (ready == 0) {
-            approval_deny(decision, "nobody answered in time");
+            approval_unavailable(decision, "nobody answered in time");
             return false;
         }
         return true;
@@ -233,7 +233,7 @@ static void ask(int fd, const json_t *request, int cancelled_fd, struct approval
         (void)tcflush(fd, TCIFLUSH);
         if (!draw(fd, asked.edited ? asked.edited : request, asked.edited, asked.row_limit,
                   &hidden)) {
-            approval_deny(decision, "the request could not be shown");
+            approval_unavailable(decision, "the request could not be shown");
             return;
         }
         char answer[ANSWER_LIMIT] = {0};

@@ -124,7 +124,7 @@ static bool check_url(struct webhook *webhook, struct approval_decision *ret)
     curl_free(host);
     curl_url_cleanup(url);
     if (!secure && !local)
-        approval_deny(ret, "the webhook must be https, or http to 127.0.0.1 or [::1]");
+        approval_unavailable(ret, "the webhook must be https, or http to 127.0.0.1 or [::1]");
     else if (local)
         (void)curl_easy_setopt(webhook->curl, CURLOPT_PROXY, "");
     return secure || local;
@@ -136,16 +136,16 @@ static bool prepare(struct webhook *webhook, const struct approver *approver,
     struct failure failure;
     unsigned char bytes[NONCE_BYTES];
     if (!approver->webhook_key) {
-        approval_deny(ret, "the webhook has no key: give --webhook-key FILE");
+        approval_unavailable(ret, "the webhook has no key: give --webhook-key FILE");
         return false;
     }
     if (!audit_key_read(approver->webhook_key, &webhook->key, &failure)) {
-        approval_deny(ret, "%.400s", failure.message);
+        approval_unavailable(ret, "%.400s", failure.message);
         return false;
     }
     webhook->curl = curl_easy_init();
     if (!webhook->curl || getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        approval_deny(ret, "the webhook cannot be asked");
+        approval_unavailable(ret, "the webhook cannot be asked");
         return false;
     }
     for (size_t i = 0; i < sizeof(bytes); i++)
@@ -222,14 +222,15 @@ static long exchange(struct webhook *webhook, const char *body, struct approval_
     if (result == CURLE_OK)
         (void)curl_easy_getinfo(webhook->curl, CURLINFO_RESPONSE_CODE, &status);
     else if (webhook->cancelled)
-        approval_deny(ret, "the call was cancelled");
+        approval_unavailable(ret, "the call was cancelled");
     else if (result == CURLE_OPERATION_TIMEDOUT && milliseconds_until(webhook->deadline) == 0)
-        approval_deny(ret, "nobody answered in time");
+        approval_unavailable(ret, "nobody answered in time");
     else if (webhook->too_long)
         approval_deny(ret, "the webhook answered more than %u bytes", ANSWER_LIMIT);
     else
-        approval_deny(ret, "the webhook could not be asked: %s",
-                      webhook->curl_error[0] ? webhook->curl_error : curl_easy_strerror(result));
+        approval_unavailable(ret, "the webhook could not be asked: %s",
+                             webhook->curl_error[0] ? webhook->curl_error
+                                                    : curl_easy_strerror(result));
     return status;
 }
 
@@ -285,11 +286,11 @@ static void ask(struct webhook *webhook, const json_t *request, const char *requ
     while (status == NOT_YET) {
         int left = milliseconds_until(webhook->deadline);
         if (left == 0) {
-            approval_deny(ret, "nobody answered in time");
+            approval_unavailable(ret, "nobody answered in time");
             return;
         }
         if (is_cancelled(webhook, left < POLL_EVERY_MS ? left : POLL_EVERY_MS)) {
-            approval_deny(ret, "the call was cancelled");
+            approval_unavailable(ret, "the call was cancelled");
             return;
         }
         status = exchange(webhook, NULL, ret);
@@ -297,7 +298,7 @@ static void ask(struct webhook *webhook, const json_t *request, const char *requ
     if (status == DECIDED)
         read_answer(webhook, request, ret);
     else if (status != 0)
-        approval_deny(ret, "the webhook answered with status %ld", status);
+        approval_unavailable(ret, "the webhook answered with status %ld", status);
 }
 
 void approval_by_webhook(const struct approver *approver, const json_t *request,

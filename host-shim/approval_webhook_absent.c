@@ -9,5 +9,5 @@ void approval_by_webhook(const struct approver *approver, const json_t *request,
     (void)request;
     (void)request_json;
     (void)cancelled_fd;
-    approval_deny(ret, "this toolhost was built without libcurl, and so without webhooks");
+    approval_unavailable(ret, "this toolhost was built without libcurl, and so without webhooks");
 }

@@ -59,6 +59,8 @@ static void tell(const struct grants *grants, const struct approval_decision *de
         notice(grants, "%s", decision->notice);
     if (decision->word == APPROVAL_WORD_DENY || decision->word == APPROVAL_WORD_CANCEL)
         notice(grants, "denied by %s: %s", decision->approver, decision->reason);
+    if (decision->word == APPROVAL_WORD_UNAVAILABLE)
+        notice(grants, "nobody could be asked for approval: %s", decision->reason);
     if (decision->no_approver)
         notice(grants, "hint: answer beforehand with --approve always or never, or let a program "
                        "decide with --approve cmd:PROG");
@@ -78,7 +80,9 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
         return;
     }
     CLEANUP_FREE char *answer = decision_text(request_json, &decision);
-    if (answer && grants->provider->reply_approval(token, answer) == TOOL_ACCEPTED)
+    /* That nobody answered may come when the provider's own time is over: it finds that itself. */
+    if (answer && (grants->provider->reply_approval(token, answer) == TOOL_ACCEPTED ||
+                   decision.word == APPROVAL_WORD_UNAVAILABLE))
         *verdict = TOOL_VERDICT_LATER;
 }
 

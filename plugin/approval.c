@@ -175,7 +175,8 @@ static struct entry *add_entry(const struct approval_question *question, const s
     memcpy(entry->principal_sha256, asker->principal_sha256, sizeof(entry->principal_sha256));
     memcpy(entry->session_sha256, asker->session_sha256, sizeof(entry->session_sha256));
     entry->answers = question->answers | APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) |
-                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
+                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL) |
+                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_UNAVAILABLE);
     entry->waited_for = true;
     entry->expires_ms = monotonic_ms() + question->timeout_ms;
     entry->next = table;
@@ -192,6 +193,8 @@ static const char *refusal_text(enum error_code refusal)
         return "approval replayed";
     case ERROR_CANCELLED:
         return "cancelled by the approver";
+    case ERROR_APPROVAL_UNAVAILABLE:
+        return "approval is needed, and nobody could be asked";
     default:
         return "approval denied";
     }
@@ -299,6 +302,15 @@ static bool wait_for_answer(struct entry *entry, const struct approval_question 
     return use_answer(entry, outcome, error);
 }
 
+/* What an answer that does not allow refuses with. */
+static enum error_code refusal_of(enum approval_answer answer)
+{
+    if (answer == APPROVAL_ANSWER_CANCEL)
+        return ERROR_CANCELLED;
+    return answer == APPROVAL_ANSWER_UNAVAILABLE ? ERROR_APPROVAL_UNAVAILABLE
+                                                 : ERROR_APPROVAL_DENIED;
+}
+
 /* The answer of the entry from now on. false: it cannot be taken, and the request stands denied. */
 static bool give_answer(struct entry *entry, struct approval_decision_text *decision, bool readable)
 {
@@ -309,8 +321,7 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
     const char *reason = decision->reason;
     entry->state = ENTRY_ANSWERED;
     entry->answer = valid ? decision->answer : APPROVAL_ANSWER_DENY;
-    entry->refusal =
-        entry->answer == APPROVAL_ANSWER_CANCEL ? ERROR_CANCELLED : ERROR_APPROVAL_DENIED;
+    entry->refusal = refusal_of(entry->answer);
     if (!readable) {
         reason = "the decision could not be read";
     } else if (!bound) {
@@ -323,7 +334,9 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
     }
     (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "%s",
                    approval_answer_name(entry->answer));
-    memcpy(entry->outcome.approver, decision->approver, sizeof(decision->approver));
+    /* Where nobody was asked nobody is named. */
+    if (entry->answer != APPROVAL_ANSWER_UNAVAILABLE)
+        memcpy(entry->outcome.approver, decision->approver, sizeof(decision->approver));
     (void)snprintf(entry->outcome.reason, sizeof(entry->outcome.reason), "%s", reason);
     return valid;
 }
@@ -351,6 +364,9 @@ static void refuse_replay(struct entry *entry, const struct approval_decision_te
 static bool settle(struct entry *entry, uint32_t verdict, const struct approval_question *question,
                    struct approval_outcome *outcome, struct error *error)
 {
+    bool nobody = entry->state == ENTRY_ANSWERED && entry->answer == APPROVAL_ANSWER_UNAVAILABLE;
+    if (nobody && question->cancelled(question->user))
+        return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome, error);
     if (entry->state != ENTRY_OPEN)
         return use_answer(entry, outcome, error);
     if (verdict == TOOL_VERDICT_LATER)
@@ -376,6 +392,8 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
                      struct approval_outcome *outcome, struct error *error)
 {
     if (host->request_approval == NULL) {
+        (void)snprintf(outcome->decision, sizeof(outcome->decision), "%s",
+                       approval_answer_name(APPROVAL_ANSWER_UNAVAILABLE));
         error_set(error, ERROR_APPROVAL_UNAVAILABLE,
                   "approval is needed, and the host offers nobody to give it");
         return false;

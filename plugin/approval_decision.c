@@ -18,6 +18,7 @@ static const char *const names[APPROVAL_ANSWER_COUNT] = {
     [APPROVAL_ANSWER_DENY] = "deny",
     [APPROVAL_ANSWER_EDIT] = "edit",
     [APPROVAL_ANSWER_CANCEL] = "cancel",
+    [APPROVAL_ANSWER_UNAVAILABLE] = "unavailable",
 };
 
 const char *approval_answer_name(enum approval_answer answer)
@@ -27,7 +28,8 @@ const char *approval_answer_name(enum approval_answer answer)
 
 bool approval_answer_allows(enum approval_answer answer)
 {
-    return answer != APPROVAL_ANSWER_DENY && answer != APPROVAL_ANSWER_CANCEL;
+    return answer != APPROVAL_ANSWER_DENY && answer != APPROVAL_ANSWER_CANCEL &&
+           answer != APPROVAL_ANSWER_UNAVAILABLE;
 }
 
 static bool find_answer(const char *name, enum approval_answer *ret)

@@ -41,7 +41,8 @@
       "do not repeat the same request; change it according to the reason, or ask the user")       \
     X(APPROVAL_UNAVAILABLE, "approval_unavailable", false,                                        \
       "approval is needed and nobody can give it",                                                \
-      "the gateway must offer request_approval, or the policy must allow the request without")    \
+      "the gateway's operator must name an approver that can be asked, or the policy must allow " \
+      "the request without")                                                                      \
     X(APPROVAL_TIMEOUT, "approval_timeout", true, "nobody answered the approval request in time", \
       "call again when an approver is there")                                                     \
     X(APPROVAL_PENDING, "approval_pending", true, "the approval request waits for its answer",    \

@@ -42,8 +42,9 @@ static bool reply(const struct call *call, uint64_t token, const json_t *request
                   enum approval_word word, const char *reason)
 {
     struct approval_decision decision = {.word = word};
-    (void)snprintf(decision.approver, sizeof(decision.approver), "mcp-client:%s",
-                   call->terms.client);
+    if (word != APPROVAL_WORD_UNAVAILABLE)
+        (void)snprintf(decision.approver, sizeof(decision.approver), "mcp-client:%s",
+                       call->terms.client);
     (void)snprintf(decision.reason, sizeof(decision.reason), "%s", reason);
     if (word == APPROVAL_WORD_ALLOW_ALWAYS)
         approval_remember(&call->grants.approver, request, &decision);
@@ -61,12 +62,13 @@ static bool reply_word(const struct call *call, uint64_t token, const json_t *re
                  approval_word_allows(word) ? "" : "the person at the client did not accept");
 }
 
-static void deny(const struct call *call, uint64_t token, const json_t *request, const char *reason,
-                 uint32_t *verdict)
+/* The person at the client was not asked, or did not answer. */
+static void give_up(const struct call *call, uint64_t token, const json_t *request,
+                    const char *reason, uint32_t *verdict)
 {
     server_notice(reason);
-    if (reply(call, token, request, APPROVAL_WORD_DENY, reason))
-        *verdict = TOOL_VERDICT_LATER;
+    (void)reply(call, token, request, APPROVAL_WORD_UNAVAILABLE, reason);
+    *verdict = TOOL_VERDICT_LATER; /* refused where that is too late: the time is over */
 }
 
 void in_band_answer_clear(struct in_band_answer *answer)
@@ -140,7 +142,7 @@ static void ask_now(struct call *call, uint64_t token, const json_t *request, js
     enum approval_word word = APPROVAL_WORD_DENY;
     (void)approval_form_read(request, response, call->server->options->elicitation_choice, &word);
     if (!response)
-        deny(call, token, request, "nobody at the client answered in time", verdict);
+        give_up(call, token, request, "nobody at the client answered in time", verdict);
     else if (reply_word(call, token, request, word))
         *verdict = TOOL_VERDICT_LATER;
 }
@@ -155,7 +157,7 @@ static void ask_with_next_try(struct call *call, uint64_t token, json_t *request
     if (waits)
         *verdict = TOOL_VERDICT_PENDING;
     else
-        deny(call, token, request, "too many approvals wait already", verdict);
+        give_up(call, token, request, "too many approvals wait already", verdict);
 }
 
 static bool is_sha256(const char *text)
@@ -183,13 +185,13 @@ static void ask_client(struct call *call, uint64_t token, json_t *request, uint3
     bool trusted = !json_is_false(json_object_get(request, "in_band"));
     call->in_band.cannot_ask = trusted && !call->terms.elicitation;
     if (!trusted)
-        deny(call, token, request, not_trusted, verdict);
+        give_up(call, token, request, not_trusted, verdict);
     else if (call->in_band.cannot_ask)
-        deny(call, token, request, cannot_ask, verdict);
+        give_up(call, token, request, cannot_ask, verdict);
     else if (!params)
-        deny(call, token, request,
-             "the request is too long to be shown by the client; another approver is needed",
-             verdict);
+        give_up(call, token, request,
+                "the request is too long to be shown by the client; another approver is needed",
+                verdict);
     else if (call->terms.modern)
         ask_with_next_try(call, token, request, verdict);
     else
@@ -232,7 +234,7 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
     if (stands_granted(call, request))
         call->in_band.ask_elsewhere(user, token, request_json, verdict);
     else
-        deny(call, token, request, switched_off, verdict);
+        give_up(call, token, request, switched_off, verdict);
 }
 
 void in_band_attach(struct call *call, struct tool_host *host)

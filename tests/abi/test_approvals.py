@@ -66,6 +66,21 @@ def test_every_decision():
     provider.reset()
 
 
+def test_nobody_could_be_asked():
+    """A host that could ask nobody says so, and no one is named for it; no request offers it as a decision."""
+    got, result, host, reply, asked = call(ECHO, {"decision": "unavailable", "approver": "terminal:root", "reason": "no terminal"})
+    tap.equal((reply, got, result["status"], result["error"]["code"]), (ACCEPTED, NOT_RUN, "denied", "approval_unavailable"))
+    tap.contains(result["error"]["message"], "nobody could be asked: no terminal")
+    tap.true("unavailable" not in asked["allowed_decisions"], asked["allowed_decisions"])
+    without = Host(request_approval=None)
+    nobody = provider.invoke(ECHO, without)[1]
+    tap.equal(nobody["error"]["code"], "approval_unavailable", "a host without the callback")
+    for seen, record in ((result, host.records[-1]), (nobody, without.records[-1])):
+        tap.equal((seen["approval"]["decision"], seen["approval"]["approver"]), ("unavailable", None))
+        tap.equal((record["error"], record["approval"]["decision"], record["approval"]["approver"]), ("approval_unavailable", "unavailable", None))
+    provider.reset()
+
+
 def test_the_policy_says_which_decisions_there_are():
     tap.equal(provider.use_policy({"approval": {"decisions": ["once"]}}), OK, "prepare")
     try:

@@ -150,7 +150,7 @@ class Queue(StoreTest):
         for home, words in (("", b"no place for the approvals"), ("/dev/null", b"cannot make directory /dev/null/.local: Not a directory")):
             done = self.run_code("echo ran", approve="queue", HOME=home)
             self.assertEqual((done.returncode, done.stdout), (125, b""))
-            self.assertIn(b"denied by queue: " + words, done.stderr)
+            self.assertIn(b"nobody could be asked for approval: " + words, done.stderr)
             self.assertIn(b"or give --approvals FILE", done.stderr)
 
 

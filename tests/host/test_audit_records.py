@@ -91,6 +91,29 @@ class Records(HostTest):
         self.expect(refused, "refused", error="approval_denied", status="denied")
         self.assertEqual((refused["approval"]["approver"], refused["approval"]["decision"]), ("flag:never", "deny"))
 
+    def test_nobody_could_be_asked(self):
+        """An approver who is not there is nobody's denial."""
+        key = self.path("key", "k" * 32)
+        closed = ["--approvals", "/dev/null/there/approvals.sqlite"]
+        for approve, options, why in (("ask", [], "there is no terminal to ask at"),
+                                      ("cmd:/nowhere/approver", [], "could not be started: No such file"),
+                                      ("queue", closed, "Not a directory"), ("pending", closed, "Not a directory"),
+                                      ("webhook:http://127.0.0.1:9/", ["--webhook-key", key], "")):
+            done, records = self.call("echo ran", *options, approve=approve)
+            self.expect(records[-1], "refused", error="approval_unavailable", status="denied")
+            told = records[-1]["approval"]
+            self.assertEqual((done.stdout, told["approver"], told["decision"]), (b"", None, "unavailable"), approve)
+            self.assertIn(why, told["reason"])
+            self.assertIn(b"approval_unavailable: approval is needed, and nobody could be asked: " + told["reason"].encode(), done.stderr)
+        done, records = self.call("echo ran", approve="never")
+        self.assertEqual(records[-1]["error"], "approval_denied", "control: somebody's word")
+
+    def test_nobody_answers(self):
+        policy = self.path("policy.json", json.dumps({"approval": {"timeout_ms": 300}}))
+        _, records = self.call("echo ran", "--policy", policy, approve="queue")
+        self.expect(records[-1], "refused", error="approval_timeout")
+        self.assertIsNone(records[-1]["approval"]["approver"])
+
     def test_denied_by_policy_and_capability(self):
         _, records = self.call("echo ran", "--network")
         self.expect(records[0], "refused", error="policy_denied", network=True, request_sha256=None)

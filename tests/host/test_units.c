@@ -203,7 +203,7 @@ START_TEST(decision_is_exactly_one_word)
          APPROVAL_WORD_EDIT},
         {"{\"hookSpecificOutput\":{\"permissionDecision\":\"allow\",\"updatedInput\":1}}",
          APPROVAL_WORD_DENY},
-        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"ask\"}}", APPROVAL_WORD_DENY},
+        {"{\"hookSpecificOutput\":{\"permissionDecision\":\"ask\"}}", APPROVAL_WORD_UNAVAILABLE},
         {"{\"hookSpecificOutput\":{\"permissionDecision\":\"deny\"}}", APPROVAL_WORD_DENY},
         {"{\"hookSpecificOutput\":\"allow\"}", APPROVAL_WORD_DENY},
         {"{\"decision\":\"approve\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}",

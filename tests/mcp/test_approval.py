@@ -85,7 +85,7 @@ class ByHandshake(McpTest):
             result = wire.answer_to(id)["result"]
             self.assertTrue(result["isError"])
             text = result["content"][0]["text"]
-            self.assertIn("approval_denied", text)
+            self.assertIn("approval_unavailable", text)
             for other in ("cmd:PROGRAM", "--approve ask", "--approve queue"):
                 self.assertIn(other, text)
             self.assertEqual(self.ran(), [])

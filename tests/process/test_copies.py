@@ -16,6 +16,7 @@ from modes import Provider, interpreter_waits, is_interpreter
 from provider import OK, Host
 
 READY = 3
+SHORTENED = "3.11"  # whose end finalization.c knows; any other is taken whole
 provider = Provider()
 GRANTED = ("sandbox.exec", "sandbox.exec.secrets")
 
@@ -50,8 +51,13 @@ def namespace_pids(pid):
 
 
 def waiting():
-    """The programs-to-be."""
-    return [child for pid in common.children(supervisor()) for child in common.children(pid) if interpreter_waits(child)]
+    """The programs-to-be, each in a sandbox; what the original has for a moment as it gets ready, such as a rehearsal, is in none."""
+    return [child for pid in common.children(supervisor()) for child in common.children(pid)
+            if interpreter_waits(child) and len(namespace_pids(child)) > 1]
+
+
+def is_copy(pid):
+    return b"CODE_EXECUTE_INTERPRETER=copy" in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
 
 
 def await_ready(count=READY):
@@ -82,7 +88,9 @@ def test_a_copy_that_waits_holds_what_a_run_writes_to():
     if os.geteuid() != 0:
         raise tap.Skip("another user's memory takes root to look at")
     use()
-    run()
+    version = run("import sys; print('%d.%d' % sys.version_info[:2])")["stdout"].strip()
+    if version != SHORTENED:
+        raise tap.Skip(f"a run of Python {version} writes to most of what is writable in its end, which is taken whole")
     for pid in await_ready():
         of_its_own = int(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().split("Private_Dirty:")[1].split()[0])
         tap.true(of_its_own <= 4096, f"{of_its_own} KiB, as a rehearsal has told; without one it would be all that is writable")
@@ -171,7 +179,8 @@ def test_an_original_that_dies_is_replaced():
 def test_a_stopped_original_holds_nobody_up():
     use(ready=1)
     run()
-    await_ready(1)
+    # The first that waits was started for it; there is a copy once the original is itself ready.
+    tap.eventually(lambda: is_copy(await_ready(1)[0]) or not run(), "a copy waits", 20)
     [first] = originals()
     os.kill(first, signal.SIGSTOP)
     for number in range(3):

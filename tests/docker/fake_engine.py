@@ -19,7 +19,7 @@ INFO = {"SecurityOptions": ["name=seccomp,profile=default"], "MemoryLimit": True
         "CpuCfsQuota": True, "CgroupVersion": "1"}
 MARKS = (("version", "/version"), ("info", "/info"), ("network", "/networks/bridge"), ("pull", "/images/create"),
          ("image", "/images/"), ("create", "/containers/create"),
-         ("list", "/containers/json"), ("attach", "/attach"), ("start", "/start"), ("wait", "/wait"))
+         ("list", "/containers/json"), ("events", "/events?"), ("attach", "/attach"), ("start", "/start"), ("wait", "/wait"))
 HEAD = b"HTTP/1.1 200 OK\r\n"
 PULL = [{"status": "Pulling from example", "id": "1"}, {"status": "Pulling fs layer", "progressDetail": {}, "id": "aaaa"},
         {"status": "Downloading", "progressDetail": {"current": 500000, "total": 2000000}, "id": "aaaa"},
@@ -49,11 +49,12 @@ class FakeEngine:
     the engine alone tells; lost: what becomes of the n-th container when it gets its message, {n: "dropped" or "silent"};
     hasty: it tells of a program's end before it sends its output; honest: so many containers are described as they are, before the lie begins;
     pieces: sizes of the writes, over and over, instead of whole answers; flood: output without an end
-    from the n-th container on; others: containers that are there already, {id: labels}."""
+    from the n-th container on; others: containers that are there already, {id: labels};
+    starved: it tells that a process of each container was killed for memory."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT + "+\n", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
-                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False, others=None):
+                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False, others=None, starved=False):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -66,6 +67,7 @@ class FakeEngine:
         self.lost, self.honest, self.hasty, self.others = lost or {}, honest, hasty, dict(others or {})
         self.lives = collections.defaultdict(Life)
         self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
+        self.starved, self.listeners, self.heard = starved, [], threading.Event()
         self.stopped = threading.Event()
         if path and os.path.exists(path):
             os.unlink(path)
@@ -123,6 +125,8 @@ class FakeEngine:
             return self.attach(connection, reader, self.life(path))
         if step == "pull":
             return self.report_pull(connection)
+        if step == "events":
+            return self.be_listened_to(connection)
         status, answer = self.right_answer(step, path, body)
         text = b"" if answer is None else json.dumps(answer).encode()
         self.send(connection, f"HTTP/1.1 {status} x\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
@@ -139,6 +143,20 @@ class FakeEngine:
                 end = begin + next(self.pieces) if self.pieces else len(data)
             connection.sendall(data[begin:end])
             begin = end
+
+    def be_listened_to(self, connection):
+        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        self.listeners.append(connection)
+        self.heard.set()
+        self.stopped.wait()
+        return False
+
+    def tell_kill(self, number):
+        """To all who listen; the first may be on its way."""
+        self.heard.wait(10)
+        line = json.dumps({"Type": "container", "Action": "oom", "Actor": {"ID": f"{number:064x}"}}).encode() + b"\n"
+        for listener in self.listeners:
+            listener.sendall(b"%x\r\n" % len(line) + line + b"\r\n")
 
     def report_pull(self, connection):
         """Chunked, as engines do; a line that is bytes is sent as it is, a number is a pause."""
@@ -263,6 +281,8 @@ class FakeEngine:
             while self.lost[number] == "silent" and not self.lives[f"{number:064x}"].ended.wait(0.05) and not self.stopped.is_set():
                 pass
             return
+        if self.starved:
+            self.tell_kill(number)
         if self.hasty:
             self.lives[f"{number:064x}"].ended.set()
             self.stopped.wait(0.3)

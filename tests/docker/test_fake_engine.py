@@ -81,6 +81,34 @@ def test_sweep_that_is_asked_for_tells():
             tap.true(asked(engine, "list") > 0, kind)
 
 
+def test_kill_for_memory_that_the_program_outlives_is_told():
+    killed = "a process of the run was killed because the memory limit"
+    for options in ({"marked": True}, {}):
+        with FakeEngine(socket_path, starved=True, **options) as engine:
+            output = call(engine)[1]
+            tap.equal((output["status"], output["cause"], output["stdout"], len(output["notes"])), ("completed", "exit", "yes\n", 1), output)
+            tap.contains(output["notes"][0], killed)
+        with FakeEngine(socket_path, **options) as engine:
+            tap.equal(call(engine)[1]["notes"], [], "control")
+    for starved, cause in ((True, "memory_limit"), (False, "exit")):
+        with FakeEngine(socket_path, starved=starved, statuses=(0, 3)) as engine:
+            output = call(engine)[1]
+            tap.equal((output["exit_code"], output["cause"]), (3, cause), "a bad end is for want of memory, as in process mode")
+    with FakeEngine(socket_path, ("wait", "hang", 2), starved=True) as engine:
+        output = call(engine)[1]
+        tap.equal((output["status"], output["cause"]), ("timeout", "wall_timeout"), output)
+        tap.contains(output["notes"][0], killed)
+        tap.contains(output["error"]["hint"], "use less memory")
+
+
+def test_engine_that_tells_no_events_runs_programs():
+    for kind in (*QUICK, "hang", "drip"):
+        with FakeEngine(socket_path, ("events", kind)) as engine:
+            output = call(engine)[1]
+            tap.equal((output["status"], output["notes"]), ("completed", []), kind)
+            tap.true(asked(engine, "events") > 0, "it was asked")
+
+
 def test_interim_answers_are_passed_over():
     for step in STEPS:
         with FakeEngine(socket_path, (step, "interim")) as engine:

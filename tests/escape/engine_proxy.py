@@ -92,6 +92,8 @@ class EngineProxy:
         return True
 
     def exchange(self, method, target, body):
+        if "/events?" in target:
+            return 404, b"{}"  # an answer without an end; nothing depends on it
         if CREATED.search(target):
             return self.create(target, body)
         container = CONTAINER.search(target)

@@ -268,7 +268,8 @@ static void end_known(void *user, const struct engine_answer *answer)
     json_auto_t *made = json_loadb(answer->body, answer->length, 0, NULL);
     const json_t *state = json_object_get(made, "State");
     if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 200)
-        container->end.memory_killed = json_is_true(json_object_get(state, "OOMKilled"));
+        container->end.memory_killed =
+            container->memory_killed || json_is_true(json_object_get(state, "OOMKilled"));
     container->looked = true;
     container_check_end(container);
 }

@@ -75,9 +75,10 @@ struct container {
     struct container_stream stream;
     bool created; /* there may be a container of that name */
     bool creating;
-    bool running; /* the engine has said so */
-    bool waited;  /* it has ended: end is filled */
-    bool looked;  /* what the engine says of that end was asked for */
+    bool running;       /* the engine has said so */
+    bool waited;        /* it has ended: end is filled */
+    bool memory_killed; /* a process in it was killed for memory, as the engine's events say */
+    bool looked;        /* what the engine says of that end was asked for */
     bool removing;
     bool removed;
     unsigned int attempts; /* at removing */

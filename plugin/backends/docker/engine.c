@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../cleanup.h"
+#include "oom_watch.h"
 
 /* Everything that decides where the engine is. NULL when out of memory. */
 static char *key_of(const struct run_docker *docker)
@@ -52,6 +53,7 @@ struct engine *engine_find(struct docker_environment *environment, const struct 
 void engine_clear_all(struct docker_environment *environment)
 {
     for (size_t i = 0; i < environment->engine_count; i++) {
+        oom_watch_end(&environment->engines[i]);
         engine_facts_clear(&environment->engines[i].facts);
         free(environment->engines[i].key);
     }

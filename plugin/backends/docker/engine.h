@@ -19,9 +19,11 @@ struct engine {
     struct engine_facts facts;
     bool known; /* facts hold until a call fails */
     bool swept;
+    struct oom_watch *oom_watch; /* NULL: nobody listens */
 };
 
 struct container;
+struct oom_watch;
 
 /* What all runs of the process share. */
 struct docker_environment {
@@ -39,4 +41,5 @@ struct docker_environment {
 /* The engine that the description means; NULL with the fault. */
 struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
                            struct engine_fault *fault);
+/* While there is the client. */
 void engine_clear_all(struct docker_environment *environment);

@@ -298,9 +298,17 @@ static bool waits_for_removal(const struct run *run)
            container_count_leaving(run->environment) >= LEAVING_LIMIT;
 }
 
+/* How many there were is not told. */
+static void note_memory_kill(struct run *run)
+{
+    if (run->container->memory_killed || run->container->end.memory_killed)
+        run->event.usage.memory_kills = 1;
+}
+
 void run_container_ended(struct run *run)
 {
     container_cause_decide(&run->container->end, &run->event);
+    note_memory_kill(run);
     if (waits_for_removal(run)) {
         withdraw(run);
         return;
@@ -311,6 +319,8 @@ void run_container_ended(struct run *run)
 
 void run_container_gone(struct run *run, const struct engine_fault *fault)
 {
+    if (!run->clearing)
+        note_memory_kill(run);
     struct container *container = TAKE_POINTER(run->container);
     bool cleared = run->clearing && !fault && !run->killed;
     container->run = NULL;

@@ -13,6 +13,7 @@
 #include "../../cleanup.h"
 #include "container_config.h"
 #include "engine_answer.h"
+#include "oom_watch.h"
 #include "pool.h"
 #include "run_private.h"
 
@@ -121,6 +122,7 @@ void run_go_on_with_engine(struct run *run)
     }
     if (!run->engine->swept)
         (void)sweep_start(run->environment, run->engine, NULL, NULL);
+    oom_watch_begin(run->environment, run->engine);
     if (!engine_facts_have_runtime(&run->engine->facts, run->description.docker.runtime, &fault)) {
         run_fail_engine(run, &fault);
         return;

@@ -243,8 +243,8 @@ int supervisor_serve(int control, int host_pidfd)
     while (ready && serve_once(&supervisor))
         continue;
     shut_down(&supervisor);
-    engine_client_free(environment->client);
     engine_clear_all(environment);
+    engine_client_free(environment->client);
     free(environment->seccomp[0]);
     free(environment->seccomp[1]);
     return ready ? 0 : -1;

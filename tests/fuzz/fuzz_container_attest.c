@@ -109,11 +109,29 @@ static bool apply(const json_t *edit, json_t *made)
     return true;
 }
 
+/* The times and retries beside "NONE" are the image's. */
+static bool is_no_check(const json_t *now, const json_t *was)
+{
+    const char *key;
+    json_t *value;
+    if (!json_equal(json_object_get(now, "Test"), json_object_get(was, "Test")))
+        return false;
+    json_object_foreach((json_t *)(uintptr_t)now, key, value)
+    {
+        if (strcmp(key, "Test") != 0 && !json_is_integer(value))
+            return false;
+    }
+    return true;
+}
+
 /* Whether what a member is now stands for what it was. */
 static bool stands_for(const char *parent, const char *name, const json_t *now, const json_t *was)
 {
     bool same = json_equal(now, was) || (is_nothing(now) && is_nothing(was));
-    if (same || strcmp(parent, "Config") != 0 || strcmp(name, "Labels") != 0)
+    bool is_config = strcmp(parent, "Config") == 0;
+    if (!same && is_config && strcmp(name, "Healthcheck") == 0)
+        return is_no_check(now, was);
+    if (same || !is_config || strcmp(name, "Labels") != 0)
         return same;
     /* More labels than ours are the image's. */
     const char *key;

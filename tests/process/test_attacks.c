@@ -160,22 +160,25 @@ START_TEST(network_only_where_allowed)
 }
 END_TEST
 
-/* What a second run sees of a first that is under way. */
+/* What a second run sees of a first, which goes on until the second has ended. */
 static void look_at_other_run(uint32_t isolation)
 {
+    static const char order = RUN_ORDER_CANCEL;
+    static const char *const places[] = {"/tmp", "/dev/shm"};
     char mark[32];
     char first[256];
     char second[256];
     (void)snprintf(mark, sizeof(mark), "apart-%d", (int)getpid());
-    (void)snprintf(first, sizeof(first),
-                   "for d in /tmp /dev/shm; do echo secret > $d/%s; done; echo ready; sleep 1.%d; "
-                   "rm /tmp/%s /dev/shm/%s",
-                   mark, (int)getpid(), mark, mark);
+    (void)snprintf(
+        first, sizeof(first),
+        "for d in /tmp /dev/shm; do echo secret > $d/%s; done; echo ready; sleep 1000.%d", mark,
+        (int)getpid());
     (void)snprintf(second, sizeof(second),
-                   "cat /tmp/%s /dev/shm/%s 2>/dev/null; ps ax | grep 'slee[p] 1.%d'; echo seen",
+                   "cat /tmp/%s /dev/shm/%s 2>/dev/null; ps ax | grep 'slee[p] 1000.%d'; echo seen",
                    mark, mark, (int)getpid());
     struct run_description description = describe(WORDS("sh", "-c", first));
     description.isolation = isolation;
+    description.limits.wall_ms = 120000;
     struct running running = run_begin(&backend, &description);
     run_await_start(&running);
     run_await_output(&running);
@@ -183,9 +186,15 @@ static void look_at_other_run(uint32_t isolation)
     other.isolation = isolation;
     static struct outcome ended;
     run(&backend, &other, &outcome);
+    ck_assert_int_eq(channel_send(running.events, &order, sizeof(order), NULL, 0), 0);
     run_finish(&running, &ended);
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        char path[64];
+        (void)snprintf(path, sizeof(path), "%s/%s", places[i], mark);
+        ck_assert(unlink(path) == 0 || isolation == RUN_ISOLATION_SANDBOX);
+    }
     ck_assert_str_eq(ended.output, "ready\n");
-    ck_assert_int_eq(ended.end.exit_code, 0);
+    ck_assert_int_eq((int)ended.end.cause, RUN_CAUSE_CANCELLED);
 }
 
 START_TEST(runs_are_apart)

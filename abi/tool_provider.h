@@ -186,16 +186,18 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
 
 /* [any-thread, and from inside request_approval] Answers an approval request, once a token.
  * decision_json (borrowed): {"decision": D, "request_sha256"?, "approver"?, "reason"?,
- * "arguments"?}, where D is a word of the request's "allowed_decisions": "allow_once";
- * "allow_session" (the provider allows the identical request of the same principal and session
- * from now on); "allow_always" (the host allows it from now on: it remembers the request_sha256,
- * and answers by itself the next time); "edit" (run "arguments", an object like the request's
- * "arguments", instead: they are checked as any input is); "deny"; "cancel" (the call ends as
- * cancelled). Beside them "unavailable" is always taken, and never offered: nobody could be asked,
- * so the call ends as approval_unavailable; a provider that does not know it denies. TOOL_INVALID,
- * and the request is denied, for anything else, and for a request_sha256 that is not this
- * request's. A second answer is TOOL_UNKNOWN; where it differs from a permitting one that nothing
- * has run by yet, nothing will. */
+ * "arguments"?, "approval_id"?}, where D is a word of the request's "allowed_decisions":
+ * "allow_once"; "allow_session" (the provider allows the identical request of the same principal
+ * and session from now on); "allow_always" (the host allows it from now on: it remembers the
+ * request_sha256, and answers by itself the next time); "edit" (run "arguments", an object like the
+ * request's "arguments", instead: they are checked as any input is); "deny"; "cancel" (the call
+ * ends as cancelled). Beside them "unavailable" is always taken, and never offered: nobody could be
+ * asked, so the call ends as approval_unavailable; a provider that does not know it denies.
+ * "approval_id" is the name that the host keeps the decision under, where it is another than the
+ * request's; only for a request whose "decision_members" has it. TOOL_INVALID, and the request is
+ * denied, for anything else, and for a request_sha256 that is not this request's. A second answer
+ * is TOOL_UNKNOWN; where it differs from a permitting one that nothing has run by yet, nothing
+ * will. */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)

@@ -114,25 +114,43 @@ void approval_name_user(const char *prefix, char *ret, size_t size)
         (void)snprintf(ret, size, "%s:%u", prefix, (unsigned)getuid());
 }
 
-static json_t *decision_json(const struct approval_decision *decision, const char *request_sha256,
+/* A member that the provider does not say it takes would make the decision unreadable to it. */
+static const char *id_to_tell(const struct approval_decision *decision, const json_t *request)
+{
+    const json_t *taken = json_object_get(request, "decision_members");
+    size_t index = 0;
+    const json_t *name = NULL;
+    if (!decision->id[0])
+        return NULL;
+    json_array_foreach(taken, index, name)
+    {
+        if (json_is_string(name) && strcmp(json_string_value(name), "approval_id") == 0)
+            return decision->id;
+    }
+    return NULL;
+}
+
+static json_t *decision_json(const struct approval_decision *decision, const json_t *request,
                              const char *reason)
 {
+    const char *request_sha256 = json_member_string(request, "request_sha256", NULL);
     CLEANUP_JSON json_t *answer = json_object();
     if (!json_member_add(answer, "decision", approval_word_name(decision->word)) ||
         !json_member_add(answer, "approver", decision->approver[0] ? decision->approver : NULL) ||
         !json_member_add(answer, "reason", reason) ||
         !json_member_add(answer, "request_sha256", request_sha256) ||
+        !json_member_add(answer, "approval_id", id_to_tell(decision, request)) ||
         (decision->arguments && json_object_set(answer, "arguments", decision->arguments) != 0))
         return NULL;
     return TAKE_POINTER(answer);
 }
 
 /* A reason that was cut off inside a character is no text for JSON; the decision counts without. */
-char *approval_decision_text(const struct approval_decision *decision, const char *request_sha256)
+char *approval_decision_text(const struct approval_decision *decision, const json_t *request)
 {
     const char *reason = decision->reason[0] ? decision->reason : NULL;
-    CLEANUP_JSON json_t *answer = decision_json(decision, request_sha256, reason);
+    CLEANUP_JSON json_t *answer = decision_json(decision, request, reason);
     if (!answer)
-        answer = decision_json(decision, request_sha256, NULL);
+        answer = decision_json(decision, request, NULL);
     return answer ? json_compact(answer) : NULL;
 }

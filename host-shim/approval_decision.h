@@ -26,6 +26,7 @@ enum approval_word {
 struct approval_decision {
     enum approval_word word;
     json_t *arguments;  /* of an edit, new; else NULL */
+    char id[33];        /* under which the store has it; "": the request's own */
     char approver[192]; /* who decided: "terminal:USER"; "": nobody */
     char reason[512];   /* "" where none was given; always there for a denial */
     char notice[2048];  /* "" or what the host's person should know beside it */
@@ -44,7 +45,7 @@ bool approval_word_find(const char *name, enum approval_word *ret);
 bool approval_word_allows(enum approval_word word);
 /* The decision as tool_reply_approval() takes it, bound by its hash to the request that was shown.
  * NULL when out of memory. */
-char *approval_decision_text(const struct approval_decision *decision, const char *request_sha256);
+char *approval_decision_text(const struct approval_decision *decision, const json_t *request);
 /* Does the request let it be answered like that? One that says nothing takes once and deny. */
 bool approval_offers(const json_t *request, enum approval_word word);
 

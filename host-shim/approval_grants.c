@@ -10,6 +10,17 @@
 
 #define SHA256_DIGITS 64u
 #define DAY_S         86400
+#define LEAST_ID      16u /* bytes: a shorter one is no random name */
+
+/* The provider's, where a person can type it and the store has room for it. */
+static const char *usable_id(const char *id)
+{
+    static const char taken[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t length = strlen(id);
+    bool usable = length >= LEAST_ID && length <= APPROVAL_STORE_ID && id[0] != '-' &&
+                  strspn(id, taken) == length;
+    return usable ? id : NULL;
+}
 
 bool approval_subject_of(const json_t *request, struct approval_subject *ret)
 {
@@ -18,6 +29,7 @@ bool approval_subject_of(const json_t *request, struct approval_subject *ret)
         return false;
     ret->request_sha256 = hash;
     ret->principal = json_member_string(request, "principal", NULL);
+    ret->id = usable_id(json_member_string(request, "approval_id", ""));
     return true;
 }
 
@@ -35,9 +47,10 @@ static void allow_by(const struct approval_grant *grant, struct approval_decisio
     struct tm utc;
     if (gmtime_r(&expires, &utc))
         (void)strftime(until, sizeof(until), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    (void)snprintf(ret->approver, sizeof(ret->approver), "grant:%s by %.150s", grant->id,
+    (void)snprintf(ret->approver, sizeof(ret->approver), "grant:%s by %.140s", grant->id,
                    grant->approver);
     approval_allow(ret, APPROVAL_WORD_ALLOW_ALWAYS, "");
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", grant->id);
     (void)snprintf(ret->reason, sizeof(ret->reason), "granted until %s", until);
 }
 

@@ -81,8 +81,10 @@ static void ask_and_wait(struct approval_store *store, const struct approver *ap
         report_failure(ret, &failure);
         return;
     }
-    if (state == APPROVAL_STATE_ANSWERED)
+    if (state == APPROVAL_STATE_ANSWERED) {
+        (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
         return;
+    }
     if (state == APPROVAL_STATE_GONE &&
         !ask(store, approver, subject, request_json, wait_ms, id, &failure)) {
         report_failure(ret, &failure);
@@ -92,8 +94,9 @@ static void ask_and_wait(struct approval_store *store, const struct approver *ap
         say_pending(id, ret);
         return;
     }
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
     wait_for_answer(store, id, deadline, cancelled_fd, ret);
-    (void)approval_store_revoke(store, id, &failure); /* nobody comes for it any more */
+    approval_store_withdraw(store, id);
 }
 
 void approval_by_queue(const struct approver *approver, const json_t *request,

@@ -291,9 +291,9 @@ static const struct shown_member last_members[] = {
 };
 
 /* Of no use to the person who decides; the arguments say once more what the other members say. */
-static const char *const left_out[] = {"in_band",    "approval_id",       "expires_in_ms",
-                                       "timeout_ms", "allowed_decisions", "arguments",
-                                       "run_id",     "policy_base_sha256"};
+static const char *const left_out[] = {"in_band",    "approval_id",        "expires_in_ms",
+                                       "timeout_ms", "allowed_decisions",  "arguments",
+                                       "run_id",     "policy_base_sha256", "decision_members"};
 
 /* A file is decided upon by its content, which only the arguments have. */
 static const json_t *member_to_show(const json_t *request, const char *name)

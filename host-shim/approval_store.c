@@ -48,6 +48,24 @@ static bool count(struct approval_store *store, const char *sql, int64_t *ret,
     return true;
 }
 
+/* The subject's own where it is free. */
+static bool choose_id(struct approval_store *store, const char *taken_sql,
+                      const struct approval_subject *subject, char ret[APPROVAL_STORE_ID + 1],
+                      struct failure *failure)
+{
+    bool taken = true;
+    if (subject->id) {
+        CLEANUP_STATEMENT sqlite3_stmt *statement =
+            store_statement(store, failure, taken_sql, "s", subject->id);
+        if (!statement || !store_next(store, statement, &taken, failure))
+            return false;
+    }
+    if (taken)
+        return store_new_id(ret, failure);
+    (void)snprintf(ret, APPROVAL_STORE_ID + 1, "%s", subject->id);
+    return true;
+}
+
 bool store_insert_grant(struct approval_store *store, const struct approval_subject *subject,
                         const char *approver, const char *summary, int64_t lifetime_s,
                         struct failure *failure)
@@ -55,12 +73,13 @@ bool store_insert_grant(struct approval_store *store, const struct approval_subj
     char id[APPROVAL_STORE_ID + 1];
     int64_t now = approval_store_now();
     int64_t standing = 0;
-    if (!store_tidy(store, failure) || !store_new_id(id, failure))
+    if (!store_tidy(store, failure))
         return false;
     CLEANUP_STATEMENT sqlite3_stmt *earlier = store_statement(
         store, failure, "DELETE FROM grants WHERE request_sha256 = ? AND principal IS ?", "ss",
         subject->request_sha256, subject->principal);
     if (!store_run(store, earlier, NULL, failure) ||
+        !choose_id(store, "SELECT 1 FROM grants WHERE id = ?", subject, id, failure) ||
         !count(store, "SELECT count(*) FROM grants WHERE expires > ?", &standing, failure))
         return false;
     if (standing >= APPROVAL_STORE_GRANTS) {
@@ -95,6 +114,16 @@ static bool unknown(const char *id, struct failure *failure)
     return false;
 }
 
+void approval_store_withdraw(struct approval_store *store, const char *id)
+{
+    struct failure failure;
+    CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
+        store, &failure,
+        "UPDATE requests SET state = 'revoked' WHERE id = ? AND state IN ('open', 'answered')", "s",
+        id);
+    (void)store_run(store, statement, NULL, &failure);
+}
+
 bool approval_store_revoke(struct approval_store *store, const char *id, struct failure *failure)
 {
     int grants = 0;
@@ -102,8 +131,14 @@ bool approval_store_revoke(struct approval_store *store, const char *id, struct 
     CLEANUP_TRANSACTION struct store_transaction transaction = {NULL};
     if (!store_begin(store, &transaction, failure))
         return false;
+    /* A grant of an identical request is that request's too, whatever its id. */
     CLEANUP_STATEMENT sqlite3_stmt *of_grants =
-        store_statement(store, failure, "DELETE FROM grants WHERE id = ?", "s", id);
+        store_statement(store, failure,
+                        "DELETE FROM grants WHERE id = ? OR EXISTS (SELECT 1 FROM requests WHERE "
+                        "requests.id = ? AND"
+                        " requests.request_sha256 = grants.request_sha256 AND requests.principal IS"
+                        " grants.principal)",
+                        "ss", id, id);
     CLEANUP_STATEMENT sqlite3_stmt *of_requests = store_statement(
         store, failure,
         "UPDATE requests SET state = 'revoked' WHERE id = ? AND state IN ('open', 'answered')", "s",
@@ -121,7 +156,7 @@ bool approval_store_ask(struct approval_store *store, const struct approval_subj
     int64_t waiting = 0;
     CLEANUP_TRANSACTION struct store_transaction transaction = {NULL};
     if (!store_begin(store, &transaction, failure) || !store_tidy(store, failure) ||
-        !store_new_id(ret_id, failure) ||
+        !choose_id(store, "SELECT 1 FROM requests WHERE id = ?", subject, ret_id, failure) ||
         !count(store, "SELECT count(*) FROM requests WHERE state = 'open' AND expires > ?",
                &waiting, failure))
         return false;
@@ -261,7 +296,7 @@ bool approval_store_answer(struct approval_store *store, const char *id, enum ap
         "ssss", approval_word_name(word), approver, reason, id);
     if (!store_run(store, statement, NULL, failure))
         return false;
-    const struct approval_subject subject = {asked.sha256, asked.principal};
+    const struct approval_subject subject = {asked.sha256, asked.principal, id};
     char summary[APPROVAL_SUMMARY];
     approval_store_summary(asked.request, summary);
     return (grant_s == 0 ||

@@ -15,7 +15,7 @@
 #include "approval_decision.h"
 #include "failure.h"
 
-#define APPROVAL_STORE_ID       16u        /* hex digits of a grant's or request's name */
+#define APPROVAL_STORE_ID       32u        /* bytes of a grant's or request's name, at most */
 #define APPROVAL_STORE_REQUESTS 256u       /* that wait at a time */
 #define APPROVAL_STORE_GRANTS   1024u      /* that stand at a time */
 #define APPROVAL_STORE_JSON     (9u << 20) /* bytes of a request or an answer */
@@ -31,10 +31,12 @@ bool approval_store_open(const char *path, bool make, struct approval_store **re
                          struct failure *failure);
 void approval_store_close(struct approval_store **store);
 
-/* Whose request: by its hash, the principal (NULL: none named). Borrowed. */
+/* Whose request: by its hash, the principal (NULL: none named). id is the provider's name for the
+ * approval, by which request and grant are kept; NULL: the store makes one. Borrowed. */
 struct approval_subject {
     const char *request_sha256;
     const char *principal;
+    const char *id;
 };
 
 struct approval_grant {
@@ -51,8 +53,10 @@ bool approval_store_use_grant(struct approval_store *store, const struct approva
 bool approval_store_add_grant(struct approval_store *store, const struct approval_subject *subject,
                               const char *approver, const char *summary, int64_t lifetime_s,
                               struct failure *failure);
-/* Takes the grant, or the request that waits, away. false also where there is none (code
- * approval_unknown). */
+/* Takes the request that waits away; nobody comes for its answer any more. */
+void approval_store_withdraw(struct approval_store *store, const char *id);
+/* Takes away the request of that id, its answer, and what stands granted by it. false also where
+ * there is none of these (code approval_unknown). */
 bool approval_store_revoke(struct approval_store *store, const char *id, struct failure *failure);
 
 /* What became of a request. */

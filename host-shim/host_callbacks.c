@@ -50,7 +50,7 @@ static void check_capability(void *user, const char *capability, uint32_t *verdi
 static char *decision_text(const char *request_json, const struct approval_decision *decision)
 {
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
-    return approval_decision_text(decision, json_member_string(request, "request_sha256", NULL));
+    return approval_decision_text(decision, request);
 }
 
 static void tell(const struct grants *grants, const struct approval_decision *decision)

@@ -334,6 +334,8 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
     }
     (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "%s",
                    approval_answer_name(entry->answer));
+    if (valid && decision->id[0] != '\0')
+        memcpy(entry->outcome.id, decision->id, sizeof(entry->outcome.id));
     /* Where nobody was asked nobody is named. */
     if (entry->answer != APPROVAL_ANSWER_UNAVAILABLE)
         memcpy(entry->outcome.approver, decision->approver, sizeof(decision->approver));

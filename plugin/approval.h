@@ -14,7 +14,6 @@
 #include "error.h"
 #include "tool_provider.h"
 
-#define APPROVAL_ID_LENGTH      32
 #define APPROVAL_REQUESTS_LIMIT 1024 /* kept at a time, answered or not; more are refused */
 #define APPROVAL_GRANTS_LIMIT   1024 /* that stand; for more the oldest are forgotten */
 #define APPROVAL_PENDING_MS \

@@ -26,6 +26,13 @@ const char *approval_answer_name(enum approval_answer answer)
     return names[answer];
 }
 
+const char *const *approval_decision_members(void)
+{
+    static const char *const members[] = {"approval_id", "approver",       "arguments",
+                                          "reason",      "request_sha256", NULL};
+    return members;
+}
+
 bool approval_answer_allows(enum approval_answer answer)
 {
     return answer != APPROVAL_ANSWER_DENY && answer != APPROVAL_ANSWER_CANCEL &&
@@ -52,6 +59,17 @@ static void copy_text(const char *text, char ret[APPROVAL_TEXT_LIMIT])
     ret[length] = '\0';
 }
 
+/* One that a person can type behind "toolhost approvals revoke". */
+static bool read_id(const char *id, struct approval_decision_text *ret)
+{
+    static const char taken[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t length = strlen(id);
+    if (length > APPROVAL_ID_LENGTH || strspn(id, taken) != length)
+        return false;
+    memcpy(ret->id, id, length + 1);
+    return true;
+}
+
 /* Arguments belong to an edit, and an edit is nothing without. */
 static bool read_arguments(const json_t *value, struct approval_decision_text *ret)
 {
@@ -75,14 +93,15 @@ bool approval_decision_read(const char *decision_json, struct approval_decision_
                                          &limits, ERROR_INVALID_INPUT, &ignored);
     const char *name = NULL;
     const char *hash = "";
+    const char *id = "";
     const char *approver = "";
     const char *reason = "";
     const json_t *arguments = NULL;
     *ret = (struct approval_decision_text){.answer = APPROVAL_ANSWER_DENY};
     if (json == NULL ||
-        json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?s, s?o}", "decision", &name,
-                       "request_sha256", &hash, "approver", &approver, "reason", &reason,
-                       "arguments", &arguments) != 0 ||
+        json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?s, s?s, s?o}", "decision", &name,
+                       "approval_id", &id, "request_sha256", &hash, "approver", &approver, "reason",
+                       &reason, "arguments", &arguments) != 0 ||
         !find_answer(name, &ret->answer))
         return false;
     if (strlen(hash) != 0 && strlen(hash) != SHA256_HEX_LENGTH)
@@ -90,7 +109,7 @@ bool approval_decision_read(const char *decision_json, struct approval_decision_
     memcpy(ret->request_sha256, hash, strlen(hash) + 1);
     copy_text(approver, ret->approver);
     copy_text(reason, ret->reason);
-    return read_arguments(arguments, ret);
+    return read_id(id, ret) && read_arguments(arguments, ret);
 }
 
 void approval_decision_clear(struct approval_decision_text *decision)

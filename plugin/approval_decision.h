@@ -10,6 +10,7 @@
 #include "canonical.h"
 #include "request.h"
 
+#define APPROVAL_ID_LENGTH  32  /* of an approval's id: ours is of hexadecimal digits */
 #define APPROVAL_TEXT_LIMIT 256 /* bytes of approver and reason, with the NUL; more is cut off */
 #define APPROVAL_DECISION_BYTES_LIMIT \
     (REQUEST_BYTES_LIMIT + (16u << 10)) /* an edit holds a whole request */
@@ -32,12 +33,15 @@ enum approval_answer {
 struct approval_decision_text {
     enum approval_answer answer;
     char request_sha256[SHA256_HEX_LENGTH + 1]; /* "" when absent */
+    char id[APPROVAL_ID_LENGTH + 1];            /* under which the host keeps it; "" when absent */
     char approver[APPROVAL_TEXT_LIMIT];         /* "" when absent, as the reason */
     char reason[APPROVAL_TEXT_LIMIT];
     char *arguments; /* of an edit, new: a JSON object; else NULL */
 };
 
 const char *approval_answer_name(enum approval_answer answer);
+/* What a decision may have beside its word, NULL at the end. */
+const char *const *approval_decision_members(void);
 /* Does the program run by it? */
 bool approval_answer_allows(enum approval_answer answer);
 

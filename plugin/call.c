@@ -285,6 +285,10 @@ char *call_approval_request(const struct call *call, const char *approval_id)
         if ((call_approval_answers(call) & APPROVAL_ANSWER_BIT(answer)) != 0)
             json_draft_string(&draft, NULL, approval_answer_name((enum approval_answer)answer));
     json_draft_close(&draft, ']');
+    json_draft_open(&draft, "decision_members", '[');
+    for (size_t i = 0; approval_decision_members()[i] != NULL; i++)
+        json_draft_string(&draft, NULL, approval_decision_members()[i]);
+    json_draft_close(&draft, ']');
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, &length);
 }

@@ -50,8 +50,7 @@ static bool reply(const struct call *call, uint64_t token, const json_t *request
         approval_remember(&call->grants.approver, request, &decision);
     if (decision.notice[0])
         server_notice(decision.notice);
-    CLEANUP_FREE char *text =
-        approval_decision_text(&decision, json_member_string(request, "request_sha256", NULL));
+    CLEANUP_FREE char *text = approval_decision_text(&decision, request);
     return text && call->server->provider->reply_approval(token, text) == TOOL_ACCEPTED;
 }
 

@@ -66,6 +66,20 @@ def test_every_decision():
     provider.reset()
 
 
+def test_the_hosts_own_id():
+    """A host that keeps the decision under another id says so; what no person can type is no id."""
+    code, result, host, reply, asked = call(ECHO, {"decision": "allow_once", "approval_id": "grant-7"})
+    tap.equal((code, reply, result["approval"]["id"]), (OK, ACCEPTED, "grant-7"))
+    tap.equal({record["approval"]["id"] for record in host.records}, {"grant-7"})
+    tap.equal(asked["decision_members"], ["approval_id", "approver", "arguments", "reason", "request_sha256"])
+    result, _, reply, asked = call(ECHO, {"decision": "allow_once"})[1:]
+    tap.equal((reply, result["approval"]["id"]), (ACCEPTED, asked["approval_id"]), "otherwise the request's")
+    for bad in ("a b", "x" * 33, "a\n", "\u00e9"):
+        code, result, _, reply, _ = call(ECHO, {"decision": "allow_once", "approval_id": bad})
+        tap.equal((code, reply, result["error"]["code"]), (NOT_RUN, INVALID, "approval_denied"), bad)
+    provider.reset()
+
+
 def test_nobody_could_be_asked():
     """A host that could ask nobody says so, and no one is named for it; no request offers it as a decision."""
     got, result, host, reply, asked = call(ECHO, {"decision": "unavailable", "approver": "terminal:root", "reason": "no terminal"})

@@ -53,7 +53,7 @@ static struct approval_store *open_store(void)
 static void leave_answered(struct approval_store *store, bool any_call,
                            char ret_id[APPROVAL_STORE_ID + 1])
 {
-    const struct approval_subject subject = {HASH, "alice"};
+    const struct approval_subject subject = {HASH, "alice", NULL};
     struct failure failure = {.message = ""};
     ck_assert(approval_store_ask(store, &subject, TAKES(ONCE), any_call, 60, ret_id, &failure));
     ck_assert_msg(
@@ -63,7 +63,7 @@ static void leave_answered(struct approval_store *store, bool any_call,
 
 static enum approval_state take_identical(struct approval_store *store, const char *principal)
 {
-    const struct approval_subject subject = {HASH, principal};
+    const struct approval_subject subject = {HASH, principal, NULL};
     CLEANUP(approval_clear) struct approval_decision decision = {.word = APPROVAL_WORD_DENY};
     enum approval_state state;
     char id[APPROVAL_STORE_ID + 1];
@@ -103,7 +103,7 @@ END_TEST
 
 START_TEST(only_what_the_request_takes_is_an_answer)
 {
-    const struct approval_subject subject = {HASH, "alice"};
+    const struct approval_subject subject = {HASH, "alice", NULL};
     char id[APPROVAL_STORE_ID + 1];
     struct failure failure;
     CLEANUP(approval_store_close) struct approval_store *store = open_store();
@@ -129,7 +129,7 @@ static bool is_granted(const char *request_json)
 
 START_TEST(a_grant_serves_only_who_takes_one)
 {
-    const struct approval_subject subject = {HASH, "alice"};
+    const struct approval_subject subject = {HASH, "alice", NULL};
     struct failure failure = {.message = ""};
     CLEANUP(approval_store_close) struct approval_store *store = open_store();
     ck_assert_msg(approval_store_add_grant(store, &subject, "ann", "", 60, &failure), "%s",

@@ -178,6 +178,67 @@ class Pending(StoreTest):
             self.assertTrue(out or b"approval_pending" in err, err)
 
 
+class OneId(StoreTest):
+    """The id of a result's approval is the one that toolhost approvals takes, from the question to the revocation."""
+
+    def result(self, code, approve, *options, stdin=b""):
+        request = json.dumps({"language": "sh", "code": code}).encode()
+        process = subprocess.Popen([TOOLHOST, "invoke", "-", "--approve", approve, "--approvals", self.store,
+                                    "--audit", self.audit_file, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True, env=self.environment())
+        self.addCleanup(self.end, process)
+        process.stdin.write(request)
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def id_of(self, process):
+        out, err = process.communicate(timeout=PATIENCE)
+        result = json.loads(out)
+        self.assertIsNone(result["error"], err)
+        return result["approval"]["id"]
+
+    def test_from_the_question_to_the_revocation(self):
+        first = self.result("echo once", "queue")
+        asked = self.wait_for_request()[0]["id"]
+        self.approvals("approve", asked, "--always")
+        self.assertEqual(self.id_of(first), asked)
+        self.assertEqual([grant["id"] for grant in self.grants()], [asked])
+        self.assertEqual(self.id_of(self.result("echo once", ASKED)), asked, "a later call by the grant")
+        ids = {line["record"]["approval"]["id"] for line in self.records() if "approval" in line.get("record", {})}
+        self.assertEqual(ids, {asked}, "audit")
+        self.approvals("revoke", asked)
+        self.assertEqual(self.grants(), [])
+        self.assertEqual(self.run_with("echo once", ASKED).returncode, 125)
+        self.assertIn(b"approval_unknown", self.approvals("revoke", asked, status=1).stderr)
+
+    def test_of_a_pending_request(self):
+        self.run_with("echo later", "pending")
+        asked = self.open_requests()[0]["id"]
+        self.approvals("approve", asked, "--always")
+        self.assertEqual(self.id_of(self.result("echo later", "pending")), asked)
+        self.approvals("revoke", asked)
+        self.assertEqual(self.grants(), [])
+
+    def test_of_the_terminal(self):
+        terminal = Terminal(self, self.arguments("echo asked", "ask"))
+        terminal.wait_for(QUESTION, seconds=PATIENCE)
+        terminal.type("always\n")
+        self.assertEqual(terminal.end()[:2], (0, b"asked\n"))
+        told = [line["record"]["approval"]["id"] for line in self.records() if "approval" in line.get("record", {})][-1]
+        self.approvals("revoke", told)
+        self.assertEqual(self.run_with("echo asked", ASKED).returncode, 125)
+
+    def test_a_grant_of_before(self):
+        """Of an earlier toolhost, which gave it a name of its own."""
+        grant = self.grant()
+        with sqlite3.connect(self.store) as database:
+            database.execute("UPDATE grants SET id = '0123456789abcdef'")
+        database.close()
+        self.approvals("revoke", grant["id"])
+        self.assertEqual(self.grants(), [])
+
+
 class ManyProcesses(StoreTest):
     def test_each_request_gets_its_own_answer_once(self):
         calls = {f"echo {number}": self.start(f"echo {number}", "queue") for number in range(10)}

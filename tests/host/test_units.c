@@ -249,10 +249,11 @@ START_TEST(a_decision_is_told_whole_or_not_at_all)
     static const char without_reason[] = "{\"decision\":\"allow_always\","
                                          "\"approver\":\"somebody\",\"request_sha256\":\"hash\"}";
     unsigned told = 0;
+    CLEANUP_JSON json_t *request = json_pack("{s:s}", "request_sha256", "hash");
     for (long i = 0; told < 2; i++) {
         until_failure = i;
         json_set_alloc_funcs(allocate, free);
-        CLEANUP_FREE char *text = approval_decision_text(&decision, "hash");
+        CLEANUP_FREE char *text = approval_decision_text(&decision, request);
         json_set_alloc_funcs(malloc, free);
         if (text && strcmp(text, without_reason) != 0)
             ck_assert_str_eq(text, whole);

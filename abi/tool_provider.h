@@ -101,7 +101,8 @@ extern "C" {
 /*
  * What a host grants for one call. Borrowed: the provider keeps no pointer to it. The host fills
  * struct_size with sizeof(struct tool_host) and abi_version with TOOL_ABI_VERSION; any callback may
- * be NULL, which denies what it would have granted. The input is a model's and untrusted; all of
+ * be NULL, which denies what it would have granted (without check_capability or audit nothing ever
+ * runs, which is told as the host's mistake). The input is a model's and untrusted; all of
  * this is the host's own and trusted.
  */
 struct tool_host {

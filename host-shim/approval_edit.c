@@ -15,6 +15,7 @@
 #include "descriptor_io.h"
 #include "json_compact.h"
 #include "json_member.h"
+#include "json_problem.h"
 #include "monotonic_clock.h"
 
 #define CODE          "edit_failed"
@@ -172,9 +173,13 @@ static bool draft_read(const json_t *arguments, const struct draft *draft, json_
     if (!read_bounded_file(draft->arguments, LIMIT, &text, &length, failure))
         return false;
     CLEANUP_JSON json_t *edited = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    if (!edited) {
+        char why[JSON_PROBLEM_LIMIT];
+        json_problem(&where, why);
+        return failure_set(failure, CODE, "%s cannot be read: %s", ARGUMENTS, why);
+    }
     if (!json_is_object(edited))
-        return failure_set(failure, CODE, "%s is no JSON object: line %d: %s", ARGUMENTS,
-                           where.line, where.text);
+        return failure_set(failure, CODE, "%s is not a JSON object", ARGUMENTS);
     CLEANUP_FREE char *code = NULL;
     if (draft->has_code) {
         if (!read_bounded_file(draft->code, LIMIT, &code, &length, failure))

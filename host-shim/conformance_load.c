@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "conformance_case.h"
 #include "json_member.h"
+#include "json_problem.h"
 #include "monotonic_clock.h"
 #include "provider_json.h"
 
@@ -165,11 +166,13 @@ static enum case_result case_manifest_form(struct conformance *conformance, unsi
     const char *text = conformance->provider.manifest();
     json_error_t where;
     CLEANUP_JSON json_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, &where) : NULL;
+    char why[JSON_PROBLEM_LIMIT] = "";
     if (!text)
         return case_fail(conformance, "tool_manifest() returned NULL");
+    if (!manifest)
+        json_problem(&where, why);
     if (!json_is_object(manifest))
-        return case_fail(conformance, "not a JSON object: %s",
-                         manifest ? "another type" : where.text);
+        return case_fail(conformance, "not a JSON object: %s", manifest ? "another type" : why);
     const char *missing = missing_member(manifest, members, COUNT_OF(members));
     const json_t *tools = json_object_get(manifest, "tools");
     if (missing)

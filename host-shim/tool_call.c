@@ -14,6 +14,7 @@
 #include "descriptor_io.h"
 #include "json_compact.h"
 #include "json_member.h"
+#include "json_problem.h"
 #include "provider_json.h"
 #include "signal_watch.h"
 
@@ -105,9 +106,11 @@ static bool add_narrowing(json_t *context, const char *path, struct failure *fai
     if (!read_bounded_file(path, NARROWING_LIMIT, &text, &length, failure))
         return false;
     json_t *narrowing = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
-    if (!narrowing)
-        return failure_set(failure, "invalid_input", "%s: line %d: %s", path, reason.line,
-                           reason.text);
+    if (!narrowing) {
+        char why[JSON_PROBLEM_LIMIT];
+        json_problem(&reason, why);
+        return failure_set(failure, "invalid_input", "%s cannot be read: %s", path, why);
+    }
     return json_object_set_new(context, "policy", narrowing) == 0 || failure_out_of_memory(failure);
 }
 

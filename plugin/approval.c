@@ -398,6 +398,10 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
                        approval_answer_name(APPROVAL_ANSWER_UNAVAILABLE));
         error_set(error, ERROR_APPROVAL_UNAVAILABLE,
                   "approval is needed, and the host offers nobody to give it");
+        host_log(
+            host, TOOL_LOG_ERROR,
+            "code-execute: the policy asks for approval, and the gateway's struct tool_host has "
+            "no request_approval");
         return false;
     }
     struct entry *entry = NULL;

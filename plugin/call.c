@@ -27,7 +27,7 @@ void call_init(struct call *call, const struct tool_host *host)
                           .run.cancel_fd = -1,
                           .run.stdin_fd = -1,
                           .workspace = WORKSPACE_NONE};
-    host_copy(host, &call->host);
+    call->host_mistake = host_copy(host, &call->host);
     call->notes = json_array();
 
     /* Unique names for runs, not a secret: without entropy the call still gets one, of zeroes. */

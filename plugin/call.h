@@ -18,6 +18,7 @@
 #include "configuration.h"
 #include "content.h"
 #include "error.h"
+#include "host.h"
 #include "json_text.h"
 #include "narrowing.h"
 #include "request.h"
@@ -36,6 +37,7 @@ struct call_context {
 
 struct call {
     struct tool_host host;
+    enum host_mistake host_mistake;
     struct call_context context;
     const char *tool; /* as called: a name of the manifest */
     char run_id[RUN_ID_LENGTH + 1];

@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "json_input.h"
+#include "json_place.h"
 
 #define CONFIGURATION_BYTES_LIMIT 65536
 #define CONFIGURATION_DEPTH_LIMIT 4
@@ -219,6 +220,7 @@ static bool load_prepared(const char *config_json, bool *ret_sweep, struct confi
 {
     static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
                                                     CONFIGURATION_DEPTH_LIMIT};
+    static const char *const members[] = {"policy_file", "sandbox", "sweep", NULL};
     if (config_json == NULL)
         return load_from_environment(NULL, NULL, ret, error);
     json_auto_t *json = json_input_parse("configuration", config_json,
@@ -228,14 +230,16 @@ static bool load_prepared(const char *config_json, bool *ret_sweep, struct confi
         return false;
     const char *policy_file = NULL;
     const char *sandbox = NULL;
-    int sweep = 0;
-    json_error_t reason;
-    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s, s?b}", "policy_file", &policy_file,
-                       "sandbox", &sandbox, "sweep", &sweep) != 0) {
-        error_set(error, ERROR_INVALID_POLICY, "configuration: %s", reason.text);
+    bool sweep = false;
+    const json_t *sweep_member = json_object_get(json, "sweep");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place sweep_place = json_place_named(&root, "sweep");
+    if (!json_read_known_members(&root, json, members) ||
+        !json_read_member_string(&root, json, "policy_file", &policy_file) ||
+        !json_read_member_string(&root, json, "sandbox", &sandbox) ||
+        (sweep_member != NULL && !json_read_boolean(&sweep_place, sweep_member, &sweep)))
         return false;
-    }
-    *ret_sweep = sweep != 0;
+    *ret_sweep = sweep;
     return configuration_load(policy_file, sandbox, ret, error);
 }
 

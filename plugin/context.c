@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "json_input.h"
+#include "json_place.h"
 
 #define CONTEXT_BYTES_LIMIT 65536
 #define CONTEXT_DEPTH_LIMIT 8
@@ -39,6 +40,8 @@ static bool read_policy(json_t *policy, struct narrowing *ret, struct error *err
 bool context_parse(const char *context_json, struct call_context *ret, struct error *error)
 {
     static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
+    static const char *const members[] = {"principal", "session", "traceparent",
+                                          "workspace", "policy",  NULL};
     if (context_json == NULL)
         return true;
     json_auto_t *json =
@@ -50,15 +53,14 @@ bool context_parse(const char *context_json, struct call_context *ret, struct er
     const char *session = NULL;
     const char *traceparent = NULL;
     const char *workspace = NULL;
-    json_t *policy = NULL;
-    json_error_t reason;
-    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s, s?s, s?s, s?o}", "principal",
-                       &principal, "session", &session, "traceparent", &traceparent, "workspace",
-                       &workspace, "policy", &policy) != 0) {
-        error_set(error, ERROR_INVALID_INPUT, "context: %s", reason.text);
+    struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
+    if (!json_read_known_members(&root, json, members) ||
+        !json_read_member_string(&root, json, "principal", &principal) ||
+        !json_read_member_string(&root, json, "session", &session) ||
+        !json_read_member_string(&root, json, "traceparent", &traceparent) ||
+        !json_read_member_string(&root, json, "workspace", &workspace))
         return refuse(error);
-    }
-    if (!read_policy(policy, &ret->narrowing, error))
+    if (!read_policy(json_object_get(json, "policy"), &ret->narrowing, error))
         return false;
     if (copy_text(principal, &ret->principal) && copy_text(session, &ret->session) &&
         copy_text(traceparent, &ret->traceparent) && copy_text(workspace, &ret->workspace))

@@ -16,6 +16,8 @@
 #define ERROR_CODES(X)                                                                            \
     X(INVALID_INPUT, "invalid_input", false, "the request does not fit the input schema",         \
       "correct the member that the message names and call again")                                 \
+    X(INVALID_HOST, "invalid_host", false, "the gateway calls the provider wrongly",              \
+      "no change of the request helps: the gateway's author mends what the message names")        \
     X(UNKNOWN_TOOL, "unknown_tool", false, "no tool of that name", "call code_execute")           \
     X(UNKNOWN_LANGUAGE, "unknown_language", false, "no language of that name",                    \
       "use one of the languages of the input schema")                                             \

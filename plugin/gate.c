@@ -232,8 +232,9 @@ static bool check_content(struct call *call, struct error *error)
 /* All that stands before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
-    return apply_policy(call, error) && capability_check(call, error) &&
-           check_readiness(call, error) && check_content(call, error);
+    return apply_policy(call, error) && host_is_sound(&call->host, call->host_mistake, error) &&
+           capability_check(call, error) && check_readiness(call, error) &&
+           check_content(call, error);
 }
 
 static bool take_edit(struct call *call, struct error *error)

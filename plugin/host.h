@@ -11,11 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "error.h"
 #include "tool_provider.h"
 
-/* Copies what the host's struct_size covers. A NULL host, a struct_size too small to hold user, or
- * another major version grants nothing: all zero. */
-void host_copy(const struct tool_host *host, struct tool_host *ret);
+/* What a gateway's author got wrong. Nothing is run with any of them but the first. */
+enum host_mistake {
+    HOST_SOUND,
+    HOST_MISSING,
+    HOST_NO_SIZE,
+    HOST_SHORT,
+    HOST_NO_VERSION,
+    HOST_OTHER_VERSION,
+    HOST_NO_CHECK_CAPABILITY,
+    HOST_NO_AUDIT,
+};
+
+/* Copies what the host's struct_size covers. Of a host that is missing, too short to hold user, or
+ * of another major version nothing is copied: all zero, but for user and log where the rest of the
+ * struct says what its layout is. */
+enum host_mistake host_copy(const struct tool_host *host, struct tool_host *ret);
+
+/* false with INVALID_HOST, which the copy's log has heard too. */
+bool host_is_sound(const struct tool_host *copy, enum host_mistake mistake, struct error *error);
 
 bool host_grants_capability(const struct tool_host *host, const char *capability);
 /* TOOL_VERDICT_DENY for anything but the three other verdicts of the ABI. */

@@ -9,6 +9,7 @@
 #include "configuration.h"
 #include "explanation.h"
 #include "json_input.h"
+#include "json_place.h"
 #include "json_text.h"
 #include "policy_lint.h"
 #include "request.h"
@@ -42,39 +43,37 @@ bool inquiry_is_one(const char *config_json)
            json_object_get(json, "counters") != NULL;
 }
 
-static bool refuse(struct error *error, const char *reason)
+static bool read_explain(const json_t *explain, struct inquiry *ret, struct error *error)
 {
-    error_set(error, ERROR_INVALID_POLICY, "configuration: %s", reason);
-    return false;
-}
-
-static bool read_explain(json_t *explain, struct inquiry *ret, struct error *error)
-{
-    json_error_t reason;
+    static const char *const members[] = {"tool", "input_json", "context_json", NULL};
     struct explanation_subject *subject = &ret->subject;
     if (explain == NULL)
         return true;
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "explain");
+    struct json_place input = json_place_named(&place, "input_json");
     ret->explain = true;
-    if (json_unpack_ex(explain, &reason, JSON_STRICT, "{s?s, s:s, s?s}", "tool", &subject->tool,
-                       "input_json", &subject->input_json, "context_json",
-                       &subject->context_json) == 0)
-        return true;
-    return refuse(error, reason.text);
+    return json_read_known_members(&place, explain, members) &&
+           json_read_member_string(&place, explain, "tool", &subject->tool) &&
+           json_read_string(&input, json_object_get(explain, "input_json"), 0, SIZE_MAX,
+                            &subject->input_json) &&
+           json_read_member_string(&place, explain, "context_json", &subject->context_json);
 }
 
 static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
 {
-    int check = 1;
-    json_t *explain = NULL;
-    json_error_t reason;
-    if (json_unpack_ex(json, &reason, JSON_STRICT, "{s?s, s?s, s?b, s?o}", "policy_file",
-                       &ret->policy_file, "sandbox", &ret->sandbox, "check", &check, "explain",
-                       &explain) != 0)
-        return refuse(error, reason.text);
-    if (check == 0)
-        return refuse(error, "/check: is true or absent");
-    ret->check = json_object_get(json, "check") != NULL;
-    return read_explain(explain, ret, error);
+    static const char *const members[] = {"policy_file", "sandbox", "check", "explain", NULL};
+    const json_t *check = json_object_get(json, "check");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place check_place = json_place_named(&root, "check");
+    if (!json_read_known_members(&root, json, members) ||
+        !json_read_member_string(&root, json, "policy_file", &ret->policy_file) ||
+        !json_read_member_string(&root, json, "sandbox", &ret->sandbox))
+        return false;
+    if (check != NULL && !json_is_true(check))
+        return json_place_refuse(&check_place, "is true or absent");
+    ret->check = check != NULL;
+    return read_explain(json_object_get(json, "explain"), ret, error);
 }
 
 static bool find_configuration(const struct inquiry *inquiry, struct configuration *ret,
@@ -111,8 +110,10 @@ static bool answer(const struct inquiry *inquiry, const struct configuration *co
 /* They are the process's, whatever is configured: the question has no other member. */
 static bool answer_counters(const json_t *json, json_t *text, struct error *error)
 {
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "counters");
     if (json_object_size(json) != 1 || json_typeof(json_object_get(json, "counters")) != JSON_TRUE)
-        return refuse(error, "/counters: is true, and asked for alone");
+        return json_place_refuse(&place, "is true, and asked for alone");
     bool made = json_object_set_new(text, "counters", status_counters()) == 0 &&
                 json_object_set_new(text, "pools", status_pools()) == 0;
     if (!made)

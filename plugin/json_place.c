@@ -129,6 +129,14 @@ bool json_read_string(const struct json_place *place, const json_t *value, size_
     return true;
 }
 
+bool json_read_member_string(const struct json_place *place, const json_t *object, const char *name,
+                             const char **ret)
+{
+    const json_t *value = json_object_get(object, name);
+    struct json_place member = json_place_named(place, name);
+    return value == NULL || json_read_string(&member, value, 0, SIZE_MAX, ret);
+}
+
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,
                        int64_t maximum, int64_t *ret)
 {

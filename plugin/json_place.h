@@ -43,6 +43,9 @@ bool json_read_array(const struct json_place *place, const json_t *value, size_t
                      size_t maximum);
 bool json_read_string(const struct json_place *place, const json_t *value, size_t minimum,
                       size_t maximum, const char **ret);
+/* The same of a member that may be missing: *ret is then as it was. No longer than the text was. */
+bool json_read_member_string(const struct json_place *place, const json_t *object, const char *name,
+                             const char **ret);
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,
                        int64_t maximum, int64_t *ret);
 bool json_read_boolean(const struct json_place *place, const json_t *value, bool *ret);

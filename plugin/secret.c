@@ -102,6 +102,10 @@ bool secret_value_read(const struct secret_sources *sources, const char *name,
     enum secret_answer answer = ask_host(sources->host, name, ret, error);
     for (size_t i = 0; answer == SECRET_ABSENT && i < sources->provider_count; i++)
         answer = secret_provider_read(&sources->providers[i], name, sources->cancel_fd, ret, error);
+    if (answer == SECRET_ABSENT && sources->host->read_secret == NULL)
+        host_log(sources->host, TOOL_LOG_WARNING,
+                 "code-execute: a secret is asked for that no provider of the policy has, and the "
+                 "gateway's struct tool_host has no read_secret");
     if (answer == SECRET_ABSENT)
         answer = refuse_unknown(name, error);
     return answer == SECRET_FOUND;

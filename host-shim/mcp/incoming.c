@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "json_problem.h"
 #include "mcp/json_rpc.h"
-#include "mcp/text.h"
 
 /* What a line shows without being read. Of a line that is no JSON it is a guess. */
 struct outline {
@@ -115,10 +115,10 @@ json_t *incoming_read(const char *line, size_t length, struct incoming_problem *
         json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
     if (message)
         return message;
-    CLEANUP_JSON json_t *why = text_to_json(error.text, strlen(error.text));
+    char why[JSON_PROBLEM_LIMIT];
+    json_problem(&error, why);
     *ret_problem = (struct incoming_problem){.code = RPC_PARSE_ERROR, .id = read_id(&outline)};
     (void)snprintf(ret_problem->message, sizeof(ret_problem->message),
-                   "the line cannot be read as JSON: %s, before byte %d",
-                   why ? json_string_value(why) : "no memory", error.position);
+                   "the line cannot be read as JSON: %s", why);
     return NULL;
 }

@@ -50,13 +50,66 @@ def test_positive_control_it_runs_when_all_allow():
     tap.equal([record["event"] for record in host.records], ["start", "end"])
 
 
+def logged(host):
+    return "\n".join(str(line) for line in host.logs)
+
+
+def heard(words, host):
+    """A mistake of the gateway's author: an error of its own, which the log hears too. No hint sends an agent or an operator on."""
+    result = must_not_run(host, "invalid_host")
+    tap.contains(result["error"]["message"], words)
+    tap.contains(result["error"]["hint"], "the gateway's author")
+    tap.equal(result["status"], "error")
+    tap.contains(logged(host), words)
+
+
+def test_struct_size_and_abi_version():
+    for member, value, words in [("struct_size", 0, "struct_size is 0"), ("abi_version", 0, "abi_version is 0")]:
+        host = Host()
+        setattr(host.struct, member, value)
+        heard(words, host)
+        tap.equal(host.records, [], "nothing else of such a host is called")
+    for member, value, words in [("struct_size", 8, "struct_size is too small"), ("abi_version", 2 << 16, "another major version"),
+                                 ("abi_version", 1, "another major version")]:
+        host = Host()
+        setattr(host.struct, member, value)
+        tap.contains(must_not_run(host, "invalid_host")["error"]["message"], words)
+        tap.equal((host.logs, host.records), ([], []), "what the layout does not say is not called")
+
+
+def test_a_verdict_that_is_none_is_logged():
+    for callback in ("check_capability", "request_approval", "audit"):
+        host = Host(**{callback: writes(1)})
+        provider.invoke(ECHO, host)
+        tap.contains(logged(host), f"{callback} wrote 0x1", callback)
+    host = Host(capabilities=())
+    must_not_run(host, "access_denied")
+    tap.equal(host.logs, [], "a denial is no mistake")
+
+
+def test_no_words_of_the_json_library():
+    """What a gateway passes that cannot be read is told in the provider's words."""
+    for context, words in [("{\"x\": 1}", "/x: unknown member"), ("{\"principal\": 1}", "/principal: must be a string"),
+                           ("{\"principal\": \"a\" \"b\"}", "not JSON at line 1, byte"), ("[]", "must be an object")]:
+        host = Host()
+        host.struct.context_json = context.encode()
+        tap.contains(must_not_run(host, "invalid_input")["error"]["message"], words)
+    for configuration, words in [({"policy": 1}, "/policy: unknown member"), ({"sandbox": 1}, "/sandbox: must be a string"),
+                                 ({"sweep": 1}, "/sweep: must be true or false"), ({"check": True, "x": 1}, "/x: unknown member"),
+                                 ({"check": 1}, "/check: is true or absent"), ({"explain": {}}, "/explain/input_json: missing"),
+                                 ({"explain": {"input_json": 1}}, "/explain/input_json: must be a string")]:
+        code, status = provider.prepare(**configuration)
+        tap.equal((code, status["error"]["code"]), (NOT_RUN, "invalid_policy"), str(configuration))
+        tap.contains(status["error"]["message"], words)
+    provider.reset()
+
+
 def test_no_host():
-    must_not_run(None, "access_denied")
+    must_not_run(None, "invalid_host")
 
 
 def test_check_capability_missing():
-    result = must_not_run(Host(check_capability=None), "access_denied")
-    tap.equal(result["error"]["message"], "access denied: sandbox.exec")
+    heard("check_capability is NULL", Host(check_capability=None))
 
 
 def test_check_capability_denies():
@@ -73,7 +126,9 @@ def test_check_capability_writes_junk():
 
 
 def test_request_approval_missing():
-    must_not_run(Host(request_approval=None), "approval_unavailable")
+    host = Host(request_approval=None)
+    must_not_run(host, "approval_unavailable")
+    tap.contains(logged(host), "no request_approval")
 
 
 def test_request_approval_denies():
@@ -90,7 +145,7 @@ def test_request_approval_writes_junk():
 
 
 def test_audit_missing():
-    must_not_run(Host(audit=None), "audit_unavailable")
+    heard("audit is NULL", Host(audit=None))
 
 
 def test_audit_denies():
@@ -165,7 +220,7 @@ def test_another_major_version_grants_nothing():
     for version in (0, 2 << 16, 0xFFFFFFFF):
         host = Host()
         host.struct.abi_version = version
-        must_not_run(host, "access_denied")
+        must_not_run(host, "invalid_host")
     host = Host()
     host.struct.abi_version = ABI_VERSION | 7
     tap.equal(provider.invoke(ECHO, host)[0], OK, "a newer minor version")

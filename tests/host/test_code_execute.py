@@ -38,7 +38,7 @@ class CodeExecute(HostTest):
                                           ('{"languages": ["python"]}', (125, b""), b"does not offer this caller the language sh"),
                                           ('{"network": true}', (125, b""), b"/policy/network: the policy allows no network"),
                                           ('{"modes": 1}', (125, b""), b"/policy/modes: unknown member"),
-                                          ("{", (125, b""), b"narrowing.json: line 1: ")):
+                                          ("{", (125, b""), b"narrowing.json cannot be read: it ends too early, at line 1, byte 1")):
             done = self.real(*asked, "--narrow", self.path("narrowing.json", narrowing))
             self.assertEqual((done.returncode, done.stdout), expected, done.stderr)
             self.assertIn(part, done.stderr)

@@ -80,10 +80,14 @@ START_TEST(copies_whole_members_only)
     for (uint32_t size = 0; size <= sizeof(full) + 16; size++) {
         struct tool_host copy;
         full.struct_size = size;
-        host_copy(&full, &copy);
+        (void)host_copy(&full, &copy);
         size_t taken = size < sizeof(full) ? size / 8 * 8 : sizeof(full);
         if (size < offsetof(struct tool_host, call_id))
             taken = 0;
+        if (size == 0) { /* forgotten: the log hears of it */
+            ck_assert_ptr_eq(copy.user, full.user);
+            copy.user = NULL;
+        }
         ck_assert_int_eq(memcmp(&copy, &full, taken), 0);
         ck_assert_int_eq(memcmp((char *)&copy + taken, &zero, sizeof(copy) - taken), 0);
     }

@@ -104,7 +104,8 @@ static bool read_origin(const struct audit_chain_file *file, struct origin *ret,
     if (!line)
         return failure_out_of_memory(failure);
     size_t length = audit_chain_read_line(file->file, file->size, line);
-    rewind(file->file);
+    if (fseek(file->file, 0, SEEK_SET) != 0)
+        return failure_set_errno(failure, "unreadable_file", errno, "%s", file->path);
     if (length == 0 || !audit_line_check(line, length - 1, &no_keys, &entry, &why))
         return true;
     const char *name = audit_own_entry_previous_file(&entry);

@@ -56,6 +56,11 @@ static bool begins_as_expression(const struct line *line)
     return length > 0 || strchr("([{", line->text[0]) != NULL;
 }
 
+static char closing_bracket(char opening)
+{
+    return strchr("()[]{}", opening)[1];
+}
+
 /* One whole line: every bracket closed and every string ended within it, no assignment and no
  * second statement outside of them. */
 static bool is_whole(const struct line *line)
@@ -70,14 +75,16 @@ static bool is_whole(const struct line *line)
         if (c == '#' && quote == '\0')
             break;
         if (quote != '\0') {
-            quote = c == quote ? '\0' : quote;
+            if (c == quote)
+                quote = '\0';
         } else if (c == '"' || c == '\'') {
             quote = c;
         } else if (c == '(' || c == '[' || c == '{') {
-            brackets[depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+            brackets[depth++] = closing_bracket(c);
         } else if (c == ')' || c == ']' || c == '}') {
-            if (depth == 0 || brackets[--depth] != c)
+            if (depth == 0 || brackets[depth - 1] != c)
                 return false;
+            depth--;
         } else if (depth == 0 && (c == ';' || c == ':' || c == ',')) {
             return false;
         } else if (depth == 0 && c == '=') {

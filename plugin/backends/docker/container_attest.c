@@ -25,9 +25,9 @@ static bool is_empty(const json_t *value)
     case JSON_REAL:
         return json_real_value(value) == 0.0;
     case JSON_TRUE:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 static bool same(const json_t *asked, const json_t *made)

@@ -56,44 +56,61 @@ static bool begins_as_expression(const struct line *line)
     return length > 0 || strchr("([{", line->text[0]) != NULL;
 }
 
-static char closing_bracket(char opening)
+/* What is open at a place of a line. */
+struct nesting {
+    char closers[LINE_LIMIT]; /* of the brackets */
+    size_t depth;
+    char quote; /* '\0': outside of a string */
+};
+
+/* false for a bracket that closes none. */
+static bool take_bracket(struct nesting *nesting, char c)
 {
-    return strchr("()[]{}", opening)[1];
+    static const char openers[] = "([{";
+    static const char closers[] = ")]}";
+    const char *opener = strchr(openers, c);
+    if (opener != NULL)
+        nesting->closers[nesting->depth++] = closers[opener - openers];
+    if (strchr(closers, c) == NULL)
+        return true;
+    if (nesting->depth == 0 || nesting->closers[nesting->depth - 1] != c)
+        return false;
+    nesting->depth--;
+    return true;
+}
+
+/* "==", "!=", "<=" and ">=" assign nothing. */
+static bool assigns(const struct line *line, size_t at)
+{
+    bool compares = at + 1 < line->length && line->text[at + 1] == '=';
+    return !compares && (at == 0 || strchr("=!<>", line->text[at - 1]) == NULL);
 }
 
 /* One whole line: every bracket closed and every string ended within it, no assignment and no
  * second statement outside of them. */
 static bool is_whole(const struct line *line)
 {
-    char brackets[LINE_LIMIT];
-    size_t depth = 0;
-    char quote = '\0';
+    struct nesting nesting = {.depth = 0};
     for (size_t i = 0; i < line->length; i++) {
         char c = line->text[i];
         if (c == '\\' || c == '\0')
             return false;
-        if (c == '#' && quote == '\0')
-            break;
-        if (quote != '\0') {
-            if (c == quote)
-                quote = '\0';
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-        } else if (c == '(' || c == '[' || c == '{') {
-            brackets[depth++] = closing_bracket(c);
-        } else if (c == ')' || c == ']' || c == '}') {
-            if (depth == 0 || brackets[depth - 1] != c)
-                return false;
-            depth--;
-        } else if (depth == 0 && (c == ';' || c == ':' || c == ',')) {
-            return false;
-        } else if (depth == 0 && c == '=') {
-            bool compares = i + 1 < line->length && line->text[i + 1] == '=';
-            if (!compares && (i == 0 || strchr("=!<>", line->text[i - 1]) == NULL))
-                return false;
+        if (nesting.quote != '\0') {
+            if (c == nesting.quote)
+                nesting.quote = '\0';
+            continue;
         }
+        if (c == '#')
+            break;
+        if (c == '"' || c == '\'')
+            nesting.quote = c;
+        else if (!take_bracket(&nesting, c))
+            return false;
+        bool is_outside = nesting.depth == 0 && nesting.quote == '\0';
+        if (is_outside && (strchr(";:,", c) != NULL || (c == '=' && assigns(line, i))))
+            return false;
     }
-    return depth == 0 && quote == '\0';
+    return nesting.depth == 0 && nesting.quote == '\0';
 }
 
 static bool has(const struct line *line, const char *text)

@@ -336,7 +336,6 @@ static struct run_facts facts_of_run(const struct call *call)
         .cause = (enum run_cause)ended->cause,
         .exit_code = ended->exit_code,
         .has_network = call->request.network || !is_isolated,
-        .has_loopback = call->request.network || call->configuration.mode != SANDBOX_MODE_PROCESS,
         .memory_bytes = limits->memory_bytes,
         .memory_kills = ended->usage.memory_kills,
         .file_bytes = is_isolated ? limits->file_bytes : 0,

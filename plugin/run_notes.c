@@ -35,8 +35,15 @@ static const char *const unreachable[] = {
     NULL,
 };
 
-static const char *const no_sockets[] = {"Address family not supported by protocol", "EAFNOSUPPORT",
-                                         NULL};
+/* Process mode refuses them with EAFNOSUPPORT, an engine with EPERM. */
+static const char *const no_sockets[] = {
+    "Address family not supported by protocol", "EAFNOSUPPORT", "listen EPERM", /* Node */
+    "socket: Operation not permitted",          NULL,
+};
+
+/* Python's own line is the one before. */
+static const char *const python_socket[] = {"_socket.socket.__init__", NULL};
+static const char *const not_permitted[] = {"Operation not permitted\n", NULL};
 
 /* What installers say that cannot install. */
 static const char *const cannot_install[] = {
@@ -208,7 +215,8 @@ static void write_no_host(const struct run_facts *facts, char text[RUN_NOTE_LIMI
 
 static bool makes_no_socket(const struct run_facts *facts)
 {
-    return !facts->has_loopback && says(facts, no_sockets);
+    return !facts->has_network &&
+           (says(facts, no_sockets) || (says(facts, python_socket) && says(facts, not_permitted)));
 }
 
 static void write_no_socket(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])

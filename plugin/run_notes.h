@@ -29,13 +29,12 @@ struct run_facts {
     size_t code_length;
     char *const *arguments;
     enum run_cause cause;
-    int exit_code;           /* -1: did not exit by itself */
-    bool has_network;        /* the host's */
-    bool has_loopback;       /* sockets of the internet families exist */
-    uint64_t memory_bytes;   /* the limit; 0: none */
-    uint64_t memory_kills;   /* or RUN_USAGE_UNKNOWN */
-    uint64_t file_bytes;     /* the limit; 0: none */
-    uint64_t printed;        /* bytes, on both streams */
+    int exit_code;         /* -1: did not exit by itself */
+    bool has_network;      /* beyond the sandbox; without it there are no internet sockets either */
+    uint64_t memory_bytes; /* the limit; 0: none */
+    uint64_t memory_kills; /* or RUN_USAGE_UNKNOWN */
+    uint64_t file_bytes;   /* the limit; 0: none */
+    uint64_t printed;      /* bytes, on both streams */
     struct run_words output; /* standard output and error, secrets redacted */
     struct run_words errors;
 };

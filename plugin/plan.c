@@ -42,6 +42,8 @@ static bool fill_common(const struct policy *policy, enum sandbox_mode mode,
         string_list_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
         string_list_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
         environment_set_all(&ret->environment, policy->environment);
+    if (filled && sandboxed && !network)
+        filled = environment_set_all(&ret->environment, policy->environment_without_network);
     if (filled && language != NULL)
         filled = string_list_append_all(&ret->read_only_paths,
                                         (const char *const *)language->read_only) &&

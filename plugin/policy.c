@@ -167,6 +167,7 @@ static void policy_free(struct policy *policy)
     string_list_free(policy->runtime_path);
     string_list_free(policy->read_only);
     string_list_free(policy->environment);
+    string_list_free(policy->environment_without_network);
     free(policy);
 }
 

@@ -140,6 +140,7 @@ struct policy {
     char **runtime_path;
     char **read_only; /* paths of the view */
     char **environment;
+    char **environment_without_network; /* further ones, of sandboxes without network */
     struct policy_language *languages;
     size_t language_count;
     struct policy_docker docker;

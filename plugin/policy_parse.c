@@ -302,6 +302,14 @@ static bool parse_environment(const struct json_place *place, json_t *value, str
                             &policy->environment);
 }
 
+/* Absent: none. */
+static bool parse_environment_without_network(const struct json_place *place, json_t *value,
+                                              struct policy *policy)
+{
+    return value == NULL || environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
+                                             &policy->environment_without_network);
+}
+
 typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
 
 /* Read in this order: approval looks at modes, outer_uids at max_runs, languages at limits,
@@ -327,6 +335,7 @@ static const struct {
     {"runtime_path", parse_runtime_path},
     {"view", parse_view},
     {"environment", parse_environment},
+    {"environment_without_network", parse_environment_without_network},
     {"languages", policy_parse_languages},
     {"only_languages", policy_parse_only_languages},
     {"memory_total_bytes", policy_parse_memory_total},

@@ -82,6 +82,7 @@ def test_environment_is_only_what_was_given():
     code = "import os\nprint(*sorted(os.environ))"
     names = set(run("python", code, env={"GIVEN": "a b"})["stdout"].split())
     given = {"GIVEN", "HOME", "LANG", "PATH", "PWD", "TMPDIR", "TZ", "USER"}
+    given |= {"PIP_RETRIES", "npm_config_fetch_retries"}  # as there is no network
     given |= {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND"}  # the language's own, from the policy
     if modes.MODE == "docker":
         given |= engine.image_variables()  # an image's own stay: what its runtimes need is its maker's to say

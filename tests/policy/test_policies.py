@@ -61,9 +61,9 @@ def changed(policy, path, change):
 
 
 # Objects whose names are the operator's to choose, so that no name of the right form is unknown.
-OPEN_OBJECTS = ("environment",)
+OPEN_OBJECTS = ("environment", "environment_without_network")
 # Members that may be left out.
-OPTIONAL = [("description",)]
+OPTIONAL = [("description",), ("environment_without_network",)]
 
 
 def is_open(path):

@@ -54,7 +54,7 @@ WHOLE = {
     "max_runs": 8, "max_queued": 9, "memory_total_bytes": 268435456,
     "pools": {"docker": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3}},
     "outer_uids": {"first": 100000, "count": 100}, "runtime_path": ["/usr/bin"], "view": {"read_only": ["/usr", "/bin"]},
-    "environment": {"LANG": "C", "TZ": None},
+    "environment": {"LANG": "C", "TZ": None}, "environment_without_network": {"A": "b", "PIP_RETRIES": None},
     "languages": {
         "python": {"argv": ["python3", "-u", "{file}"], "file": "main.py", "package": "python3", "environment": {"A": "1"},
                    "read_only": ["/opt/python"], "modules": ["numpy", "a/b"], "limits": {"cpu_ms": {"default": 5, "max": 6}},

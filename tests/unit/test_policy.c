@@ -15,6 +15,7 @@
 #include "policy_file.h"
 #include "policy_parse.h"
 #include "protocol/layers.h"
+#include "string_list.h"
 #include "tap_suite.h"
 
 static struct policy *load(const char *patch, struct error *error)
@@ -133,6 +134,20 @@ START_TEST(patches_as_rfc_7386_says)
     ck_assert_ptr_null(patched->docker.host);
     ck_assert_str_eq(patched->environment[0], "A=1");
     ck_assert_str_eq(patched->environment[1], "B=2");
+}
+END_TEST
+
+START_TEST(variables_for_want_of_a_network_may_be_absent)
+{
+    struct error error;
+    CLEANUP(cleanup_policy)
+    struct policy *policy = load("{\"environment_without_network\":{\"A\":\"b\"}}", &error);
+    ck_assert_uint_eq(string_list_count(policy->environment_without_network), 3);
+    CLEANUP(cleanup_policy)
+    struct policy *absent = load("{\"environment_without_network\":null}", &error);
+    ck_assert_uint_eq(string_list_count(absent->environment_without_network), 0);
+    ck_assert_ptr_null(load("{\"environment_without_network\":{\"1\":\"\"}}", &error));
+    ck_assert_ptr_nonnull(strstr(error.message, "/environment_without_network/1: "));
 }
 END_TEST
 
@@ -447,6 +462,7 @@ int main(void)
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);
     tcase_add_test(cases[1], built_in_runs_every_language);
+    tcase_add_test(cases[1], variables_for_want_of_a_network_may_be_absent);
     tcase_add_test(cases[1], offers_only_the_languages_it_names);
     tcase_add_test(cases[1], patches_as_rfc_7386_says);
     tcase_add_test(cases[1], a_language_has_limits_of_its_own);

@@ -48,6 +48,8 @@ static const struct {
     {"MKL_NUM_THREADS", DIGITS},
     {"NUMEXPR_NUM_THREADS", DIGITS},
     {"NUMEXPR_MAX_THREADS", DIGITS},
+    {"PIP_RETRIES", DIGITS},
+    {"npm_config_fetch_retries", DIGITS},
     {"PYTHONUNBUFFERED", PLAIN},
     {"PYTHONDONTWRITEBYTECODE", PLAIN},
     {"PYTHONHASHSEED", PLAIN},

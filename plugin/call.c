@@ -145,11 +145,16 @@ static int compare_limits(const void *left, const void *right)
     return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
 }
 
+const struct policy_limit *call_wall_limit(const struct call *call,
+                                           const struct policy_limits *limits)
+{
+    return call->request.shape == REQUEST_SANDBOX_EXEC ? &limits->sandbox_exec_wall_ms
+                                                       : &limits->wall_ms;
+}
+
 uint64_t call_usual_wall_ms(const struct call *call)
 {
-    return call->request.shape == REQUEST_SANDBOX_EXEC
-               ? call->limits.sandbox_exec_wall_ms.default_value
-               : call->limits.wall_ms.default_value;
+    return call_wall_limit(call, &call->limits)->default_value;
 }
 
 void call_write_limits(struct json_draft *draft, const struct call *call)

@@ -92,16 +92,16 @@ static bool settle_time(struct call *call, struct error *error)
 {
     const struct policy_limits *limits = &call->limits;
     struct run_limits *run = &call->description.limits;
-    if (call->request.shape == REQUEST_SANDBOX_EXEC)
-        run->wall_ms = limits->sandbox_exec_wall_ms.default_value;
+    uint64_t most_ms = call_wall_limit(call, limits)->maximum;
+    run->wall_ms = call_usual_wall_ms(call);
     if (call->request.timeout_ms == 0)
         return true;
-    if (call->request.timeout_ms > limits->wall_ms.maximum) {
-        bool narrowed = limits->wall_ms.maximum < call->language->limits.wall_ms.maximum;
+    if (call->request.timeout_ms > most_ms) {
+        bool narrowed = most_ms < call_wall_limit(call, &call->language->limits)->maximum;
         error_set(error, ERROR_LIMIT_TOO_HIGH,
                   "request: /timeout_ms: %llu is more than the %s ceiling of %llu for %s",
                   (unsigned long long)call->request.timeout_ms, narrowed ? "gateway's" : "policy's",
-                  (unsigned long long)limits->wall_ms.maximum, call->language->name);
+                  (unsigned long long)most_ms, call->language->name);
         return false;
     }
     run->wall_ms = call->request.timeout_ms;

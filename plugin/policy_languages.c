@@ -101,6 +101,7 @@ bool policy_parse_languages(const struct json_place *place, json_t *value, struc
                             &policy->languages[policy->language_count - 1]))
             return false;
     }
+    policy_bound_shapes(&policy->limits); /* languages may raise what is as the file has it */
     return true;
 }
 

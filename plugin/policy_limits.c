@@ -96,8 +96,22 @@ static bool read_known_limits(const struct json_place *place, const json_t *valu
     return json_read_known_members(place, value, names);
 }
 
-bool policy_read_language_limits(const struct json_place *place, json_t *value,
-                                 struct policy_limits *ret)
+static void lower(struct policy_limit *limit, uint64_t ceiling)
+{
+    if (limit->maximum > ceiling)
+        limit->maximum = ceiling;
+    if (limit->default_value > ceiling)
+        limit->default_value = ceiling;
+}
+
+/* In which shape a call comes is the model's to say, so the ceiling of one holds for the other. */
+void policy_bound_shapes(struct policy_limits *bounded)
+{
+    lower(&bounded->sandbox_exec_wall_ms, bounded->wall_ms.maximum);
+}
+
+static bool change_limits(const struct json_place *place, const json_t *value,
+                          struct policy_limits *ret)
 {
     if (value == NULL)
         return true;
@@ -111,6 +125,15 @@ bool policy_read_language_limits(const struct json_place *place, json_t *value,
             !change_limit(&limit_place, limit_json, limits[i].minimum, limits[i].maximum, limit))
             return false;
     }
+    return true;
+}
+
+bool policy_read_language_limits(const struct json_place *place, const json_t *value,
+                                 struct policy_limits *ret)
+{
+    if (!change_limits(place, value, ret))
+        return false;
+    policy_bound_shapes(ret);
     return true;
 }
 
@@ -231,12 +254,6 @@ bool policy_check_ceilings(const struct json_place *place, const struct policy *
 
 void policy_lower_limits(struct policy_limits *lowered, const struct policy_limits *ceilings)
 {
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        struct policy_limit *limit = limit_at(lowered, i);
-        uint64_t ceiling = maximum_at(ceilings, i);
-        if (limit->maximum > ceiling)
-            limit->maximum = ceiling;
-        if (limit->default_value > ceiling)
-            limit->default_value = ceiling;
-    }
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        lower(limit_at(lowered, i), maximum_at(ceilings, i));
 }

@@ -71,8 +71,11 @@ policy_string_check policy_check_sha256;
 /* "allow", "ask" or "deny". */
 bool policy_read_decision(const struct json_place *place, const json_t *value,
                           enum approval_decision *ret);
-/* The limits of a language: *ret is the policy's, and gets those that value (NULL: none) names. */
-bool policy_read_language_limits(const struct json_place *place, json_t *value,
+/* No call gets more wall time by coming in another shape. */
+void policy_bound_shapes(struct policy_limits *bounded);
+/* The limits of a language: *ret is the policy's as the file has them, and gets those that value
+ * (NULL: none) names. */
+bool policy_read_language_limits(const struct json_place *place, const json_t *value,
                                  struct policy_limits *ret);
 /* Ceilings, one number a limit: the maximum of each, UINT64_MAX where value (NULL: none) names
  * none; that of wall_ms counts for both shapes of calls. */

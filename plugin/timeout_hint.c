@@ -8,7 +8,7 @@ void timeout_hint(const struct call *call, struct error *error)
 {
     uint64_t usual_ms = call_usual_wall_ms(call);
     uint64_t asked_ms = call->request.timeout_ms != 0 ? call->request.timeout_ms : usual_ms;
-    uint64_t most_ms = call->limits.wall_ms.maximum;
+    uint64_t most_ms = call_wall_limit(call, &call->limits)->maximum;
     if (most_ms > usual_ms && asked_ms < most_ms &&
         !capability_is_granted(call, CAPABILITY_LIMITS_EXTENDED))
         most_ms = usual_ms;

@@ -7,6 +7,7 @@
 
 #include "audit_own_entry.h"
 #include "cleanup.h"
+#include "json_compact.h"
 #include "json_member.h"
 #include "text_escape.h"
 
@@ -70,8 +71,8 @@ static const char *status_of(const json_t *first, const json_t *end)
 
 static bool in_time(const struct audit_filter *filter, const char *time)
 {
-    return (!filter->since || strncmp(time, filter->since, strlen(filter->since)) >= 0) &&
-           (!filter->until || strncmp(time, filter->until, strlen(filter->until)) <= 0);
+    return strncmp(time, filter->since, strlen(filter->since)) >= 0 &&
+           (!filter->until[0] || strncmp(time, filter->until, strlen(filter->until)) <= 0);
 }
 
 static bool is_wanted(const char *wanted, const char *found)
@@ -142,6 +143,14 @@ static void put_layers(FILE *out, const json_t *record)
     put_list(out, "\n  missing ", json_object_get(isolation, "missing"));
 }
 
+/* As it stands in the log, on a line of its own. */
+static void put_json(FILE *out, const json_t *entry)
+{
+    CLEANUP_FREE char *text = entry ? json_compact(entry) : NULL;
+    if (text)
+        (void)fprintf(out, "%s\n", text);
+}
+
 /* first: the start, or all there is. */
 static void show_block(struct audit_show *show, const json_t *first, const json_t *end)
 {
@@ -150,6 +159,11 @@ static void show_block(struct audit_show *show, const json_t *first, const json_
     if (!is_chosen(&show->filter, first, end))
         return;
     show->count++;
+    if (show->json) {
+        put_json(out, first);
+        put_json(out, end);
+        return;
+    }
     put(out, json_member_string(first, "time", "?"));
     put_labelled(out, "  ", status_of(first, end));
     put_member(out, "  ", record, "language");
@@ -171,6 +185,10 @@ static void show_own(struct audit_show *show, const struct audit_entry *entry)
     if (filter->run || filter->principal || filter->status || !in_time(filter, entry->time))
         return;
     show->count++;
+    if (show->json) {
+        put_json(show->out, entry->json);
+        return;
+    }
     put(show->out, entry->time);
     put_member(show->out, "  log ", entry->log, "event");
     put_labelled(show->out, " after ", audit_own_entry_previous_file(entry));
@@ -178,7 +196,7 @@ static void show_own(struct audit_show *show, const struct audit_entry *entry)
     (void)fputc('\n', show->out);
 }
 
-bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_show *ret,
+bool audit_show_begin(int out, const struct audit_filter *filter, bool json, struct audit_show *ret,
                       struct failure *failure)
 {
     CLEANUP_CLOSE int fd = fcntl(out, F_DUPFD_CLOEXEC, 3);
@@ -187,7 +205,7 @@ bool audit_show_begin(int out, const struct audit_filter *filter, struct audit_s
     if (!stream)
         return failure_out_of_memory(failure);
     (void)TAKE_FD(fd);
-    *ret = (struct audit_show){stream, *filter, TAKE_POINTER(started), 0};
+    *ret = (struct audit_show){stream, *filter, json, TAKE_POINTER(started), 0};
     return true;
 }
 

@@ -21,6 +21,7 @@ struct listing {
     FILE *out;
     json_t *rows; /* NULL: for people */
     bool whole;   /* all of a request, not only its line */
+    bool open;    /* requests that wait for an answer, and nothing else */
     size_t count;
 };
 
@@ -82,6 +83,8 @@ static void write_line(FILE *out, const struct approval_row *row, const char *su
 static void take_row(void *user, const struct approval_row *row)
 {
     struct listing *listing = user;
+    if (listing->open && strcmp(state_of(row), "open") != 0)
+        return;
     listing->count++;
     if (listing->rows) {
         add_json(listing, row);
@@ -102,7 +105,7 @@ static bool print_listing(struct approval_store *store, const struct options *op
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
     CLEANUP_JSON json_t *rows = options->json ? json_array() : NULL;
-    struct listing listing = {.rows = rows, .whole = id != NULL};
+    struct listing listing = {.rows = rows, .whole = id != NULL, .open = options->open};
     listing.out = open_memstream(&text, &length);
     if (!listing.out)
         return failure_out_of_memory(failure);
@@ -111,7 +114,9 @@ static bool print_listing(struct approval_store *store, const struct options *op
         listed =
             json_dumpf(rows, listing.out, JSON_INDENT(2)) == 0 && fputc('\n', listing.out) != EOF;
     else if (listed && !id && listing.count == 0)
-        (void)fputs("nothing waits, and nothing is granted\n", listing.out);
+        (void)fputs(options->open ? "no request waits for an answer\n"
+                                  : "nothing waits, and nothing is granted\n",
+                    listing.out);
     if (fclose(listing.out) != 0)
         return failure_out_of_memory(failure);
     if (!listed)
@@ -144,6 +149,8 @@ static bool act(struct approval_store *store, const struct options *options, int
         return failure_usage(failure, list ? "approvals list takes no ID"
                                            : "approvals wants list, or show, approve, deny or "
                                              "revoke with an ID");
+    if (options->open && !list)
+        return failure_usage(failure, "--open is for approvals list");
     if (list || strcmp(verb, "show") == 0)
         return print_listing(store, options, id, out, failure);
     if (!store)

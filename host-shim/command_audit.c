@@ -130,7 +130,7 @@ static bool show(const struct options *options, const struct audit_keys *keys, i
     struct audit_show show = {0};
     struct audit_answer answer;
     if (!names_find(options, &names, failure) ||
-        !audit_show_begin(out, &options->audit.shown, &show, failure))
+        !audit_show_begin(out, &options->audit.shown, options->json, &show, failure))
         return false;
     const struct audit_question question = {
         .names = names.names,
@@ -203,7 +203,8 @@ int command_audit(const struct options *options, int out)
     for (size_t i = 0; i < COUNT_OF(actions); i++) {
         if (strcmp(options->words[0], actions[i].name) != 0)
             continue;
-        if (options->word_count - 1 > actions[i].files_most)
+        if (options->word_count - 1 > actions[i].files_most ||
+            (options->json && actions[i].run != show))
             break;
         bool known = key_ring_read(&options->audit, &ring, &failure);
         const struct audit_keys keys = lend(&ring);
@@ -213,7 +214,7 @@ int command_audit(const struct options *options, int out)
         return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_FAILURE;
     }
     (void)failure_usage(&failure, "%s",
-                        "audit verify [FILE...], show [FILE...], head [FILE] or "
+                        "audit wants verify [FILE...], show [--json] [FILE...], head [FILE] or "
                         "rotate [FILE]");
     console_print_failure(&failure);
     return EXIT_USAGE;

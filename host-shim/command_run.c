@@ -56,12 +56,14 @@ static void print_unstreamed(const struct streams *streams, const json_t *result
         (void)write_fully(STDERR_FILENO, json_string_value(err), json_string_length(err));
 }
 
-static void print_truncated(const json_t *result)
+/* The result keeps the beginning and the end of long output. What was streamed was all printed. */
+static void print_truncated(const struct streams *streams, const json_t *result)
 {
     static const char *const names[] = {"stdout", "stderr"};
+    const bool streamed[] = {streams->streamed_stdout, streams->streamed_stderr};
     const json_t *truncated = json_object_get(result, "truncated");
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (json_member_true(truncated, names[i])) {
+        if (!streamed[i] && json_member_true(truncated, names[i])) {
             char text[64];
             (void)snprintf(text, sizeof(text), "the program's %s was cut off", names[i]);
             console_print_notice(text);
@@ -105,7 +107,7 @@ int command_run(const struct options *options, int out)
         return fail(&failure);
     CLEANUP_JSON json_t *result = call.json;
     print_unstreamed(&streams, result);
-    print_truncated(result);
+    print_truncated(&streams, result);
     print_error(result);
     if (options->verbose && call.ran)
         print_isolation(result);

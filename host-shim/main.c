@@ -4,20 +4,63 @@
  * a command. Main thread.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cleanup.h"
+#include "command_rows.h"
 #include "commands.h"
 #include "console.h"
 #include "descriptor_io.h"
+#include "options_help.h"
 
 static int print_text(int out, const char *text)
 {
     return write_fully(out, text, strlen(text)) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int print_help(int out, enum command command,
+                      void (*write_it)(FILE *out, enum command command))
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *page = open_memstream(&text, &length);
+    if (!page)
+        return EXIT_FAILURE;
+    write_it(page, command);
+    return fclose(page) == 0 ? print_text(out, text) : EXIT_FAILURE;
+}
+
+/* Of the command that is asked about: toolhost help COMMAND, toolhost COMMAND --help. */
+static int help(const struct options *options, int out)
+{
+    bool by_word = options->command == COMMAND_HELP && options->word_count > 0;
+    const struct command_row *row = by_word ? command_row_find(options->words[0]) : NULL;
+    enum command command = by_word                            ? COMMAND_NONE
+                           : options->command == COMMAND_HELP ? COMMAND_NONE
+                                                              : options->command;
+    if (by_word && !row) {
+        struct failure failure;
+        (void)failure_usage(&failure, "no command %s", options->words[0]);
+        console_print_failure(&failure);
+        return EXIT_USAGE;
+    }
+    return print_help(out, row ? row->command : command, options_help_write);
+}
+
+static int completion_words(const struct options *options, int out)
+{
+    const struct command_row *row =
+        options->word_count > 0 ? command_row_find(options->words[0]) : NULL;
+    return print_help(out, row ? row->command : COMMAND_NONE, options_help_write_words);
+}
+
 static int run_command(const struct options *options, int out)
 {
+    if (options->version)
+        return print_text(out, "toolhost " TOOLHOST_VERSION "\n");
+    if (options->help)
+        return help(options, out);
     switch (options->command) {
     case COMMAND_MANIFEST:
         return command_manifest(options, out);
@@ -43,13 +86,13 @@ static int run_command(const struct options *options, int out)
         return command_audit(options, out);
     case COMMAND_MCP:
         return command_mcp(options, out);
-    case COMMAND_VERSION:
-        return print_text(out, "toolhost " TOOLHOST_VERSION "\n");
+    case COMMAND_COMPLETION_WORDS:
+        return completion_words(options, out);
     case COMMAND_HELP:
     case COMMAND_NONE:
         break;
     }
-    return print_text(out, options_help);
+    return help(options, out);
 }
 
 int main(int argc, char **argv)

@@ -5,8 +5,10 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "cleanup.h"
+#include "duration.h"
 #include "number.h"
 
 #define FOR          OPTION_FOR
@@ -15,11 +17,12 @@
 #define FOR_PROVIDER                                                                 \
     (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR) | \
      FOR(COMMAND_STATUS))
-#define FOR_ALL UINT32_MAX
+#define FOR_ALL UINT32_MAX /* COMMAND_NONE too: toolhost --help */
 
 #define LONGEST_GRANT_DAYS 3650u
 #define MOST_CALLS         1024u
 #define LONGEST_TIMEOUT_MS UINT64_C(86400000)
+#define LONGEST_AGE_MS     (UINT64_C(36500) * 86400000)
 
 static bool set_text(const struct option_row *row, struct options *options, const char *value,
                      struct failure *failure)
@@ -106,12 +109,27 @@ static bool set_days(const struct option_row *row, struct options *options, cons
 {
     (void)row;
     if (!number_parse(value, LONGEST_GRANT_DAYS, &options->days) || options->days == 0)
-        return failure_usage(failure, "--days wants 1 to %u, not %s", LONGEST_GRANT_DAYS, value);
+        return failure_usage(failure, "--days wants a number from 1 to %u, not %s",
+                             LONGEST_GRANT_DAYS, value);
     return true;
 }
 
 static bool set_timeout(const struct option_row *row, struct options *options, const char *value,
                         struct failure *failure)
+{
+    (void)row;
+    if (*value && strspn(value, "0123456789") == strlen(value))
+        return failure_usage(failure, "--timeout wants a unit: %ss, %sms or %sm", value, value,
+                             value);
+    if (!duration_parse(value, LONGEST_TIMEOUT_MS, &options->timeout_ms) ||
+        options->timeout_ms == 0)
+        return failure_usage(failure, "--timeout wants a time such as 500ms, 5s or 1m, not %s",
+                             value);
+    return true;
+}
+
+static bool set_timeout_ms(const struct option_row *row, struct options *options, const char *value,
+                           struct failure *failure)
 {
     (void)row;
     if (!number_parse(value, LONGEST_TIMEOUT_MS, &options->timeout_ms) || options->timeout_ms == 0)
@@ -184,19 +202,32 @@ static bool set_head(const struct option_row *row, struct options *options, cons
     return true;
 }
 
-/* A day, or more of the time, as the log has it: they are compared as text. */
-static bool take_time(const char *value, const char *option, const char **ret,
+/* So long ago; the log has its times as text, which is compared. */
+static bool take_age(uint64_t age_ms, char ret[AUDIT_TIME_SIZE])
+{
+    struct tm parts;
+    time_t then = time(NULL) - (time_t)(age_ms / 1000);
+    return gmtime_r(&then, &parts) &&
+           strftime(ret, AUDIT_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts) > 0;
+}
+
+static bool take_time(const char *value, const char *option, char ret[AUDIT_TIME_SIZE],
                       struct failure *failure)
 {
     static const char form[] = "0000-00-00T00:00:00.000Z";
+    uint64_t age_ms = 0;
     size_t length = strlen(value);
+    if (duration_parse(value, LONGEST_AGE_MS, &age_ms) && take_age(age_ms, ret))
+        return true;
     bool fits = length >= strlen("0000-00-00") && length < sizeof(form);
     for (size_t i = 0; fits && i < length; i++)
         fits = form[i] == '0' ? value[i] >= '0' && value[i] <= '9' : value[i] == form[i];
     if (!fits)
-        return failure_usage(failure, "%s wants 2026-01-31 or 2026-01-31T12:00:00 (UTC), not %s",
+        return failure_usage(failure,
+                             "%s wants a time ago such as 1h or 7d, or 2026-01-31 or "
+                             "2026-01-31T12:00:00 (UTC), not %s",
                              option, value);
-    *ret = value;
+    memcpy(ret, value, length + 1);
     return true;
 }
 
@@ -204,14 +235,14 @@ static bool set_since(const struct option_row *row, struct options *options, con
                       struct failure *failure)
 {
     (void)row;
-    return take_time(value, "--since", &options->audit.shown.since, failure);
+    return take_time(value, "--since", options->audit.shown.since, failure);
 }
 
 static bool set_until(const struct option_row *row, struct options *options, const char *value,
                       struct failure *failure)
 {
     (void)row;
-    return take_time(value, "--until", &options->audit.shown.until, failure);
+    return take_time(value, "--until", options->audit.shown.until, failure);
 }
 
 static bool set_listen(const struct option_row *row, struct options *options, const char *value,
@@ -235,81 +266,119 @@ static bool set_max_calls(const struct option_row *row, struct options *options,
     return true;
 }
 
-static bool set_help(const struct option_row *row, struct options *options, const char *value,
-                     struct failure *failure)
-{
-    (void)row;
-    (void)value;
-    (void)failure;
-    options->command = COMMAND_HELP;
-    return true;
-}
-
-static bool set_version(const struct option_row *row, struct options *options, const char *value,
-                        struct failure *failure)
-{
-    (void)row;
-    (void)value;
-    (void)failure;
-    options->command = COMMAND_VERSION;
-    return true;
-}
-
 const struct option_row option_rows[] = {
-    {"plugin", 0, true, FOR_PROVIDER, TEXT(plugin)},
-    {"policy", 0, true, FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
-     TEXT(policy)},
-    {"sandbox", 0, true,
-     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY), set_sandbox, 0},
-    {"cap", 0, true, FOR_CALLS, add_capability, 0},
-    {"no-default-caps", 0, false, FOR_CALLS, FLAG(no_default_capabilities)},
-    {"secret", 0, true, FOR_CALLS, add_secret, 0},
-    {"approve", 0, true, FOR_CALLS, set_approve, 0},
-    {"approvals", 0, true, FOR_CALLS | FOR(COMMAND_APPROVALS), TEXT(approver.store)},
-    {"webhook-key", 0, true, FOR_CALLS, TEXT(approver.webhook_key)},
-    {"always", 0, false, FOR(COMMAND_APPROVALS), FLAG(always)},
-    {"days", 0, true, FOR(COMMAND_APPROVALS), set_days, 0},
-    {"reason", 0, true, FOR(COMMAND_APPROVALS), TEXT(reason)},
-    {"audit", 0, true, FOR_CALLS, TEXT(audit.path)},
-    {"audit-key", 0, true, FOR_CALLS | FOR(COMMAND_AUDIT), set_audit_key, 0},
-    {"audit-max-bytes", 0, true, FOR_CALLS, set_audit_max_bytes, 0},
-    {"verbose", 'v', false, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), FLAG(verbose)},
-    {"metrics", 0, true, FOR(COMMAND_STATUS) | FOR(COMMAND_MCP) | FOR(COMMAND_TOP), TEXT(metrics)},
-    {"once", 0, false, FOR(COMMAND_TOP), FLAG(once)},
-    {"json", 0, false,
-     FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS),
-     FLAG(json)},
-    {"sweep", 0, false, FOR(COMMAND_DOCTOR), FLAG(sweep)},
-    {"workspace", 0, true, FOR_CALLS, TEXT(workspace)},
-    {"narrow", 0, true, FOR_CALLS, TEXT(narrow)},
-    {"tool", 0, true, FOR_ONE_CALL | FOR(COMMAND_POLICY), TEXT(tool)},
-    {"input", 0, true, FOR(COMMAND_POLICY), TEXT(input)},
-    {"context", 0, true, FOR(COMMAND_POLICY), TEXT(context)},
-    {"language", 'l', true, FOR(COMMAND_RUN), TEXT(language)},
-    {"code", 'c', true, FOR(COMMAND_RUN), TEXT(code)},
-    {"timeout-ms", 0, true, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), set_timeout, 0},
-    {"stdin", 0, true, FOR(COMMAND_RUN), TEXT(stdin_file)},
-    {"env", 0, true, FOR(COMMAND_RUN), add_environment, 0},
-    {"network", 0, false, FOR(COMMAND_RUN), FLAG(network)},
-    {"use-secret", 0, true, FOR(COMMAND_RUN), add_used_secret, 0},
-    {"head", 0, true, FOR(COMMAND_AUDIT), set_head, 0},
-    {"partial", 0, false, FOR(COMMAND_AUDIT), FLAG(audit.partial)},
-    {"previous-key", 0, true, FOR(COMMAND_AUDIT), TEXT(audit.previous_key)},
-    {"run", 0, true, FOR(COMMAND_AUDIT), TEXT(audit.shown.run)},
-    {"principal", 0, true, FOR(COMMAND_AUDIT), TEXT(audit.shown.principal)},
-    {"status", 0, true, FOR(COMMAND_AUDIT), TEXT(audit.shown.status)},
-    {"since", 0, true, FOR(COMMAND_AUDIT), set_since, 0},
-    {"until", 0, true, FOR(COMMAND_AUDIT), set_until, 0},
-    {"case", 0, true, FOR(COMMAND_CONFORMANCE), TEXT(only_case)},
-    {"format", 0, true, FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE) | FOR(COMMAND_STATUS),
+    {"plugin", 0, "FILE", FOR_PROVIDER,
+     "the provider; else TOOLHOST_PLUGIN, else the one beside toolhost", "file", TEXT(plugin)},
+    {"policy", 0, "FILE",
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
+     "the provider's policy", "file", TEXT(policy)},
+    {"sandbox", 0, "MODE",
+     FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
+     "how the provider isolates: docker, process or none", "words docker process none", set_sandbox,
+     0},
+    {"cap", 0, "NAME", FOR_CALLS,
+     "grant a capability; may be repeated. NAME=VALUE grants it for that value only, !NAME and "
+     "!NAME=VALUE deny it",
+     NULL, add_capability, 0},
+    {"no-default-caps", 0, NULL, FOR_CALLS,
+     "do not grant what the provider's manifest marks as granted by default", NULL,
+     FLAG(no_default_capabilities)},
+    {"secret", 0, "NAME=FILE", FOR_CALLS,
+     "offer the content of a file as a secret; may be repeated", "file", add_secret, 0},
+    {"approve", 0, "HOW", FOR_CALLS,
+     "ask at the terminal (the default), always, never, cmd:PROGRAM, queue (wait for toolhost "
+     "approvals), pending (do not wait) or webhook:URL",
+     "words ask always never queue pending cmd: webhook:", set_approve, 0},
+    {"approvals", 0, "FILE", FOR_CALLS | FOR(COMMAND_APPROVALS),
+     "the file of grants and waiting requests", "file", TEXT(approver.store)},
+    {"webhook-key", 0, "FILE", FOR_CALLS, "the key that signs what goes to a webhook", "file",
+     TEXT(approver.webhook_key)},
+    {"always", 0, NULL, FOR(COMMAND_APPROVALS),
+     "approve: allow identical requests too, for as long as --days says", NULL, FLAG(always)},
+    {"days", 0, "N", FOR(COMMAND_APPROVALS), "approve --always: how long the grant stands", NULL,
+     set_days, 0},
+    {"reason", 0, "TEXT", FOR(COMMAND_APPROVALS), "deny: what the caller is told", NULL,
+     TEXT(reason)},
+    {"open", 0, NULL, FOR(COMMAND_APPROVALS), "list: only requests that wait for an answer", NULL,
+     FLAG(open)},
+    {"audit", 0, "FILE", FOR_CALLS, "the audit log; /dev/null: none", "file", TEXT(audit.path)},
+    {"audit-key", 0, "FILE", FOR_CALLS | FOR(COMMAND_AUDIT),
+     "the key that signs the log; to verify a log, may be repeated", "file", set_audit_key, 0},
+    {"audit-max-bytes", 0, "N", FOR_CALLS,
+     "begin a new file at that size; 0: never (default 64 MiB)", NULL, set_audit_max_bytes, 0},
+    {"verbose", 'v', NULL, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
+     "say more: of run what isolated the program, of conformance what the provider prints", NULL,
+     FLAG(verbose)},
+    {"metrics", 0, "FILE", FOR(COMMAND_STATUS) | FOR(COMMAND_MCP) | FOR(COMMAND_TOP),
+     "a file of metrics for Prometheus: status and mcp write it, top reads it", "file",
+     TEXT(metrics)},
+    {"once", 0, NULL, FOR(COMMAND_TOP), "print one frame and end", NULL, FLAG(once)},
+    {"json", 0, NULL,
+     FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS) |
+         FOR(COMMAND_AUDIT),
+     "print JSON; audit show prints one record a line", NULL, FLAG(json)},
+    {"sweep", 0, NULL, FOR(COMMAND_DOCTOR),
+     "first remove what gateways that died have left on this machine", NULL, FLAG(sweep)},
+    {"workspace", 0, "DIRECTORY", FOR_CALLS, "what the tool may read, where its policy allows it",
+     "directory", TEXT(workspace)},
+    {"narrow", 0, "FILE", FOR_CALLS, "JSON that takes away a part of the policy for these calls",
+     "file", TEXT(narrow)},
+    {"tool", 0, "NAME", FOR_ONE_CALL | FOR(COMMAND_POLICY),
+     "which tool to call (default code_execute)", NULL, TEXT(tool)},
+    {"input", 0, "FILE", FOR(COMMAND_POLICY), "explain: the tool input", "file", TEXT(input)},
+    {"context", 0, "FILE", FOR(COMMAND_POLICY),
+     "explain: the context of the call, such as who calls", "file", TEXT(context)},
+    {"language", 'l', "LANGUAGE", FOR(COMMAND_RUN),
+     "the program's language; else it is told from the name of FILE", NULL, TEXT(language)},
+    {"code", 'c', "CODE", FOR(COMMAND_RUN), "the program itself", NULL, TEXT(code)},
+    {"timeout", 0, "DURATION", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
+     "end it after that time, such as 500ms, 5s or 1m", NULL, set_timeout, 0},
+    {"timeout-ms", 0, "N", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), "the same in milliseconds",
+     NULL, set_timeout_ms, 0},
+    {"stdin", 0, "FILE", FOR(COMMAND_RUN), "the program's standard input; -: that of toolhost",
+     "file", TEXT(stdin_file)},
+    {"env", 0, "NAME=VALUE", FOR(COMMAND_RUN),
+     "a variable of the program's environment; may be repeated", NULL, add_environment, 0},
+    {"network", 0, NULL, FOR(COMMAND_RUN), "ask for network access", NULL, FLAG(network)},
+    {"use-secret", 0, "NAME=SECRET", FOR(COMMAND_RUN),
+     "a variable whose value is a secret, by handle; may be repeated", NULL, add_used_secret, 0},
+    {"head", 0, "SHA256", FOR(COMMAND_AUDIT), "verify: the log must have the record of that hash",
+     NULL, set_head, 0},
+    {"partial", 0, NULL, FOR(COMMAND_AUDIT), "verify: the oldest files may be gone", NULL,
+     FLAG(audit.partial)},
+    {"previous-key", 0, "FILE", FOR(COMMAND_AUDIT), "rotate: the key that signed until now", "file",
+     TEXT(audit.previous_key)},
+    {"run", 0, "ID", FOR(COMMAND_AUDIT), "show: records of that run only", NULL,
+     TEXT(audit.shown.run)},
+    {"principal", 0, "NAME", FOR(COMMAND_AUDIT), "show: records of that caller only", NULL,
+     TEXT(audit.shown.principal)},
+    {"status", 0, "STATUS", FOR(COMMAND_AUDIT),
+     "show: runs that ended so only, such as completed, denied or timeout", NULL,
+     TEXT(audit.shown.status)},
+    {"since", 0, "TIME", FOR(COMMAND_AUDIT),
+     "show: nothing older; 1h, 7d or 2026-01-31[T12:00:00] (UTC)", NULL, set_since, 0},
+    {"until", 0, "TIME", FOR(COMMAND_AUDIT), "show: nothing newer; the same forms", NULL, set_until,
+     0},
+    {"case", 0, "NAME", FOR(COMMAND_CONFORMANCE), "only that case", NULL, TEXT(only_case)},
+    {"format", 0, "FORMAT", FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE) | FOR(COMMAND_STATUS),
+     "manifest: mcp, openai, openai-strict, anthropic or gemini; invoke: openai-shell, anthropic, "
+     "gemini, e2b or text; status: prometheus",
+     "words mcp openai openai-strict anthropic gemini openai-shell e2b text prometheus",
      TEXT(format)},
-    {"mode", 0, true, FOR(COMMAND_MCP), set_sandbox, 0},
-    {"listen", 0, true, FOR(COMMAND_MCP), set_listen, 0},
-    {"max-calls", 0, true, FOR(COMMAND_MCP), set_max_calls, 0},
-    {"metrics-listen", 0, true, FOR(COMMAND_MCP), TEXT(metrics_listen)},
-    {"no-elicitation", 0, false, FOR(COMMAND_MCP), FLAG(no_elicitation)},
-    {"elicitation-choice", 0, false, FOR(COMMAND_MCP), FLAG(elicitation_choice)},
-    {"help", 'h', false, FOR_ALL, set_help, 0},
-    {"version", 0, false, FOR_ALL, set_version, 0},
+    {"mode", 0, "MODE", FOR(COMMAND_MCP), "the same as --sandbox", "words docker process none",
+     set_sandbox, 0},
+    {"listen", 0, "unix:PATH", FOR(COMMAND_MCP), "serve on this socket instead", NULL, set_listen,
+     0},
+    {"max-calls", 0, "N", FOR(COMMAND_MCP), "calls at the same time (default 32)", NULL,
+     set_max_calls, 0},
+    {"metrics-listen", 0, "ADDRESS", FOR(COMMAND_MCP),
+     "serve metrics over HTTP at 127.0.0.1:PORT or [::1]:PORT", NULL, TEXT(metrics_listen)},
+    {"no-elicitation", 0, NULL, FOR(COMMAND_MCP), "do not let the client ask its user for approval",
+     NULL, FLAG(no_elicitation)},
+    {"elicitation-choice", 0, NULL, FOR(COMMAND_MCP),
+     "let the client's user also allow it for the session or always", NULL,
+     FLAG(elicitation_choice)},
+    {"help", 'h', NULL, FOR_ALL, "show this help", NULL, FLAG(help)},
+    {"version", 'V', NULL, FOR_ALL, "show the version", NULL, FLAG(version)},
 };
 const size_t option_row_count = COUNT_OF(option_rows);

@@ -18,9 +18,11 @@ typedef bool set_option(const struct option_row *row, struct options *options, c
 
 struct option_row {
     const char *name;
-    int letter; /* 0: none */
-    bool has_value;
-    uint32_t commands; /* OPTION_FOR() of each that takes it */
+    int letter;            /* 0: none */
+    const char *argument;  /* what its value is called; NULL: it has none */
+    uint32_t commands;     /* OPTION_FOR() of each that takes it */
+    const char *help;      /* one line of text, as long as it wants */
+    const char *completes; /* "file", "directory", "words ..." or NULL */
     set_option *set;
     size_t place; /* in struct options, of a text or a flag that is only kept */
 };

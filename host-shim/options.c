@@ -1,54 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the command line. A table (option_rows.h) says which options there are and which commands
- * take them, so that an option that would have no effect is refused instead of ignored. Main
- * thread.
+ * Reads the command line. Tables (command_rows.h, option_rows.h) say which commands and options
+ * there are and which commands take which, so that an option that would have no effect is refused
+ * instead of ignored. Main thread.
  */
 #include "options.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cleanup.h"
+#include "command_rows.h"
 #include "option_rows.h"
-
-/* A leading '-' hands words over in their order, ':' tells a missing value from a bad option. */
-static const char letters[] = "-:vl:c:h";
+#include "suggestion.h"
 
 #define WORD     1 /* what getopt_long() returns for a word */
 #define ROW_BASE 256
 
 #define OPTIONS_MOST 64u /* bits of used_rows */
+#define LETTERS_SIZE (2 * OPTIONS_MOST + 3)
 
-static const struct {
-    const char *name;
-    enum command command;
-    size_t words_least, words_most;
-    const char *wants; /* which words; NULL: none */
-} commands[] = {
-    {"manifest", COMMAND_MANIFEST, 0, 0, NULL},
-    {"run", COMMAND_RUN, 0, 1, "-c CODE, a FILE or -"},
-    {"invoke", COMMAND_INVOKE, 0, 1, "a FILE, or - for standard input"},
-    {"doctor", COMMAND_DOCTOR, 0, 0, NULL},
-    {"status", COMMAND_STATUS, 0, 0, NULL},
-    {"top", COMMAND_TOP, 0, OPTIONS_WORDS, "--metrics FILE..."},
-    {"conformance", COMMAND_CONFORMANCE, 1, 1, "the FILE.so of one provider"},
-    {"conformance-case", COMMAND_CONFORMANCE_CASE, 2, 2, "FILE.so and a case's name"},
-    {"policy", COMMAND_POLICY, 1, 2, "check FILE, or explain --input FILE"},
-    {"approvals", COMMAND_APPROVALS, 1, 2, "list, or show, approve, deny or revoke with an ID"},
-    {"audit", COMMAND_AUDIT, 1, OPTIONS_WORDS, "verify, show, head or rotate"},
-    {"mcp", COMMAND_MCP, 0, 0, NULL},
-    {"help", COMMAND_HELP, 0, 0, NULL},
-};
+static const char *command_at(const void *words, size_t index)
+{
+    (void)words;
+    while (index < command_row_count && command_rows[index].hidden)
+        index++; /* they stand at the end */
+    return index < command_row_count ? command_rows[index].name : NULL;
+}
+
+static const char *action_at(const void *words, size_t index)
+{
+    const struct command_action *actions = words;
+    return actions[index].name;
+}
+
+static const char *option_at(const void *words, size_t index)
+{
+    (void)words;
+    return index < option_row_count ? option_rows[index].name : NULL;
+}
+
+static bool refuse_word(struct failure *failure, const char *what, const char *word,
+                        const char *meant)
+{
+    (void)failure_usage(failure, "no %s %s", what, word);
+    if (meant)
+        failure_set_hint(failure, "did you mean %s?", meant);
+    return false;
+}
 
 static bool take_word(struct options *options, const char *word, struct failure *failure)
 {
     if (options->command == COMMAND_NONE) {
-        for (size_t i = 0; i < COUNT_OF(commands); i++) {
-            if (strcmp(commands[i].name, word) == 0)
-                options->command = commands[i].command;
-        }
-        return options->command != COMMAND_NONE || failure_usage(failure, "no command %s", word);
+        const struct command_row *row = command_row_find(word);
+        if (!row)
+            return refuse_word(failure, "command", word, suggestion_find(word, command_at, NULL));
+        options->command = row->command;
+        return true;
     }
     if (options->word_count == OPTIONS_WORDS)
         return failure_usage(failure, "too many words from %s on", word);
@@ -67,64 +76,136 @@ static const struct option_row *find_row(int choice)
     return NULL;
 }
 
+/* A leading '-' hands words over in their order, ':' tells a missing value from a bad option. */
+static void list_options(struct option long_options[OPTIONS_MOST + 1], char letters[LETTERS_SIZE])
+{
+    char *end = stpcpy(letters, "-:");
+    for (size_t i = 0; i < option_row_count; i++) {
+        const struct option_row *row = &option_rows[i];
+        long_options[i] = (struct option){
+            row->name, row->argument ? required_argument : no_argument, NULL, ROW_BASE + (int)i};
+        if (row->letter) {
+            *end++ = (char)row->letter;
+            end = stpcpy(end, row->argument ? ":" : "");
+        }
+    }
+    *end = '\0';
+}
+
+static bool refuse_option(struct failure *failure, const char *given)
+{
+    char name[64];
+    const char *begin = given + strspn(given, "-");
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
+    const char *meant = suggestion_find(name, option_at, NULL);
+    (void)failure_usage(failure, "no option %s%s (a program's own arguments go behind --)",
+                        strncmp(given, "--", 2) == 0 ? "--" : "", name[0] ? name : given);
+    if (meant)
+        failure_set_hint(failure, "did you mean --%s?", meant);
+    return false;
+}
+
+/* getopt_long() takes --tim for --timeout: what it means tomorrow would be another option's. */
+static bool is_abbreviated(const char *given, const struct option_row *row)
+{
+    size_t length = strlen(row->name);
+    return strncmp(given, "--", 2) == 0 &&
+           (strncmp(given + 2, row->name, length) != 0 ||
+            (given[2 + length] != '\0' && given[2 + length] != '='));
+}
+
+static bool take_option(const struct option_row *row, const char *given, struct options *options,
+                        uint64_t *used_rows, struct failure *failure)
+{
+    if (!row || is_abbreviated(given, row))
+        return refuse_option(failure, given);
+    if (!row->set(row, options, optarg, failure))
+        return false;
+    *used_rows |= UINT64_C(1) << (row - option_rows);
+    return true;
+}
+
 static bool take_all(int argc, char **argv, struct options *options, uint64_t *ret_used_rows,
                      struct failure *failure)
 {
     struct option long_options[OPTIONS_MOST + 1] = {0};
+    char letters[LETTERS_SIZE];
     if (option_row_count > OPTIONS_MOST)
         return failure_set(failure, "internal", "too many options");
-    for (size_t i = 0; i < option_row_count; i++)
-        long_options[i] = (struct option){
-            option_rows[i].name, option_rows[i].has_value ? required_argument : no_argument, NULL,
-            ROW_BASE + (int)i};
+    list_options(long_options, letters);
     opterr = 0;
     optind = 1;
     for (;;) {
+        int at = optind; /* the letter behind another one stands in the same word */
         int choice = getopt_long(argc, argv, letters, long_options, NULL);
         if (choice == -1)
             return true;
+        bool taken = false;
         if (choice == ':')
-            return failure_usage(failure, "%s wants a value", argv[optind - 1]);
-        if (choice == '?')
-            return failure_usage(failure, "no option %s (a program's own arguments go behind --)",
-                                 argv[optind - 1]);
-        if (choice == WORD) {
-            if (!take_word(options, optarg, failure))
-                return false;
-            continue;
-        }
-        const struct option_row *row = find_row(choice);
-        if (!row || !row->set(row, options, optarg, failure))
+            taken = failure_usage(failure, "%s wants a value", argv[optind - 1]);
+        else if (choice == '?')
+            taken = refuse_option(failure, argv[at]);
+        else if (choice == WORD)
+            taken = take_word(options, optarg, failure);
+        else
+            taken = take_option(find_row(choice), argv[at], options, ret_used_rows, failure);
+        if (!taken)
             return false;
-        *ret_used_rows |= UINT64_C(1) << (row - option_rows);
     }
 }
 
 static bool check_rows(const struct options *options, uint64_t used_rows, struct failure *failure)
 {
+    const struct command_row *command = command_row_of(options->command);
     for (size_t i = 0; i < option_row_count; i++) {
         if ((used_rows & (UINT64_C(1) << i)) &&
-            !(option_rows[i].commands & OPTION_FOR(options->command)))
-            return failure_usage(failure, "--%s does not belong to this command",
-                                 option_rows[i].name);
+            !(option_rows[i].commands & OPTION_FOR(options->command))) {
+            (void)failure_usage(failure, "%s has no option --%s", command->name,
+                                option_rows[i].name);
+            failure_set_hint(failure, "toolhost %s --help", command->name);
+            return false;
+        }
     }
     return true;
 }
 
+static bool check_action(const struct options *options, const struct command_row *row,
+                         struct failure *failure)
+{
+    char names[128] = "";
+    for (const struct command_action *action = row->actions; action->name; action++) {
+        size_t used = strlen(names);
+        (void)snprintf(names + used, sizeof(names) - used, "%s%s",
+                       used == 0        ? ""
+                       : action[1].name ? ", "
+                                        : " or ",
+                       action->name);
+        if (options->word_count > 0 && strcmp(action->name, options->words[0]) == 0)
+            return true;
+    }
+    (void)failure_usage(failure, "%s wants %s%s%s", row->name, names,
+                        options->word_count > 0 ? ", not " : "",
+                        options->word_count > 0 ? options->words[0] : "");
+    const char *meant = options->word_count > 0
+                            ? suggestion_find(options->words[0], action_at, row->actions)
+                            : NULL;
+    if (meant)
+        failure_set_hint(failure, "did you mean toolhost %s %s?", row->name, meant);
+    return false;
+}
+
 static bool check_words(const struct options *options, struct failure *failure)
 {
-    for (size_t i = 0; i < COUNT_OF(commands); i++) {
-        if (commands[i].command != options->command)
-            continue;
-        if (options->word_count > commands[i].words_most)
-            return failure_usage(failure, "%s takes no word %s (%s)", commands[i].name,
-                                 options->words[commands[i].words_most],
-                                 options->command == COMMAND_RUN
-                                     ? "a program's own arguments go behind --"
-                                     : "its options begin with --");
-        if (options->word_count < commands[i].words_least)
-            return failure_usage(failure, "%s wants %s", commands[i].name, commands[i].wants);
-    }
+    const struct command_row *row = command_row_of(options->command);
+    if (row->actions && !check_action(options, row, failure))
+        return false;
+    if (options->word_count > row->words_most)
+        return failure_usage(
+            failure, "%s takes no word %s (%s)", row->name, options->words[row->words_most],
+            options->command == COMMAND_RUN ? "a program's own arguments go behind --"
+                                            : "its options begin with --");
+    if (options->word_count < row->words_least)
+        return failure_usage(failure, "%s wants %s", row->name, row->words);
     if (options->program_argument_count > 0 && options->command != COMMAND_RUN)
         return failure_usage(failure, "%s is for run only", "--");
     return true;
@@ -151,9 +232,10 @@ bool options_parse(int argc, char **argv, struct options *ret, struct failure *f
         options.program_arguments = argv + optind;
         options.program_argument_count = (size_t)(argc - optind);
     }
-    if (parsed && options.command == COMMAND_NONE)
+    bool asks = options.help || options.version;
+    if (parsed && !asks && options.command == COMMAND_NONE)
         parsed = failure_usage(failure, "%s", "no command given");
-    if (parsed && options.command != COMMAND_HELP && options.command != COMMAND_VERSION)
+    if (parsed && !asks)
         parsed = check_rows(&options, used_rows, failure) && check_words(&options, failure) &&
                  check_approver(&options, failure);
     *ret = options;

@@ -15,6 +15,7 @@
 #define OPTIONS_SECRETS      32u
 #define OPTIONS_PAIRS        128u
 #define OPTIONS_WORDS        64u
+#define AUDIT_TIME_SIZE      32u
 #define OPTIONS_AUDIT_KEYS   7u /* --previous-key is one more */
 
 enum command {
@@ -32,7 +33,7 @@ enum command {
     COMMAND_POLICY,
     COMMAND_MCP,
     COMMAND_HELP,
-    COMMAND_VERSION,
+    COMMAND_COMPLETION_WORDS,
 };
 
 struct name_value {
@@ -40,12 +41,12 @@ struct name_value {
     const char *value;
 };
 
-/* What is to be shown of an audit log; NULL: all. */
+/* What is to be shown of an audit log; NULL or "": all. */
 struct audit_filter {
     const char *run;
     const char *principal;
     const char *status;
-    const char *since, *until; /* beginnings of RFC 3339 in UTC */
+    char since[AUDIT_TIME_SIZE], until[AUDIT_TIME_SIZE]; /* beginnings of RFC 3339 in UTC; or "" */
 };
 
 struct audit_options {
@@ -80,6 +81,9 @@ struct options {
     const char *listen; /* a socket's path */
     uint64_t max_calls; /* 0: not given */
     struct audit_options audit;
+    bool help;    /* of the command */
+    bool version; /* and nothing else */
+    bool open;    /* approvals list: what waits only */
     bool verbose;
     bool json;
     bool sweep;
@@ -111,6 +115,3 @@ struct options {
 /* false fills the failure (code "usage") with what is wrong about the command line. */
 bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure);
 void options_clear(struct options *options);
-
-/* How toolhost is used, for people. */
-extern const char options_help[];

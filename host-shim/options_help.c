@@ -1,89 +1,124 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of toolhost --help. Constant data. */
-#include "options.h"
+/* Draws the tables of commands and options. Any thread. */
+#include "options_help.h"
 
-const char options_help[] =
-    "usage: toolhost [OPTION]... COMMAND\n"
-    "\n"
-    "Runs the tools of a tool provider (a shared object) with the rights you name here.\n"
-    "\n"
-    "Commands:\n"
-    "  manifest [--format FORMAT]\n"
-    "                             print what the provider offers, as JSON, or its tools as a\n"
-    "                             model's API wants them: mcp, openai, openai-strict, anthropic,\n"
-    "                             gemini\n"
-    "  run (-c CODE | FILE | -) [-- ARG...]\n"
-    "                             run a program: its output, its exit status\n"
-    "  invoke [FILE | -]          call a tool: JSON in, result JSON out (--format FORMAT: as\n"
-    "                             openai-shell, anthropic, gemini, e2b or text)\n"
-    "  doctor [--json] [--sweep]  what this machine can do, and what is missing\n"
-    "                             (--sweep: first remove what dead gateways left behind)\n"
-    "  status [--json]            is it ready, and what has it counted?\n"
-    "                             (--format prometheus; --metrics FILE: there, in one step)\n"
-    "  top --metrics FILE...      what runs, waits and has been counted, from the metrics that\n"
-    "                             gateways write; anew each second (--once: one time)\n"
-    "  conformance FILE.so        hold a provider against the ABI\n"
-    "                             (--case NAME: only that; --timeout-ms N: limit for each)\n"
-    "  approvals list [--json]    requests that wait for an answer, and grants that stand\n"
-    "  approvals show ID          all of one\n"
-    "  approvals approve ID       answer a request (--always: and identical ones, --days N)\n"
-    "  approvals deny ID          (--reason TEXT)\n"
-    "  approvals revoke ID        take a grant or a request away\n"
-    "  mcp                        serve clients of the Model Context Protocol on standard input\n"
-    "                             and output, or on a socket\n"
-    "  policy check FILE          can it be loaded, and does all of it do something?\n"
-    "  policy explain --input FILE\n"
-    "                             what would become of that tool input, and which rule says so\n"
-    "                             (--policy FILE; --context FILE: who calls; --json: as JSON)\n"
-    "  audit verify [FILE...]     is the audit log as it was written? (--head SHA256: is that\n"
-    "                             record in it? --partial: its oldest files may be gone)\n"
-    "  audit show [FILE...]       its records (--run ID, --principal NAME, --status STATUS,\n"
-    "                             --since TIME, --until TIME)\n"
-    "  audit head [FILE]          the last record's hash and number, to be kept elsewhere\n"
-    "  audit rotate [FILE]        begin a new file (--previous-key FILE: what signed until now)\n"
-    "\n"
-    "The provider:\n"
-    "  --plugin FILE              which one (else TOOLHOST_PLUGIN, else the one beside toolhost)\n"
-    "  --policy FILE              its policy\n"
-    "  --sandbox MODE             docker, process or none\n"
-    "\n"
-    "What is granted to run, invoke and mcp:\n"
-    "  --cap NAME                 a capability besides sandbox.exec; may be repeated\n"
-    "                             (NAME=VALUE: for that only; !NAME, !NAME=VALUE: never)\n"
-    "  --no-default-caps          not even sandbox.exec\n"
-    "  --secret NAME=FILE         a secret that the tool may be given; may be repeated\n"
-    "  --workspace DIRECTORY      what the tool may read, where its policy lets it\n"
-    "  --narrow FILE              what these calls have of its policy, as JSON; never more\n"
-    "  --approve HOW              ask (at the terminal; default), always, never, cmd:PROG,\n"
-    "                             queue (waits for toolhost approvals), pending (does not wait),\n"
-    "                             webhook:URL (with --webhook-key FILE)\n"
-    "  --approvals FILE           where grants and waiting requests are kept\n"
-    "  --audit FILE               the audit log (/dev/null: none)\n"
-    "  --audit-key FILE           sign it with that key (audit verify: may be repeated)\n"
-    "  --audit-max-bytes N        begin a new file at that size (0: never; default 64 MiB)\n"
-    "\n"
-    "For run:\n"
-    "  -l, --language LANGUAGE    else told from FILE's name\n"
-    "  --timeout-ms N             end it after that long\n"
-    "  --stdin FILE               the program's standard input (-: toolhost's own)\n"
-    "  --env NAME=VALUE           for the program's environment; may be repeated\n"
-    "  --use-secret NAME=SECRET   the same from a secret, by handle; may be repeated\n"
-    "  --network                  ask for network access\n"
-    "  -v, --verbose              say afterwards what isolated the program\n"
-    "\n"
-    "For run and invoke:\n"
-    "  --tool NAME                which tool (default code_execute)\n"
-    "\n"
-    "For mcp:\n"
-    "  --mode MODE                as --sandbox\n"
-    "  --listen unix:PATH         serve on this socket instead\n"
-    "  --max-calls N              at the same time (default 32)\n"
-    "  --metrics FILE             how busy it is, for Prometheus and top, every two seconds\n"
-    "  --metrics-listen ADDRESS   the same over HTTP: 127.0.0.1:PORT or [::1]:PORT\n"
-    "  --no-elicitation           do not let the client ask its person for approval, as it does\n"
-    "                             where --approve names nobody else\n"
-    "  --elicitation-choice       let that person also allow it for the session or for good, by\n"
-    "                             a field that some clients do not show\n"
-    "\n"
-    "Exit status of run: the program's own; 128+N when signal N ended it; 124 timeout;\n"
-    "125 nothing ran; 130 cancelled. invoke: 0 ran, 1 did not run. 2: wrong usage.\n";
+#include <string.h>
+
+#include "cleanup.h"
+#include "command_rows.h"
+#include "option_rows.h"
+
+#define ENTRY_COLUMNS 28u
+#define PAGE_COLUMNS  80u
+
+static const char exit_statuses[] =
+    "Exit status of run: the program's own; 128+N when signal N ended it; 124 when its time was "
+    "up; "
+    "125 when nothing ran; 130 when it was cancelled. Of the other commands: 0, or 1 when it did "
+    "not succeed. 2 for a wrong command line.";
+
+/* Broken at blanks, each line from that column on. columns: how many of the first are taken. */
+static void write_text(FILE *out, size_t begin, size_t columns, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (columns > begin && columns + 1 + length > PAGE_COLUMNS) {
+            (void)fputc('\n', out);
+            columns = 0;
+        }
+        size_t blanks = columns > begin ? 1 : begin - columns;
+        (void)fprintf(out, "%*s%.*s", (int)blanks, "", (int)length, text);
+        columns += blanks + length;
+        text += length + (text[length] == ' ');
+    }
+    (void)fputc('\n', out);
+}
+
+static void write_entry(FILE *out, const char *name, const char *words, const char *text)
+{
+    int columns = fprintf(out, "  %s%s%s", name, words && *words ? " " : "", words ? words : "");
+    bool fits = columns >= 0 && (size_t)columns + 2 <= ENTRY_COLUMNS;
+    if (!fits)
+        (void)fputc('\n', out);
+    write_text(out, ENTRY_COLUMNS, fits ? (size_t)columns : 0, text);
+}
+
+static void write_option(FILE *out, const struct option_row *row)
+{
+    char name[80];
+    (void)snprintf(name, sizeof(name), "%s%.1s%s--%s", row->letter ? "-" : "",
+                   row->letter ? (const char[]){(char)row->letter, '\0'} : "",
+                   row->letter ? ", " : "", row->name);
+    write_entry(out, name, row->argument, row->help);
+}
+
+static void write_options(FILE *out, enum command command)
+{
+    (void)fputs("\nOptions:\n", out);
+    for (size_t i = 0; i < option_row_count; i++) {
+        if (option_rows[i].commands & OPTION_FOR(command))
+            write_option(out, &option_rows[i]);
+    }
+}
+
+static void write_command(FILE *out, const struct command_row *row)
+{
+    (void)fprintf(out, "Usage: toolhost %s%s [OPTION]...%s%s\n\n", row->name,
+                  row->actions ? " ACTION" : "", row->words ? " " : "",
+                  row->words ? row->words : "");
+    write_text(out, 0, 0, row->summary);
+    if (row->actions)
+        (void)fputs("\nActions:\n", out);
+    for (const struct command_action *action = row->actions; action && action->name; action++)
+        write_entry(out, action->name, action->words, action->summary);
+    write_options(out, row->command);
+}
+
+static void write_all(FILE *out)
+{
+    (void)fputs(
+        "Usage: toolhost COMMAND [OPTION]...\n\n"
+        "Runs the tools of a tool provider (a shared object) with the rights that are named.\n"
+        "\nCommands:\n",
+        out);
+    for (size_t i = 0; i < command_row_count; i++) {
+        if (!command_rows[i].hidden)
+            write_entry(out, command_rows[i].name, NULL, command_rows[i].summary);
+    }
+    write_options(out, COMMAND_NONE);
+    (void)fputs("\ntoolhost COMMAND --help shows the options of a command.\n\n", out);
+    write_text(out, 0, 0, exit_statuses);
+}
+
+void options_help_write(FILE *out, enum command command)
+{
+    const struct command_row *row = command_row_of(command);
+    if (row)
+        write_command(out, row);
+    else
+        write_all(out);
+}
+
+static void write_option_words(FILE *out, const struct option_row *row)
+{
+    const char *kind = !row->argument ? "" : row->completes ? row->completes : "value";
+    (void)fprintf(out, "option --%s%s%s\n", row->name, *kind ? " " : "", kind);
+    if (row->letter)
+        (void)fprintf(out, "option -%c%s%s\n", row->letter, *kind ? " " : "", kind);
+}
+
+void options_help_write_words(FILE *out, enum command command)
+{
+    const struct command_row *row = command_row_of(command);
+    for (size_t i = 0; !row && i < command_row_count; i++) {
+        if (!command_rows[i].hidden)
+            (void)fprintf(out, "command %s\n", command_rows[i].name);
+    }
+    for (const struct command_action *action = row ? row->actions : NULL; action && action->name;
+         action++)
+        (void)fprintf(out, "action %s\n", action->name);
+    for (size_t i = 0; i < option_row_count; i++) {
+        if (option_rows[i].commands & OPTION_FOR(command))
+            write_option_words(out, &option_rows[i]);
+    }
+}

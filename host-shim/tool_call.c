@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "json_problem.h"
 #include "provider_json.h"
 #include "signal_watch.h"
+#include "suggestion.h"
 
 /* toolhost makes one call a process. */
 #define CALL_ID         1u
@@ -134,6 +136,32 @@ json_t *tool_context(const struct options *options, struct failure *failure)
     return NULL;
 }
 
+static const char *name_at(const void *words, size_t index)
+{
+    return json_string_value(json_array_get(words, index));
+}
+
+/* The provider would never ask for one that its manifest does not name. */
+static bool check_capability_name(const json_t *names, const char *grant, struct failure *failure)
+{
+    char name[256];
+    const char *begin = grant + (grant[0] == '!');
+    const char *known = NULL;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
+    for (size_t i = 0; (known = name_at(names, i)) != NULL; i++) {
+        if (strcmp(known, name) == 0)
+            return true;
+    }
+    const char *meant = suggestion_find(name, name_at, names);
+    (void)failure_usage(failure, "--cap %s: the provider's manifest names no such capability",
+                        grant);
+    if (meant)
+        failure_set_hint(failure, "did you mean %s?", meant);
+    else
+        failure_set_hint(failure, "toolhost manifest shows its capabilities");
+    return false;
+}
+
 /* What the provider marks as harmless, and what the command line names. */
 static bool grant_capabilities(const struct options *options, const struct provider *provider,
                                struct tool_grants *grants, struct failure *failure)
@@ -147,8 +175,11 @@ static bool grant_capabilities(const struct options *options, const struct provi
     size_t count = 0;
     for (size_t i = 0; !options->no_default_capabilities && i < json_array_size(defaults); i++)
         grants->capabilities[count++] = json_string_value(json_array_get(defaults, i));
-    for (size_t i = 0; i < options->capability_count; i++)
+    for (size_t i = 0; i < options->capability_count; i++) {
+        if (!check_capability_name(grants->manifest.names, options->capabilities[i], failure))
+            return false;
         grants->capabilities[count++] = options->capabilities[i];
+    }
     grants->grants.capabilities = grants->capabilities;
     grants->grants.capability_count = count;
     return true;

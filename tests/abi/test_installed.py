@@ -11,6 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import links
 import tap
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -59,6 +60,16 @@ def test_pkg_config_knows_the_headers_version_and_the_providers_place():
     numbers = re.findall(r"#define TOOL_ABI_VERSION_M\w+ (\d+)u", (ROOT / "abi" / "tool_provider.h").read_text())
     tap.equal(pkg_config("--modversion"), [".".join(numbers)])
     tap.equal(pathlib.Path(pkg_config("--variable=plugindir")[0]).name, only("**/code_execute.so").parent.name)
+
+
+def test_documents_and_examples_are_installed_and_their_links_lead_somewhere():
+    documents = only("**/doc/code-execute")
+    pages = [page.relative_to(documents) for page in documents.rglob("*.md")]
+    expected = {pathlib.Path("docs") / page.name for page in (ROOT / "docs").glob("*.md")} | {pathlib.Path("README.md"), pathlib.Path("policies/README.md")}
+    tap.true(expected <= set(pages), expected - set(pages))
+    tap.equal(links.broken(documents, pages)[0], [], "links that lead nowhere")
+    for example in ("gateway.c", "gateway.py", "approver.py"):
+        tap.equal((documents / "host-shim" / "examples" / example).read_bytes(), (ROOT / "host-shim" / "examples" / example).read_bytes())
 
 
 def facts(line):

@@ -141,8 +141,8 @@ class Queue(StoreTest):
         database.close()
 
     def test_usage(self):
-        for words in (("list", "x"), ("show",), ("approve",), ("grant", "0" * 16)):
-            self.approvals(*words, status=2 if words[0] != "grant" else 1)
+        for words in (("list", "x"), ("show",), ("approve",), ("grant", "0" * 16), ("show", "0" * 16, "--open")):
+            self.approvals(*words, status=2)
         self.assertEqual(self.toolhost("approvals").returncode, 2)
 
 

@@ -205,7 +205,7 @@ static bool do_show(struct failure *failure)
     struct audit_show show;
     struct audit_answer answer;
     const char *names[] = {log_path};
-    if (!audit_show_begin(out, &all, &show, failure))
+    if (!audit_show_begin(out, &all, false, &show, failure))
         return false;
     const struct audit_question question = {
         .names = names, .name_count = 1, .visit = show_entry, .user = &show};

@@ -105,7 +105,7 @@ class ExitStatus(HostTest):
                 self.assertIn(b"toolhost: usage: ", done.stderr)
 
     def test_wrong_usage_says_what_is_wanted(self):
-        for arguments, words in ((["audit"], "audit wants verify, show, head or rotate"), (["policy"], "policy wants check FILE, or explain --input FILE"),
+        for arguments, words in ((["audit"], "audit wants verify, show, head or rotate"), (["policy"], "policy wants check or explain"),
                                  (["doctor", "now"], "doctor takes no word now"), (["run", "a.sh", "b"], "arguments go behind --"),
                                  (["run", "-c", "x", "--timeout-ms", "0"], "--timeout-ms wants 1 to 86400000 milliseconds, not 0"),
                                  (["run", "-c", "x", "--approve", "webhook:https://a"], "--approve webhook:https://a wants --webhook-key FILE")):

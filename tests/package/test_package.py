@@ -87,8 +87,12 @@ def test_the_profile_is_for_the_program_that_is_installed():
     tap.equal([len(found), os.access(root / found[0][1:], os.X_OK)], [1, True], pattern)
 
 
-def options_of_help():
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", made(toolhost, "--help", env=CLEAN)))
+def commands():
+    return [line.split()[1] for line in made(toolhost, "completion-words", env=CLEAN).splitlines() if line.startswith("command ")]
+
+
+def options_of_help(*command):
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]*)", made(toolhost, "help", *command, env=CLEAN), re.M))
 
 
 def groff(page):
@@ -98,7 +102,11 @@ def groff(page):
 def test_the_manual_page_has_every_option_and_no_fault():
     page = gzip.decompress((root / "usr" / "share" / "man" / "man1" / "toolhost.1.gz").read_bytes()).decode()
     shown = page.replace("\\-", "-")
-    tap.equal(sorted(option for option in options_of_help() if option not in shown), [], "options that are missing")
+    parts = dict(re.findall(r"^\.SH TOOLHOST (\S+)\n(.*?)(?=^\.SH |\Z)", shown, re.M | re.S))
+    tap.equal(sorted(parts), sorted(name.upper() for name in commands()), "a section for each command")
+    for name in commands():
+        missing = [option for option in options_of_help(name) if option not in parts[name.upper()]]
+        tap.equal(missing, [], f"options of {name} that are missing")
     entries = [entry.split("\n")[1] for entry in shown.split(".TP")[1:]]
     tap.equal([entry for entry in entries if len(entry) > 50], [], "what stands in bold is the entry and not its text")
     warned = groff(page)
@@ -106,25 +114,66 @@ def test_the_manual_page_has_every_option_and_no_fault():
     tap.true(groff(page + "\n.no-such-macro\n").stderr, "groff would tell")
 
 
+FILES = scratch / "work"
+(FILES / "policies").mkdir(parents=True)
+for name in ("policy.json", "pol icy.json", "script.py"):
+    (FILES / name).touch()
+
+
 def completed(*words):
     script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
               '_toolhost "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; printf "%s\\n" "${COMPREPLY[@]}"')
     file = root / "usr" / "share" / "bash-completion" / "completions" / "toolhost"
-    return set(made("bash", "-c", script, "bash", file, toolhost, *words, env=CLEAN).split())
+    return set(made("bash", "-c", script, "bash", file, toolhost, *words, env=CLEAN, cwd=FILES).splitlines()) - {""}
+
+
+def completed_by_zsh(*words):
+    """The script as zsh's completion runs it, with its own functions told instead of called."""
+    file = root / "usr" / "share" / "zsh" / "vendor-completions" / "_toolhost"
+    script = ('compadd() { shift; print -rl -- "$@" }; _files() { print -r -- "files $*" }; compset() { PREFIX=${PREFIX#*=} }; '
+              'file=$1; shift; words=("$@"); CURRENT=$#; PREFIX=$words[CURRENT]; run() { source $file }; run')
+    return set(made("zsh", "-f", "-c", script, "zsh", file, toolhost, *words, env=CLEAN).splitlines()) - {""}
 
 
 def test_bash_completes_commands_options_and_values():
-    tap.true({"run", "invoke", "doctor", "audit"} <= completed(""), completed(""))
-    tap.equal(completed("--pol"), {"--policy"})
-    tap.equal(completed("-"), options_of_help(), "all options")
-    tap.equal(completed("--sandbox", "d"), {"docker"})
-    tap.equal(completed("mcp", "--mode", "d"), {"docker"})
-    tap.equal(completed("--approve", "q"), {"queue"})
-    tap.true("verify" in completed("audit", ""), completed("audit", ""))
+    tap.equal(completed(""), set(commands()))
+    tap.equal(completed("run", "--pol"), {"--policy"})
+    for name in commands():
+        tap.equal(completed(name, "--"), options_of_help(name), f"options of {name}")
+    tap.equal(completed("run", "--sandbox", "d"), {"docker"})
+    tap.equal(completed("mcp", "--mode", "=", "d"), {"docker"}, "--mode=d, as readline splits it")
+    tap.equal(completed("run", "--approve", "q"), {"queue"})
+    tap.equal(completed("audit", ""), {"verify", "show", "head", "rotate"})
 
 
-def test_the_zsh_completion_is_zsh():
-    tap.equal(run("zsh", "-n", root / "usr" / "share" / "zsh" / "site-functions" / "_toolhost").stderr, "")
+def test_bash_completes_files():
+    tap.equal(completed("run", "scr"), {"script.py"})
+    tap.equal(completed("run", "--policy", "pol"), {"policy.json", "pol icy.json", "policies"})
+    tap.equal(completed("run", "--policy", "=", "script"), {"script.py"})
+    tap.equal(completed("policy", "check", "policy"), {"policy.json"})
+    tap.equal(completed("run", "--workspace", "pol"), {"policies"})
+    tap.equal(completed("run", "script.py", "--", "pol"), {"policy.json", "pol icy.json", "policies"})
+    tap.equal(completed("run", "--timeout", ""), set())
+
+
+def test_zsh_completes_the_same():
+    tap.equal(completed_by_zsh(""), set(commands()))
+    for name in commands():
+        tap.true(options_of_help(name) <= completed_by_zsh(name, "--"), f"options of {name}")
+    tap.equal(completed_by_zsh("audit", ""), {"verify", "show", "head", "rotate"})
+    tap.true("docker" in completed_by_zsh("run", "--sandbox", ""), "values")
+    tap.true("docker" in completed_by_zsh("run", "--sandbox=d"), "values behind =")
+    tap.equal(completed_by_zsh("run", ""), {"files "})
+    tap.equal(completed_by_zsh("run", "--policy", ""), {"files "})
+    tap.equal(completed_by_zsh("run", "--workspace", ""), {"files -/"})
+    tap.equal(completed_by_zsh("run", "--timeout", ""), set())
+
+
+def test_it_fails_at_once_where_it_cannot_write():
+    """Before anything is installed or compiled, so in no time and without a package manager."""
+    done = run(TOP / "scripts" / "build-package", scratch / "nowhere", env={**CLEAN, "PATH": "/nonexistent:/usr/bin:/bin"}, timeout=20)
+    tap.equal((done.returncode, done.stdout), (1, ""))
+    tap.contains(done.stderr, "nowhere is no directory that can be written to")
 
 
 tap.run(globals())

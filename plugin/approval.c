@@ -252,6 +252,13 @@ static bool belongs_to(const struct entry *entry, const struct asker *asker)
             strcmp(entry->session_sha256, asker->session_sha256) == 0);
 }
 
+/* What stands serves only a question that would take such an answer. */
+static bool may_serve(const struct entry *entry, const struct approval_question *question)
+{
+    return entry->state != ENTRY_STANDING ||
+           (question->answers & APPROVAL_ANSWER_BIT(entry->answer)) != 0;
+}
+
 /* Is there an answer, or a question, for this very request from an earlier call? */
 static bool use_earlier(const struct approval_question *question, const struct asker *asker,
                         struct approval_outcome *outcome, bool *ret_allowed, struct error *error)
@@ -259,7 +266,7 @@ static bool use_earlier(const struct approval_question *question, const struct a
     remove_expired();
     for (struct entry *entry = table; entry != NULL; entry = entry->next) {
         if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
-            !belongs_to(entry, asker))
+            !belongs_to(entry, asker) || !may_serve(entry, question))
             continue;
         *ret_allowed = entry->state == ENTRY_PENDING ? report_pending(entry, outcome, error)
                                                      : use_answer(entry, outcome, error);
@@ -328,7 +335,7 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
         reason = "the decision was made for another request";
         entry->refusal = ERROR_APPROVAL_MISMATCH;
     } else if (!offered) {
-        reason = "the policy does not take this decision";
+        reason = "the request does not take this decision";
     } else {
         entry->outcome.arguments = TAKE_POINTER(decision->arguments);
     }

@@ -261,10 +261,15 @@ static_assert(APPROVER_ONCE == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ONCE) &
                   APPROVER_EDIT == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_EDIT),
               "the policy's decisions are the approver's answers");
 
+/* What is in a workspace is not in the request's hash, so nothing stands for what it holds later.
+ */
 unsigned call_approval_answers(const struct call *call)
 {
-    return call->configuration.policy->approver_decisions |
-           APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
+    static const unsigned standing = APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) |
+                                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS);
+    unsigned answers = call->configuration.policy->approver_decisions |
+                       APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
+    return call->context.workspace != NULL ? answers & ~standing : answers;
 }
 
 char *call_approval_request(const struct call *call, const char *approval_id)

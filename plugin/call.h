@@ -97,7 +97,8 @@ void call_write_limits(struct json_draft *draft, const struct call *call);
  * hashed, with the files' content, and who asks. New, with its length; NULL when out of memory. */
 char *call_content_question(const struct call *call, size_t *ret_length);
 
-/* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. */
+/* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. With a workspace
+ * nothing that stands for later calls. */
 unsigned call_approval_answers(const struct call *call);
 /* The JSON that the approver sees, new; NULL when out of memory. */
 char *call_approval_request(const struct call *call, const char *approval_id);

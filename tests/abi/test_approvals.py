@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
@@ -104,9 +105,32 @@ def test_the_policy_says_which_decisions_there_are():
             tap.equal((got, reply), (code, ACCEPTED if code == OK else INVALID), decision)
         got, result, _, reply, _ = call(ECHO, {"decision": "edit", "arguments": EDITED})
         tap.equal((got, reply, result["error"]["message"]),
-                  (NOT_RUN, INVALID, "approval denied: the policy does not take this decision"))
+                  (NOT_RUN, INVALID, "approval denied: the request does not take this decision"))
     finally:
         provider.reset()
+
+
+def test_nothing_stands_with_a_workspace():
+    """What a workspace holds is not in the hash: session and always are not offered, and an answer that gives them denies."""
+    with tempfile.TemporaryDirectory() as top:
+        top = os.path.realpath(top)
+        os.chmod(top, 0o755)
+        with open(os.path.join(top, "file"), "w", encoding="ascii") as file:
+            file.write("first\n")
+        tap.equal(provider.use_policy({"workspace": {"below": [top]}}), OK, "prepare")
+        request, context = {"language": "sh", "code": "cat /work/file"}, {"principal": "ann", "session": "one", "workspace": top}
+        for decision in ("allow_session", "allow_always"):
+            code, result, host, reply, asked = call(request, {"decision": decision}, context=context)
+            tap.equal(asked["allowed_decisions"], ["allow_once", "deny", "edit", "cancel"])
+            tap.equal((code, reply, result["error"]["code"]), (NOT_RUN, INVALID, "approval_denied"), decision)
+            tap.contains(result["error"]["message"], "does not take this decision")
+            tap.equal(events(host), ["refused"])
+        for _ in range(2):
+            code, result, _, reply, _ = call(request, {"decision": "allow_once"}, context=context)
+            tap.equal((code, reply, result["stdout"]), (OK, ACCEPTED, "first\n"), "asked about each time")
+        asked = call(request, {"decision": "deny"}, context={"principal": "ann"})[4]
+        tap.true({"allow_session", "allow_always"} <= set(asked["allowed_decisions"]), "control: without a workspace")
+    provider.reset()
 
 
 def test_who_remembers_what():

@@ -312,6 +312,24 @@ class Grants(StoreTest):
         policy = self.path("policy.json", '{"approval": {"decisions": ["once"]}}')
         self.assertEqual(self.run_with("echo granted", ASKED, "--policy", policy).returncode, 125)
 
+    def test_none_with_a_workspace(self):
+        """What it holds is not in the hash: nobody is offered a grant, and one that is in the file serves nothing."""
+        os.chmod(self.home, 0o755)
+        workspace = os.path.realpath(os.path.join(self.home, "workspace"))
+        os.mkdir(workspace, 0o755)
+        options = ("--workspace", workspace, "--policy", self.path("policy.json", json.dumps({"workspace": {"below": [workspace]}})))
+        process = self.start("echo granted", "queue", *options)
+        asked = self.wait_for_request()[0]
+        self.assertIn(b"approval_not_offered", self.approvals("approve", asked["id"], "--always", status=1).stderr)
+        self.approvals("approve", asked["id"])
+        self.assertEqual(process.communicate(timeout=PATIENCE)[0], b"granted\n", "control: once")
+        with sqlite3.connect(self.store) as database:
+            database.execute("INSERT INTO grants (id, request_sha256, principal, approver, summary, created, expires) VALUES"
+                             " ('0123456789abcdef', ?, ?, 'ann', '', 1, 4000000000)", (asked["request_sha256"], asked["principal"]))
+        database.close()
+        self.assertEqual(self.run_with("echo granted", ASKED, *options).returncode, 125)
+        self.assertEqual(self.grants()[0]["uses"], 0)
+
     def test_a_file_that_others_could_have_written_grants_nothing(self):
         self.grant()
         self.assertEqual(self.run_with("echo granted", ASKED).returncode, 0, "positive control")

@@ -256,6 +256,16 @@ static bool set_listen(const struct option_row *row, struct options *options, co
     return true;
 }
 
+static bool set_result(const struct option_row *row, struct options *options, const char *value,
+                       struct failure *failure)
+{
+    (void)row;
+    options->full_result = strcmp(value, "full") == 0;
+    if (!options->full_result && strcmp(value, "brief") != 0)
+        return failure_usage(failure, "--result wants brief or full, not %s", value);
+    return true;
+}
+
 static bool set_max_calls(const struct option_row *row, struct options *options, const char *value,
                           struct failure *failure)
 {
@@ -371,6 +381,9 @@ const struct option_row option_rows[] = {
      0},
     {"max-calls", 0, "N", FOR(COMMAND_MCP), "calls at the same time (default 32)", NULL,
      set_max_calls, 0},
+    {"result", 0, "FORM", FOR(COMMAND_MCP),
+     "structured content of results: brief, what a model can act on (the default), or full",
+     "words brief full", set_result, 0},
     {"metrics-listen", 0, "ADDRESS", FOR(COMMAND_MCP),
      "serve metrics over HTTP at 127.0.0.1:PORT or [::1]:PORT", NULL, TEXT(metrics_listen)},
     {"no-elicitation", 0, NULL, FOR(COMMAND_MCP), "do not let the client ask its user for approval",

@@ -80,6 +80,7 @@ struct options {
     bool elicitation_choice;
     const char *listen; /* a socket's path */
     uint64_t max_calls; /* 0: not given */
+    bool full_result;   /* structured content is all of the output */
     struct audit_options audit;
     bool help;    /* of the command */
     bool version; /* and nothing else */

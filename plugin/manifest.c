@@ -38,6 +38,13 @@ static const char tool_description[] =
     "the program, call again. Otherwise error has code, message and hint: follow the hint, and "
     "repeat the identical call only where retryable is true.";
 
+static const char instructions[] =
+    "Use code_execute to compute, transform data and try code out: each call runs one whole "
+    "program "
+    "in a fresh sandbox and answers with what it printed. Nothing is kept between calls. Where a "
+    "call "
+    "was refused or ended early, follow the hint; a person may have to approve it first.";
+
 static json_t *optional_capabilities(void)
 {
     json_auto_t *names = json_array();
@@ -87,15 +94,23 @@ static json_t *annotations(void)
                      "idempotentHint", 0, "openWorldHint", 0);
 }
 
+/* What a host may leave out of a result where room is dear, and what a model reads of it. */
+static json_t *result_form(void)
+{
+    return json_pack("{s:[ssssssssss], s:[sssss]}", "brief", "status", "stdout", "stderr",
+                     "exit_code", "signal", "notes", "files", "results", "traceparent", "error",
+                     "text", "stdout", "stderr", "exit_code", "signal", "notes");
+}
+
 static json_t *tool(void)
 {
-    return json_pack("{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:i}",
-                     "name", "code_execute", "aliases", "sandbox.exec", "title",
-                     "Run code in a sandbox", "description", tool_description, "input_schema",
-                     input_schema(), "output_schema", output_schema(), "capabilities",
-                     capabilities(), "approval", "default", "ask", "member", "reason", "secrets",
-                     "handle", SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member",
-                     "secrets", "annotations", annotations(), "cost", 1);
+    return json_pack(
+        "{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:o, s:i}", "name",
+        "code_execute", "aliases", "sandbox.exec", "title", "Run code in a sandbox", "description",
+        tool_description, "input_schema", input_schema(), "output_schema", output_schema(),
+        "capabilities", capabilities(), "approval", "default", "ask", "member", "reason", "secrets",
+        "handle", SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member", "secrets",
+        "annotations", annotations(), "result", result_form(), "cost", 1);
 }
 
 static json_t *errors(void)
@@ -148,10 +163,10 @@ static json_t *causes(void)
 
 static json_t *manifest(void)
 {
-    return json_pack("{s:i, s:s, s:s, s:s, s:[o], s:o, s:o, s:o}", "manifest_version",
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:[o], s:o, s:o, s:o}", "manifest_version",
                      MANIFEST_VERSION, "provider", "code-execute", "version", CODE_EXECUTE_VERSION,
-                     "abi", MANIFEST_ABI, "tools", tool(), "errors", errors(), "layers", layers(),
-                     "causes", causes());
+                     "abi", MANIFEST_ABI, "instructions", instructions, "tools", tool(), "errors",
+                     errors(), "layers", layers(), "causes", causes());
 }
 
 static char *manifest_build(void)

@@ -10,6 +10,9 @@
 #include "json_member.h"
 #include "mcp/call_files.h"
 #include "mcp/catalogue.h"
+#include "mcp/result_form.h"
+#include "mcp/server.h"
+#include "options.h"
 #include "tool_provider.h"
 
 static json_t *text_block(const char *text)
@@ -83,10 +86,15 @@ static bool add_error(json_t *content, const json_t *output)
     return json_array_append_new(content, block) == 0;
 }
 
-/* The whole output as text too, for clients that do not show structured content to their model. */
-static bool add_serialized(json_t *content, const json_t *output)
+/* What a model reads; a tool that does not say what that is has all of its output serialized. */
+static bool add_text(json_t *content, const json_t *tool, const json_t *output,
+                     const json_t *structured)
 {
-    CLEANUP_FREE char *text = json_compact(output);
+    json_t *words = result_form_text(tool, output);
+    if (words)
+        return json_array_append_new(content,
+                                     json_pack("{s:s, s:o}", "type", "text", "text", words)) == 0;
+    CLEANUP_FREE char *text = json_compact(structured);
     return text && json_array_append_new(content, text_block(text)) == 0;
 }
 
@@ -97,14 +105,16 @@ json_t *call_result_make(struct server *server, const struct terms *terms, const
         return call_result_error("provider_failed", "the tool returned no result that can be read",
                                  "");
     bool failed = status != TOOL_OK || json_is_object(json_object_get(output, "error"));
-    bool structured = catalogue_is_structured(tool);
+    bool is_structured = catalogue_is_structured(tool);
     CLEANUP_JSON json_t *content = json_array();
     bool made = (!failed || add_error(content, output)) && add_rich(content, output) &&
                 call_files_take(server, terms, output, content);
-    if (made && (structured || json_array_size(content) == 0))
-        made = add_serialized(content, output);
-    if (!made)
+    CLEANUP_JSON json_t *structured =
+        result_form_structured(tool, output, server->options->full_result);
+    if (made && (is_structured || json_array_size(content) == 0))
+        made = add_text(content, tool, output, structured);
+    if (!made || !structured)
         return NULL;
     return json_pack("{s:O, s:O*, s:b}", "content", content, "structuredContent",
-                     structured ? output : NULL, "isError", failed);
+                     is_structured ? structured : NULL, "isError", failed);
 }

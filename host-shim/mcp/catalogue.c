@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "json_member.h"
+#include "mcp/result_form.h"
 
 #define LONGEST_NAME 128u
 
@@ -42,20 +43,19 @@ static json_t *annotations_of(const json_t *tool, const json_t *status)
     return TAKE_POINTER(annotations);
 }
 
-static json_t *entry_of(const json_t *tool, const json_t *status)
+static json_t *entry_of(const json_t *tool, const json_t *status, bool full)
 {
     json_t *title = json_object_get(tool, "title");
     json_t *description = json_object_get(tool, "description");
-    json_t *output = catalogue_is_structured(tool) ? json_object_get(tool, "output_schema") : NULL;
-    return json_pack("{s:s, s:O*, s:O*, s:O, s:O*, s:o}", "name",
+    return json_pack("{s:s, s:O*, s:O*, s:O, s:o*, s:o}", "name",
                      json_member_string(tool, "name", ""), "title",
                      json_is_string(title) ? title : NULL, "description",
                      json_is_string(description) ? description : NULL, "inputSchema",
-                     json_object_get(tool, "input_schema"), "outputSchema", output, "annotations",
-                     annotations_of(tool, status));
+                     json_object_get(tool, "input_schema"), "outputSchema",
+                     result_form_schema(tool, full), "annotations", annotations_of(tool, status));
 }
 
-static bool add_tool(json_t *tool, const json_t *status, struct catalogue *catalogue,
+static bool add_tool(json_t *tool, const json_t *status, bool full, struct catalogue *catalogue,
                      struct failure *failure)
 {
     const char *name = json_member_string(tool, "name", "");
@@ -65,14 +65,14 @@ static bool add_tool(json_t *tool, const json_t *status, struct catalogue *catal
                            is_tool_name(name) ? name
                                               : "its name has other characters than "
                                                 "letters, digits, _, - and .");
-    if (json_array_append_new(catalogue->tools, entry_of(tool, status)) != 0 ||
+    if (json_array_append_new(catalogue->tools, entry_of(tool, status, full)) != 0 ||
         json_array_append(catalogue->manifest, tool) != 0)
         return failure_out_of_memory(failure);
     return true;
 }
 
-bool catalogue_make(const char *manifest_text, const json_t *status, struct catalogue *ret,
-                    struct failure *failure)
+bool catalogue_make(const char *manifest_text, const json_t *status, bool full,
+                    struct catalogue *ret, struct failure *failure)
 {
     CLEANUP_JSON json_t *manifest =
         manifest_text ? json_loads(manifest_text, JSON_REJECT_DUPLICATES, NULL) : NULL;
@@ -89,9 +89,11 @@ bool catalogue_make(const char *manifest_text, const json_t *status, struct cata
     json_t *tool = NULL;
     json_array_foreach(tools, index, tool)
     {
-        if (!add_tool(tool, status, &catalogue, failure))
+        if (!add_tool(tool, status, full, &catalogue, failure))
             return false;
     }
+    json_t *instructions = json_object_get(manifest, "instructions");
+    catalogue.instructions = json_is_string(instructions) ? json_incref(instructions) : NULL;
     *ret = catalogue;
     catalogue = (struct catalogue){0};
     return true;
@@ -127,4 +129,5 @@ void catalogue_clear(struct catalogue *catalogue)
 {
     json_decref(TAKE_POINTER(catalogue->tools));
     json_decref(TAKE_POINTER(catalogue->manifest));
+    json_decref(TAKE_POINTER(catalogue->instructions));
 }

@@ -72,10 +72,11 @@ static void initialize(struct request *request)
     terms_read_handshake(request->message.params, &connection->terms);
     connection->initialized = true;
     request->terms = connection->terms;
-    answer_complete(request,
-                    json_pack("{s:s, s:o, s:o}", "protocolVersion", connection->terms.revision,
-                              "capabilities", capabilities_of(&connection->terms), "serverInfo",
-                              envelope_server_info(connection->server)));
+    answer_complete(request, json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion",
+                                       connection->terms.revision, "capabilities",
+                                       capabilities_of(&connection->terms), "serverInfo",
+                                       envelope_server_info(connection->server), "instructions",
+                                       connection->server->catalogue.instructions));
 }
 
 static void discover(struct request *request)

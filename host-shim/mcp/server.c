@@ -297,7 +297,8 @@ bool server_run(const struct options *options, const struct provider *provider,
     if (wake < 0 || own_out < 0)
         return failure_set_errno(failure, "internal", errno, "no descriptors");
     if (!rounds_init(&server.rounds, failure) ||
-        !catalogue_make(provider->manifest(), status, &server.catalogue, failure))
+        !catalogue_make(provider->manifest(), status, options->full_result, &server.catalogue,
+                        failure))
         return false;
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);

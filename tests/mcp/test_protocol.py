@@ -7,6 +7,11 @@ import signal
 import subprocess
 import time
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 import tap
 from client import CODE_EXECUTE, HANDSHAKE, MODERN, PATIENCE, McpTest, Wire, meta
 
@@ -349,8 +354,52 @@ class Calls(McpTest):
         result = wire.call("tools/call", wire.tool_call("read line; echo $((6*7)) $line"))
         if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
             self.skipTest(result["content"][0]["text"])
-        self.assertEqual(result["structuredContent"]["stdout"], "42\n")
-        self.assertEqual(json.loads(result["content"][0]["text"]), result["structuredContent"])
+        self.assertEqual(result["content"], [{"type": "text", "text": "42\n"}])
+        self.assertEqual(result["structuredContent"], {"status": "completed", "stdout": "42\n", "stderr": "", "exit_code": 0})
+
+    def real(self, *options):
+        wire = self.started("--mode", "process", *options, plugin=CODE_EXECUTE)
+        return wire, wire.call("tools/list", {})["tools"][0]["outputSchema"]
+
+    def test_a_result_is_what_a_model_needs(self):
+        wire, schema = self.real()
+        checker = jsonschema.Draft202012Validator(schema) if jsonschema else None
+        for code, text, structured in (
+                ("echo $((6*7))", "42\n", {"stdout": "42\n", "exit_code": 0}),
+                ("printf no-newline", "no-newline\n", {"stdout": "no-newline"}),
+                ("echo out; echo why >&2; exit 3", "out\nstderr: why\nexit_code: 3\n", {"stderr": "why\n", "exit_code": 3}),
+                ("kill -SEGV $$", "signal: SIGSEGV\n", {"signal": "SIGSEGV"})):
+            result = wire.call("tools/call", wire.tool_call(code))
+            if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
+                self.skipTest(result["content"][0]["text"])
+            self.assertIn(text, result["content"][-1]["text"])
+            for name, value in structured.items():
+                self.assertEqual(result["structuredContent"][name], value)
+            self.assertLessEqual(set(result["structuredContent"]), set(schema["properties"]))
+            self.assertLessEqual(set(schema["required"]), set(result["structuredContent"]))
+            if checker:
+                checker.validate(result["structuredContent"])
+        result = wire.call("tools/call", wire.tool_call("echo $((6*7))"))
+        size = len(json.dumps({name: result[name] for name in ("content", "structuredContent")}))
+        self.assertLess(size, 300, "bytes of the result of 42")
+        nothing = wire.call("tools/call", wire.tool_call("true"))
+        self.assertEqual(json.loads(nothing["content"][0]["text"]), nothing["structuredContent"])
+
+    def test_a_result_is_whole_where_the_operator_wants_it(self):
+        wire, schema = self.real("--result", "full")
+        result = wire.call("tools/call", wire.tool_call("echo $((6*7))"))
+        if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
+            self.skipTest(result["content"][0]["text"])
+        self.assertEqual(result["content"], [{"type": "text", "text": "42\n"}])
+        self.assertLessEqual({"isolation", "limits", "usage", "policy_sha256"}, set(result["structuredContent"]))
+        self.assertLessEqual(set(schema["required"]), set(result["structuredContent"]))
+        if jsonschema:
+            jsonschema.Draft202012Validator(schema).validate(result["structuredContent"])
+
+    def test_instructions(self):
+        wire = self.start("--mode", "process", plugin=CODE_EXECUTE)
+        answer = wire.call("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}})
+        self.assertIn("code_execute", answer["instructions"])
 
 
 class TheEnd(McpTest):

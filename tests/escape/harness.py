@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 
+import modes
 import tap
 from canaries import SANDBOX_USER, as_user
 from watch import LIMITS
@@ -86,6 +87,7 @@ class Gateway:
             with contextlib.suppress(OSError):
                 programs[pid] = pathlib.Path(os.readlink(f"/proc/{pid}/exe"))
         ours = {pid for pid, program in programs.items() if program.name == backend and here in program.parents}
+        ours -= modes.below(pid for pid in ours if is_of_another(pid, self.process.pid) and not ours & {parent_of(pid)})
         ready = ready_sandboxes(ours)
         for pid in programs:
             with contextlib.suppress(OSError):
@@ -106,6 +108,19 @@ class Gateway:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def parent_of(pid):
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return None
+
+
+def is_of_another(supervisor, gateway):
+    """Is it known to be the backend of another gateway, which runs the same build beside this one?"""
+    hosts = modes.hosts_of(supervisor)
+    return bool(hosts) and gateway not in hosts
 
 
 def children(pid):

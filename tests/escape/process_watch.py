@@ -6,6 +6,7 @@ import os
 import pathlib
 import threading
 
+import modes
 import tap
 from watch import LIMITS, SLACK_S, groups_of, read_number
 
@@ -14,15 +15,21 @@ TICKS = os.sysconf("SC_CLK_TCK")
 PAUSE_S = 0.02 * tap.SLOW
 
 
+def own_children():
+    """Whichever thread has started them."""
+    return {int(pid) for path in pathlib.Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()}
+
+
 class ProcessWatch:
     def __init__(self, programs):
-        """`programs` are the executables whose runs are meant: others may be under way on the machine."""
+        """`programs` are the executables whose runs are meant, where a child of this process is their gateway: others may be under way
+        on the machine."""
         groups = groups_of("self")
         unified = groups.get("", None)
         self.version1 = "pids" in groups
         self.places = {kind: [place for place in (groups.get(kind, unified),) for place in (place, place.parent) if place]
                        for kind in ("pids", "memory")}
-        self.programs, self.supervisors = {str(program) for program in programs}, {}
+        self.programs = {str(program) for program in programs}
         self.over = threading.Event()
         self.forget()
 
@@ -32,11 +39,11 @@ class ProcessWatch:
         threading.Thread(target=self.sample, args=(self.peak, self.over), daemon=True).start()
 
     def is_ours(self, base):
-        pid = base.name.removeprefix(PREFIX)
+        pid = base.name.removeprefix(PREFIX).split(".")[0]
         with contextlib.suppress(OSError):
             if os.geteuid() != 0:  # which program it is cannot be seen then
                 return base.stat().st_uid == os.geteuid()
-            return os.readlink(f"/proc/{pid}/exe") in self.programs
+            return os.readlink(f"/proc/{pid}/exe") in self.programs and bool(modes.hosts_of(pid) & own_children())
         return False
 
     def groups(self, kind):

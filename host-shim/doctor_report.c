@@ -142,6 +142,9 @@ static void write_runtime(FILE *out, const json_t *runtime)
     if (json_member_true(runtime, "found")) {
         (void)fputs(": ", out);
         write_text(out, json_member_string(runtime, "path", "found"));
+        const char *version = json_member_string(runtime, "version", "");
+        (void)fputs(*version ? ", " : "", out);
+        write_text(out, version);
         (void)fputc('\n', out);
         return;
     }

@@ -20,6 +20,36 @@ static bool ask_status(const struct provider *provider, json_t **ret_status,
     return true;
 }
 
+/* The answer to a question of tool_prepare(); new, NULL where the provider does not know it. */
+static json_t *ask(const struct provider *provider, const char *question)
+{
+    char *text = NULL;
+    if (!provider->prepare)
+        return NULL;
+    int32_t code = provider->prepare(question, &text);
+    CLEANUP_FREE char *copy = provider_take_text(provider, text);
+    return code == TOOL_OK ? provider_json_read(copy) : NULL;
+}
+
+/* Adds path and version of each interpreter to the status' runtimes, where the provider tells. */
+static void add_interpreters(const struct provider *provider, const json_t *status)
+{
+    CLEANUP_JSON json_t *answer = ask(provider, "{\"interpreters\":true}");
+    size_t i = 0;
+    size_t j = 0;
+    json_t *runtime = NULL;
+    json_t *facts = NULL;
+    json_array_foreach(json_object_get(status, "runtimes"), i, runtime)
+    {
+        json_array_foreach(json_object_get(answer, "interpreters"), j, facts)
+        {
+            if (json_equal(json_object_get(runtime, "language"),
+                           json_object_get(facts, "language")))
+                (void)json_object_update(runtime, facts);
+        }
+    }
+}
+
 /* A refused configuration is the finding; the status of the one before it would mislead. A sweep is
  * told of while configuring only. */
 bool provider_status_ask(const struct options *options, json_t **ret_status,
@@ -38,26 +68,17 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
     }
     if (!ask_status(&provider, ret_status, failure))
         return false;
+    if (options->command == COMMAND_DOCTOR)
+        add_interpreters(&provider, *ret_status);
     json_t *sweep = json_object_get(prepared, "sweep");
     return !sweep || json_object_set(*ret_status, "sweep", sweep) == 0 ||
            failure_out_of_memory(failure);
 }
 
-/* New, NULL where the provider does not know the question. */
-static json_t *ask_counters(const struct provider *provider)
-{
-    char *text = NULL;
-    if (!provider->prepare)
-        return NULL;
-    int32_t code = provider->prepare("{\"counters\":true}", &text);
-    CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    return code == TOOL_OK ? provider_json_read(copy) : NULL;
-}
-
 bool provider_status_refresh(const struct provider *provider, json_t *status)
 {
     static const char *const members[] = {"counters", "pools"};
-    CLEANUP_JSON json_t *answer = ask_counters(provider);
+    CLEANUP_JSON json_t *answer = ask(provider, "{\"counters\":true}");
     bool whole = true;
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         json_t *value = json_object_get(answer, members[i]);

@@ -8,6 +8,7 @@
 #include "cleanup.h"
 #include "configuration.h"
 #include "explanation.h"
+#include "interpreter_facts.h"
 #include "json_input.h"
 #include "json_place.h"
 #include "json_text.h"
@@ -40,7 +41,8 @@ bool inquiry_is_one(const char *config_json)
     struct error error;
     json_auto_t *json = config_json != NULL ? parse(config_json, &error) : NULL;
     return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL ||
-           json_object_get(json, "counters") != NULL;
+           json_object_get(json, "counters") != NULL ||
+           json_object_get(json, "interpreters") != NULL;
 }
 
 static bool read_explain(const json_t *explain, struct inquiry *ret, struct error *error)
@@ -121,6 +123,22 @@ static bool answer_counters(const json_t *json, json_t *text, struct error *erro
     return made;
 }
 
+/* Of the configuration in force. */
+static bool answer_interpreters(const json_t *json, json_t *text, struct error *error)
+{
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "interpreters");
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    if (json_object_size(json) != 1 || !json_is_true(json_object_get(json, "interpreters")))
+        return json_place_refuse(&place, "is true, and asked for alone");
+    if (!configuration_current(&configuration, error))
+        return false;
+    if (json_object_set_new(text, "interpreters", interpreter_facts(&configuration)) == 0)
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return false;
+}
+
 static bool look_into(const char *config_json, json_t *text, struct error *error)
 {
     json_auto_t *json = parse(config_json, error);
@@ -128,6 +146,8 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     if (json_object_get(json, "counters") != NULL)
         return answer_counters(json, text, error);
+    if (json_object_get(json, "interpreters") != NULL)
+        return answer_interpreters(json, text, error);
     return json != NULL && read_members(json, &inquiry, error) &&
            find_configuration(&inquiry, &configuration, error) &&
            answer(&inquiry, &configuration, text, error);

@@ -2,7 +2,8 @@
 /*
  * A configuration of tool_prepare() that asks instead of configuring: "check" looks a policy over,
  * "explain" says what would become of a request under it, "counters" what has been counted. What is
- * in force stays in force, and nothing is started. Any thread.
+ * in force stays in force, and nothing is started but by "interpreters", which asks each for its
+ * version in a sandbox. Any thread.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import subprocess
 import unittest
 
 import tap
@@ -83,6 +84,23 @@ class CodeExecute(HostTest):
         secret = self.path("secret", b"value")
         result = self.call(request, "--policy", policy, "--secret", f"key={secret}", *option)
         self.assertNotEqual((result["error"] or {}).get("code"), "access_denied")
+
+    def test_doctor_shows_path_and_version_of_each_interpreter(self):
+        if self.real("doctor").returncode != 0:
+            self.skipTest("its mode is not available on this machine")
+        runtimes = {row["language"]: row for row in json.loads(self.real("doctor", "--json").stdout)["runtimes"]}
+        report = self.real("doctor").stdout.decode()
+        asked = 0
+        for language, program in (("python", "python3"), ("bash", "bash"), ("javascript", "node"), ("ruby", "ruby")):
+            row = runtimes[language]
+            if not row["found"]:
+                continue
+            version = subprocess.run([row["path"], "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+            self.assertEqual((os.path.basename(row["path"]), row["version"]), (program, version))
+            self.assertIn(f"\n  {language}: {row['path']}, {version}\n", report)
+            asked += 1
+        self.assertGreater(asked, 1)
+        self.assertTrue(runtimes["sh"]["path"].endswith("/sh"), "dash has no version to say")
 
     def test_denied(self):
         done = self.real("run", "-l", "sh", "-c", "echo ran", "--approve", "never", "--audit", self.audit_file)

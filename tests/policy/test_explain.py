@@ -239,6 +239,16 @@ def toolhost(*arguments, stdin=""):
     return ended.returncode, ended.stdout, ended.stderr
 
 
+def test_interpreters_are_asked_for_alone():
+    code, answer = provider.prepare(interpreters=True)
+    tap.equal((code, answer["error"]), (OK, None))
+    for row in answer["interpreters"]:
+        tap.equal(set(row), {"language", "path", "version"})
+    for wrong in ({"interpreters": False}, {"interpreters": 1}, {"interpreters": True, "sandbox": "none"}, {"interpreters": True, "check": True}):
+        code, answer = provider.prepare(**wrong)
+        tap.equal((code, answer["error"]["code"]), (NOT_RUN, "invalid_policy"), wrong)
+
+
 def test_counters():
     """What they are tests/abi and toolhost's tests hold; here: that asking changes and tries nothing, and how one may ask."""
     code, answer = provider.prepare(counters=True)

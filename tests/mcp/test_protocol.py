@@ -3,8 +3,11 @@
 
 import json
 import os
+import pathlib
+import re
 import signal
 import subprocess
+import tempfile
 import time
 
 try:
@@ -395,6 +398,21 @@ class Calls(McpTest):
         self.assertLessEqual(set(schema["required"]), set(result["structuredContent"]))
         if jsonschema:
             jsonschema.Draft202012Validator(schema).validate(result["structuredContent"])
+
+    def test_the_configuration_of_the_manual_for_clients_that_cannot_ask(self):
+        page = (pathlib.Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8")
+        text = re.search(r"^```json\n(\{\"approval\".*?)^```$", page, re.S | re.M)[1]
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as policy:
+            policy.write(text)
+            policy.flush()
+            wire = self.started("--mode", "process", "--policy", policy.name, approve="never", plugin=CODE_EXECUTE, capabilities={})
+            result = wire.call("tools/call", wire.tool_call("echo $((6*7))"))
+            if result["isError"] and "sandbox_unavailable" in result["content"][0]["text"]:
+                self.skipTest(result["content"][0]["text"])
+            self.assertEqual(result["structuredContent"]["stdout"], "42\n")
+            # The control: what no rule allows is asked about, and here nobody says yes.
+            asked = wire.call("tools/call", {"name": "code_execute", "arguments": {"language": "perl", "code": "print 1"}})
+            self.assertIn("approval_denied", asked["content"][0]["text"])
 
     def test_instructions(self):
         wire = self.start("--mode", "process", plugin=CODE_EXECUTE)

@@ -15,7 +15,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process")]
 import tap
-from python_ends import PRELUDE, PROGRAMS, UNORDERED
+from python_ends import IN_TWO_MODULES, OTHER_ORDER, PRELUDE, PROGRAMS, SHORTENED, UNORDERED
 
 TEXT = (ROOT / "plugin/backends/docker/waiting_python.py").read_text()
 MODULES = "collections,datetime,functools,itertools,json,math,random,re"  # of the built-in policy
@@ -112,10 +112,14 @@ def after_waiting(result):
 
 
 def comparable(name, result):
-    """Addresses are as the kernel chooses them."""
+    """Addresses and pids are as the kernel chooses them."""
     status, *streams = result
-    texts = [re.sub(b"0x[0-9a-f]+", b"0x0", stream) for stream in streams]
+    texts = [re.sub(b"0x[0-9a-f]+", b"0x0", re.sub(rb"pid=\d+", b"pid=0", stream)) for stream in streams]
     return status, *(sorted(text.split(b"\n")) if name in UNORDERED else text for text in texts)
+
+
+def version_of(python):
+    return subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True).stdout.strip()
 
 
 def test_no_program_can_tell():
@@ -126,11 +130,18 @@ def test_no_program_can_tell():
         return case, comparable(name, plain), comparable(name, after_waiting(ready) or ready)
     different = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for (python, name), plain, ready in pool.map(both, [(python, name) for python in INTERPRETERS for name in PROGRAMS]):
+        cases = [(python, name) for python in INTERPRETERS for name in PROGRAMS if name != IN_TWO_MODULES or version_of(python) == SHORTENED]
+        for (python, name), plain, ready in pool.map(both, cases):
             if plain != ready:
                 different.append((python, name))
                 print(f"# {python}, {name}:\n#   started {plain}\n#   waited  {ready}".replace("\\n", " "))
     tap.equal(different, [], "programs that can tell")
+
+
+def test_nor_by_which_module_ends_first():
+    others = [python for python in INTERPRETERS if version_of(python) != SHORTENED]
+    if others:
+        raise tap.Skip(f"not told of {', '.join(others)}: {OTHER_ORDER}")
 
 
 def test_no_collection_looks_at_what_was_there_before():

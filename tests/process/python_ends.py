@@ -12,6 +12,9 @@ class Writing:
     def __del__(self, write=os.write): write(1, f'gone {self.name}\\n'.encode())
 """
 
+SHORTENED = "3.11"  # whose end finalization.c knows; any other is taken whole
+IN_TWO_MODULES = "in a module of before, writing"
+OTHER_ORDER = "modules end as the collector meets them, which leaves out the frozen ones of an interpreter that waited"
 PROGRAMS = {
     # By itself.
     "nothing": "pass",

@@ -14,9 +14,9 @@ import common
 import tap
 from modes import Provider, interpreter_waits, is_interpreter
 from provider import OK, Host
+from python_ends import SHORTENED
 
 READY = 3
-SHORTENED = "3.11"  # whose end finalization.c knows; any other is taken whole
 provider = Provider()
 GRANTED = ("sandbox.exec", "sandbox.exec.secrets")
 

@@ -10,11 +10,9 @@ import tap
 import waiting
 from modes import Provider
 from provider import OK, Host
-from python_ends import PRELUDE, PROGRAMS, UNORDERED, WHOLE
+from python_ends import IN_TWO_MODULES, OTHER_ORDER, PRELUDE, PROGRAMS, SHORTENED, UNORDERED, WHOLE
 
 READY = 4
-SHORTENED = "3.11"  # whose end finalization.c knows; any other is taken whole
-IN_TWO_MODULES = "in a module of before, writing"
 provider = Provider()
 
 
@@ -70,8 +68,7 @@ def test_nor_by_which_module_ends_first():
     except AssertionError:
         if version() == SHORTENED:
             raise
-        raise tap.Skip(f"Python {version()} ends modules as its collector meets them, which leaves out the frozen ones of an interpreter "
-                       "that waited") from None
+        raise tap.Skip(f"Python {version()}: {OTHER_ORDER}") from None
 
 
 def test_nor_beside_modules_that_were_there():

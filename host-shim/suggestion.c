@@ -65,7 +65,7 @@ const char *suggestion_find(const char *word, suggestion_word *at, const void *w
         size_t far = is_begin_or_end(word, name) ? allowed : distance(word, name);
         if (far > allowed || far > nearest || far >= strlen(name))
             continue;
-        if (far == nearest && strncmp(name, found, strlen(found)) == 0)
+        if (found && far == nearest && strncmp(name, found, strlen(found)) == 0)
             continue; /* "timeout" rather than "timeout-ms" */
         several = far == nearest;
         nearest = far;

@@ -52,10 +52,18 @@ struct policy_secret {
 };
 
 /* The interpreter of a language that is kept running for runs to come: see run_preparation. */
+/* What is imported beforehand for code in which that word stands. */
+struct policy_named_modules {
+    char *word;
+    char **modules;
+};
+
 struct policy_preparation {
     enum run_interpreter interpreter;
     bool fork;
     char **modules;
+    struct policy_named_modules *named;
+    size_t named_count;
     uint64_t renew_runs;
     uint64_t renew_ms;
 };

@@ -146,5 +146,5 @@ void policy_language_clear(struct policy_language *language)
     string_list_free(language->environment);
     string_list_free(language->read_only);
     string_list_free(language->modules);
-    string_list_free(language->preparation.modules);
+    policy_preparation_clear(&language->preparation);
 }

@@ -59,6 +59,7 @@ bool policy_is_plain_name(const char *name, const char *others);
 /* policy_preparation.c: absent is none. */
 bool policy_read_preparation(const struct json_place *place, json_t *value,
                              struct policy_preparation *ret);
+void policy_preparation_clear(struct policy_preparation *preparation);
 /* A command of which one argument is "{file}". */
 bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret);
 /* A canonical language name. */

@@ -50,6 +50,45 @@ static uint32_t find_argument(char *const *argv, const char *program)
     return last;
 }
 
+static bool is_of_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (unsigned char)c >= 0x80;
+}
+
+/* Wherever the word stands by itself: what is imported in vain costs nothing but a little memory.
+ */
+static bool has_word(const struct request *request, const char *word)
+{
+    const char *code = request->code;
+    const char *end = code + request->code_length;
+    size_t length = strlen(word);
+    for (const char *at = code; at != NULL && at < end; at++) {
+        at = memmem(at, (size_t)(end - at), word, length);
+        if (at == NULL)
+            return false;
+        if ((at == code || !is_of_word(at[-1])) && (at + length == end || !is_of_word(at[length])))
+            return true;
+    }
+    return false;
+}
+
+/* Each once, in the policy's order. */
+static bool add_named_modules(const struct policy_preparation *preparation,
+                              const struct request *request, char ***list)
+{
+    for (size_t i = 0; i < preparation->named_count; i++) {
+        const struct policy_named_modules *named = &preparation->named[i];
+        if (!has_word(request, named->word))
+            continue;
+        for (char *const *module = named->modules; *module != NULL; module++)
+            if ((*list == NULL || !string_list_contains(*list, *module)) &&
+                !string_list_append(list, *module))
+                return false;
+    }
+    return true;
+}
+
 bool preparation_fill(const struct policy_preparation *preparation, const struct request *request,
                       const char *program, struct run_description *description)
 {
@@ -61,7 +100,8 @@ bool preparation_fill(const struct policy_preparation *preparation, const struct
         has_late_variable(request, description->environment))
         return true;
     if (!string_list_append_all(&description->preparation.modules,
-                                (const char *const *)preparation->modules))
+                                (const char *const *)preparation->modules) ||
+        !add_named_modules(preparation, request, &description->preparation.named_modules))
         return false;
     description->preparation.interpreter = preparation->interpreter;
     description->preparation.fork = preparation->fork;

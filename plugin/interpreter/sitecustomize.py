@@ -12,7 +12,7 @@ def _find(name):
     return _frozen_importlib_external.PathFinder.find_spec(name, sys.path)
 
 
-def _wait(module_names):
+def _wait(module_names, named_modules):
     import _frozen_importlib
     import _frozen_importlib_external
     import _imp
@@ -32,6 +32,7 @@ def _wait(module_names):
 
         def __init__(self, roots):
             self.roots = roots
+            self.places = ("/",)  # where modules may be from, of those that may be trusted
 
         def find_spec(self, name, path=None, target=None):
             for finder in sys.meta_path:
@@ -44,7 +45,7 @@ def _wait(module_names):
 
         def trusts(self, path):
             real = os.path.realpath(path)
-            return any(real == root or real.startswith(root + "/") for root in self.roots)
+            return real.startswith(self.places) and any(real == root or real.startswith(root + "/") for root in self.roots)
 
     def import_outside(note):
         """As one that is to be copied does, and its twin."""
@@ -53,11 +54,15 @@ def _wait(module_names):
         for name in module_names:
             import_quietly(name)
             note(name)
+        guard.places = load("trial")["DISTRIBUTION"]  # nobody has asked for what follows
+        for name in named_modules:
+            import_quietly(name)
+            note(name)
         sys.meta_path.remove(guard)
 
-    def load_generators():
-        names = {"__name__": "generators"}
-        path = directory + "/generators.py"
+    def load(part):
+        names = {"__name__": part}
+        path = f"{directory}/{part}.py"
         with open(path, encoding="utf-8") as file:
             exec(compile(file.read(), path, "exec"), names)
         return names
@@ -66,7 +71,7 @@ def _wait(module_names):
         """Imports the same and tells what came of it, by its standard output."""
         __import__("_signal").alarm(TWIN_SECONDS)
         import_outside(lambda name: None)
-        os.write(1, "\n".join(load_generators()["digests"]()).encode() + b"\n.")
+        os.write(1, "\n".join(load("generators")["digests"]()).encode() + b"\n.")
         os._exit(0)
 
     def ask_twin():
@@ -85,14 +90,15 @@ def _wait(module_names):
 
     def begin_anew(without):
         """A module that was imported stays, so that it takes another interpreter to do without."""
-        left = [name for name in module_names if name not in without]
-        if left == module_names:  # it is of the interpreter's own start
+        left, left_named = ([name for name in names if name not in without] for names in (module_names, named_modules))
+        if len(left) + len(left_named) == len(module_names) + len(named_modules):  # it is of the interpreter's own start
             extension.refuse_copies()
-        os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, "CODE_EXECUTE_IMPORT": ",".join(left)})
+        names = {"CODE_EXECUTE_IMPORT": ",".join(left), "CODE_EXECUTE_IMPORT_NAMED": ",".join(left_named)}
+        os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, **names})
 
     def import_for_copies():
         """What to seed in each copy; and the state of the module random's own generator that a copy puts back, None: no such."""
-        generators = load_generators()
+        generators = load("generators")
         watch = generators["Watch"]()
         import_outside(watch.note)
         if not watch.things:
@@ -182,6 +188,11 @@ def _wait(module_names):
         else:
             for name in module_names:
                 import_quietly(name)
+            if what == "trial":
+                load("trial")["report"](named_modules)
+                os._exit(0)
+            for name in named_modules:
+                import_quietly(name)
         settle(home)
         _find("usercustomize")  # as site will: what it leaves in the caches is there then
         if what == "copy":
@@ -214,4 +225,5 @@ def _become_the_machines_own(spec):
     spec.loader.exec_module(module)
 
 
-_become_the_machines_own(_wait([name for name in __import__("os").environ["CODE_EXECUTE_IMPORT"].split(",") if name]))
+_become_the_machines_own(_wait(*([name for name in __import__("os").environ[variable].split(",") if name]
+                                for variable in ("CODE_EXECUTE_IMPORT", "CODE_EXECUTE_IMPORT_NAMED"))))

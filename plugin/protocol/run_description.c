@@ -79,6 +79,7 @@ static void put_preparation(struct wire_writer *writer, const struct run_prepara
     wire_put_u32(writer, preparation->program_argument);
     wire_put_u32(writer, preparation->environment_count);
     wire_put_strings(writer, preparation->modules);
+    wire_put_strings(writer, preparation->named_modules);
     wire_put_u64(writer, preparation->renew_runs);
     wire_put_u64(writer, preparation->renew_ms);
 }
@@ -91,6 +92,7 @@ static void get_preparation(struct wire_reader *reader, struct run_preparation *
     preparation->program_argument = wire_get_u32(reader);
     preparation->environment_count = wire_get_u32(reader);
     preparation->modules = wire_get_strings(reader, RUN_STRINGS_LIMIT, RUN_NAME_LIMIT);
+    preparation->named_modules = wire_get_strings(reader, RUN_STRINGS_LIMIT, RUN_NAME_LIMIT);
     preparation->renew_runs = wire_get_u64(reader);
     preparation->renew_ms = wire_get_u64(reader);
 }
@@ -320,5 +322,6 @@ void run_description_clear(struct run_description *description)
     free(description->workspace);
     clear_docker(&description->docker);
     strings_wipe_free(description->preparation.modules);
+    strings_wipe_free(description->preparation.named_modules);
     explicit_bzero(description, sizeof(*description));
 }

@@ -96,9 +96,12 @@ struct run_preparation {
     uint32_t argument_count;
     uint32_t program_argument; /* which of them is the program's file, relative */
     uint32_t environment_count;
-    char **modules;      /* imported beforehand, where they are to be had; NULL-terminated */
-    uint64_t renew_runs; /* the one that is copied is replaced after so many copies */
-    uint64_t renew_ms;   /* and after so long */
+    char **modules;       /* imported beforehand, where they are to be had; NULL-terminated */
+    char **named_modules; /* the same, as the program names them; nobody has asked for these, so
+                             that outside of a sandbox only those of the distribution are imported
+                             which a trial has shown to have no effects */
+    uint64_t renew_runs;  /* the one that is copied is replaced after so many copies */
+    uint64_t renew_ms;    /* and after so long */
 };
 
 struct run_description {

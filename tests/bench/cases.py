@@ -9,7 +9,7 @@ from gateway import OURS, Absent
 
 # The policies, as merge patches on the built-in one. Of several the first that the provider takes.
 WARM = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}}]
-WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"prepare": {"import": ["numpy"]}}}}]
+WARM_NUMPY = [{"pools": {"process": {"ready": 4, "idle_ms": 60000}}, "languages": {"python": {"prepare": {"import": ["numpy"], "import_named": None}}}}]
 WARM_MANY = [{"pools": {"process": {"ready": 8, "idle_ms": 60000}}}]
 COLD = [{"pools": {"process": {"ready": 0}}}]
 DOCKER = {"modes": {"default": "docker", "allowed": ["docker"]}}

@@ -61,7 +61,7 @@ def changed(policy, path, change):
 
 
 # Objects whose names are the operator's to choose, so that no name of the right form is unknown.
-OPEN_OBJECTS = ("environment", "environment_without_network")
+OPEN_OBJECTS = ("environment", "environment_without_network", "import_named")
 # Members that may be left out.
 OPTIONAL = [("description",), ("environment_without_network",)]
 
@@ -78,6 +78,7 @@ def is_optional(path):
     return path in OPTIONAL or (len(path) == 2 and path[0] == "languages") or \
         is_image(path) or (is_image(path[:-1]) and path[-1] == "argv") or \
         (len(path) == 3 and path[0] == "languages" and path[2] in ("environment", "read_only", "modules", "prepare")) or \
+        (len(path) == 4 and path[2:] == ("prepare", "import_named")) or \
         (len(path) > 1 and is_open(path[:-1]))
 
 

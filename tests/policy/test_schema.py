@@ -58,7 +58,7 @@ WHOLE = {
     "languages": {
         "python": {"argv": ["python3", "-u", "{file}"], "file": "main.py", "package": "python3", "environment": {"A": "1"},
                    "read_only": ["/opt/python"], "modules": ["numpy", "a/b"], "limits": {"cpu_ms": {"default": 5, "max": 6}},
-                   "prepare": {"interpreter": "python", "fork": False, "import": ["json"], "renew_runs": 10, "renew_ms": 11}},
+                   "prepare": {"interpreter": "python", "fork": False, "import": ["json"], "import_named": {"yaml": ["yaml"]}, "renew_runs": 10, "renew_ms": 11}},
         "javascript": {"prepare": {"interpreter": "node"}}, "zsh": None},
     "only_languages": ["python", "sh"],
     "docker": {"host": "unix:///run/x.sock", "context": "remote", "certificates": "/etc/certs", "require_digest": True, "pull": "missing",

@@ -35,7 +35,7 @@ PROGRAMS = {
 
 def use(ready=READY, fork=True, prepare=None, **language):
     provider.reset()
-    prepare = {"fork": fork, "import": ["numpy"], **(prepare or {})}
+    prepare = {"fork": fork, "import": ["numpy"], "import_named": None, **(prepare or {})}
     patch = {"pools": {"process": {"ready": ready}}, "languages": {"python": {"prepare": prepare, **language}}}
     tap.equal(provider.use_policy(patch), OK)
     if ready:

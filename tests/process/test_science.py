@@ -5,8 +5,10 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
+import waiting
 from modes import Provider
 from provider import OK, Host
+from waiting import COPIED, STARTED
 
 MODULES = ("numpy", "pandas", "matplotlib")
 GRANTED = ("sandbox.exec", "sandbox.exec.limits.extended")
@@ -33,9 +35,40 @@ def plots(result):
     tap.equal((result["exit_code"], result["stdout"]), (0, "b'\\x89PNG\\r\\n\\x1a\\n' 4 True\n"), result)
 
 
-def test_a_frame_is_plotted():
+def use(ready):
     provider.reset()
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "most": 0}}}), OK)
+
+
+def test_a_frame_is_plotted():
+    use(0)
     plots(run(PLOT))
+
+
+def test_each_is_imported_beforehand_where_a_program_names_it():
+    """numpy in an original of its own; the others start programs as they are imported, and wait in their sandboxes."""
+    for name, how in ("numpy", (COPIED,)), ("pandas", (COPIED, STARTED)), ("matplotlib.pyplot", (STARTED,)):
+        use(1)
+        code = f"import sys\nahead = {name!r} in sys.modules\nimport {name}\nprint(ahead)"
+        run(code)
+        kinds = waiting.await_kinds(1)
+        tap.true(kinds <= set(how), kinds)
+        tap.equal(waiting.ready_run(provider, lambda: run(code)["stdout"], 1, *kinds), "True\n", name)
+
+
+def test_what_has_waited_plots():
+    use(1)
+    run(PLOT)
+    plots(waiting.ready_run(provider, lambda: run(PLOT), 1, STARTED))
+
+
+def test_plain_programs_have_none_of_it():
+    use(1)
+    run("import numpy")
+    code = "import sys; print([name for name in sys.modules if name[:2] in ('nu', 'pa', 'ma') and name not in ('marshal', 'math', 'numbers', 'pathlib')])"
+    run(code)
+    tap.eventually(lambda: len(waiting.waiting()) == 2, "both kinds wait", 60)
+    tap.equal(run(code)["stdout"], "[]\n")
 
 
 provider.reset()

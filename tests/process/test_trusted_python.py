@@ -2,7 +2,6 @@
 """What runs outside of a sandbox is root's: the Python that copies are made of imports from nowhere that another user can write to,
 whatever points there. Each case is tried with a directory of another user's, whose module must run in a sandbox only, and where that
 makes sense with root's, of which copies are made: the control, in which the module's mark is found outside."""
-import ctypes
 import os
 import pathlib
 import shutil
@@ -11,25 +10,16 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import alone
 import tap
 import waiting
 from modes import Provider
 from provider import OK, Host
 from waiting import COPIED, STARTED
 
-CLONE_NEWNS = 0x20000
 SOMEBODY = 64998
 VERSION = "python" + subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True).stdout.strip()
 SITE = pathlib.Path(f"/usr/local/lib/{VERSION}/dist-packages")
-
-
-def become_alone():
-    """What is mounted below is seen by this process and its children only."""
-    if os.geteuid() != 0:
-        tap.skip_all("takes root to make another user's files")
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0 or \
-            subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True).returncode != 0:
-        tap.skip_all("takes a mount namespace of its own")
 
 
 class Place:
@@ -285,25 +275,14 @@ def test_variables_that_name_none():
     expect(COPIED, place)
 
 
-class Site:
-    """The installation's own directory, with nothing in it but what the case puts there."""
-
-    def __init__(self):
-        SITE.mkdir(parents=True, exist_ok=True)
-
-    def __enter__(self):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", str(SITE)], check=True)
-
-    def __exit__(self, *reason):
-        provider.reset()
-        subprocess.run(["umount", "-l", str(SITE)], check=True)
-
-
 def expect_site(how, place, prepare, modules=()):
-    with Site():
+    """The installation's own directory has nothing in it but what the case puts there."""
+    SITE.mkdir(parents=True, exist_ok=True)
+    with alone.emptied(SITE):
         prepare()
         use([place], modules=modules)
         expect(how, place)
+        provider.reset()
 
 
 def test_the_installation_s_own_directory():
@@ -346,7 +325,7 @@ def test_a_finder_of_the_installation_s():
     expect_site(STARTED, place, put, ["canary"])
 
 
-become_alone()
+alone.become_alone()
 BASE = pathlib.Path(tempfile.mkdtemp(prefix="trusted-python-", dir="/opt"))  # below /tmp or /var anybody, or a group, can put another Python's directories
 BASE.chmod(0o755)
 ROOT, MARKS = BASE / "places", BASE / "marks"

@@ -29,6 +29,13 @@ def await_waiting(count, how):
         tap.true(f"CODE_EXECUTE_INTERPRETER={how}".encode() in variables, variables)
 
 
+def await_kinds(count):
+    """How so many came to be."""
+    tap.eventually(lambda: len(waiting()) == count, f"{count} wait", 60)
+    return {how for pid in waiting() for how in (COPIED, STARTED)
+            if f"CODE_EXECUTE_INTERPRETER={how}".encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")}
+
+
 def ready_run(provider, run, count, how):
     """The result of run(), which an interpreter has waited for: the provider's own counters say so."""
     await_waiting(count, how)

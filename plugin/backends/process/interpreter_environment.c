@@ -9,7 +9,7 @@
 #include "../../cleanup.h"
 #include "sandbox.h"
 
-#define ADDED 8
+#define ADDED 9
 
 static char *variable(const char *name, const char *value)
 {
@@ -65,7 +65,8 @@ char **interpreter_environment(const struct interpreter_shape *interpreter, cons
     CLEANUP_FREE char *modules = join(interpreter->modules);
     const char *own_path = value_of(interpreter->environment, "PYTHONPATH");
     char *path;
-    if (!environment || !modules ||
+    CLEANUP_FREE char *named = join(interpreter->named_modules);
+    if (!environment || !modules || !named ||
         asprintf(&path, "%s%s%s", files, own_path[0] ? ":" : "", own_path) < 0)
         return NULL;
     CLEANUP_FREE char *owned_path = path;
@@ -75,11 +76,12 @@ char **interpreter_environment(const struct interpreter_shape *interpreter, cons
         {"CODE_EXECUTE_IMPORT", modules},
         {"CODE_EXECUTE_PROGRAM", interpreter->argv[interpreter->program_argument]},
         {"CODE_EXECUTE_HOME", SANDBOX_HOME},
+        {"CODE_EXECUTE_IMPORT_NAMED", named},
         {"CODE_EXECUTE_TRUSTED", trusted},
         {"PYTHONPATH", owned_path},
         {"PYTHONDONTWRITEBYTECODE", "1"},
     };
-    size_t added_count = interpreter->kind == RUN_INTERPRETER_PYTHON ? ADDED : ADDED - 3;
+    size_t added_count = interpreter->kind == RUN_INTERPRETER_PYTHON ? ADDED : ADDED - 4;
     size_t used = 0;
     for (size_t i = 0; i < count; i++)
         if (!is_one_of(added, added_count, interpreter->environment[i]))

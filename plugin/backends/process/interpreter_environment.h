@@ -7,8 +7,8 @@
 
 #include "sandbox_shape.h"
 
-/* files: the directory of interpreter_files.h; what: "copy" or "wait"; trusted: where one that is
- * to be copied may import from (interpreter_trust.h), else "". A new list whose strings live as
- * long as the process; NULL: no memory. */
+/* files: the directory of interpreter_files.h; what: "copy", "wait" or "trial"; trusted: where one
+ * that is to be copied may import from (interpreter_trust.h), else "". A new list whose strings
+ * live as long as the process; NULL: no memory. */
 char **interpreter_environment(const struct interpreter_shape *interpreter, const char *home,
                                const char *files, const char *what, const char *trusted);

@@ -15,8 +15,10 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file files[RUN_INTERPRETER_COUNT][3] = {
-    [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"}, {.name = "code_execute_python.so"}},
+static struct interpreter_file files[RUN_INTERPRETER_COUNT][4] = {
+    [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
+                                {.name = "code_execute_python.so"},
+                                {.name = "trial.py"}},
     [RUN_INTERPRETER_NODE] = {{.name = "preload.js"}, {.name = "code_execute_node.node"}},
 };
 

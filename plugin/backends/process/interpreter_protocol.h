@@ -24,6 +24,13 @@ enum parent_fd {
     PARENT_FD_PIPE, /* the other end of its 1 and 2, so that writing does not fail */
 };
 
+/* What one says that tries an import, once, over INTERPRETER_FD_SUPERVISOR: this line, a line
+ * "MODULE OUTCOME" for each module, and a line with the path of each other file that was read. */
+#define TRIAL_BEGIN  "trial\n"
+#define TRIAL_CLEAN  "clean"
+#define TRIAL_ABSENT "absent"
+#define TRIAL_LIMIT  65536 /* bytes */
+
 /* One byte from one that is to be copied, once. */
 #define PARENT_READY   'r'
 #define PARENT_USELESS 'u'

@@ -104,8 +104,8 @@ _Noreturn void interpreter_start(struct sandbox *sandbox)
     if (program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, errno,
                           interpreter->argv[0]);
-    char **environment =
-        interpreter_environment(interpreter, SANDBOX_HOME, INTERPRETER_FILES_VIEW, "wait", "");
+    char **environment = interpreter_environment(interpreter, SANDBOX_HOME, INTERPRETER_FILES_VIEW,
+                                                 interpreter->is_trial ? "trial" : "wait", "");
     char **arguments = compose_arguments(interpreter);
     if (!environment || !arguments)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, ENOMEM, "start the interpreter");

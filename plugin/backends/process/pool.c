@@ -10,6 +10,7 @@
 #include "../../cleanup.h"
 #include "../../protocol/run_event.h"
 #include "interpreter_files.h"
+#include "interpreter_trial.h"
 #include "sandbox.h"
 
 #define RETRY_US       (UINT64_C(1) * 1000000)
@@ -144,6 +145,8 @@ static void empty_shelf(struct pool *pool, struct shelf *shelf, struct leaving *
     struct first_process *process;
     while ((process = take_first(shelf)))
         discard(pool, process, leaving, environment);
+    if (shelf->trial)
+        discard(pool, TAKE_POINTER(shelf->trial), leaving, environment);
     end_parent(pool, shelf->parent);
     end_parent(pool, shelf->successor);
     sandbox_shape_clear(&shelf->shape);
@@ -165,6 +168,11 @@ static bool host_has_home(void)
     return access(SANDBOX_HOME, F_OK) == 0 || errno != ENOENT;
 }
 
+static bool wants_parent(const struct shelf *shelf)
+{
+    return !shelf->without_copying && !shelf->without_interpreter;
+}
+
 /* NULL: all are in use, or there is no memory for its shape. */
 static struct shelf *new_shelf(struct pool *pool, const struct run_environment *environment,
                                const struct sandbox_shape *shape)
@@ -178,6 +186,8 @@ static struct shelf *new_shelf(struct pool *pool, const struct run_environment *
         shelf->without_copying = !shape->interpreter.fork || host_has_home() ||
                                  program_may_own_interpreter(environment, shape);
         shelf->without_interpreter = !interpreter_files(shape->interpreter.kind);
+        shelf->untried = wants_parent(shelf) && shape->interpreter.named_modules &&
+                         shape->interpreter.named_modules[0];
         return shelf;
     }
     return NULL;
@@ -201,17 +211,14 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
     shelf->used_us = now;
 }
 
-static bool wants_parent(const struct shelf *shelf)
-{
-    return !shelf->without_copying && !shelf->without_interpreter;
-}
-
 /* Is there something to do for it? */
 static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
 {
     uint32_t wanted = busy ? (shelf->size.wanted + 1) / 2 : shelf->size.wanted;
     if (!is_used(shelf) || now < shelf->not_before_us || shelf->size.wanted == 0)
         return false;
+    if (shelf->untried)
+        return !shelf->trial;
     if (wants_parent(shelf)) {
         if (!shelf->parent)
             return true;
@@ -314,6 +321,28 @@ static struct first_process *make_sandbox(struct shelf *shelf, struct run_enviro
                                     NULL, false, &failure);
 }
 
+static void start_trial(const struct pool *pool, struct shelf *shelf,
+                        struct run_environment *environment, uint64_t now)
+{
+    shelf->trial = interpreter_trial_start(&shelf->shape, &shelf->limits, environment);
+    shelf->trial_until_us = now + INTERPRETER_TRIAL_US;
+    if (shelf->trial)
+        watch(pool, shelf->trial->report);
+    else
+        note_failure(shelf, now);
+}
+
+/* A trial that ends without a word, or says nothing in its time, has shown no good. */
+static void look_at_trial(const struct pool *pool, struct shelf *shelf, struct leaving *leaving,
+                          struct run_environment *environment, uint64_t now)
+{
+    if (!shelf->trial || (!first_process_stirs(shelf->trial) && now < shelf->trial_until_us))
+        return;
+    shelf->untried = false;
+    shelf->without_copying = !interpreter_trial_was_good(shelf->trial);
+    discard(pool, TAKE_POINTER(shelf->trial), leaving, environment);
+}
+
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now)
 {
     struct shelf *shelf = short_shelf(pool, busy, now);
@@ -321,6 +350,10 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
         return;
     if (!sandbox_stock_is_in_own_network(&environment->stock)) {
         note_failure(shelf, now);
+        return;
+    }
+    if (shelf->untried) {
+        start_trial(pool, shelf, environment, now);
         return;
     }
     if (wants_parent(shelf) &&
@@ -364,6 +397,7 @@ void pool_handle(struct pool *pool, struct leaving *leaving, struct run_environm
 {
     for (size_t i = 0; i < POOL_SHELVES; i++) {
         throw_away_what_stirs(pool, &pool->shelves[i], leaving, environment, now);
+        look_at_trial(pool, &pool->shelves[i], leaving, environment, now);
         look_at_parent(pool, &pool->shelves[i], now);
     }
 }
@@ -379,6 +413,8 @@ static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
     uint64_t next = earlier(shelf->used_us + shelf->idle_us, shelf->size.period_end_us);
     if (shelf->not_before_us > now) /* what a failure has put off */
         next = earlier(next, shelf->not_before_us);
+    if (shelf->trial)
+        next = earlier(next, shelf->trial_until_us);
     if (shelf->parent)
         next = earlier(next, interpreter_parent_deadline(shelf->parent));
     if (shelf->successor)
@@ -413,6 +449,7 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
             continue;
         }
         if (next_of_shelf(shelf, now) <= now) {
+            look_at_trial(pool, shelf, leaving, environment, now);
             look_at_parent(pool, shelf, now);
             trim(pool, shelf, leaving, environment, now);
         }
@@ -434,7 +471,8 @@ static bool shelf_has(const struct shelf *shelf, pid_t pid)
     for (const struct first_process *process = shelf->first; process; process = process->next)
         if (process->pid == pid)
             return true;
-    return (shelf->parent && shelf->parent->pid == pid) ||
+    return (shelf->trial && shelf->trial->pid == pid) ||
+           (shelf->parent && shelf->parent->pid == pid) ||
            (shelf->successor && shelf->successor->pid == pid);
 }
 

@@ -27,6 +27,9 @@ struct shelf {
     uint32_t failures;                    /* in a row */
     bool without_copying;                 /* its interpreter is started in each sandbox, or ... */
     bool without_interpreter;             /* ... with the program only: the other did not work */
+    bool untried;                         /* nobody knows yet what its named modules do */
+    struct first_process *trial;          /* of these; NULL: none is under way */
+    uint64_t trial_until_us;              /* it has ended by then */
     struct interpreter_parent *parent;    /* NULL: there is none yet */
     struct interpreter_parent *successor; /* starting, to take its place */
 };

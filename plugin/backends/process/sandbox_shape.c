@@ -25,7 +25,8 @@ static bool same_interpreter(const struct interpreter_shape *one,
            same_strings(one->argv, other->argv) &&
            same_strings(one->environment, other->environment) &&
            same_strings(one->runtime_path, other->runtime_path) &&
-           same_strings(one->modules, other->modules);
+           same_strings(one->modules, other->modules) &&
+           same_strings(one->named_modules, other->named_modules);
 }
 
 bool sandbox_shape_equal(const struct sandbox_shape *one, const struct sandbox_shape *other)
@@ -84,7 +85,9 @@ static bool interpreter_of(const struct run_description *description, struct int
     ret->environment = copy_strings(description->environment, preparation->environment_count);
     ret->runtime_path = copy_strings(runtime_path, count_strings(runtime_path));
     ret->modules = copy_strings(preparation->modules, count_strings(preparation->modules));
-    return ret->argv && ret->environment && ret->runtime_path && ret->modules;
+    ret->named_modules =
+        copy_strings(preparation->named_modules, count_strings(preparation->named_modules));
+    return ret->argv && ret->environment && ret->runtime_path && ret->modules && ret->named_modules;
 }
 
 bool sandbox_shape_of(const struct run_description *description, struct sandbox_shape *ret)
@@ -118,7 +121,9 @@ static bool copy_interpreter(const struct interpreter_shape *interpreter,
     ret->runtime_path =
         copy_strings(interpreter->runtime_path, count_strings(interpreter->runtime_path));
     ret->modules = copy_strings(interpreter->modules, count_strings(interpreter->modules));
-    return ret->argv && ret->environment && ret->runtime_path && ret->modules;
+    ret->named_modules =
+        copy_strings(interpreter->named_modules, count_strings(interpreter->named_modules));
+    return ret->argv && ret->environment && ret->runtime_path && ret->modules && ret->named_modules;
 }
 
 bool sandbox_shape_copy(const struct sandbox_shape *shape, struct sandbox_shape *ret)
@@ -150,6 +155,13 @@ struct sandbox_shape sandbox_shape_without_copying(const struct sandbox_shape *s
     return without;
 }
 
+struct sandbox_shape sandbox_shape_of_trial(const struct sandbox_shape *shape)
+{
+    struct sandbox_shape trial = sandbox_shape_without_copying(shape);
+    trial.interpreter.is_trial = true;
+    return trial;
+}
+
 void sandbox_shape_clear(struct sandbox_shape *shape)
 {
     free_strings(shape->read_only_paths);
@@ -158,5 +170,6 @@ void sandbox_shape_clear(struct sandbox_shape *shape)
     free_strings(shape->interpreter.environment);
     free_strings(shape->interpreter.runtime_path);
     free_strings(shape->interpreter.modules);
+    free_strings(shape->interpreter.named_modules);
     *shape = (struct sandbox_shape){.workspace = NULL};
 }

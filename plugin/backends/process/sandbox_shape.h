@@ -20,6 +20,8 @@ struct interpreter_shape {
     char **environment;
     char **runtime_path;
     char **modules;
+    char **named_modules;
+    bool is_trial; /* of the named modules, see interpreter_trial.h; no part of the comparison */
     uint64_t renew_runs;
     uint64_t renew_ms;
 };
@@ -49,3 +51,5 @@ void sandbox_shape_clear(struct sandbox_shape *shape);
  * started there. */
 struct sandbox_shape sandbox_shape_without_interpreter(const struct sandbox_shape *shape);
 struct sandbox_shape sandbox_shape_without_copying(const struct sandbox_shape *shape);
+/* The latter to try the import of its named modules, and to end. */
+struct sandbox_shape sandbox_shape_of_trial(const struct sandbox_shape *shape);

@@ -52,7 +52,8 @@ def test_it_is_told_the_whole_request():
               {"args": ["-v"], "environment": {"A": "b"}, "stdin": "in", "secrets": {"KEY": "key"}, "network": False, "image": None,
                "workspace": None, "reason": "because"})
     tap.equal(told["files"], [{"content_base64": base64.b64encode(b"x").decode(), **shown["files"][0]}])
-    alone = {"approval_id", "run_id", "expires_in_ms", "in_band", "content_findings", "content_findings_more", "arguments", "allowed_decisions"}
+    alone = {"approval_id", "run_id", "expires_in_ms", "in_band", "content_findings", "content_findings_more", "arguments", "allowed_decisions",
+             "decision_members"}
     tap.equal({**told, "files": None}, {**{name: value for name, value in shown.items() if name not in alone}, "files": None})
 
 

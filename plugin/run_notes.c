@@ -35,15 +35,22 @@ static const char *const unreachable[] = {
     NULL,
 };
 
-/* Process mode refuses them with EAFNOSUPPORT, an engine with EPERM. */
+/* Process mode refuses them with EAFNOSUPPORT, an engine with EPERM, and from version 23 with
+ * ENOSYS (defaultErrnoRet). */
 static const char *const no_sockets[] = {
-    "Address family not supported by protocol", "EAFNOSUPPORT", "listen EPERM", /* Node */
-    "socket: Operation not permitted",          NULL,
+    "Address family not supported by protocol",
+    "EAFNOSUPPORT",
+    "listen EPERM",  /* Node */
+    "listen ENOSYS", /* Node */
+    "socket: Operation not permitted",
+    "socket: Function not implemented",
+    NULL,
 };
 
 /* Python's own line is the one before. */
 static const char *const python_socket[] = {"_socket.socket.__init__", NULL};
-static const char *const not_permitted[] = {"Operation not permitted\n", NULL};
+static const char *const not_permitted[] = {"Operation not permitted\n",
+                                            "Function not implemented\n", NULL};
 
 /* What installers say that cannot install. */
 static const char *const cannot_install[] = {

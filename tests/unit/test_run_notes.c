@@ -104,7 +104,12 @@ static const struct {
     {"    _socket.socket.__init__(self, family, type, proto, fileno)\n"
      "PermissionError: [Errno 1] Operation not permitted\n",
      NO_SOCKET},
+    {"    _socket.socket.__init__(self, family, type, proto, fileno)\n"
+     "OSError: [Errno 38] Function not implemented\n",
+     NO_SOCKET},
     {"Error: listen EPERM: operation not permitted 0.0.0.0:8080\n", NO_SOCKET},
+    {"Error: listen ENOSYS: function not implemented 0.0.0.0:8080\n", NO_SOCKET},
+    {"socket: Function not implemented\n", NO_SOCKET},
     {"socket: Operation not permitted\n", NO_SOCKET},
     {"by passing --break-system-packages.\n", NOTHING_IS_INSTALLED},
     {"error: externally-managed-environment\n", NOTHING_IS_INSTALLED},

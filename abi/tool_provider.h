@@ -220,6 +220,7 @@ TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
  * "ready" (the configured mode works here), "mode", "backends" (each with "name", "available",
  * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
  * "annotations"? (by a tool's name, what the configuration changes of the manifest's),
+ * "input_schemas"? (by a tool's name, what the configuration leaves of the manifest's),
  * "counters", "pools"? (what each backend has ready for runs to come), "sweep"? (each mode with
  * "removed", "left", "error"), "error" (of the configuration, or null); release it with
  * tool_free(). Probes by doing, so it may take a second. TOOL_OK, or TOOL_FAILED. */

@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "configuration.h"
 #include "json_text.h"
+#include "offer.h"
 #include "readiness.h"
 #include "remedy.h"
 
@@ -198,6 +199,9 @@ static void add_configuration(json_t *status, const struct configuration *config
     (void)json_object_set_new(
         status, "annotations",
         json_pack("{s:{s:b}}", "code_execute", "openWorldHint", (int)open_world));
+    (void)json_object_set_new(
+        status, "input_schemas",
+        json_pack("{s:o}", "code_execute", offer_input_schema(configuration)));
     (void)json_object_set_new(status, "policy",
                               json_pack("{s:s, s:s, s:s}", "source", policy->source, "sha256",
                                         policy->sha256, "default_mode",

@@ -43,6 +43,14 @@ static json_t *annotations_of(const json_t *tool, const json_t *status)
     return TAKE_POINTER(annotations);
 }
 
+/* As far as the configuration lets a request go, where the provider says how far that is. */
+static json_t *input_schema_of(const json_t *tool, const json_t *status)
+{
+    const char *name = json_member_string(tool, "name", "");
+    json_t *configured = json_object_get(json_object_get(status, "input_schemas"), name);
+    return is_object_schema(configured) ? configured : json_object_get(tool, "input_schema");
+}
+
 static json_t *entry_of(const json_t *tool, const json_t *status, bool full)
 {
     json_t *title = json_object_get(tool, "title");
@@ -51,8 +59,8 @@ static json_t *entry_of(const json_t *tool, const json_t *status, bool full)
                      json_member_string(tool, "name", ""), "title",
                      json_is_string(title) ? title : NULL, "description",
                      json_is_string(description) ? description : NULL, "inputSchema",
-                     json_object_get(tool, "input_schema"), "outputSchema",
-                     result_form_schema(tool, full), "annotations", annotations_of(tool, status));
+                     input_schema_of(tool, status), "outputSchema", result_form_schema(tool, full),
+                     "annotations", annotations_of(tool, status));
 }
 
 static bool add_tool(json_t *tool, const json_t *status, bool full, struct catalogue *catalogue,

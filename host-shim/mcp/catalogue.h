@@ -19,7 +19,8 @@ struct catalogue {
 };
 
 /* manifest_text is the provider's. status (or NULL) may say under "annotations", by a tool's name,
- * how the configuration in force changes the manifest's annotations. full: the whole output will be
+ * how the configuration in force changes the manifest's annotations, and under "input_schemas" what
+ * it leaves of the input schema. full: the whole output will be
  * sent, and not what the manifest calls brief. */
 bool catalogue_make(const char *manifest_text, const json_t *status, bool full,
                     struct catalogue *ret, struct failure *failure);

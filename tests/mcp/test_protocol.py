@@ -414,6 +414,26 @@ class Calls(McpTest):
             asked = wire.call("tools/call", {"name": "code_execute", "arguments": {"language": "perl", "code": "print 1"}})
             self.assertIn("approval_denied", asked["content"][0]["text"])
 
+    def offered(self, mode="process", **policy):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(policy, file)
+            file.flush()
+            wire = self.started("--mode", mode, "--policy", file.name, plugin=CODE_EXECUTE)
+            return wire.call("tools/list", {})["tools"][0]["inputSchema"]["properties"]
+
+    def test_what_is_offered_is_what_the_policy_allows(self):
+        usual = self.offered()
+        for name in ("network", "secrets", "image", "session"):
+            self.assertNotIn(name, usual)
+        self.assertLessEqual({"language", "code", "stdin", "files", "timeout_ms", "reason"}, set(usual))
+        self.assertEqual(usual["timeout_ms"]["maximum"], 300000)
+        wide = self.offered(network={"allowed": True}, secrets={"allowed": ["a"]}, only_languages=["python", "sh"],
+                            limits={"wall_ms": {"default": 1000, "max": 2000}, "sandbox_exec_wall_ms": {"default": 1000, "max": 2000}})
+        self.assertLessEqual({"network", "secrets"}, set(wide))
+        self.assertEqual(sorted(wide["language"]["enum"]), ["python", "sh"])
+        self.assertEqual(wide["timeout_ms"]["maximum"], 2000)
+        self.assertNotIn("files", self.offered(capabilities=["sandbox.exec"]))
+
     def test_instructions(self):
         wire = self.start("--mode", "process", plugin=CODE_EXECUTE)
         answer = wire.call("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}})

@@ -33,7 +33,8 @@ static void read_secret(void *user, const char *name, void *buffer, size_t capac
     PAUSE_FAILING_MEMORY;
     (void)user;
     (void)name;
-    memcpy(buffer, host_value, host_value_length < capacity ? host_value_length : capacity);
+    if (host_value_length > 0) /* memcpy(3) takes no NULL, not even of length 0 */
+        memcpy(buffer, host_value, host_value_length < capacity ? host_value_length : capacity);
     *length = host_value_length;
     *verdict = host_value_length > 0 ? TOOL_VERDICT_ALLOW : TOOL_VERDICT_DENY;
 }

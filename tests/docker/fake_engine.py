@@ -4,11 +4,13 @@ loopback, with TLS where it is given a context for it (cut: it resets its connec
 container from create to removal; a fault is (step, kind) or (step, kind, n), and kind says what happens instead of that step's
 right answer, from the n-th time on that it is asked for."""
 import collections
+import fcntl
 import itertools
 import json
 import os
 import socket
 import struct
+import termios
 import threading
 
 IMAGE = "sha256:" + "1" * 64
@@ -152,11 +154,17 @@ class FakeEngine:
         return False
 
     def tell_kill(self, number):
-        """To all who listen; the first may be on its way."""
+        """To all who listen, and until they have read it; the first may be on its way."""
         self.heard.wait(10)
         line = json.dumps({"Type": "container", "Action": "oom", "Actor": {"ID": f"{number:064x}"}}).encode() + b"\n"
         for listener in self.listeners:
             listener.sendall(b"%x\r\n" % len(line) + line + b"\r\n")
+            while self.is_unread(listener) and not self.stopped.wait(0.001):
+                pass
+
+    @staticmethod
+    def is_unread(connection):
+        return struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))[0] > 0
 
     def report_pull(self, connection):
         """Chunked, as engines do; a line that is bytes is sent as it is, a number is a pause."""

@@ -21,7 +21,7 @@ from engine_proxy import ask
 LIMITS = {"wall_ms": 10000 * tap.SLOW, "cpu_ms": 1000 * tap.SLOW, "memory_bytes": 96 << 20, "processes": 32,
           "open_files": 64, "file_bytes": 16 << 20, "scratch_bytes": 32 << 20, "scratch_inodes": 512, "output_total_bytes": 4 << 20}
 SLACK_S = 1.6 * tap.SLOW
-ZOMBIES = 8  # more than a moment's
+ZOMBIES, UNBURIED_S = 8, 0.5  # so many that have been dead for so long: whatever ends is a zombie for a moment
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
@@ -107,10 +107,11 @@ class Watch:
         pids = groups.get("pids", unified) / "pids.current"
         used = (groups["memory"] / "memory.usage_in_bytes") if "memory" in groups else unified / "memory.current"
         last, last_cpu = time.monotonic(), 0.0
+        died = {}
         while not over.wait(0.02):
             self.note("tasks", read_number(pids))
             self.note("memory", read_number(used))
-            self.note("zombies", self.count_zombies(pid))
+            self.note("zombies", self.count_zombies(pid, died))
             self.note("disk", self.log_bytes(identity))
             cpu = self.processor_seconds(groups, unified)
             self.note("cpu", cpu)
@@ -130,13 +131,18 @@ class Watch:
         return 0.0
 
     @staticmethod
-    def count_zombies(pid):
-        zombies = 0
+    def count_zombies(pid, died):
+        """Children of a container's first process that nobody has buried for a while; died has when each was first seen dead."""
+        dead = set()
         with contextlib.suppress(OSError):
             for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
                 with contextlib.suppress(OSError):
-                    zombies += pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")")[-1].split()[0] == "Z"
-        return zombies
+                    if pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")")[-1].split()[0] == "Z":
+                        dead.add(child)
+        for buried in died.keys() - dead:
+            del died[buried]
+        now = time.monotonic()
+        return sum(now - died.setdefault(child, now) >= UNBURIED_S for child in dead)
 
     def log_bytes(self, identity):
         with contextlib.suppress(OSError):

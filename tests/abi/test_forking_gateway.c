@@ -379,6 +379,14 @@ START_TEST(child_keeps_the_configuration)
 }
 END_TEST
 
+/* A sanitizer's allocator has no handlers for fork(), as glibc's has: a child of a process whose
+ * other threads allocate at that moment waits for their lock for ever. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool children_can_allocate = false;
+#else
+static const bool children_can_allocate = true;
+#endif
+
 int main(void)
 {
     TCase *cases = tcase_create("forking gateway");
@@ -388,7 +396,8 @@ int main(void)
     tcase_add_test(cases, child_that_shuts_down);
     tcase_add_test(cases, child_that_uses_everything);
     tcase_add_test(cases, child_that_forks_again);
-    tcase_add_test(cases, forks_at_any_moment);
+    if (children_can_allocate)
+        tcase_add_test(cases, forks_at_any_moment);
     tcase_add_test(cases, child_keeps_the_configuration);
     return run_suite("forking gateway", &cases, 1);
 }

@@ -57,10 +57,17 @@ def await_ready(count=READY, without=()):
     return engine.waiting()
 
 
+def await_usable(without=()):
+    """The same where a run is sure to get one of them: the engine shows a container before the backend has heard that it is ready."""
+    found = await_ready(without=without)
+    tap.eventually(lambda: told()[1].get("none", (0,))[0] == READY, "the backend has heard of all", 20)
+    return found
+
+
 def test_one_that_waited_serves_and_is_removed():
     use()
     run()
-    ready = await_ready()
+    ready = await_usable()
     thread = threading.Thread(target=lambda: run("sleep 2"))
     thread.start()
     tap.eventually(lambda: engine.running("sleep 2"), "the program runs", 20)
@@ -92,7 +99,7 @@ def test_nothing_of_one_run_is_in_the_next():
     seen = {first}
     used = set()
     for _ in range(READY + 1):
-        before = await_ready(without=used)
+        before = await_usable(without=used)
         seen.add(run(LOOK, "python")["stdout"])
         tap.eventually(lambda: set(before) - set(engine.waiting()), "the used one is removed", 20)
         used |= set(before) - set(engine.waiting())

@@ -4,6 +4,7 @@ of its request exactly as they were given, none of them means anything to the sc
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -74,17 +75,53 @@ def test_bash_gives_what_was_given():
     shown("bash")
 
 
-def prefers_applets():
-    """Does this busybox name a program of its own without a path? So does that of Debian 13."""
-    found = subprocess.run([*SHELLS["busybox"], "-c", "command -v sh"], capture_output=True, check=False) if shutil.which("busybox") else None
-    return found is not None and not found.stdout.startswith(b"/")
-
-
 def test_busybox_gives_what_was_given():
-    if prefers_applets():
-        tap.true(bootstrap("busybox", MESSAGE).stdout.endswith(b"?\n"), "it is refused as a runtime that is missing")
-        raise tap.Skip("known defect: this busybox names its applets without a path, which the script takes for none")
+    """Debian 13's names its applets without a path."""
     shown("busybox")
+
+
+def started(shell, *argv, path=None):
+    """The bootstrap with this command line of a program instead of the request's."""
+    variables = [] if path is None else [f"PATH={path}"]
+    return bootstrap(shell, MESSAGE[:MESSAGE.rindex(b" -- ") + 1] + shlex.join([*variables, "--", *argv]).encode() + b"\n")
+
+
+def every_shell(check):
+    missing = []
+    for shell in SHELLS:
+        try:
+            check(shell)
+        except tap.Skip as skip:
+            missing.append(str(skip))
+    if len(missing) == len(SHELLS):
+        raise tap.Skip(missing[0])
+
+
+def test_a_program_with_a_builtin_s_name_is_started():
+    def check(shell):
+        done = started(shell, "echo", "a", "b")
+        tap.equal(program_output(done), b"a b\n", f"{done}")
+    every_shell(check)
+
+
+def test_a_name_without_a_program_is_missing():
+    """Not a builtin, nor a function of the script's, nor what is in a directory of PATH that is not absolute."""
+    def check(shell):
+        with tempfile.TemporaryDirectory(prefix="ce-path-") as directory:
+            here = pathlib.Path(directory)
+            (here / "export").mkdir()                    # a directory is no program
+            (here / "shift").write_text("no mode for it")
+            (here / "eval").symlink_to("/bin/true")
+            for name, path, found in (("eval", f"/nowhere:{here}", True), ("eval", None, False), ("eval", "", False),
+                                      ("eval", f":{here}", False), ("eval", f".:{here}", False), ("./eval", f"{here}", False),
+                                      ("export", f"{here}", False), ("shift", f"{here}", False), ("put", None, False),
+                                      ("ce_take", None, False), ("no-such-program", None, False)):
+                done = started(shell, name, path=path)
+                message = f"{name} with PATH {path!r}: {done}"
+                tap.equal(program_output(done), b"" if found else None, message)
+                if not found:
+                    tap.true(done.stdout.endswith(b"\n?\n"), message)
+    every_shell(check)
 
 
 def test_what_a_shell_keeps_starts_nothing():

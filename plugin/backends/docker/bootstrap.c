@@ -26,8 +26,22 @@
     "  done\n"                                                                           \
     "  shift\n"
 
-#define SAY_WHETHER_IT_IS_THERE                                           \
-    "  case $(command -v \"$1\") in /*) ;; *) echo '?'; exit 1 ;; esac\n" \
+/* Whether "exec" will find it: it looks in PATH, past builtins and functions, which "command -v"
+ * names first and without a path. So does a busybox that prefers its own applets with all of them;
+ * it also executes them so, and then PATH says only whether the image has such a program. No
+ * function looks there: a variable (FUNCNEST) may forbid a second one. */
+#define SAY_WHETHER_IT_IS_THERE                                          \
+    "  case $(command -v \"$1\") in\n"                                   \
+    "  /*) ;;\n"                                                         \
+    "  *)\n"                                                             \
+    "    (case $1 in */*) exit 1 ;; esac\n"                              \
+    "    set -- \"$1\" \"$PATH:\"\n"                                     \
+    "    while case $2 in /*) ;; *) exit 1 ;; esac; do\n"                \
+    "      [ -f \"${2%%:*}/$1\" ] && [ -x \"${2%%:*}/$1\" ] && exit 0\n" \
+    "      set -- \"$1\" \"${2#*:}\"\n"                                  \
+    "    done) || { echo '?'; exit 1; }\n"                               \
+    "    ;;\n"                                                           \
+    "  esac\n"                                                           \
     "  echo +; echo + >&4\n"
 
 /*

@@ -211,9 +211,11 @@ TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_jso
  * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute).
  * Three more members ask instead of configuring: "check" (true: what is odd about this policy?),
  * "explain" (an object: what would become of a request under it?) and, alone, "counters" (true: the
- * "counters" and "pools" of tool_status(), which cost next to nothing to ask for). Nothing is run
- * and what is in force stays; status_json gets the answer, and TOOL_NOT_RUN means that the policy
- * or the question was refused. A provider that does not know them refuses the configuration. */
+ * "counters" and "pools" of tool_status(), which cost next to nothing to ask for) or "offer" (an
+ * object: which "input_schemas" are left where the host grants these "capabilities"?). Nothing is
+ * run and what is in force stays; status_json gets the answer, and TOOL_NOT_RUN means that the
+ * policy or the question was refused. A provider that does not know them refuses the configuration.
+ */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
 /* [any-thread] What this machine can do and how the provider is doing: a new JSON object with

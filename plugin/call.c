@@ -36,7 +36,7 @@ void call_init(struct call *call, const struct tool_host *host)
     hex_text(bytes, sizeof(bytes), call->run_id);
 }
 
-static void context_clear(struct call_context *context)
+void call_context_clear(struct call_context *context)
 {
     free(context->principal);
     free(context->session);
@@ -72,7 +72,7 @@ void call_clear(struct call *call)
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
-    context_clear(&call->context);
+    call_context_clear(&call->context);
     workspace_close(&call->workspace);
     content_clear(&call->content);
     json_decref(call->notes);

@@ -71,6 +71,7 @@ struct call {
 /* tool, host and input are borrowed as in tool_invoke(). */
 void call_init(struct call *call, const struct tool_host *host);
 void call_clear(struct call *call);
+void call_context_clear(struct call_context *context);
 /* Takes another request over in the place of the one that was read, of which nothing is left; who
  * calls, under which policy, and what was decided stay. */
 void call_replace_request(struct call *call, struct request *request);

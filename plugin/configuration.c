@@ -26,15 +26,23 @@ void configuration_clear(struct configuration *configuration)
     policy_unref(TAKE_POINTER(configuration->policy));
 }
 
-static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
+#define MODES_LIMIT 64
+
+static void list_modes(const struct policy *policy, char allowed[MODES_LIMIT])
 {
-    char allowed[64] = "";
+    allowed[0] = '\0';
     for (size_t i = 0; i < COUNT_OF(policy->mode_allowed); i++) {
         size_t length = strlen(allowed);
         if (policy->mode_allowed[i])
-            (void)snprintf(allowed + length, sizeof(allowed) - length, "%s%s",
-                           length > 0 ? ", " : "", sandbox_mode_name((enum sandbox_mode)i));
+            (void)snprintf(allowed + length, MODES_LIMIT - length, "%s%s", length > 0 ? ", " : "",
+                           sandbox_mode_name((enum sandbox_mode)i));
     }
+}
+
+static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
+{
+    char allowed[MODES_LIMIT];
+    list_modes(policy, allowed);
     error_set(error, ERROR_MODE_NOT_ALLOWED, "the policy does not allow mode %s (it allows: %s)",
               sandbox_mode_name(mode), allowed);
     if (mode == SANDBOX_MODE_NONE)
@@ -49,7 +57,10 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
 {
     enum sandbox_mode mode = policy->default_mode;
     if (sandbox != NULL && !sandbox_mode_parse(sandbox, &mode)) {
+        char allowed[MODES_LIMIT];
+        list_modes(policy, allowed);
         error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
+        error_set_hint(error, "the policy allows: %s", allowed);
         return false;
     }
     if (!policy->mode_allowed[mode]) {

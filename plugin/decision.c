@@ -102,11 +102,17 @@ static bool check_secret(const struct call *call, const char *name, struct error
         !string_list_contains(secret->languages, language)) {
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
                   "the policy does not give the secret %s to the language %s", name, language);
+        error_set_hint(error,
+                       "leave the secret out, or ask the operator to change its entry in the "
+                       "policy's \"secrets.rules\"");
         return false;
     }
     if (secret != NULL && secret->modes != NULL && !string_list_contains(secret->modes, mode)) {
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
                   "the policy does not give the secret %s to mode %s", name, mode);
+        error_set_hint(error,
+                       "leave the secret out, or ask the operator to change its entry in the "
+                       "policy's \"secrets.rules\"");
         return false;
     }
     return true;

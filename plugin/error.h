@@ -25,7 +25,7 @@
       "the policy does not offer the language",                                                   \
       "use another language, or ask the operator to add it to the policy's \"languages\"")        \
     X(UNKNOWN_MODE, "unknown_mode", false, "the sandbox mode is none of docker, process, none",   \
-      "set CODE_EXEC_SANDBOX to docker, process or none")                                         \
+      "set CODE_EXEC_SANDBOX to a mode that the policy allows")                                   \
     X(MODE_NOT_ALLOWED, "mode_not_allowed", false, "the policy does not allow the sandbox mode",  \
       "ask for a mode of the policy's \"modes\", or change the policy")                           \
     X(INVALID_POLICY, "invalid_policy", false, "the policy or configuration cannot be used",      \

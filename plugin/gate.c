@@ -21,6 +21,7 @@
 #include "decision.h"
 #include "environment.h"
 #include "host.h"
+#include "offer_hint.h"
 #include "plan.h"
 #include "program_input.h"
 #include "readiness.h"
@@ -64,8 +65,10 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
     }
     /* One byte beyond the limit is enough to see that it is too long. */
     size_t length = strnlen(input_json, REQUEST_BYTES_LIMIT + 1);
-    if (!request_parse(shape, input_json, length, &call->request, error))
+    if (!request_parse(shape, input_json, length, &call->request, error)) {
+        offer_hint_input(call, error);
         return false;
+    }
     call->parsed = true;
     (void)json_array_extend(call->notes, call->request.notes);
     if (!context_parse(call->host.context_json, &call->context, error))

@@ -7,14 +7,18 @@
 
 #include "cleanup.h"
 #include "configuration.h"
+#include "context.h"
 #include "explanation.h"
 #include "interpreter_facts.h"
 #include "json_input.h"
 #include "json_place.h"
 #include "json_text.h"
+#include "offer.h"
 #include "policy_lint.h"
+#include "policy_parse.h"
 #include "request.h"
 #include "status.h"
+#include "string_list.h"
 
 /* A request inside a JSON string may be twice as long there. */
 #define INQUIRY_BYTES_LIMIT ((size_t)3 * REQUEST_BYTES_LIMIT)
@@ -42,7 +46,7 @@ bool inquiry_is_one(const char *config_json)
     json_auto_t *json = config_json != NULL ? parse(config_json, &error) : NULL;
     return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL ||
            json_object_get(json, "counters") != NULL ||
-           json_object_get(json, "interpreters") != NULL;
+           json_object_get(json, "interpreters") != NULL || json_object_get(json, "offer") != NULL;
 }
 
 static bool read_explain(const json_t *explain, struct inquiry *ret, struct error *error)
@@ -139,6 +143,41 @@ static bool answer_interpreters(const json_t *json, json_t *text, struct error *
     return false;
 }
 
+/* Entries that are none of this provider's grant nothing in its lists. */
+static bool read_grants(const struct json_place *place, json_t *value, char ***ret)
+{
+    return value == NULL || policy_read_strings(place, value, 0, NULL, ret);
+}
+
+/* Of the configuration in force. */
+static bool answer_offer(const json_t *json, json_t *text, struct error *error)
+{
+    static const char *const members[] = {"capabilities", "context_json", NULL};
+    const json_t *question = json_object_get(json, "offer");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "offer");
+    struct json_place grants_place = json_place_named(&place, "capabilities");
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    CLEANUP(call_context_clear) struct call_context context = {0};
+    CLEANUP(cleanup_string_list) char **grants = NULL;
+    const char *context_json = NULL;
+    if (json_object_size(json) != 1)
+        return json_place_refuse(&place, "is asked for alone");
+    if (!json_read_known_members(&place, question, members) ||
+        !json_read_member_string(&place, question, "context_json", &context_json) ||
+        !read_grants(&grants_place, json_object_get(question, "capabilities"), &grants) ||
+        !configuration_current(&configuration, error) ||
+        !context_parse(context_json, &context, error) ||
+        !narrowing_check(&context.narrowing, configuration.policy, error))
+        return false;
+    const struct offer offer = {&configuration, &context.narrowing, grants};
+    json_t *schemas = json_pack("{s:o}", "code_execute", offer_input_schema(&offer));
+    if (json_object_set_new(text, "input_schemas", schemas) == 0)
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return false;
+}
+
 static bool look_into(const char *config_json, json_t *text, struct error *error)
 {
     json_auto_t *json = parse(config_json, error);
@@ -148,6 +187,8 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
         return answer_counters(json, text, error);
     if (json_object_get(json, "interpreters") != NULL)
         return answer_interpreters(json, text, error);
+    if (json_object_get(json, "offer") != NULL)
+        return answer_offer(json, text, error);
     return json != NULL && read_members(json, &inquiry, error) &&
            find_configuration(&inquiry, &configuration, error) &&
            answer(&inquiry, &configuration, text, error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A configuration of tool_prepare() that asks instead of configuring: "check" looks a policy over,
- * "explain" says what would become of a request under it, "counters" what has been counted. What is
- * in force stays in force, and nothing is started but by "interpreters", which asks each for its
- * version in a sandbox. Any thread.
+ * "explain" says what would become of a request under it, "counters" what has been counted, "offer"
+ * what a host with these grants can offer. What is in force stays in force, and nothing is started
+ * but by "interpreters", which asks each for its version in a sandbox. Any thread.
  */
 #pragma once
 

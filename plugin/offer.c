@@ -1,78 +1,216 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the policy leaves of the input schema. Runs in the gateway, on the thread inside
- * tool_status() or tool_prepare(). */
+/* What policy, host and context leave of the input schema. Runs in the gateway, on the thread
+ * inside tool_invoke(), tool_status() or tool_prepare(). */
 #include "offer.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "capability.h"
 #include "cleanup.h"
 #include "input_schema.h"
+#include "request_fields.h"
+#include "string_list.h"
 
-static json_t *language_names(const struct policy *policy)
+static const struct policy *policy_of(const struct offer *offer)
 {
-    json_auto_t *names = json_array();
-    for (size_t i = 0; i < policy->language_count; i++)
-        if (json_array_append_new(names, json_string(policy->languages[i].name)) != 0)
-            return NULL;
-    return TAKE_POINTER(names);
+    return offer->configuration->policy;
 }
 
-static uint64_t longest_wall_ms(const struct policy *policy)
+static bool grants(const struct offer *offer, enum capability capability, const char *parameter)
 {
+    return capability_list_grants(policy_of(offer)->capabilities, capability, parameter) &&
+           (offer->narrowing == NULL ||
+            narrowing_leaves_capability(offer->narrowing, capability, parameter)) &&
+           (offer->host == NULL || capability_list_grants(offer->host, capability, parameter));
+}
+
+static bool offers_network(const struct offer *offer)
+{
+    return policy_of(offer)->network_allowed && grants(offer, CAPABILITY_NETWORK, NULL) &&
+           (offer->narrowing == NULL || narrowing_leaves_network(offer->narrowing));
+}
+
+/* A list that grants single secrets names them. */
+static bool grants_one_of(const struct offer *offer, char *const *list)
+{
+    const char *name = capability_name(CAPABILITY_SECRETS);
+    size_t length = strlen(name);
+    for (; list != NULL && *list != NULL; list++)
+        if (strncmp(*list, name, length) == 0 && (*list)[length] == '=' &&
+            grants(offer, CAPABILITY_SECRETS, *list + length + 1))
+            return true;
+    return false;
+}
+
+static bool offers_secrets(const struct offer *offer)
+{
+    for (char *const *secret = policy_of(offer)->secrets; secret != NULL && *secret; secret++) {
+        if (strcmp(*secret, "*") != 0 && grants(offer, CAPABILITY_SECRETS, *secret))
+            return true;
+        if (strcmp(*secret, "*") == 0 &&
+            (grants(offer, CAPABILITY_SECRETS, NULL) ||
+             grants_one_of(offer, policy_of(offer)->capabilities) ||
+             grants_one_of(offer, offer->host) ||
+             (offer->narrowing != NULL && grants_one_of(offer, offer->narrowing->capabilities))))
+            return true;
+    }
+    return false;
+}
+
+/* Those that a request may name, with NULL at the end; new. */
+static char **images_of(const struct offer *offer)
+{
+    const struct policy *policy = policy_of(offer);
+    CLEANUP(cleanup_string_list) char **images = string_list_new(0);
+    if (offer->configuration->mode != SANDBOX_MODE_DOCKER || !grants(offer, CAPABILITY_IMAGE, NULL))
+        return TAKE_POINTER(images);
+    for (size_t i = 0; i < policy->docker.image_count; i++) {
+        const char *name = policy->docker.images[i].name;
+        if (policy_image_is_settled(policy, name) && !string_list_contains(images, name) &&
+            !string_list_append(&images, name))
+            return NULL;
+    }
+    for (char *const *name = policy->docker.offered; name != NULL && *name != NULL; name++)
+        if (policy_image_is_settled(policy, *name) && !string_list_contains(images, *name) &&
+            !string_list_append(&images, *name))
+            return NULL;
+    return TAKE_POINTER(images);
+}
+
+static bool offers_image(const struct offer *offer)
+{
+    CLEANUP(cleanup_string_list) char **images = images_of(offer);
+    return string_list_count(images) > 0;
+}
+
+/* In docker mode one without an image of its own runs only where a request may name one. */
+static bool offers_language(const struct offer *offer, const char *name)
+{
+    const struct policy *policy = policy_of(offer);
+    if (offer->narrowing != NULL && !narrowing_leaves_language(offer->narrowing, name))
+        return false;
+    if (offer->configuration->mode != SANDBOX_MODE_DOCKER || offers_image(offer))
+        return true;
+    const struct policy_image *image = policy_find_image(policy, name);
+    return image != NULL && policy_image_is_settled(policy, image->name);
+}
+
+static bool offers_member(const struct offer *offer, const char *name)
+{
+    const struct {
+        const char *name;
+        bool (*offered)(const struct offer *offer);
+    } members[] = {
+        {"network", offers_network},
+        {"secrets", offers_secrets},
+        {"image", offers_image},
+    };
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (strcmp(members[i].name, name) == 0)
+            return members[i].offered(offer);
+    if (strcmp(name, "files") == 0)
+        return grants(offer, CAPABILITY_FILES, NULL);
+    return strcmp(name, "session") != 0; /* not in this version */
+}
+
+/* The longest time of any language, in milliseconds. */
+static uint64_t longest_wall_ms(const struct offer *offer)
+{
+    const struct policy *policy = policy_of(offer);
+    bool extended = grants(offer, CAPABILITY_LIMITS_EXTENDED, NULL);
     uint64_t longest = 0;
-    for (size_t i = 0; i < policy->language_count; i++)
-        if (policy->languages[i].limits.wall_ms.maximum > longest)
-            longest = policy->languages[i].limits.wall_ms.maximum;
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const struct policy_limits *of_language = &policy->languages[i].limits;
+        if (!offers_language(offer, policy->languages[i].name))
+            continue;
+        struct policy_limits limits = offer->narrowing != NULL
+                                          ? narrowing_limits(offer->narrowing, of_language)
+                                          : *of_language;
+        uint64_t most = extended ? limits.wall_ms.maximum : limits.wall_ms.default_value;
+        if (most > longest)
+            longest = most;
+    }
     return longest;
 }
 
-static bool grants(const struct policy *policy, enum capability capability)
+/* Adds the name to a list of them, where it fits whole. */
+static void add_name(const char *name, char *ret, size_t size)
 {
-    return capability_list_grants(policy->capabilities, capability, NULL);
+    size_t used = strlen(ret);
+    if (used + strlen(name) + 3 < size)
+        (void)snprintf(ret + used, size - used, "%s%s", used > 0 ? ", " : "", name);
 }
 
-/* A list may grant a single secret or endpoint, so such a capability is looked for in any entry. */
-static bool grants_a_part(const struct policy *policy, enum capability capability)
+void offer_languages(const struct offer *offer, char *ret, size_t size)
 {
-    const char *name = capability_name(capability);
-    for (char *const *entry = policy->capabilities; *entry != NULL; entry++)
-        if (strncmp(*entry, name, strlen(name)) == 0)
-            return true;
-    return grants(policy, capability);
+    const struct policy *policy = policy_of(offer);
+    ret[0] = '\0';
+    for (size_t i = 0; i < policy->language_count; i++)
+        if (offers_language(offer, policy->languages[i].name))
+            add_name(policy->languages[i].name, ret, size);
 }
 
-/* Members of requests that this configuration refuses whatever their value is. */
-static void remove_refused(json_t *properties, const struct configuration *configuration)
+void offer_images(const struct offer *offer, char *ret, size_t size)
 {
-    const struct policy *policy = configuration->policy;
-    const struct {
-        const char *name;
-        bool offered;
-    } members[] = {
-        {"network", policy->network_allowed && grants_a_part(policy, CAPABILITY_NETWORK)},
-        {"secrets", policy->secrets != NULL && policy->secrets[0] != NULL &&
-                        grants_a_part(policy, CAPABILITY_SECRETS)},
-        {"files", grants(policy, CAPABILITY_FILES)},
-        {"image", configuration->mode == SANDBOX_MODE_DOCKER && grants(policy, CAPABILITY_IMAGE)},
-        {"session", false}, /* not in this version */
-    };
-    for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (!members[i].offered)
-            (void)json_object_del(properties, members[i].name);
+    CLEANUP(cleanup_string_list) char **images = images_of(offer);
+    ret[0] = '\0';
+    for (size_t i = 0; i < string_list_count(images); i++)
+        add_name(images[i], ret, size);
 }
 
-json_t *offer_input_schema(const struct configuration *configuration)
+void offer_members(const struct offer *offer, char *ret, size_t size)
 {
+    size_t count = 0;
+    const struct request_field *fields = request_fields(&count);
+    ret[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        if (offers_member(offer, fields[i].name))
+            add_name(fields[i].name, ret, size);
+}
+
+/* An empty list would be no schema: clients refuse it. */
+static bool name_languages(const struct offer *offer, json_t *schema)
+{
+    const struct policy *policy = policy_of(offer);
+    json_auto_t *names = json_array();
+    for (int asked = 1; asked >= 0 && json_array_size(names) == 0; asked--)
+        for (size_t i = 0; i < policy->language_count; i++) {
+            const char *name = policy->languages[i].name;
+            if ((asked == 0 || offers_language(offer, name)) &&
+                json_array_append_new(names, json_string(name)) != 0)
+                return false;
+        }
+    return json_object_set(schema, "enum", names) == 0;
+}
+
+static bool name_images(const struct offer *offer, json_t *schema)
+{
+    CLEANUP(cleanup_string_list) char **images = images_of(offer);
+    json_auto_t *names = json_array();
+    for (size_t i = 0; i < string_list_count(images); i++)
+        if (json_array_append_new(names, json_string(images[i])) != 0)
+            return false;
+    return images != NULL && json_array_append_new(names, json_null()) == 0 &&
+           json_object_set(schema, "enum", names) == 0;
+}
+
+json_t *offer_input_schema(const struct offer *offer)
+{
+    size_t count = 0;
+    const struct request_field *fields = request_fields(&count);
     json_auto_t *schema = input_schema();
     json_t *properties = json_object_get(schema, "properties");
-    json_t *timeout = json_object_get(properties, "timeout_ms");
-    if (json_object_set_new(json_object_get(properties, "language"), "enum",
-                            language_names(configuration->policy)) != 0 ||
-        json_object_set_new(timeout, "maximum",
-                            json_integer((json_int_t)longest_wall_ms(configuration->policy))) != 0)
+    uint64_t longest_ms = longest_wall_ms(offer);
+    for (size_t i = 0; i < count; i++)
+        if (!offers_member(offer, fields[i].name))
+            (void)json_object_del(properties, fields[i].name);
+    json_t *image = json_object_get(properties, "image");
+    if (!name_languages(offer, json_object_get(properties, "language")) ||
+        (image != NULL && !name_images(offer, image)) ||
+        (longest_ms > 0 && json_object_set_new(json_object_get(properties, "timeout_ms"), "maximum",
+                                               json_integer((json_int_t)longest_ms)) != 0))
         return NULL;
-    remove_refused(properties, configuration);
     return TAKE_POINTER(schema);
 }

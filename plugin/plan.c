@@ -9,10 +9,12 @@
 #include "cleanup.h"
 #include "content_imports.h"
 #include "environment.h"
+#include "offer_hint.h"
 #include "preparation.h"
 #include "protocol/layers.h"
 #include "shell_names.h"
 #include "string_list.h"
+#include "timeout_hint.h"
 
 /* Shown in the view only to runs that keep the host's network. */
 static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
@@ -102,6 +104,7 @@ static bool settle_time(struct call *call, struct error *error)
                   "request: /timeout_ms: %llu is more than the %s ceiling of %llu for %s",
                   (unsigned long long)call->request.timeout_ms, narrowed ? "gateway's" : "policy's",
                   (unsigned long long)most_ms, call->language->name);
+        timeout_hint_too_high(call, error);
         return false;
     }
     run->wall_ms = call->request.timeout_ms;
@@ -236,15 +239,13 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     const struct policy_image *own = policy_find_image(policy, call->language->name);
     if (asked != NULL && !policy_offers_image(policy, asked)) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: image");
-        error_set_hint(error, "leave image out, or use one that the policy's \"docker\" section "
-                              "names in \"images\" or \"offered\"");
+        offer_hint_image(call, own != NULL && policy_image_is_settled(policy, own->name), error);
         return false;
     }
     if (asked == NULL && own == NULL) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
                   "the policy has no docker image for the language %s", call->language->name);
-        error_set_hint(error, "use another language, or ask the operator to add it to the "
-                              "policy's \"docker.images\"");
+        offer_hint_language(call, "add it to the policy's \"docker.images\"", error);
         return false;
     }
     *ret = asked != NULL ? asked : own->name;
@@ -308,12 +309,13 @@ bool plan_run(struct call *call, struct error *error)
     if (call->language == NULL) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language %s",
                   call->request.language->name);
+        offer_hint_language(call, "add it to the policy's \"languages\"", error);
         return false;
     }
     if (!narrowing_leaves_language(&call->context.narrowing, call->language->name)) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
                   "the gateway does not offer this caller the language %s", call->language->name);
-        error_set_hint(error, "use another language");
+        offer_hint_language(call, NULL, error);
         return false;
     }
     const char *image;

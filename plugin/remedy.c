@@ -41,7 +41,8 @@ static const char *user_namespace_remedy(int error_number)
                "must allow more)";
     return "inside a container, the engine forbids user namespaces: give it a seccomp profile that "
            "allows the calls named in docs/operations.md (clone, unshare, mount, ...), or use "
-           "CODE_EXEC_SANDBOX=docker; else the kernel needs CONFIG_USER_NS";
+           "CODE_EXEC_SANDBOX=docker where the policy allows it; else the kernel needs "
+           "CONFIG_USER_NS";
 }
 
 static const char *remedy_text(enum isolation_layer layer, int error_number)
@@ -94,11 +95,11 @@ void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, 
 const char *remedy_for_workspace(int error_number)
 {
     if (error_number == EACCES)
-        return "let every user search the directories that lead to the workspace, or send the "
-               "files in the request";
+        return "let every user search the directories that lead to the workspace, or call "
+               "without a workspace";
     return "a workspace is shown through overlayfs: the kernel needs CONFIG_OVERLAY_FS, the "
            "directory a file system that can be a lower layer, and nothing may be mounted below "
-           "it; or send the files in the request";
+           "it; or call without a workspace";
 }
 
 const char *remedy_for_container_layer(enum isolation_layer layer)

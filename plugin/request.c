@@ -300,6 +300,8 @@ static bool read_field(enum request_field_index index, const struct json_place *
     return json_place_refuse(place, "unknown member");
 }
 
+#define MEMBERS_HINT "the members are: "
+
 static bool refuse_unknown_member(const struct json_place *place)
 {
     char names[256];
@@ -310,8 +312,13 @@ static bool refuse_unknown_member(const struct json_place *place)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
                                  fields[i].name);
     json_place_refuse(place, "unknown member");
-    error_set_hint(place->error, "the members are: %s", names);
+    error_set_hint(place->error, MEMBERS_HINT "%s", names);
     return false;
+}
+
+bool request_lists_members(const char *hint)
+{
+    return strncmp(hint, MEMBERS_HINT, strlen(MEMBERS_HINT)) == 0;
 }
 
 /* Every name is a field's, and no field is named twice. null counts as not there. */

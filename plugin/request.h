@@ -93,4 +93,7 @@ const struct request_field *request_fields(size_t *ret_count);
 bool request_parse(enum request_shape shape, const char *input_json, size_t length,
                    struct request *ret, struct error *error);
 
+/* Whether the hint of its refusal lists the members: all that there are, whoever calls. */
+bool request_lists_members(const char *hint);
+
 void request_clear(struct request *request);

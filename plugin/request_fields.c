@@ -35,14 +35,16 @@ static const struct request_field fields[FIELD_COUNT] = {
                    .kind = REQUEST_FIELD_ENVIRONMENT,
                    .limit = REQUEST_ENVIRONMENT_LIMIT,
                    .description = "Environment variables, name to value. At most 128; names of "
-                                  "letters, digits and _. Not for credentials: use secrets."},
-    [FIELD_SECRETS] = {.name = "secrets",
-                       .kind = REQUEST_FIELD_SECRETS,
-                       .limit = REQUEST_SECRETS_LIMIT,
-                       .description = "Environment variables that get a secret: variable name to "
-                                      "handle, such as {\"API_KEY\": \"{{secret:my-api-key}}\"}. "
-                                      "At most 32. The program reads the value from the variable; "
-                                      "it is blotted out of the output."},
+                                  "letters, digits and _. Not for credentials."},
+    [FIELD_SECRETS] =
+        {.name = "secrets",
+         .kind = REQUEST_FIELD_SECRETS,
+         .limit = REQUEST_SECRETS_LIMIT,
+         .description =
+             "For credentials: environment variables that get a secret, "
+             "variable name to handle, such as {\"API_KEY\": \"{{secret:my-api-key}}\"}. "
+             "At most 32. The program reads the value from the variable; "
+             "it is blotted out of the output."},
     [FIELD_FILES] = {.name = "files",
                      .kind = REQUEST_FIELD_FILES,
                      .limit = REQUEST_FILES_LIMIT,

@@ -70,7 +70,7 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
         error_set(error, ERROR_SECRET_UNUSABLE,
                   "the secret \"%s\" is delivered as a file, which mode none does not have",
                   secret->name);
-        error_set_hint(error, "use another mode, or ask the operator to deliver it as a variable");
+        error_set_hint(error, "ask the operator for another mode, or to deliver it as a variable");
         return false;
     }
     if (!check_directory(&call->request, error))

@@ -201,7 +201,8 @@ static void add_configuration(json_t *status, const struct configuration *config
         json_pack("{s:{s:b}}", "code_execute", "openWorldHint", (int)open_world));
     (void)json_object_set_new(
         status, "input_schemas",
-        json_pack("{s:o}", "code_execute", offer_input_schema(configuration)));
+        json_pack("{s:o}", "code_execute",
+                  offer_input_schema(&(struct offer){.configuration = configuration})));
     (void)json_object_set_new(status, "policy",
                               json_pack("{s:s, s:s, s:s}", "source", policy->source, "sha256",
                                         policy->sha256, "default_mode",

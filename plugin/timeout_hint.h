@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What to do about a program whose time was up. On the thread inside tool_invoke(). */
+/* How much time a caller may ask for. On the thread inside tool_invoke() or tool_prepare(). */
 #pragma once
 
 #include "call.h"
@@ -7,3 +7,6 @@
 /* Replaces the hint of a timeout. More time is advised only where policy and host would give it to
  * this caller; the host is asked for the capability. */
 void timeout_hint(const struct call *call, struct error *error);
+
+/* Replaces the hint of a timeout_ms that is too high, likewise. */
+void timeout_hint_too_high(const struct call *call, struct error *error);

@@ -22,13 +22,13 @@ static bool is_allowed(const struct policy *policy, const char *path)
 
 /* An engine has nothing but bind mounts for it, through which a program would reach the machine's
  * sockets. */
-static bool refuse_mode(enum sandbox_mode mode, struct error *error)
+static bool refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
 {
     error_set(error, ERROR_NOT_SUPPORTED,
               "context: /workspace: mode %s cannot show it without the machine's sockets and FIFOs",
               sandbox_mode_name(mode));
-    error_set_hint(error, "the gateway can have the call run in process mode, or send the files "
-                          "in the request");
+    error_set_hint(error, "the gateway can %sleave workspace out of its context_json",
+                   policy->mode_allowed[SANDBOX_MODE_PROCESS] ? "use process mode, or " : "");
     return false;
 }
 
@@ -38,7 +38,7 @@ bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const 
     if (path == NULL || ret->fd >= 0)
         return true;
     if (mode != SANDBOX_MODE_PROCESS)
-        return refuse_mode(mode, error);
+        return refuse_mode(policy, mode, error);
     if (!is_allowed(policy, path)) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: workspace %.200s", path);
         error_set_hint(error, "the operator allows workspaces below the directories of the "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a result's notes say of runs that went wrong in ways an agent cannot see, and that they say nothing of ordinary ones."""
 import pathlib
+import re
 import shutil
 import sys
 
@@ -75,6 +76,27 @@ def test_a_timeout_without_a_kill_keeps_its_hint():
     output = run("sh", "sleep 30", timeout_ms=300)
     tap.equal((output["status"], output["notes"]), ("timeout", []), output)
     tap.contains(output["error"]["hint"], "timeout_ms")
+
+
+def test_more_time_is_advised_only_where_it_would_be_given():
+    extended = ["sandbox.exec", "sandbox.exec.limits.extended"]
+    limits = {"wall_ms": {"default": 300, "max": 60000}, "sandbox_exec_wall_ms": {"default": 250, "max": 60000}}
+    low = {"wall_ms": {"default": 300, "max": 400}, "sandbox_exec_wall_ms": {"default": 250, "max": 400}}
+    narrow = {"policy": {"limits": {"wall_ms": 400}}}
+    take = {"policy": {"capabilities": ["sandbox.exec"]}}
+    for policy, grants, context, asked, code_execute, alias in (
+            ({"limits": limits}, extended, None, None, 60000, 60000), ({"limits": limits}, extended[:1], None, None, None, None),
+            ({"limits": limits}, extended, narrow, None, 400, 400), ({"limits": limits}, extended, narrow, 400, None, None),
+            ({"limits": limits}, extended, take, None, None, None), ({"limits": limits}, extended[:1], None, 100, 300, 250),
+            ({"limits": low}, extended, None, 400, None, None), ({"languages": {"sh": {"limits": low}}}, extended, None, 400, None, None)):
+        for tool, language, most in (("code_execute", "language", code_execute), ("sandbox.exec", "runtime", alias)):
+            def case(tool=tool, language=language, most=most, grants=grants, context=context, asked=asked, policy=policy):
+                request = {language: "sh", "code": "sleep 60", **({"timeout_ms": asked} if asked else {})}
+                error = provider.invoke(request, Host(tuple(grants), context=context), tool)[1]["error"]
+                tap.equal(error["code"], "timeout", error)
+                found = re.search(r"set timeout_ms, up to (\d+)$", error["hint"])
+                tap.equal(int(found[1]) if found else None, most, f"{tool}, {policy}, {grants}, {context}, {asked}: {error}")
+            provider.with_policy({**policy, "capabilities": extended}, case)
 
 
 NO_HOST = "this run has no network: no name is looked up, and no host is reached"

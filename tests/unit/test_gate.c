@@ -44,7 +44,7 @@ static const struct {
     {"code_execute", REQUEST(",\"secrets\":{\"T\":\"{{secret:other}}\"}"), NULL, "process", NOBODY,
      "secret_not_allowed", "W", "refused"},
     {"code_execute", REQUEST(",\"timeout_ms\":300000000"), NULL, "process", NOBODY,
-     "limit_too_high", "W", "refused"},
+     "limit_too_high", "CW", "refused"},
     {"code_execute", "{\"language\":\"lua\",\"code\":\"x\"}", NULL, "process", NOBODY,
      "policy_denied", "W", "refused"},
     {"code_execute", WITH_SECRET, NULL, "process", CAPABILITY, "access_denied", "CW", "refused"},

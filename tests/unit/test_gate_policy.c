@@ -51,7 +51,7 @@ static const struct {
      NULL, "secret_not_allowed", "the policy does not give the secret t to mode process", "W"},
     {"{\"languages\":{\"sh\":{\"limits\":{\"wall_ms\":{\"max\":20000}}}}}", "process",
      REQUEST(",\"timeout_ms\":20001"), NULL, "limit_too_high",
-     "request: /timeout_ms: 20001 is more than the policy's ceiling of 20000 for sh", "W"},
+     "request: /timeout_ms: 20001 is more than the policy's ceiling of 20000 for sh", "CW"},
     {"{\"languages\":{\"sh\":{\"limits\":{\"wall_ms\":{\"default\":1000}}}},\"capabilities\":["
      "\"sandbox.exec\"]}",
      "process", REQUEST(",\"timeout_ms\":1001"), NULL, "access_denied",

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "console.h"
 #include "mcp/server.h"
+#include "provider_status.h"
 #include "tool_call.h"
 
 static bool serve(const struct options *options, int out, struct failure *failure)
@@ -22,6 +23,8 @@ static bool serve(const struct options *options, int out, struct failure *failur
         return failure_from_json(failure, json_object_get(status, "error"));
     CLEANUP_JSON json_t *context = tool_context(options, failure);
     return context && tool_grants_make(options, &provider, &grants, failure) &&
+           (!status ||
+            provider_status_offer(&provider, &grants.grants, context, status, failure)) &&
            server_run(options, &provider, &grants, context, status, out, failure);
 }
 

@@ -3,6 +3,7 @@
 #include "provider_status.h"
 
 #include "cleanup.h"
+#include "json_compact.h"
 #include "provider_json.h"
 #include "tool_call.h"
 
@@ -72,6 +73,30 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
         add_interpreters(&provider, *ret_status);
     json_t *sweep = json_object_get(prepared, "sweep");
     return !sweep || json_object_set(*ret_status, "sweep", sweep) == 0 ||
+           failure_out_of_memory(failure);
+}
+
+static json_t *offer_question(const struct grants *grants, const json_t *context)
+{
+    CLEANUP_JSON json_t *names = json_array();
+    CLEANUP_FREE char *context_json = json_compact(context);
+    for (size_t i = 0; i < grants->capability_count; i++)
+        if (json_array_append_new(names, json_string(grants->capabilities[i])) != 0)
+            return NULL;
+    return json_pack("{s:{s:O, s:s}}", "offer", "capabilities", names, "context_json",
+                     context_json);
+}
+
+bool provider_status_offer(const struct provider *provider, const struct grants *grants,
+                           const json_t *context, json_t *status, struct failure *failure)
+{
+    CLEANUP_JSON json_t *question = offer_question(grants, context);
+    CLEANUP_FREE char *text = question ? json_compact(question) : NULL;
+    if (!text)
+        return failure_out_of_memory(failure);
+    CLEANUP_JSON json_t *answer = ask(provider, text);
+    json_t *schemas = json_object_get(answer, "input_schemas");
+    return !json_is_object(schemas) || json_object_set(status, "input_schemas", schemas) == 0 ||
            failure_out_of_memory(failure);
 }
 

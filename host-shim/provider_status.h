@@ -7,12 +7,18 @@
 #include <stdbool.h>
 
 #include "failure.h"
+#include "host_callbacks.h"
 #include "options.h"
 #include "provider.h"
 
 /* *ret_status: the provider's status, new; where it refused the configuration, its refusal. */
 bool provider_status_ask(const struct options *options, json_t **ret_status,
                          struct failure *failure);
+
+/* Puts the input schemas that these grants and this context leave into a status; of a provider that
+ * does not know the question the status stays as it is. */
+bool provider_status_offer(const struct provider *provider, const struct grants *grants,
+                           const json_t *context, json_t *status, struct failure *failure);
 
 /* Puts the provider's counters of this moment, and what it has ready, into a status, without
  * anything being tried; what it does not tell so is taken away, as an old figure would pass for a

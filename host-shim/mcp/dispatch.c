@@ -81,8 +81,10 @@ static void initialize(struct request *request)
 
 static void discover(struct request *request)
 {
-    answer_cacheable(request, json_pack("{s:o, s:o}", "supportedVersions", terms_supported(),
-                                        "capabilities", capabilities_of(&request->terms)));
+    answer_cacheable(request,
+                     json_pack("{s:o, s:o, s:O*}", "supportedVersions", terms_supported(),
+                               "capabilities", capabilities_of(&request->terms), "instructions",
+                               request->connection->server->catalogue.instructions));
 }
 
 static void answer_empty(struct request *request)

@@ -414,11 +414,11 @@ class Calls(McpTest):
             asked = wire.call("tools/call", {"name": "code_execute", "arguments": {"language": "perl", "code": "print 1"}})
             self.assertIn("approval_denied", asked["content"][0]["text"])
 
-    def offered(self, mode="process", **policy):
+    def offered(self, *options, mode="process", **policy):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(policy, file)
             file.flush()
-            wire = self.started("--mode", mode, "--policy", file.name, plugin=CODE_EXECUTE)
+            wire = self.started("--mode", mode, "--policy", file.name, *options, plugin=CODE_EXECUTE)
             return wire.call("tools/list", {})["tools"][0]["inputSchema"]["properties"]
 
     def test_what_is_offered_is_what_the_policy_allows(self):
@@ -427,17 +427,51 @@ class Calls(McpTest):
             self.assertNotIn(name, usual)
         self.assertLessEqual({"language", "code", "stdin", "files", "timeout_ms", "reason"}, set(usual))
         self.assertEqual(usual["timeout_ms"]["maximum"], 300000)
-        wide = self.offered(network={"allowed": True}, secrets={"allowed": ["a"]}, only_languages=["python", "sh"],
+        wide = self.offered("--cap", "sandbox.exec.network", "--cap", "sandbox.exec.secrets", network={"allowed": True}, secrets={"allowed": ["a"]}, only_languages=["python", "sh"],
                             limits={"wall_ms": {"default": 1000, "max": 2000}, "sandbox_exec_wall_ms": {"default": 1000, "max": 2000}})
         self.assertLessEqual({"network", "secrets"}, set(wide))
         self.assertEqual(sorted(wide["language"]["enum"]), ["python", "sh"])
         self.assertEqual(wide["timeout_ms"]["maximum"], 2000)
         self.assertNotIn("files", self.offered(capabilities=["sandbox.exec"]))
 
+    def test_what_is_offered_is_what_the_host_grants(self):
+        wide = {"network": {"allowed": True}, "secrets": {"allowed": ["a"]}}
+        for name, grant in (("network", "sandbox.exec.network"), ("secrets", "sandbox.exec.secrets"), ("secrets", "sandbox.exec.secrets=a")):
+            self.assertNotIn(name, self.offered(**wide))
+            self.assertIn(name, self.offered("--cap", grant, **wide))
+        self.assertNotIn("secrets", self.offered("--cap", "sandbox.exec.secrets=b", **wide))
+        none = self.offered("--no-default-caps", "--cap", "sandbox.exec")
+        self.assertNotIn("files", none)
+        self.assertEqual(none["timeout_ms"]["maximum"], 10000)  # the default is all there is
+        self.assertIn("files", self.offered())
+        self.assertNotIn("files", self.offered("--cap", "!sandbox.exec.files"))
+
+    def test_what_is_offered_is_what_the_context_leaves(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"languages": ["sh"], "limits": {"wall_ms": 2000}}, file)
+            file.flush()
+            narrowed = self.offered("--narrow", file.name)
+        self.assertEqual(narrowed["language"]["enum"], ["sh"])
+        self.assertEqual(narrowed["timeout_ms"]["maximum"], 2000)
+
+    def test_an_image_is_offered_where_there_is_a_choice(self):
+        grant = ("--cap", "sandbox.exec.image")
+        no_images = dict.fromkeys(("javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r", "python"))
+        unsettled = {"require_digest": True, "images": {**no_images, "python": "debian:12"}, "offered": []}
+        for docker in ({"images": no_images, "offered": []}, unsettled):
+            self.assertNotIn("image", self.offered(*grant, mode="docker", docker=docker), docker)
+        choice = {"require_digest": False, "images": {**no_images, "python": "debian:12"}, "offered": ["debian:13"]}
+        self.assertNotIn("image", self.offered(mode="docker", docker=choice))
+        offered = self.offered(*grant, mode="docker", docker=choice)
+        self.assertEqual(offered["image"]["enum"], ["debian:12", "debian:13", None])
+        self.assertEqual(self.offered(mode="docker", docker=choice)["language"]["enum"], ["python"])
+
     def test_instructions(self):
         wire = self.start("--mode", "process", plugin=CODE_EXECUTE)
         answer = wire.call("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}})
         self.assertIn("code_execute", answer["instructions"])
+        modern = self.start("--mode", "process", plugin=CODE_EXECUTE).call("server/discover", {"_meta": meta()})
+        self.assertEqual(modern["instructions"], answer["instructions"])
 
 
 class TheEnd(McpTest):

@@ -94,10 +94,10 @@ class Attack:
 
 
 def compiled(source, scratch):
-    """Small and dynamic: image and host have the same C library. ESCAPE_PROGRAMS is where they were compiled before."""
+    """Static: the image may have an older C library than the machine that compiles. ESCAPE_PROGRAMS is where they were compiled before."""
     program = pathlib.Path(os.environ.get("ESCAPE_PROGRAMS") or scratch) / source.stem
     if not program.exists():
-        subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-s", "-w", "-pthread", "-o", program, source], check=True)
+        subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-s", "-w", "-pthread", "-static", "-o", program, source], check=True)
         program.chmod(0o755)
     return program
 

@@ -124,6 +124,16 @@ def test_short_writes():
 
 
 @slow
+def test_end_in_time_is_no_timeout():
+    """However long the engine takes to say how it came about."""
+    for kind in ("hang", "drip"):
+        with FakeEngine(socket_path, ("inspect", kind, 3), statuses=(0, 3)) as engine:
+            output = call(engine)[1]
+            tap.equal((output["status"], output["exit_code"], output["stdout"]), ("completed", 3, "yes\n"), kind)
+            tap.true(asked(engine, "inspect") >= 3, "it was asked")
+
+
+@slow
 def test_create_that_hangs_ends():
     with FakeEngine(socket_path, ("create", "hang")) as engine:
         refusal(engine, "backend_failed", "in time")

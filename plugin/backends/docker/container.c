@@ -283,6 +283,17 @@ static void look_at_end(struct container *container)
     ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
 }
 
+bool container_end_last_look(struct container *container)
+{
+    if (!container->waited || !container->stream.over || container->looked || container->removing)
+        return false;
+    engine_call_cancel(TAKE_POINTER(container->call));
+    container->end.memory_killed = container->memory_killed;
+    container->looked = true;
+    container_check_end(container);
+    return true;
+}
+
 static void check_end_of_program(struct container *container)
 {
     const struct container_stream *stream = &container->stream;

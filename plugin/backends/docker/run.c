@@ -364,7 +364,8 @@ void run_expire(struct run *run)
     if (run->pull) {
         run_pull_tick(run);
     } else if (run->started) {
-        run_kill(run, RUN_CAUSE_WALL_TIMEOUT);
+        if (!run->container || !container_end_last_look(run->container))
+            run_kill(run, RUN_CAUSE_WALL_TIMEOUT);
     } else {
         engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
                          "docker did not start the container in time");

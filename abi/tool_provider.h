@@ -195,10 +195,11 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
  * ends as cancelled). Beside them "unavailable" is always taken, and never offered: nobody could be
  * asked, so the call ends as approval_unavailable; a provider that does not know it denies.
  * "approval_id" is the name that the host keeps the decision under, where it is another than the
- * request's; only for a request whose "decision_members" has it. TOOL_INVALID, and the request is
- * denied, for anything else, and for a request_sha256 that is not this request's. A second answer
- * is TOOL_UNKNOWN; where it differs from a permitting one that nothing has run by yet, nothing
- * will. */
+ * request's; only for a request whose "decision_members" has it. {"pending_id": ID} alone decides
+ * nothing: before TOOL_VERDICT_PENDING it names the request under which the host keeps the
+ * question, where "decision_members" has it. TOOL_INVALID, and the request is denied, for anything
+ * else, and for a request_sha256 that is not this request's. A second answer is TOOL_UNKNOWN; where
+ * it differs from a permitting one that nothing has run by yet, nothing will. */
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)

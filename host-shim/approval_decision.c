@@ -115,19 +115,30 @@ void approval_name_user(const char *prefix, char *ret, size_t size)
 }
 
 /* A member that the provider does not say it takes would make the decision unreadable to it. */
-static const char *id_to_tell(const struct approval_decision *decision, const json_t *request)
+static bool takes_member(const json_t *request, const char *member)
 {
     const json_t *taken = json_object_get(request, "decision_members");
     size_t index = 0;
     const json_t *name = NULL;
-    if (!decision->id[0])
-        return NULL;
     json_array_foreach(taken, index, name)
     {
-        if (json_is_string(name) && strcmp(json_string_value(name), "approval_id") == 0)
-            return decision->id;
+        if (json_is_string(name) && strcmp(json_string_value(name), member) == 0)
+            return true;
     }
-    return NULL;
+    return false;
+}
+
+static const char *id_to_tell(const struct approval_decision *decision, const json_t *request)
+{
+    return decision->id[0] && takes_member(request, "approval_id") ? decision->id : NULL;
+}
+
+char *approval_pending_text(const struct approval_decision *decision, const json_t *request)
+{
+    if (!decision->id[0] || !takes_member(request, "pending_id"))
+        return NULL;
+    CLEANUP_JSON json_t *answer = json_pack("{s:s}", "pending_id", decision->id);
+    return answer ? json_compact(answer) : NULL;
 }
 
 static json_t *decision_json(const struct approval_decision *decision, const json_t *request,

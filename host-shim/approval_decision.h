@@ -46,6 +46,9 @@ bool approval_word_allows(enum approval_word word);
 /* The decision as tool_reply_approval() takes it, bound by its hash to the request that was shown.
  * NULL when out of memory. */
 char *approval_decision_text(const struct approval_decision *decision, const json_t *request);
+/* Under which id a pending request waits, as tool_reply_approval() takes it; NULL where the
+ * provider does not take it, and when out of memory. */
+char *approval_pending_text(const struct approval_decision *decision, const json_t *request);
 /* Does the request let it be answered like that? One that says nothing takes once and deny. */
 bool approval_offers(const json_t *request, enum approval_word word);
 

@@ -24,6 +24,7 @@ static void report_failure(struct approval_decision *ret, const struct failure *
 static void say_pending(const char *id, struct approval_decision *ret)
 {
     ret->word = APPROVAL_WORD_PENDING;
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
     (void)snprintf(ret->notice, sizeof(ret->notice),
                    "the request waits as %s: toolhost approvals show %s", id, id);
 }

@@ -50,7 +50,8 @@ static void check_capability(void *user, const char *capability, uint32_t *verdi
 static char *decision_text(const char *request_json, const struct approval_decision *decision)
 {
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
-    return approval_decision_text(decision, request);
+    return decision->word == APPROVAL_WORD_PENDING ? approval_pending_text(decision, request)
+                                                   : approval_decision_text(decision, request);
 }
 
 static void tell(const struct grants *grants, const struct approval_decision *decision)
@@ -75,11 +76,13 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     CLEANUP(approval_clear) struct approval_decision decision;
     approval_decide(&grants->approver, request_json, grants->cancelled_fd, &decision);
     tell(grants, &decision);
+    CLEANUP_FREE char *answer = decision_text(request_json, &decision);
     if (decision.word == APPROVAL_WORD_PENDING) {
+        if (answer)
+            (void)grants->provider->reply_approval(token, answer);
         *verdict = TOOL_VERDICT_PENDING;
         return;
     }
-    CLEANUP_FREE char *answer = decision_text(request_json, &decision);
     /* That nobody answered may come when the provider's own time is over: it finds that itself. */
     if (answer && (grants->provider->reply_approval(token, answer) == TOOL_ACCEPTED ||
                    decision.word == APPROVAL_WORD_UNAVAILABLE))

@@ -446,17 +446,38 @@ bool approval_holds(const struct approval_outcome *outcome, struct error *error)
     return false;
 }
 
+/* Called with the lock held. */
+static struct entry *find_token(uint64_t token)
+{
+    struct entry *entry = table;
+    while (entry != NULL && entry->token != token)
+        entry = entry->next;
+    return entry != NULL && entry->expires_ms > monotonic_ms() ? entry : NULL;
+}
+
+/* Only while the host is being asked: later the caller knows the request by its id. */
+static int32_t name_pending(uint64_t token, const char id[APPROVAL_ID_LENGTH + 1])
+{
+    HOLD_TABLE_LOCK();
+    struct entry *entry = find_token(token);
+    if (entry == NULL || entry->state != ENTRY_OPEN)
+        return TOOL_UNKNOWN;
+    memcpy(entry->outcome.id, id, sizeof(entry->outcome.id));
+    return TOOL_ACCEPTED;
+}
+
 int32_t approval_reply(uint64_t token, const char *decision_json)
 {
+    char pending_id[APPROVAL_ID_LENGTH + 1];
+    if (approval_pending_id_read(decision_json, pending_id))
+        return name_pending(token, pending_id);
     CLEANUP(approval_decision_clear)
     struct approval_decision_text decision = {.answer = APPROVAL_ANSWER_DENY};
     bool readable = approval_decision_read(decision_json, &decision);
 
     HOLD_TABLE_LOCK();
-    struct entry *entry = table;
-    while (entry != NULL && entry->token != token)
-        entry = entry->next;
-    if (entry == NULL || entry->expires_ms <= monotonic_ms())
+    struct entry *entry = find_token(token);
+    if (entry == NULL)
         return TOOL_UNKNOWN;
     if (entry->state == ENTRY_ANSWERED || entry->state == ENTRY_STANDING) {
         if (readable)

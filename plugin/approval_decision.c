@@ -28,8 +28,8 @@ const char *approval_answer_name(enum approval_answer answer)
 
 const char *const *approval_decision_members(void)
 {
-    static const char *const members[] = {"approval_id", "approver",       "arguments",
-                                          "reason",      "request_sha256", NULL};
+    static const char *const members[] = {
+        "approval_id", "approver", "arguments", "pending_id", "reason", "request_sha256", NULL};
     return members;
 }
 
@@ -60,13 +60,13 @@ static void copy_text(const char *text, char ret[APPROVAL_TEXT_LIMIT])
 }
 
 /* One that a person can type behind "toolhost approvals revoke". */
-static bool read_id(const char *id, struct approval_decision_text *ret)
+static bool read_id(const char *id, char ret[APPROVAL_ID_LENGTH + 1])
 {
     static const char taken[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     size_t length = strlen(id);
     if (length > APPROVAL_ID_LENGTH || strspn(id, taken) != length)
         return false;
-    memcpy(ret->id, id, length + 1);
+    memcpy(ret, id, length + 1);
     return true;
 }
 
@@ -81,16 +81,31 @@ static bool read_arguments(const json_t *value, struct approval_decision_text *r
     return ret->arguments != NULL;
 }
 
-bool approval_decision_read(const char *decision_json, struct approval_decision_text *ret)
+/* New; NULL for what is no JSON. */
+static json_t *parse(const char *decision_json)
 {
     static const struct json_input_limits limits = {APPROVAL_DECISION_BYTES_LIMIT,
                                                     REQUEST_DEPTH_LIMIT + 1};
     struct error ignored;
     if (decision_json == NULL)
-        return false;
-    json_auto_t *json = json_input_parse("decision", decision_json,
-                                         strnlen(decision_json, APPROVAL_DECISION_BYTES_LIMIT + 1),
-                                         &limits, ERROR_INVALID_INPUT, &ignored);
+        return NULL;
+    return json_input_parse("decision", decision_json,
+                            strnlen(decision_json, APPROVAL_DECISION_BYTES_LIMIT + 1), &limits,
+                            ERROR_INVALID_INPUT, &ignored);
+}
+
+bool approval_pending_id_read(const char *decision_json, char ret[APPROVAL_ID_LENGTH + 1])
+{
+    json_auto_t *json = parse(decision_json);
+    const char *id = "";
+    return json != NULL &&
+           json_unpack_ex(json, NULL, JSON_STRICT, "{s:s}", "pending_id", &id) == 0 &&
+           id[0] != '\0' && read_id(id, ret);
+}
+
+bool approval_decision_read(const char *decision_json, struct approval_decision_text *ret)
+{
+    json_auto_t *json = parse(decision_json);
     const char *name = NULL;
     const char *hash = "";
     const char *id = "";
@@ -109,7 +124,7 @@ bool approval_decision_read(const char *decision_json, struct approval_decision_
     memcpy(ret->request_sha256, hash, strlen(hash) + 1);
     copy_text(approver, ret->approver);
     copy_text(reason, ret->reason);
-    return read_id(id, ret) && read_arguments(arguments, ret);
+    return read_id(id, ret->id) && read_arguments(arguments, ret);
 }
 
 void approval_decision_clear(struct approval_decision_text *decision)

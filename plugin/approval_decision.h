@@ -48,4 +48,7 @@ bool approval_answer_allows(enum approval_answer answer);
 /* true and *ret (approval_decision_clear()); false for anything that is not exactly one of the
  * words with the members that belong to it, and when out of memory. */
 bool approval_decision_read(const char *decision_json, struct approval_decision_text *ret);
+/* {"pending_id": ID} and nothing else: no decision, but the id under which the host keeps the
+ * request that waits. */
+bool approval_pending_id_read(const char *decision_json, char ret[APPROVAL_ID_LENGTH + 1]);
 void approval_decision_clear(struct approval_decision_text *decision);

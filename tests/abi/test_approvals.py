@@ -72,11 +72,35 @@ def test_the_hosts_own_id():
     code, result, host, reply, asked = call(ECHO, {"decision": "allow_once", "approval_id": "grant-7"})
     tap.equal((code, reply, result["approval"]["id"]), (OK, ACCEPTED, "grant-7"))
     tap.equal({record["approval"]["id"] for record in host.records}, {"grant-7"})
-    tap.equal(asked["decision_members"], ["approval_id", "approver", "arguments", "reason", "request_sha256"])
+    tap.equal(asked["decision_members"], ["approval_id", "approver", "arguments", "pending_id", "reason", "request_sha256"])
     result, _, reply, asked = call(ECHO, {"decision": "allow_once"})[1:]
     tap.equal((reply, result["approval"]["id"]), (ACCEPTED, asked["approval_id"]), "otherwise the request's")
     for bad in ("a b", "x" * 33, "a\n", "\u00e9"):
         code, result, _, reply, _ = call(ECHO, {"decision": "allow_once", "approval_id": bad})
+        tap.equal((code, reply, result["error"]["code"]), (NOT_RUN, INVALID, "approval_denied"), bad)
+    provider.reset()
+
+
+def test_the_id_of_a_request_that_waits_already():
+    """A host whose queue has the request already names it; that is no decision, and comes only while the host is asked."""
+    tokens = []
+
+    def wait(token, request, verdict):
+        tokens.append(token)
+        for text, expected in (({"pending_id": "waits-7"}, ACCEPTED), ({"pending_id": "waits-8"}, ACCEPTED)):
+            tap.equal(provider.library.tool_reply_approval(token, json.dumps(text).encode()), expected, text)
+        verdict[0] = PENDING
+
+    host = Host(request_approval=wait)
+    for _ in range(2):
+        result = provider.invoke({**ECHO, "args": ["waits"]}, host)[1]
+        tap.equal((result["error"]["code"], result["approval"]["id"]), ("approval_pending", "waits-8"), result)
+    tap.equal((len(tokens), {record["approval"]["id"] for record in host.records}), (1, {"waits-8"}))
+    tap.equal(provider.library.tool_reply_approval(tokens[0], b'{"pending_id": "late"}'), UNKNOWN)
+    tap.equal(provider.library.tool_reply_approval(tokens[0], b'{"decision": "allow_once"}'), ACCEPTED)
+    tap.equal(provider.invoke({**ECHO, "args": ["waits"]}, host)[1]["approval"]["id"], "waits-8")
+    for bad in ({"pending_id": ""}, {"pending_id": "a b"}, {"pending_id": "x" * 33}, {"pending_id": "x", "reason": "y"}):
+        code, result, _, reply, _ = call({**ECHO, "args": [json.dumps(bad)]}, bad)
         tap.equal((code, reply, result["error"]["code"]), (NOT_RUN, INVALID, "approval_denied"), bad)
     provider.reset()
 

@@ -220,6 +220,24 @@ class OneId(StoreTest):
         self.approvals("revoke", asked)
         self.assertEqual(self.grants(), [])
 
+    def test_of_a_second_call_while_the_first_request_waits(self):
+        ids = []
+        for _ in range(2):
+            process = self.result("echo twice", "pending")
+            out, err = process.communicate(timeout=PATIENCE)
+            result = json.loads(out)
+            self.assertEqual(result["error"]["code"], "approval_pending", err)
+            ids.append(result["approval"]["id"])
+            self.assertIn(ids[-1], result["error"]["message"])
+            self.assertIn(ids[-1].encode(), err)
+        self.assertEqual(ids, [row["id"] for row in self.open_requests()] * 2)
+        told = {line["record"]["approval"]["id"] for line in self.records() if "approval" in line.get("record", {})}
+        self.assertEqual(told, set(ids), "audit")
+        self.approvals("approve", ids[1], "--always")
+        self.assertEqual(self.id_of(self.result("echo twice", "pending")), ids[0])
+        self.approvals("revoke", ids[1])
+        self.assertEqual(self.grants(), [])
+
     def test_of_the_terminal(self):
         terminal = Terminal(self, self.arguments("echo asked", "ask"))
         terminal.wait_for(QUESTION, seconds=PATIENCE)

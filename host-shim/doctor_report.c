@@ -135,6 +135,26 @@ static void write_backend(FILE *out, const json_t *backend)
     write_layers(out, json_object_get(backend, "layers"));
 }
 
+/* Of one kind of programs: how the interpreter comes to them, and why not as quickly as it could.
+ */
+static void write_preparation(FILE *out, const json_t *preparation)
+{
+    const char *word = json_member_string(preparation, "word", "");
+    const char *message = json_member_string(preparation, "message", "");
+    (void)fputs(*word ? "    programs that name " : "    other programs", out);
+    write_text(out, word);
+    (void)fputs(": ", out);
+    write_text(out, json_member_string(preparation, "how", "unknown"));
+    if (*message) {
+        (void)fputs(", ", out);
+        write_text(out, json_member_string(preparation, "code", "?"));
+        (void)fputs(": ", out);
+        write_text(out, message);
+    }
+    (void)fputc('\n', out);
+    write_member(out, "      remedy: ", preparation, "remedy");
+}
+
 static void write_runtime(FILE *out, const json_t *runtime)
 {
     (void)fputs("  ", out);
@@ -146,6 +166,10 @@ static void write_runtime(FILE *out, const json_t *runtime)
         (void)fputs(*version ? ", " : "", out);
         write_text(out, version);
         (void)fputc('\n', out);
+        size_t index = 0;
+        const json_t *preparation = NULL;
+        json_array_foreach(json_object_get(runtime, "preparation"), index, preparation)
+            write_preparation(out, preparation);
         return;
     }
     (void)fputs(": not found", out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks each interpreter for its version, in the sandbox that a run of its language would get.
- * Nothing is executed outside of one. Runs in the gateway, on the thread inside tool_prepare().
+ * Asks each interpreter for its version, in the sandbox that a run of its language would get, and
+ * what becomes of those that are to wait for runs. Runs in the gateway, on the thread inside
+ * tool_prepare().
  */
 #include "interpreter_facts.h"
 
@@ -11,6 +12,7 @@
 
 #include "cleanup.h"
 #include "plan.h"
+#include "preparation_facts.h"
 #include "readiness.h"
 #include "run.h"
 #include "string_list.h"
@@ -102,8 +104,9 @@ static json_t *facts_of(const struct configuration *configuration,
     CLEANUP_FREE char *text = ask(configuration->mode, &description);
     char *rest = text;
     json_t *path = take_line(&rest);
-    return json_pack("{s:s, s:o, s:o}", "language", language->name, "path", path, "version",
-                     take_line(&rest));
+    json_t *version = take_line(&rest);
+    return json_pack("{s:s, s:o, s:o, s:o}", "language", language->name, "path", path, "version",
+                     version, "preparation", preparation_facts(&subject));
 }
 
 json_t *interpreter_facts(const struct configuration *configuration)

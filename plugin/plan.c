@@ -408,6 +408,28 @@ bool plan_trial(const struct trial_subject *subject, struct run_description *ret
     return true;
 }
 
+bool plan_preparation(const struct trial_subject *subject, const char *word,
+                      struct run_description *ret)
+{
+    const struct policy_language *language = subject->language;
+    CLEANUP_FREE char *code = strdup(word != NULL ? word : "");
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (code == NULL || !plan_trial(subject, &description))
+        return false;
+    const struct request request = {.code = code, .code_length = strlen(code)};
+    string_list_free(TAKE_POINTER(description.argv));
+    description.purpose = RUN_PURPOSE_PREPARE;
+    if (!add_command(&description, command_of(subject->policy, subject->mode, language),
+                     language->file) ||
+        !preparation_fill(&language->preparation, &request, language->file, &description))
+        return false;
+    if (description.pool_size > 0) /* nobody has asked for more yet */
+        description.pool_size = description.pool_most = 1;
+    *ret = description;
+    description = (struct run_description){0};
+    return true;
+}
+
 bool plan_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_description *ret)
 {
     const struct trial_subject subject = {.policy = policy, .mode = mode};

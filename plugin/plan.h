@@ -44,5 +44,9 @@ struct trial_subject {
 /* A description that applies every layer and looks the language's program up, and runs nothing.
  * true and *ret (run_description_clear()), or false when out of memory. */
 bool plan_trial(const struct trial_subject *subject, struct run_description *ret);
+/* A description that has runs like those of a program that names that word (NULL: none) prepared,
+ * and runs nothing. As plan_trial(). */
+bool plan_preparation(const struct trial_subject *subject, const char *word,
+                      struct run_description *ret);
 /* The same for removing what dead gateways left behind. */
 bool plan_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_description *ret);

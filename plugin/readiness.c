@@ -217,6 +217,24 @@ bool readiness_trial(const struct trial_subject *subject, const struct trial_wat
     return execute(subject->mode, &description, watcher, ret, error);
 }
 
+bool readiness_prepare(const struct trial_subject *subject, const char *word, struct run_event *ret,
+                       struct error *error)
+{
+    static const struct tool_host no_host;
+    const struct trial_watcher watcher = {.host = &no_host, .cancel_fd = -1};
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (!plan_preparation(subject, word, &description)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the preparation's description");
+        return false;
+    }
+    if (!execute(subject->mode, &description, &watcher, ret, error))
+        return false;
+    if (ret->failure == RUN_FAILURE_NONE)
+        return true;
+    readiness_explain(ret, subject->language, NULL, error);
+    return false;
+}
+
 bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_event *ret,
                      struct error *error)
 {

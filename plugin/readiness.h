@@ -36,6 +36,11 @@ bool readiness_is_known(const struct trial_subject *subject);
 bool readiness_trial(const struct trial_subject *subject, const struct trial_watcher *watcher,
                      struct run_event *ret, struct error *error);
 
+/* Has runs like those of the subject's language prepared, of programs that name that word (NULL:
+ * none); *ret has what has become of that so far. It is for process mode. */
+bool readiness_prepare(const struct trial_subject *subject, const char *word, struct run_event *ret,
+                       struct error *error);
+
 /* Has the mode's backend remove what dead gateways left behind; *ret has the counts, or why it
  * could not. */
 bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_event *ret,

@@ -198,7 +198,8 @@ static int take_progress(struct loop *loop, const struct run_event *event, struc
 static int take_end(struct loop *loop, const struct run_event *event, bool *ret_ended,
                     struct error *error)
 {
-    bool has_program = loop->run->description->purpose != RUN_PURPOSE_SWEEP;
+    uint32_t purpose = loop->run->description->purpose;
+    bool has_program = purpose == RUN_PURPOSE_PROGRAM || purpose == RUN_PURPOSE_TRIAL;
     if (has_program && !loop->outcome.started && event->failure == RUN_FAILURE_NONE &&
         event->cause == RUN_CAUSE_EXIT)
         return error_set(error, ERROR_BACKEND_FAILED,

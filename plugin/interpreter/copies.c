@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "../backends/process/sandbox_clone.h"
 #include "../cleanup.h"
 #include "../protocol/channel.h"
+#include "../protocol/preparation_outcome.h"
 
 /* The file that this process executes, as the host has it. */
 static struct {
@@ -50,15 +52,29 @@ static bool has_one_thread(void)
     return count == 1;
 }
 
-static void say(char word)
+static void say(char first, const struct preparation_outcome *outcome)
 {
-    if (channel_send(PARENT_FD_SUPERVISOR, &word, sizeof(word), NULL, 0) < 0)
+    char words[PREPARATION_WORDS];
+    size_t length =
+        preparation_write(first, (enum preparation_kind)outcome->kind, outcome->detail, words);
+    if (channel_send(PARENT_FD_SUPERVISOR, words, length, NULL, 0) < 0)
         _exit(0);
 }
 
-_Noreturn void copies_refuse(void)
+_Noreturn void copies_refuse(const char *why)
 {
-    say(PARENT_USELESS);
+    struct preparation_outcome outcome;
+    preparation_read(why, strlen(why), &outcome);
+    say(PARENT_USELESS, &outcome);
+    _exit(0);
+}
+
+/* For what it can see by itself. */
+static _Noreturn void refuse_for(enum preparation_kind kind, const char *detail)
+{
+    struct preparation_outcome outcome;
+    preparation_set(&outcome, kind, detail);
+    say(PARENT_USELESS, &outcome);
     _exit(0);
 }
 
@@ -94,16 +110,23 @@ static void check_executable(const struct sandbox *sandbox)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, EXDEV, executable.path);
 }
 
-void copies_serve(void (*before)(void), void (*after)(void), struct sandbox *ret)
+void copies_serve(const char *left_out, void (*before)(void), void (*after)(void),
+                  struct sandbox *ret)
 {
     static struct sandbox_blueprint blueprint; /* the sandboxes point into it */
-    if (!find_executable() || !executable_is_roots() || !has_one_thread() ||
-        !sandbox_blueprint_read(PARENT_FD_BLUEPRINT, &blueprint))
-        copies_refuse();
+    struct preparation_outcome outcome;
+    if (!find_executable() || !executable_is_roots())
+        refuse_for(PREPARATION_PATH, executable.path);
+    if (!has_one_thread())
+        refuse_for(PREPARATION_THREADS, "");
+    if (!sandbox_blueprint_read(PARENT_FD_BLUEPRINT, &blueprint))
+        refuse_for(PREPARATION_FAILED, "");
+    preparation_set(&outcome, left_out[0] != '\0' ? PREPARATION_COPIED_WITHOUT : PREPARATION_COPIED,
+                    left_out);
     close_fd(PARENT_FD_BLUEPRINT);
     unsigned long flags = sandbox_namespace_flags(&blueprint.shape) | CLONE_PARENT;
     (void)prctl(PR_SET_DUMPABLE, 0);
-    say(PARENT_READY);
+    say(PARENT_READY, &outcome);
     for (;;) {
         CLEANUP_CLOSE int report = await_request();
         int pidfd = -1;

@@ -8,6 +8,8 @@
 #include "../backends/process/sandbox.h"
 
 /* See run_taker_serve_copies(); *ret is the sandbox of the copy. */
-void copies_serve(void (*before)(void), void (*after)(void), struct sandbox *ret);
+void copies_serve(const char *left_out, void (*before)(void), void (*after)(void),
+                  struct sandbox *ret);
 
-_Noreturn void copies_refuse(void);
+/* why: "NAME DETAIL" of preparation_outcome.h */
+_Noreturn void copies_refuse(const char *why);

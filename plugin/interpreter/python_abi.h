@@ -55,6 +55,7 @@ PyObject *PyModule_Create2(PyModuleDef *definition, int version);
 PyObject *PyList_New(ssize_t length);
 int PyList_Append(PyObject *list, PyObject *item); /* keeps a reference of its own */
 PyObject *PyBytes_FromString(const char *string);
+char *PyBytes_AsString(PyObject *bytes); /* NULL: it is another type */
 PyObject *PyTuple_Pack(ssize_t length, ...);
 void Py_IncRef(PyObject *object);
 void Py_DecRef(PyObject *object);

@@ -32,21 +32,28 @@ static PyObject *adopt(PyObject *self, PyObject *arguments)
     return PyList_New(0);
 }
 
-static PyObject *serve_copies(PyObject *self, PyObject *arguments)
+/* "" where it is none. */
+static const char *text_of(PyObject *bytes)
+{
+    const char *text = PyBytes_AsString(bytes);
+    if (!text)
+        PyErr_Clear();
+    return text ? text : "";
+}
+
+static PyObject *serve_copies(PyObject *self, PyObject *left_out)
 {
     (void)self;
-    (void)arguments;
-    run_taker_serve_copies(PyOS_BeforeFork, PyOS_AfterFork_Parent);
+    run_taker_serve_copies(text_of(left_out), PyOS_BeforeFork, PyOS_AfterFork_Parent);
     exit_by_init_arm();
     PyOS_AfterFork_Child();
     return PyList_New(0);
 }
 
-static PyObject *refuse_copies(PyObject *self, PyObject *arguments)
+static PyObject *refuse_copies(PyObject *self, PyObject *why)
 {
     (void)self;
-    (void)arguments;
-    run_taker_refuse_copies();
+    run_taker_refuse_copies(text_of(why));
 }
 
 static PyObject *rehearse(PyObject *self, PyObject *program)
@@ -93,8 +100,8 @@ PyObject *PyInit_code_execute_python(void)
 {
     static PyMethodDef methods[] = {
         {"adopt", adopt, METH_NOARGS, NULL},
-        {"serve_copies", serve_copies, METH_NOARGS, NULL},
-        {"refuse_copies", refuse_copies, METH_NOARGS, NULL},
+        {"serve_copies", serve_copies, METH_O, NULL},
+        {"refuse_copies", refuse_copies, METH_O, NULL},
         {"shorten_end", shorten_end, METH_NOARGS, NULL},
         {"rehearse", rehearse, METH_O, NULL},
         {"own_pages", own_pages, METH_NOARGS, NULL},

@@ -47,14 +47,14 @@ void run_taker_adopt(void)
     has_pipe = true;
 }
 
-void run_taker_serve_copies(void (*before)(void), void (*after)(void))
+void run_taker_serve_copies(const char *left_out, void (*before)(void), void (*after)(void))
 {
-    copies_serve(before, after, &sandbox);
+    copies_serve(left_out, before, after, &sandbox);
 }
 
-_Noreturn void run_taker_refuse_copies(void)
+_Noreturn void run_taker_refuse_copies(const char *why)
 {
-    copies_refuse();
+    copies_refuse(why);
 }
 
 void run_taker_own_pages(void)

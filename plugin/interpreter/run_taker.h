@@ -21,11 +21,13 @@ void run_taker_adopt(void);
 
 /* An interpreter that is to be copied: serves copies until the supervisor ends. Returns in each
  * copy, which is the payload of a sandbox with every layer that needs no run. before is called in
- * front of each copying and after behind it, in the original. */
-void run_taker_serve_copies(void (*before)(void), void (*after)(void));
+ * front of each copying and after behind it, in the original. left_out: the names of modules that
+ * it does without, for people. */
+void run_taker_serve_copies(const char *left_out, void (*before)(void), void (*after)(void));
 
-/* One that cannot be copied: says so to the supervisor and ends. */
-_Noreturn void run_taker_refuse_copies(void);
+/* One that cannot be copied: says so to the supervisor, and why ("NAME DETAIL" of
+ * preparation_outcome.h), and ends. */
+_Noreturn void run_taker_refuse_copies(const char *why);
 
 /* Of a copy, once it is as its program will find it: spends the time until there is a run. */
 void run_taker_own_pages(void);

@@ -26,6 +26,10 @@ def _wait(module_names, named_modules):
         except Exception:  # a module that is not there is the program's to miss
             sys.modules.pop(name, None)
 
+    def refuse(why, detail=""):
+        """With a name of preparation_outcome.h."""
+        extension.refuse_copies(os.fsencode(f"{why} {detail}"))
+
     class Guard:
         """What is imported beforehand comes from where nobody but root and the gateway's user can write: an interpreter that would
         execute anything else outside of a sandbox is not copied."""
@@ -39,7 +43,7 @@ def _wait(module_names, named_modules):
                 spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
                 if spec is not None:
                     if spec.has_location and not self.trusts(spec.origin):
-                        extension.refuse_copies()
+                        refuse("module_not_trusted", f"{name} {spec.origin}")
                     return spec
             return None
 
@@ -85,15 +89,16 @@ def _wait(module_names, named_modules):
             told = file.read()
         os.waitpid(pid, 0)
         if not told.endswith(b"\n."):
-            extension.refuse_copies()
+            refuse("second_import_failed")
         return set(told[:-2].decode().split("\n"))
 
     def begin_anew(without):
         """A module that was imported stays, so that it takes another interpreter to do without."""
         left, left_named = ([name for name in names if name not in without] for names in (module_names, named_modules))
         if len(left) + len(left_named) == len(module_names) + len(named_modules):  # it is of the interpreter's own start
-            extension.refuse_copies()
-        names = {"CODE_EXECUTE_IMPORT": ",".join(left), "CODE_EXECUTE_IMPORT_NAMED": ",".join(left_named)}
+            refuse("own_generators_not_seeded")
+        names = {"CODE_EXECUTE_IMPORT": ",".join(left), "CODE_EXECUTE_IMPORT_NAMED": ",".join(left_named),
+                 "CODE_EXECUTE_LEFT_OUT": ",".join([*left_out, *sorted(filter(None, without))])}
         os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, **names})
 
     def import_for_copies():
@@ -178,6 +183,7 @@ def _wait(module_names, named_modules):
 
     directory, what = os.environ["PYTHONPATH"].split(":")[0], os.environ["CODE_EXECUTE_INTERPRETER"]
     program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
+    left_out = [name for name in os.environ.get("CODE_EXECUTE_LEFT_OUT", "").split(",") if name]
     try:
         extension = load_extension(directory)
         forget(directory)
@@ -200,7 +206,7 @@ def _wait(module_names, named_modules):
                 extension.shorten_end()
             collect_for_good()
             extension.rehearse(rehearsal)
-            extension.serve_copies()
+            extension.serve_copies(os.fsencode(",".join(left_out)))
             make_main_module()
             seed_anew()
             extension.own_pages()

@@ -9,6 +9,7 @@ OWN = ("/dev/", "/home/sandbox", "/proc/", "/run/code-execute/", "/tmp")  # of t
 LIMIT = 60000
 CHILDREN = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system", "os.spawn"}
 CONVERSATIONS = {"socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"}
+STARTING, THREADS, WRITING = "starts a process", "starts a thread", "writes files"
 WRITES = {"os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink", "os.truncate", "os.utime",
           "tempfile.mkdtemp", "tempfile.mkstemp"}
 
@@ -17,25 +18,40 @@ class Observer:
     """Of all that Python tells of what it does (PEP 578), and of what the kernel has to show for it."""
 
     def __init__(self):
-        self.effects, self.files, self.hears = set(), set(), True
-        self.scratch, self.children = self.measure_scratch(), os.times()[2:4]
+        self.files, self.hears = set(), True
+        self.begin()
         sys.addaudithook(self.hear)
+
+    def begin(self):
+        """Of the next module."""
+        self.effects, self.scratch, self.children = set(), self.measure_scratch(), os.times()[2:4]
 
     def hear(self, event, arguments):
         if not self.hears:
             return
         if event == "open":
             self.hear_open(*arguments)
-        for events, effect in (CHILDREN, "children"), (CONVERSATIONS, "conversations"), (WRITES, "writes"):
+        for events, effect in (CHILDREN, STARTING), (CONVERSATIONS, "uses a socket"), (WRITES, WRITING):
             if event in events:
-                self.effects.add(effect)
+                self.effects.add(self.name_child(event, arguments) if effect is STARTING else effect)
+
+    @staticmethod
+    def name_child(event, arguments):
+        """For people."""
+        try:
+            command = arguments[1] if event == "subprocess.Popen" else arguments[0]
+            command = command if isinstance(command, (str, bytes, os.PathLike)) else command[0]
+            name = "".join(c for c in os.path.basename(os.fsdecode(command)).split()[0] if c.isalnum() or c in "._+-")
+            return f"starts {name[:40]}" if name else STARTING
+        except Exception:
+            return STARTING
 
     def hear_open(self, path, _, flags):
         if not isinstance(path, (str, bytes)):
             return
         path = os.path.abspath(os.fsdecode(path))
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC) and path != os.devnull:
-            self.effects.add("writes")
+            self.effects.add(WRITING)
         self.files.add(path)
 
     @staticmethod
@@ -45,17 +61,16 @@ class Observer:
     def look(self):
         """Threads that end before a fork, as those of OpenBLAS do, are in nobody's way."""
         self.hears = False
-        if os.times()[2:4] != self.children:
-            self.effects.add("children")
+        if os.times()[2:4] != self.children and not any(effect.startswith("starts ") for effect in self.effects):
+            self.effects.add(STARTING)
         pid = os.fork()
         if pid == 0:
             os._exit(0)
         os.waitpid(pid, 0)
-        self.children = os.times()[2:4]
         if len(os.listdir("/proc/self/task")) > 1:
-            self.effects.add("threads")
+            self.effects.add(THREADS)
         if self.measure_scratch() != self.scratch:
-            self.effects.add("writes")
+            self.effects.add(WRITING)
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             self.files |= {"/" + line.rstrip("\n").split(" /", 1)[1] for line in maps if " /" in line}
         self.hears = True
@@ -63,16 +78,18 @@ class Observer:
 
 def try_module(name, observer):
     before = set(sys.modules)
+    observer.begin()
+    outcome = None
     try:
         __import__(name)
     except Exception:
         import importlib.util
-        return "failed" if importlib.util.find_spec(name.partition(".")[0]) else "absent"
+        outcome = "cannot be imported" if importlib.util.find_spec(name.partition(".")[0]) else "absent"
     observer.look()
-    if observer.effects:
-        return ",".join(sorted(observer.effects))
+    if observer.effects or outcome:
+        return ", ".join(sorted(observer.effects)) or outcome
     new = [getattr(sys.modules[module], "__file__", None) for module in set(sys.modules) - before if module in sys.modules]
-    return "clean" if all(file is None or file.startswith(DISTRIBUTION) for file in new) else "elsewhere"
+    return "clean" if all(file is None or file.startswith(DISTRIBUTION) for file in new) else "is not all of the distribution"
 
 
 def report(names):

@@ -75,8 +75,10 @@ struct run_docker {
 /* What the backend is to do. */
 enum run_purpose {
     RUN_PURPOSE_PROGRAM,
-    RUN_PURPOSE_TRIAL, /* apply every layer, look the runtime up, run nothing */
-    RUN_PURPOSE_SWEEP, /* remove what dead gateways left behind; nothing else of it counts */
+    RUN_PURPOSE_TRIAL,   /* apply every layer, look the runtime up, run nothing */
+    RUN_PURPOSE_SWEEP,   /* remove what dead gateways left behind; nothing else of it counts */
+    RUN_PURPOSE_PREPARE, /* keep some like it ready, and say what has become of that so far; it
+                            runs nothing and needs no program */
     RUN_PURPOSE_COUNT
 };
 

@@ -128,6 +128,7 @@ size_t run_event_encode(const struct run_event *event,
     wire_put_u32(&writer, (uint32_t)event->error_number);
     wire_put_u32(&writer, event->swept);
     wire_put_u32(&writer, event->unswept);
+    wire_put_u32(&writer, event->preparation);
     put_text(&writer, event->groups, sizeof(event->groups));
     put_text(&writer, event->message, sizeof(event->message));
     put_usage(&writer, &event->usage);
@@ -161,7 +162,8 @@ static bool in_range(const struct run_event *event)
            event->type < RUN_EVENT_TYPE_COUNT && event->cause < RUN_CAUSE_COUNT &&
            event->failure < RUN_FAILURE_COUNT && event->failed_layer < LAYER_COUNT &&
            event->engine_problem < ENGINE_PROBLEM_COUNT && event->origin < SANDBOX_ORIGIN_COUNT &&
-           !(event->isolation.applied & ~LAYERS_ALL) && !(event->isolation.missing & ~LAYERS_ALL);
+           event->preparation < PREPARATION_COUNT && !(event->isolation.applied & ~LAYERS_ALL) &&
+           !(event->isolation.missing & ~LAYERS_ALL);
 }
 
 bool run_event_decode(const unsigned char *message, size_t length, struct run_event *ret)
@@ -182,6 +184,7 @@ bool run_event_decode(const unsigned char *message, size_t length, struct run_ev
     event.error_number = (int32_t)wire_get_u32(&reader);
     event.swept = wire_get_u32(&reader);
     event.unswept = wire_get_u32(&reader);
+    event.preparation = wire_get_u32(&reader);
     get_text(&reader, event.groups, sizeof(event.groups));
     get_text(&reader, event.message, sizeof(event.message));
     get_usage(&reader, &event.usage);

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 #include "layers.h"
+#include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        9
+#define PROTOCOL_VERSION        10
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -135,9 +136,10 @@ struct run_event {
     uint32_t failed_layer;
     uint32_t engine_problem; /* enum engine_problem */
     int32_t error_number;
-    uint32_t swept;   /* RUN_PURPOSE_SWEEP: how many strays were removed ... */
-    uint32_t unswept; /* ... and how many could not be */
-    char groups[256]; /* of a trial: below which directory runs get their control groups */
+    uint32_t swept;       /* RUN_PURPOSE_SWEEP: how many strays were removed ... */
+    uint32_t unswept;     /* ... and how many could not be */
+    uint32_t preparation; /* RUN_PURPOSE_PREPARE: enum preparation_kind, its detail in message */
+    char groups[256];     /* of a trial: below which directory runs get their control groups */
     char
         message[256]; /* what failed, for people; the name of a system call for FORBIDDEN_SYSCALL */
     struct run_usage usage;

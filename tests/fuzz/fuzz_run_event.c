@@ -47,6 +47,7 @@ static bool is_good(const struct run_event *event)
            event->type <= RUN_EVENT_PROGRESS && event->origin < SANDBOX_ORIGIN_COUNT &&
            event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
            event->failed_layer < LAYER_COUNT && event->engine_problem < ENGINE_PROBLEM_COUNT &&
+           event->preparation < PREPARATION_COUNT &&
            (event->isolation.applied | event->isolation.missing) <= LAYERS_ALL &&
            event->usage.wall_us <= INT64_MAX && figure_is_good(event->usage.user_us) &&
            figure_is_good(event->usage.system_us) &&

@@ -102,6 +102,27 @@ class CodeExecute(HostTest):
         self.assertGreater(asked, 1)
         self.assertTrue(runtimes["sh"]["path"].endswith("/sh"), "dash has no version to say")
 
+    def test_doctor_tells_how_python_comes_to_programs(self):
+        """Copied or not, without which modules, for which reason, and what to do about it."""
+        if self.real("doctor").returncode != 0:
+            self.skipTest("its mode is not available on this machine")
+        for prepare, environment, how, code, part in (
+                ({"fork": False}, {}, "started_ahead", "fork_off", 'has "fork": false'),
+                ({}, {"PYTHONWARNINGS": "ignore"}, "started_ahead", "variable_not_known", ": PYTHONWARNINGS"),
+                ({"import": ["json"]}, {"PYTHONPATH": "/tmp"}, "started_ahead", "path_not_trusted", ": /tmp")):
+            policy = self.path("policy.json", json.dumps(
+                {"only_languages": ["python"], "languages": {"python": {"prepare": prepare, "environment": environment}}}).encode())
+            report = self.real("doctor", "--policy", policy).stdout.decode()
+            for kind in "other programs", "programs that name numpy":
+                self.assertRegex(report, f"\n    {kind}: {how}, {code}: [^\n]*{part}\n      remedy: [^\n]+\n")
+            [python] = json.loads(self.real("doctor", "--policy", policy, "--json").stdout)["runtimes"]
+            self.assertEqual([row["word"] for row in python["preparation"]], [None, "numpy", "pandas", "matplotlib"])
+            self.assertEqual({(row["how"], row["code"]) for row in python["preparation"]}, {(how, code)})
+        policy = self.path("policy.json", b'{"only_languages": ["python", "sh"], "pools": {"process": {"ready": 0, "most": 0}}}')
+        rows = {row["language"]: row for row in json.loads(self.real("doctor", "--policy", policy, "--json").stdout)["runtimes"]}
+        self.assertEqual({row["code"] for row in rows["python"]["preparation"]}, {"not_prepared"})
+        self.assertIsNone(rows["sh"]["preparation"])
+
     def test_denied(self):
         done = self.real("run", "-l", "sh", "-c", "echo ran", "--approve", "never", "--audit", self.audit_file)
         self.assertEqual((done.returncode, done.stdout), (125, b""))

@@ -399,6 +399,11 @@ START_TEST(doctor_says_what_is_worth_reading)
                    "{\"name\":\"second\",\"state\":\"untested\",\"detail\":\"d\"},"
                    "{\"name\":\"third\",\"state\":\"failed\",\"detail\":\"d\"},"
                    "{\"name\":\"fourth\",\"state\":\"untested\",\"detail\":\"d\"}]}],"
+                   "\"runtimes\":[{\"language\":\"l\",\"found\":true,\"path\":\"/p\","
+                   "\"preparation\":[{\"word\":null,\"how\":\"copied\",\"code\":\"copied\","
+                   "\"message\":null,\"remedy\":null},{\"word\":\"w\",\"how\":\"started_ahead\","
+                   "\"code\":\"c\",\"message\":\"m\",\"remedy\":\"r\\n\"}]},"
+                   "{\"language\":\"k\",\"found\":true,\"path\":\"/q\",\"preparation\":7}],"
                    "\"counters\":{\"none\":0,\"some\":2}}",
                    0, NULL);
     CLEANUP_FREE char *text = NULL;
@@ -410,6 +415,12 @@ START_TEST(doctor_says_what_is_worth_reading)
                            "  applied  first: d\n"
                            "  failed  third: d\n"
                            "  untested  second, fourth\n"
+                           "runtimes\n"
+                           "  l: /p\n"
+                           "    other programs: copied\n"
+                           "    programs that name w: started_ahead, c: m\n"
+                           "      remedy: r<U+000A>\n"
+                           "  k: /q\n"
                            "counters\n"
                            "  some: 2\n");
 }

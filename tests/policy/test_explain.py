@@ -243,7 +243,7 @@ def test_interpreters_are_asked_for_alone():
     code, answer = provider.prepare(interpreters=True)
     tap.equal((code, answer["error"]), (OK, None))
     for row in answer["interpreters"]:
-        tap.equal(set(row), {"language", "path", "version"})
+        tap.equal(set(row), {"language", "path", "version", "preparation"})
     for wrong in ({"interpreters": False}, {"interpreters": 1}, {"interpreters": True, "sandbox": "none"}, {"interpreters": True, "check": True}):
         code, answer = provider.prepare(**wrong)
         tap.equal((code, answer["error"]["code"]), (NOT_RUN, "invalid_policy"), wrong)

@@ -98,7 +98,18 @@ def test_a_module_whose_generator_cannot_be_seeded_is_left_out():
     drawn = draw("import sys\nahead = [name for name in ('json', 'stuck', 'silent', 'html') if name in sys.modules]\n"
                  "import stuck, silent\nprint(ahead, stuck.one.random(), silent.one.random())", COPIED)
     tap.equal({line.split("]")[0] for line in drawn}, {"['json', 'html'"}, drawn)
+    waiting.expect_told(provider, "copied", "generators_not_seeded", ": silent,stuck")
     tap.equal(len(set(drawn)), RUNS, drawn)
+
+
+def test_why_there_are_no_copies_is_told():
+    pathlib.Path(DIRECTORY, "thread.py").write_text("import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n")
+    use(True, ["json", "thread"])
+    waiting.expect_told(provider, "started_ahead", "more_than_one_thread")
+    use(True, ["json", "random"])
+    tap.equal(waiting.told(provider)["code"], "copied")
+    use(False, ["json"])
+    waiting.expect_told(provider, "started_ahead", "fork_off", '"fork": false')
 
 
 def test_nothing_is_left_of_the_search():

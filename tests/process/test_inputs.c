@@ -28,16 +28,29 @@ START_TEST(an_order_that_is_none_is_dropped_with_its_descriptors)
 }
 END_TEST
 
-START_TEST(a_sweep_is_answered_and_starts_nothing)
+static void expect_an_answer_only(uint32_t purpose)
 {
     struct run_description description = describe(WORDS("echo", "hi"));
-    description.purpose = RUN_PURPOSE_SWEEP;
+    description.purpose = purpose;
     run(&backend, &description, &outcome);
     ck_assert(!outcome.started);
     ck_assert_str_eq(outcome.output, "");
     ck_assert_uint_eq(outcome.end.failure, RUN_FAILURE_NONE);
     expect_cause(&outcome, RUN_CAUSE_EXIT);
     ck_assert_int_eq(outcome.end.exit_code, 0);
+}
+
+START_TEST(a_sweep_is_answered_and_starts_nothing)
+{
+    expect_an_answer_only(RUN_PURPOSE_SWEEP);
+}
+END_TEST
+
+/* Nothing is kept ready for a command without an interpreter. */
+START_TEST(so_is_the_question_what_is_prepared)
+{
+    expect_an_answer_only(RUN_PURPOSE_PREPARE);
+    ck_assert_uint_eq(outcome.end.preparation, PREPARATION_NONE);
 }
 END_TEST
 
@@ -105,6 +118,7 @@ int main(void)
     suite_begin("inputs");
     suite_add(an_order_that_is_none_is_dropped_with_its_descriptors, NULL);
     suite_add(a_sweep_is_answered_and_starts_nothing, NULL);
+    suite_add(so_is_the_question_what_is_prepared, NULL);
     suite_add(no_limit_of_time_is_none_and_neither_is_one_beyond_the_clock, NULL);
     suite_add(a_file_below_a_file_stops_the_run, NULL);
     suite_add(a_home_that_is_given_stays, NULL);

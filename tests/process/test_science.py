@@ -56,6 +56,26 @@ def test_each_is_imported_beforehand_where_a_program_names_it():
         tap.equal(waiting.ready_run(provider, lambda: run(code)["stdout"], 1, *kinds), "True\n", name)
 
 
+def test_which_are_copied_and_which_wait_is_told():
+    use(1)
+    tap.equal(waiting.told(provider, "numpy")["code"], "copied")
+    for word, part in ("pandas", ": pandas starts uname"), ("matplotlib", "matplotlib.pyplot starts fc-list"):
+        if waiting.told(provider, word)["how"] != "copied":
+            waiting.expect_told(provider, "started_ahead", "modules_do_more", part, word=word)
+
+
+def test_the_first_of_a_gateway_finds_it_where_the_gateway_has_asked():
+    """As one does that wants no agent to wait: with nothing of Python's run before."""
+    use(3)
+    waiting.told(provider)
+    kinds = waiting.await_kinds(1 + len(MODULES))
+    tap.equal(kinds, {COPIED, STARTED})
+    for name in "numpy", "pandas", "matplotlib.pyplot":
+        before = provider.counters()["sandboxes_ready"]
+        tap.equal(run(f"import sys\nprint({name!r} in sys.modules)")["stdout"], "True\n", name)
+        tap.equal(provider.counters()["sandboxes_ready"] - before, 1, name)
+
+
 def test_what_has_waited_plots():
     use(1)
     run(PLOT)

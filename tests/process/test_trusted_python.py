@@ -48,7 +48,7 @@ class Place:
 def use(places, environment=None, modules=("canary",), **more):
     provider.reset()
     python = {"prepare": {"import": list(modules)}, "environment": environment or {}, "read_only": [str(place.root) for place in places]}
-    tap.equal(provider.use_policy({"pools": {"process": {"ready": 1, "most": 0}}, "languages": {"python": python}, **more}), OK)
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": 1, "most": 0}}, "languages": {"python": python}, "only_languages": ["python"], **more}), OK)
 
 
 def run(code="import sys; print('canary' in sys.modules)"):
@@ -57,11 +57,16 @@ def run(code="import sys; print('canary' in sys.modules)"):
     return result["stdout"]
 
 
-def expect(how, place, *, loaded=True):
-    """An interpreter waits, of that kind; the module ran outside of a sandbox where, and only where, it was to be copied."""
+def expect(how, place, *why, loaded=True):
+    """An interpreter waits, of that kind; the module ran outside of a sandbox where, and only where, it was to be copied. why: the code
+    of the reason that is told, and parts of its message."""
     run()
     tap.equal(waiting.ready_run(provider, run, 1, how), f"{loaded}\n", "the module is there in either case")
     tap.equal(place.mark.exists(), how == COPIED, "it ran outside")
+    if how == COPIED:
+        tap.equal(waiting.told(provider), {"word": None, "how": "copied", "code": "copied", "message": None, "remedy": None})
+    else:
+        waiting.expect_told(provider, "started_ahead", *why)
     place.mark.unlink(missing_ok=True)
 
 
@@ -81,7 +86,7 @@ def test_another_user_s_directory_is_not():
     place.write_module()
     place.give()
     use([place], on_path(place))
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root)
 
 
 def test_nor_root_s_below_another_user_s():
@@ -89,7 +94,7 @@ def test_nor_root_s_below_another_user_s():
     place.write_module("a/b/canary.py")
     os.chown(place.root / "a", SOMEBODY, SOMEBODY)
     use([place], {"PYTHONPATH": str(place.root / "a/b")})
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root / "a")
 
 
 def test_nor_one_that_others_may_write_to():
@@ -98,20 +103,20 @@ def test_nor_one_that_others_may_write_to():
         place.write_module()
         place.root.chmod(mode)
         use([place], on_path(place))
-        expect(STARTED, place)
+        expect(STARTED, place, "path_not_trusted", place.root)
 
 
 def test_nor_one_with_a_module_of_another_user_s():
     place = Place("module")
     os.chown(place.write_module(), SOMEBODY, SOMEBODY)
     use([place], on_path(place))
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root)
     place = Place("package")
     place.write_module("canary/__init__.py")
     place.write("canary/deep/data", "")
     place.give("canary/deep")
     use([place], on_path(place))
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root)
 
 
 def test_nor_one_behind_another_user_s_link():
@@ -122,7 +127,7 @@ def test_nor_one_behind_another_user_s_link():
     expect(COPIED, place)
     links.give("link")
     use([place, links], {"PYTHONPATH": str(links.root / "link")})
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", links.root / "link")
 
 
 def test_nor_one_whose_link_leads_to_another_user_s():
@@ -133,7 +138,7 @@ def test_nor_one_whose_link_leads_to_another_user_s():
     expect(COPIED, other)
     other.give()
     use([place, other], on_path(place))
-    expect(STARTED, other)
+    expect(STARTED, other, "path_not_trusted", other.root)
 
 
 def test_nor_one_that_another_user_could_make():
@@ -144,7 +149,7 @@ def test_nor_one_that_another_user_could_make():
     use([place], {"PYTHONPATH": f"{place.root}:{place.root}/none"})
     expect(COPIED, place)
     use([place], {"PYTHONPATH": f"{place.root}:{open_to_all.root}/none"})
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", open_to_all.root)
 
 
 def test_nor_the_working_directory():
@@ -152,7 +157,7 @@ def test_nor_the_working_directory():
     place.write_module()
     for path in (f"{place.root}:", f":{place.root}", f"{place.root}:.", f"{place.root}:here"):
         use([place], {"PYTHONPATH": path})
-        expect(STARTED, place)
+        expect(STARTED, place, "path_not_trusted")
 
 
 def test_another_home_of_python_s():
@@ -163,7 +168,7 @@ def test_another_home_of_python_s():
     place.write(f"local/lib/{VERSION}/dist-packages/canary.pth", "import canary\n")
     place.give()
     use([place], {"PYTHONHOME": str(place.root)}, modules=[])
-    expect(STARTED, place)
+    expect(STARTED, place, "variable_not_known", "PYTHONHOME")
 
 
 def test_a_user_s_own_modules():
@@ -172,7 +177,7 @@ def test_a_user_s_own_modules():
     place.write(f"lib/{VERSION}/site-packages/canary.pth", "import canary\n")
     place.give()
     use([place], {"PYTHONUSERBASE": str(place.root)}, modules=[])
-    expect(STARTED, place)
+    expect(STARTED, place, "variable_not_known", "PYTHONUSERBASE")
 
 
 def test_a_program_that_is_found_by_its_name():
@@ -184,7 +189,7 @@ def test_a_program_that_is_found_by_its_name():
     place.write(f"lib/{VERSION}/site-packages/canary.pth", "import canary\n")
     place.give()
     use([place], {"PATH": f"{place.root}/bin:/usr/bin:/bin"}, modules=[])
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root)
 
 
 def make_environment(name, home="/usr/bin"):
@@ -204,7 +209,7 @@ def test_a_virtual_environment():
     expect(COPIED, place)
     place.give("lib")
     use([place], **more)
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root / "lib")
 
 
 def test_a_virtual_environment_that_names_another_home():
@@ -218,7 +223,7 @@ def test_a_virtual_environment_that_names_another_home():
     expect(COPIED, place)
     home.give("lib")
     use([place, home], **more)
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", home.root / "lib")
 
 
 def test_a_script_in_place_of_the_interpreter():
@@ -227,10 +232,10 @@ def test_a_script_in_place_of_the_interpreter():
     place.write("bin/python3", f"#!/bin/sh\ntouch {place.mark} 2>/dev/null\nexec /usr/bin/python3 \"$@\"\n", 0o755)
     directories = [f"{place.root}/bin", "/usr/bin", "/bin"]
     use([place], {"PATH": "/usr/bin:/bin", **on_path(place)}, runtime_path=directories)
-    expect(STARTED, place)
+    expect(STARTED, place, "not_a_program", place.root)
     place.give()
     use([place], {"PATH": "/usr/bin:/bin", **on_path(place)}, runtime_path=directories)
-    expect(STARTED, place)
+    expect(STARTED, place, "path_not_trusted", place.root)
 
 
 POINTING = {
@@ -266,6 +271,7 @@ def test_variables_that_name_a_file_or_a_module():
         run()
         waiting.await_waiting(1, STARTED)
         tap.true(not place.mark.exists(), f"{name}: nothing ran outside")
+        waiting.expect_told(provider, "started_ahead", "variable_not_known", name)
 
 
 def test_variables_that_name_none():
@@ -275,13 +281,13 @@ def test_variables_that_name_none():
     expect(COPIED, place)
 
 
-def expect_site(how, place, prepare, modules=()):
+def expect_site(how, place, prepare, *why, modules=()):
     """The installation's own directory has nothing in it but what the case puts there."""
     SITE.mkdir(parents=True, exist_ok=True)
     with alone.emptied(SITE):
         prepare()
         use([place], modules=modules)
-        expect(how, place)
+        expect(how, place, *why)
         provider.reset()
 
 
@@ -292,9 +298,9 @@ def test_the_installation_s_own_directory():
         shutil.copy(place.write_module(), SITE)
         os.chown(SITE, owner, group)
         SITE.chmod(mode)
-    expect_site(COPIED, place, put, ["canary"])
-    expect_site(STARTED, place, lambda: put(owner=SOMEBODY), ["canary"])
-    expect_site(STARTED, place, lambda: put(group=50, mode=0o2775), ["canary"])
+    expect_site(COPIED, place, put, modules=["canary"])
+    expect_site(STARTED, place, lambda: put(owner=SOMEBODY), "path_not_trusted", SITE, modules=["canary"])
+    expect_site(STARTED, place, lambda: put(group=50, mode=0o2775), "path_not_trusted", SITE, modules=["canary"])
 
 
 def test_files_of_paths():
@@ -304,11 +310,11 @@ def test_files_of_paths():
     def put(text):
         return lambda: (SITE / "some.pth").write_text(text)
     by_name, by_code = f"# a comment\n{place.root}\n", f"import sys; sys.path.append({str(place.root)!r})\n"
-    expect_site(COPIED, place, put(by_name), ["canary"])
-    expect_site(STARTED, place, put(by_code), ["canary"])  # nobody knows of it beforehand
+    expect_site(COPIED, place, put(by_name), modules=["canary"])
+    expect_site(STARTED, place, put(by_code), "module_not_trusted", "canary", place.root, modules=["canary"])  # nobody knows of it beforehand
     place.give()
-    for text in by_name, by_code:
-        expect_site(STARTED, place, put(text), ["canary"])
+    expect_site(STARTED, place, put(by_name), "path_not_trusted", place.root, modules=["canary"])
+    expect_site(STARTED, place, put(by_code), "module_not_trusted", place.root, modules=["canary"])
 
 
 def test_a_finder_of_the_installation_s():
@@ -322,7 +328,7 @@ def test_a_finder_of_the_installation_s():
         (SITE / "some_finder.py").write_text(finder)
         (SITE / "some.pth").write_text("import some_finder\n")
     place.give()
-    expect_site(STARTED, place, put, ["canary"])
+    expect_site(STARTED, place, put, "module_not_trusted", "canary", place.root, modules=["canary"])
 
 
 alone.become_alone()

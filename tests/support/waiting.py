@@ -43,3 +43,20 @@ def ready_run(provider, run, count, how):
     result = run()
     tap.equal(provider.counters()["sandboxes_ready"] - before, 1, "runs in an interpreter that waited")
     return result
+
+
+def told(provider, word=None):
+    """What the provider says became of Python for programs that have that word, and why (toolhost doctor prints it)."""
+    code, answer = provider.prepare(interpreters=True)
+    tap.equal(code, 0, answer)
+    [rows] = [row["preparation"] for row in answer["interpreters"] if row["language"] == "python"]
+    [found] = [row for row in rows if row["word"] == word]
+    return found
+
+
+def expect_told(provider, how, code, *parts, word=None):
+    """That it is of that kind, for that reason, whose message has these parts; and what to do about it."""
+    found = told(provider, word)
+    tap.equal((found["how"], found["code"]), (how, code), found)
+    tap.true(all(str(part) in found["message"] for part in parts), found)
+    tap.true(found["remedy"], found)

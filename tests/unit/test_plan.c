@@ -239,14 +239,14 @@ START_TEST(no_half_of_a_content_check_is_planned)
 }
 END_TEST
 
-START_TEST(no_half_of_a_trial_or_sweep_is_planned)
+START_TEST(no_half_of_what_runs_nothing_is_planned)
 {
     struct error error;
     struct policy *policy = policy_load_text("test", rich_policy, sizeof(rich_policy) - 1, &error);
     const struct trial_subject subject = {
         .policy = policy,
         .mode = SANDBOX_MODE_DOCKER,
-        .language = _i == 0 ? policy_find_language(policy, "python") : NULL,
+        .language = _i == 0 || _i == 3 ? policy_find_language(policy, "python") : NULL,
         .image = "i",
         .network = true,
     };
@@ -255,11 +255,13 @@ START_TEST(no_half_of_a_trial_or_sweep_is_planned)
     for (; !planned_all; failing++) {
         CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
         memory_left = failing;
-        planned_all = _i < 2 ? plan_trial(&subject, &description)
-                             : plan_sweep(policy, SANDBOX_MODE_DOCKER, &description);
+        planned_all = _i < 2    ? plan_trial(&subject, &description)
+                      : _i == 2 ? plan_sweep(policy, SANDBOX_MODE_DOCKER, &description)
+                                : plan_preparation(&subject, "numpy", &description);
         memory_left = -1;
         ck_assert_int_eq(description.argv != NULL, planned_all);
-        ck_assert(!planned_all || _i < 2 || description.purpose == RUN_PURPOSE_SWEEP);
+        ck_assert(!planned_all || _i != 2 || description.purpose == RUN_PURPOSE_SWEEP);
+        ck_assert(!planned_all || _i != 3 || description.purpose == RUN_PURPOSE_PREPARE);
     }
     ck_assert_int_gt(failing, 10);
     policy_unref(policy);
@@ -276,6 +278,6 @@ int main(void)
     tcase_add_test(cases[0], more_time_is_more_of_the_processor);
     tcase_add_loop_test(cases[1], no_half_of_a_run_is_planned, 0, 2);
     tcase_add_loop_test(cases[1], no_half_of_a_content_check_is_planned, 0, SANDBOX_MODE_COUNT + 1);
-    tcase_add_loop_test(cases[1], no_half_of_a_trial_or_sweep_is_planned, 0, 3);
+    tcase_add_loop_test(cases[1], no_half_of_what_runs_nothing_is_planned, 0, 4);
     return run_suite("plan", cases, COUNT_OF(cases));
 }

@@ -301,6 +301,7 @@ static struct run_event sample_event(void)
         .message = "why",
         .usage = {.wall_us = 1, .user_us = RUN_USAGE_UNKNOWN, .process_refusals = UINT64_MAX},
         .swept = 3,
+        .preparation = PREPARATION_THREADS,
         .engine = {.runtime = "crun", .rootless = 1},
     };
 }
@@ -322,6 +323,7 @@ START_TEST(event_survives)
     ck_assert_uint_eq(decoded.usage.process_refusals, UINT64_MAX);
     ck_assert_uint_eq(decoded.usage.user_us, RUN_USAGE_UNKNOWN);
     ck_assert_uint_eq(decoded.swept, 3);
+    ck_assert_uint_eq(decoded.preparation, PREPARATION_THREADS);
     ck_assert_str_eq(decoded.engine.runtime, "crun");
     ck_assert_str_eq(decoded.engine.version, "");
     ck_assert_uint_eq(decoded.engine.rootless, 1);
@@ -352,6 +354,9 @@ START_TEST(events_out_of_range_are_refused)
     ck_assert(!event_decodes(&event));
     event = sample_event();
     event.failed_layer = LAYER_COUNT;
+    ck_assert(!event_decodes(&event));
+    event = sample_event();
+    event.preparation = PREPARATION_COUNT;
     ck_assert(!event_decodes(&event));
     event = sample_event();
     event.isolation.applied = ~UINT64_C(0);
@@ -386,6 +391,41 @@ START_TEST(pool_report_is_whole_or_refused)
 }
 END_TEST
 
+/* What an interpreter tells its supervisor. */
+START_TEST(outcomes_survive)
+{
+    enum preparation_kind kind = (enum preparation_kind)_i;
+    struct preparation_outcome outcome;
+    char words[PREPARATION_WORDS];
+    size_t length = preparation_write('u', kind, "a detail with blanks", words);
+    ck_assert_int_eq(words[0], 'u');
+    preparation_read(words + 1, length - 1, &outcome);
+    ck_assert_uint_eq(outcome.kind, kind);
+    ck_assert_str_eq(outcome.detail, "a detail with blanks");
+    char longest[2 * PREPARATION_DETAIL];
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    length = preparation_write('u', kind, longest, words);
+    ck_assert_uint_lt(length, PREPARATION_WORDS);
+    preparation_read(words + 1, length - 1, &outcome);
+    ck_assert_uint_eq(strlen(outcome.detail), PREPARATION_DETAIL - 1);
+}
+END_TEST
+
+START_TEST(what_is_no_outcome_is_a_failure)
+{
+    static const char *const none[] = {"", " ", "copie", "copiedd x", "COPIED", "\xff\xfe"};
+    struct preparation_outcome outcome;
+    for (size_t i = 0; i < COUNT_OF(none); i++) {
+        preparation_read(none[i], strlen(none[i]), &outcome);
+        ck_assert_uint_eq(outcome.kind, PREPARATION_FAILED);
+    }
+    preparation_read("copied", strlen("copied"), &outcome);
+    ck_assert_uint_eq(outcome.kind, PREPARATION_COPIED);
+    ck_assert_str_eq(outcome.detail, "");
+}
+END_TEST
+
 START_TEST(layers_have_names)
 {
     ck_assert_uint_eq(isolation_layer_bit("seccomp"), LAYER_BIT(LAYER_SECCOMP));
@@ -416,6 +456,8 @@ int main(void)
     tcase_add_test(cases, event_survives);
     tcase_add_test(cases, events_out_of_range_are_refused);
     tcase_add_test(cases, pool_report_is_whole_or_refused);
+    tcase_add_loop_test(cases, outcomes_survive, 0, PREPARATION_COUNT);
+    tcase_add_test(cases, what_is_no_outcome_is_a_failure);
     tcase_add_test(cases, layers_have_names);
     return run_suite("protocol", &cases, 1);
 }

@@ -98,6 +98,10 @@ static void begin(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
         return;
     }
+    if (run->description.purpose == RUN_PURPOSE_PREPARE) {
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "tell of preparations");
+        return;
+    }
     if (!make_message(run, fds[RUN_FD_STDIN])) {
         run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
         return;

@@ -85,10 +85,13 @@ static _Noreturn void start_interpreter(const struct interpreter_shape *interpre
                                         const char *files, const char *path,
                                         const int fds[PARENT_DESCRIPTORS])
 {
-    static const char useless = PARENT_USELESS;
-    CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path);
+    struct preparation_outcome outcome = {.kind = PREPARATION_FAILED};
+    CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path, &outcome);
     if (!trusted) {
-        (void)channel_send(fds[PARENT_FD_SUPERVISOR], &useless, sizeof(useless), NULL, 0);
+        char words[PREPARATION_WORDS];
+        size_t length = preparation_write(PARENT_USELESS, (enum preparation_kind)outcome.kind,
+                                          outcome.detail, words);
+        (void)channel_send(fds[PARENT_FD_SUPERVISOR], words, length, NULL, 0);
         _exit(0);
     }
     char **environment = interpreter_environment(interpreter, NO_HOME, files, "copy", trusted);
@@ -150,21 +153,29 @@ uint64_t interpreter_parent_deadline(const struct interpreter_parent *parent)
     return parent->state == PARENT_STARTING ? parent->started_us + START_LIMIT_US : 0;
 }
 
+static void take_words(struct interpreter_parent *parent, const char *words, size_t length)
+{
+    if (words[0] == PARENT_READY)
+        parent->state = PARENT_WAITING;
+    else if (words[0] == PARENT_USELESS)
+        parent->state = PARENT_IMPOSSIBLE;
+    preparation_read(words + 1, length - 1, &parent->outcome);
+}
+
 void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
 {
-    char word;
+    char words[PREPARATION_WORDS];
     if (parent->state == PARENT_IMPOSSIBLE || parent->state == PARENT_GONE)
         return;
-    ssize_t length = channel_receive_now(parent->socket, &word, sizeof(word));
+    ssize_t length = channel_receive_now(parent->socket, words, sizeof(words));
     if (length < 0 && errno == EAGAIN) {
         if (parent->state == PARENT_STARTING && now >= parent->started_us + START_LIMIT_US)
             parent->state = PARENT_GONE;
         return;
     }
-    if (length == 1 && word == PARENT_READY)
-        parent->state = PARENT_WAITING;
-    else
-        parent->state = length == 1 && word == PARENT_USELESS ? PARENT_IMPOSSIBLE : PARENT_GONE;
+    parent->state = PARENT_GONE;
+    if (length > 0)
+        take_words(parent, words, (size_t)length);
 }
 
 uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../protocol/preparation_outcome.h"
 #include "namespaces.h"
 #include "sandbox_shape.h"
 #include "seccomp_filter.h"
@@ -25,7 +26,8 @@ struct interpreter_parent {
     int socket;
     enum parent_state state;
     uint64_t started_us;
-    uint64_t copies; /* made so far */
+    uint64_t copies;                    /* made so far */
+    struct preparation_outcome outcome; /* once it waits, or is impossible */
 };
 
 /* Starts the shape's interpreter. NULL with errno. */

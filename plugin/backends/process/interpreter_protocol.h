@@ -31,7 +31,8 @@ enum parent_fd {
 #define TRIAL_ABSENT "absent"
 #define TRIAL_LIMIT  65536 /* bytes */
 
-/* One byte from one that is to be copied, once. */
+/* One byte from one that is to be copied, once, with the outcome behind it: "NAME DETAIL" of
+ * preparation_outcome.h, PREPARATION_WORDS at most. */
 #define PARENT_READY   'r'
 #define PARENT_USELESS 'u'
 

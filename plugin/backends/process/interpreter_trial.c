@@ -2,6 +2,7 @@
 /* Owns the trial of modules: see interpreter_trial.h. The other side is interpreter/trial.py. */
 #include "interpreter_trial.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -23,27 +24,49 @@ struct first_process *interpreter_trial_start(const struct sandbox_shape *shape,
     return process;
 }
 
-static bool line_is_good(const char *line)
+/* "MODULE OUTCOME" */
+static bool outcome_is_good(const char *line)
 {
-    char resolved[PATH_MAX];
-    if (line[0] == '/')
-        return trusted_path_walk(line, resolved) != DISTRUSTED_PATH;
-    const char *outcome = strrchr(line, ' ');
-    return outcome &&
-           (strcmp(outcome + 1, TRIAL_CLEAN) == 0 || strcmp(outcome + 1, TRIAL_ABSENT) == 0);
+    const char *space = strchr(line, ' ');
+    return space && (strcmp(space + 1, TRIAL_CLEAN) == 0 || strcmp(space + 1, TRIAL_ABSENT) == 0);
 }
 
-bool interpreter_trial_was_good(const struct first_process *trial)
+/* All that is to be said of modules comes into one detail, as far as there is room. */
+static void add_module(struct preparation_outcome *outcome, const char *line)
+{
+    size_t used = outcome->kind == PREPARATION_MODULES_DO_MORE ? strlen(outcome->detail) : 0;
+    outcome->kind = PREPARATION_MODULES_DO_MORE;
+    (void)snprintf(&outcome->detail[used], sizeof(outcome->detail) - used, "%s%s",
+                   used > 0 ? "; " : "", line);
+}
+
+static void look_at_line(const char *line, struct preparation_outcome *outcome)
+{
+    char resolved[PATH_MAX];
+    if (line[0] != '/' && !outcome_is_good(line))
+        add_module(outcome, line);
+    if (line[0] == '/' && outcome->kind == PREPARATION_OPEN &&
+        trusted_path_walk(line, resolved) == DISTRUSTED_PATH)
+        preparation_set(outcome, PREPARATION_FILE_READ, line);
+}
+
+bool interpreter_trial_was_good(const struct first_process *trial,
+                                struct preparation_outcome *reterr)
 {
     static char message[TRIAL_LIMIT + 1];
+    struct preparation_outcome outcome = {.kind = PREPARATION_OPEN};
     ssize_t length = channel_receive_now(trial->report, message, TRIAL_LIMIT);
     size_t begin = strlen(TRIAL_BEGIN);
+    *reterr = (struct preparation_outcome){.kind = PREPARATION_TRIAL};
     if (length < (ssize_t)begin || strncmp(message, TRIAL_BEGIN, begin) != 0)
         return false;
     message[length] = '\0';
     char *rest = &message[begin];
     for (char *line; (line = strsep(&rest, "\n"));)
-        if (line[0] != '\0' && !line_is_good(line))
-            return false;
-    return true;
+        if (line[0] != '\0')
+            look_at_line(line, &outcome);
+    if (outcome.kind == PREPARATION_OPEN)
+        return true;
+    *reterr = outcome;
+    return false;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "../../protocol/preparation_outcome.h"
 #include "first_process.h"
 
 #define INTERPRETER_TRIAL_US (UINT64_C(60) * 1000000) /* how long one may take */
@@ -18,5 +19,6 @@ struct first_process *interpreter_trial_start(const struct sandbox_shape *shape,
 
 /* Of one that stirs: may its modules be imported outside of a sandbox? That is so where each is
  * absent, or is the distribution's and has started, written and asked for nothing, and what files
- * were read can be changed by nobody but root and the user of this process. */
-bool interpreter_trial_was_good(const struct first_process *trial);
+ * were read can be changed by nobody but root and the user of this process. false: *reterr. */
+bool interpreter_trial_was_good(const struct first_process *trial,
+                                struct preparation_outcome *reterr);

@@ -112,7 +112,8 @@ static bool add_directory(void *user, const char *directory)
 /* Python looks its own program up to know where its modules are. */
 struct search {
     const char *name;
-    char found[PATH_MAX]; /* "": not yet */
+    char found[PATH_MAX];      /* "": not yet */
+    char distrusted[PATH_MAX]; /* "": none */
 };
 
 static bool search_in(void *user, const char *directory)
@@ -125,17 +126,26 @@ static bool search_in(void *user, const char *directory)
     enum trusted_outcome outcome = trusted_path_walk(path, resolved);
     if (outcome == TRUSTED_PATH && search->found[0] == '\0' && access(path, X_OK) == 0)
         memcpy(search->found, path, sizeof(path));
+    if (outcome == DISTRUSTED_PATH)
+        (void)snprintf(search->distrusted, sizeof(search->distrusted), "%s",
+                       resolved[0] ? resolved : path);
     return outcome != DISTRUSTED_PATH;
 }
 
 /* It must find the one that is executed. */
-static bool finds_itself(const struct interpreter_shape *interpreter, const char *path)
+static bool finds_itself(const struct interpreter_shape *interpreter, const char *path,
+                         struct preparation_outcome *reterr)
 {
     struct search search = {.name = interpreter->argv[0]};
-    if (search.name[0] == '/')
+    if (search.name[0] == '/' ||
+        (for_each(value_of(interpreter->environment, "PATH"), search_in, &search) &&
+         strcmp(search.found, path) == 0))
         return true;
-    return for_each(value_of(interpreter->environment, "PATH"), search_in, &search) &&
-           strcmp(search.found, path) == 0;
+    if (search.distrusted[0])
+        preparation_set(reterr, PREPARATION_PATH, search.distrusted);
+    else
+        preparation_set(reterr, PREPARATION_OTHER_PROGRAM, path);
+    return false;
 }
 
 /* A script would have another program executed, by a path of its own. */
@@ -159,6 +169,8 @@ static bool add_libraries(struct trusted_roots *roots, const char *library)
     char resolved[PATH_MAX];
     char path[2 * PATH_MAX];
     enum trusted_outcome outcome = trusted_path_walk(library, resolved);
+    if (outcome == DISTRUSTED_PATH)
+        trusted_roots_distrust(roots, resolved);
     if (outcome != TRUSTED_PATH)
         return outcome == TRUSTED_ABSENCE;
     CLEANUP(close_directory) DIR *directory = opendir(resolved);
@@ -231,11 +243,14 @@ static bool add_environment(struct trusted_roots *roots, const char *program)
             return true;
         *slash = '\0';
         (void)snprintf(path, sizeof(path), "%s/pybuilddir.txt", directory);
-        if (trusted_path_walk(path, resolved) != TRUSTED_ABSENCE)
+        if (trusted_path_walk(path, resolved) != TRUSTED_ABSENCE) {
+            trusted_roots_distrust(roots, path);
             return false;
+        }
         (void)snprintf(path, sizeof(path), "%s/pyvenv.cfg", directory);
-        enum trusted_outcome outcome = trusted_path_walk(path, resolved);
-        if (outcome == DISTRUSTED_PATH || (outcome == TRUSTED_PATH && !add_home(roots, resolved)))
+        if (!trusted_roots_add(roots, path))
+            return false;
+        if (trusted_path_walk(path, resolved) == TRUSTED_PATH && !add_home(roots, resolved))
             return false;
     }
     return true;
@@ -266,20 +281,49 @@ static void free_roots(struct trusted_roots *roots)
         free(roots->paths[i]);
 }
 
-char *interpreter_trust(const struct interpreter_shape *interpreter, const char *path)
+/* Its name alone: the value is the operator's. */
+static bool variables_are_harmless(const struct interpreter_shape *interpreter,
+                                   struct preparation_outcome *reterr)
+{
+    for (char *const *variable = interpreter->environment; *variable; variable++) {
+        if (is_harmless(*variable))
+            continue;
+        preparation_set(reterr, PREPARATION_VARIABLE, *variable);
+        reterr->detail[strcspn(reterr->detail, "=")] = '\0';
+        return false;
+    }
+    return true;
+}
+
+/* path: what is executed; resolved: without symbolic links. */
+static bool add_all(struct trusted_roots *roots, const struct interpreter_shape *interpreter,
+                    const char *path, const char *resolved)
+{
+    const char *modules = value_of(interpreter->environment, "PYTHONPATH");
+    return add_prefixes(roots, path) && add_prefixes(roots, resolved) &&
+           add_environment(roots, path) && add_environment(roots, resolved) &&
+           (!modules[0] || for_each(modules, add_directory, roots)) && trusted_roots_check(roots);
+}
+
+char *interpreter_trust(const struct interpreter_shape *interpreter, const char *path,
+                        struct preparation_outcome *ret)
 {
     CLEANUP(free_roots) struct trusted_roots roots = {.count = 0};
     char resolved[PATH_MAX];
-    for (char *const *variable = interpreter->environment; *variable; variable++)
-        if (!is_harmless(*variable))
-            return NULL;
-    if (trusted_path_walk(path, resolved) != TRUSTED_PATH || !is_program(resolved) ||
-        !finds_itself(interpreter, path) || !add_prefixes(&roots, path) ||
-        !add_prefixes(&roots, resolved) || !add_environment(&roots, path) ||
-        !add_environment(&roots, resolved))
+    if (!variables_are_harmless(interpreter, ret))
         return NULL;
-    const char *modules = value_of(interpreter->environment, "PYTHONPATH");
-    if (modules[0] && !for_each(modules, add_directory, &roots))
+    if (trusted_path_walk(path, resolved) != TRUSTED_PATH) {
+        preparation_set(ret, PREPARATION_PATH, resolved);
         return NULL;
-    return trusted_roots_check(&roots) ? join(&roots) : NULL;
+    }
+    if (!is_program(resolved)) {
+        preparation_set(ret, PREPARATION_NO_PROGRAM, resolved);
+        return NULL;
+    }
+    if (!finds_itself(interpreter, path, ret))
+        return NULL;
+    if (add_all(&roots, interpreter, path, resolved))
+        return join(&roots);
+    preparation_set(ret, PREPARATION_PATH, roots.distrusted);
+    return NULL;
 }

@@ -8,8 +8,11 @@
  */
 #pragma once
 
+#include "../../protocol/preparation_outcome.h"
 #include "sandbox_shape.h"
 
 /* path: the file that is to be executed. The directories that Python may import from, separated by
- * colons, each without symbolic links; the caller's to free. NULL: it is not to be trusted. */
-char *interpreter_trust(const struct interpreter_shape *interpreter, const char *path);
+ * colons, each without symbolic links; the caller's to free. NULL: it is not to be trusted, for
+ * *ret. */
+char *interpreter_trust(const struct interpreter_shape *interpreter, const char *path,
+                        struct preparation_outcome *ret);

@@ -28,14 +28,6 @@ static bool is_used(const struct shelf *shelf)
     return shelf->shape.workspace != NULL;
 }
 
-static struct shelf *find_shelf(struct pool *pool, const struct sandbox_shape *shape)
-{
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (is_used(&pool->shelves[i]) && sandbox_shape_equal(&pool->shelves[i].shape, shape))
-            return &pool->shelves[i];
-    return NULL;
-}
-
 /* The oldest, NULL where there is none. */
 static struct first_process *take_first(struct shelf *shelf)
 {
@@ -71,6 +63,20 @@ static void end_parent(const struct pool *pool, struct interpreter_parent *paren
     interpreter_parent_end(parent);
 }
 
+/* NULL: what can be copied may be. */
+static void do_without_copying(struct shelf *shelf, const struct preparation_outcome *why)
+{
+    shelf->without_copying = why != NULL;
+    if (why)
+        shelf->outcome = *why;
+}
+
+static void do_without_interpreter(struct shelf *shelf, enum preparation_kind why)
+{
+    shelf->without_interpreter = true;
+    shelf->outcome = (struct preparation_outcome){.kind = why};
+}
+
 /* The next attempt is later the oftener it went wrong; in the end the interpreter is left out. */
 static void note_failure(struct shelf *shelf, uint64_t now)
 {
@@ -78,7 +84,7 @@ static void note_failure(struct shelf *shelf, uint64_t now)
     if (shelf->failures < FAILURES_LIMIT)
         shelf->failures++;
     else if (shelf->shape.interpreter.kind != RUN_INTERPRETER_NONE)
-        shelf->without_interpreter = true;
+        do_without_interpreter(shelf, PREPARATION_FAILED);
 }
 
 /* What has become of the shelf's interpreter. */
@@ -95,7 +101,7 @@ static void look_at_parent(const struct pool *pool, struct shelf *shelf, uint64_
         return;
     interpreter_parent_look(shelf->parent, now);
     if (shelf->parent->state == PARENT_IMPOSSIBLE)
-        shelf->without_copying = true;
+        do_without_copying(shelf, &shelf->parent->outcome);
     else if (shelf->parent->state == PARENT_GONE)
         note_failure(shelf, now);
     else
@@ -113,7 +119,7 @@ struct first_process *pool_obtain(struct pool *pool, struct run_environment *env
                                   uint32_t *ret_origin, struct launch_failure *reterr)
 {
     const struct sandbox_shape without = sandbox_shape_without_interpreter(shape);
-    struct shelf *shelf = find_shelf(pool, shape);
+    struct shelf *shelf = pool_find(pool, shape);
     if (shelf)
         shelf_size_note(&shelf->size, shelf->count);
     struct first_process *process = shelf ? take_ready(pool, shelf) : NULL;
@@ -168,6 +174,21 @@ static bool host_has_home(void)
     return access(SANDBOX_HOME, F_OK) == 0 || errno != ENOENT;
 }
 
+/* What can be said of a shelf without an attempt. */
+static void judge_shape(struct shelf *shelf, const struct run_environment *environment)
+{
+    struct preparation_outcome why = {.kind = PREPARATION_OPEN};
+    if (!shelf->shape.interpreter.fork)
+        why.kind = PREPARATION_BY_POLICY;
+    else if (host_has_home())
+        preparation_set(&why, PREPARATION_HOME_ON_HOST, SANDBOX_HOME);
+    else if (program_may_own_interpreter(environment, &shelf->shape))
+        why.kind = PREPARATION_OWNED_BY_PROGRAM;
+    do_without_copying(shelf, why.kind == PREPARATION_OPEN ? NULL : &why);
+    if (!interpreter_files(shelf->shape.interpreter.kind))
+        do_without_interpreter(shelf, PREPARATION_NO_FILES);
+}
+
 static bool wants_parent(const struct shelf *shelf)
 {
     return !shelf->without_copying && !shelf->without_interpreter;
@@ -183,9 +204,7 @@ static struct shelf *new_shelf(struct pool *pool, const struct run_environment *
             continue;
         if (!sandbox_shape_copy(shape, &shelf->shape))
             return NULL;
-        shelf->without_copying = !shape->interpreter.fork || host_has_home() ||
-                                 program_may_own_interpreter(environment, shape);
-        shelf->without_interpreter = !interpreter_files(shape->interpreter.kind);
+        judge_shape(shelf, environment);
         shelf->untried = wants_parent(shelf) && shape->interpreter.named_modules &&
                          shape->interpreter.named_modules[0];
         return shelf;
@@ -197,7 +216,7 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
                  const struct sandbox_shape *shape, const struct run_description *description,
                  uint64_t now)
 {
-    struct shelf *shelf = find_shelf(pool, shape);
+    struct shelf *shelf = pool_find(pool, shape);
     /* What a workspace's path leads to may become another directory. */
     if (!shelf && description->pool_size > 0 && shape->workspace[0] == '\0')
         shelf = new_shelf(pool, environment, shape);
@@ -230,8 +249,7 @@ static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
     return shelf->count < wanted;
 }
 
-/* Which interpreter waits in its sandboxes. */
-static uint32_t kind_of(const struct shelf *shelf)
+uint32_t pool_kind(const struct shelf *shelf)
 {
     return shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->shape.interpreter.kind;
 }
@@ -245,7 +263,7 @@ static uint64_t memory_of_one(const struct shelf *shelf)
         [RUN_INTERPRETER_PYTHON] = UINT64_C(8) << 20,
         [RUN_INTERPRETER_NODE] = UINT64_C(48) << 20,
     };
-    uint32_t kind = kind_of(shelf);
+    uint32_t kind = pool_kind(shelf);
     uint64_t counted = shelf->first ? cgroup_memory(&shelf->first->cgroup) : 0;
     return counted > usual[kind] ? counted : usual[kind];
 }
@@ -338,8 +356,9 @@ static void look_at_trial(const struct pool *pool, struct shelf *shelf, struct l
 {
     if (!shelf->trial || (!first_process_stirs(shelf->trial) && now < shelf->trial_until_us))
         return;
+    struct preparation_outcome why;
     shelf->untried = false;
-    shelf->without_copying = !interpreter_trial_was_good(shelf->trial);
+    do_without_copying(shelf, interpreter_trial_was_good(shelf->trial, &why) ? NULL : &why);
     discard(pool, TAKE_POINTER(shelf->trial), leaving, environment);
 }
 
@@ -464,34 +483,4 @@ void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environme
     for (size_t i = 0; i < POOL_SHELVES; i++)
         if (is_used(&pool->shelves[i]))
             empty_shelf(pool, &pool->shelves[i], leaving, environment);
-}
-
-static bool shelf_has(const struct shelf *shelf, pid_t pid)
-{
-    for (const struct first_process *process = shelf->first; process; process = process->next)
-        if (process->pid == pid)
-            return true;
-    return (shelf->trial && shelf->trial->pid == pid) ||
-           (shelf->parent && shelf->parent->pid == pid) ||
-           (shelf->successor && shelf->successor->pid == pid);
-}
-
-bool pool_has(const struct pool *pool, pid_t pid)
-{
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (shelf_has(&pool->shelves[i], pid))
-            return true;
-    return false;
-}
-
-void pool_count(const struct pool *pool, struct pool_report *ret)
-{
-    *ret = (struct pool_report){.rows = {{.ready = 0}}};
-    for (size_t i = 0; i < POOL_SHELVES; i++) {
-        const struct shelf *shelf = &pool->shelves[i];
-        struct pool_row *row = &ret->rows[kind_of(shelf)];
-        row->ready += shelf->count;
-        row->wanted += shelf->size.wanted;
-        row->memory_bytes += shelf->count * shelf->memory_bytes;
-    }
 }

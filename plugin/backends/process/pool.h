@@ -27,6 +27,7 @@ struct shelf {
     uint32_t failures;                    /* in a row */
     bool without_copying;                 /* its interpreter is started in each sandbox, or ... */
     bool without_interpreter;             /* ... with the program only: the other did not work */
+    struct preparation_outcome outcome;   /* why it is one of the two */
     bool untried;                         /* nobody knows yet what its named modules do */
     struct first_process *trial;          /* of these; NULL: none is under way */
     uint64_t trial_until_us;              /* it has ended by then */
@@ -54,6 +55,11 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
                  const struct sandbox_shape *shape, const struct run_description *description,
                  uint64_t now);
 
+/* NULL: nobody has asked for such. */
+struct shelf *pool_find(struct pool *pool, const struct sandbox_shape *shape);
+/* Which interpreter waits in the shelf's sandboxes (enum run_interpreter). */
+uint32_t pool_kind(const struct shelf *shelf);
+
 /* Is there something to make? busy: runs are under way, for which half of a shelf will do. */
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
 /* Makes one. */
@@ -69,3 +75,6 @@ void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environme
 bool pool_has(const struct pool *pool, pid_t pid);
 /* What there is at this moment. */
 void pool_count(const struct pool *pool, struct pool_report *ret);
+/* What has become of the interpreter of that shape so far. */
+void pool_tell(struct pool *pool, const struct sandbox_shape *shape,
+               struct preparation_outcome *ret);

@@ -21,6 +21,7 @@
 #include "orphans.h"
 #include "report.h"
 #include "run_files.h"
+#include "run_question.h"
 #include "system_call_name.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
@@ -121,15 +122,6 @@ static int start_unconfined(struct run *run, struct run_description *description
     return -1;
 }
 
-/* The sweep itself was the supervisor's first act. */
-static void answer_sweep(const struct cgroup_base *base, struct run_event *event)
-{
-    event->cause = RUN_CAUSE_EXIT;
-    event->exit_code = 0;
-    event->swept = base->swept;
-    event->unswept = base->unswept;
-}
-
 static void refuse_description(struct run *run)
 {
     if (errno == ENOMEM)
@@ -147,10 +139,8 @@ static int start(struct run *run, struct run_environment *environment, struct po
         refuse_description(run);
         return -1;
     }
-    if (description.purpose == RUN_PURPOSE_SWEEP) {
-        answer_sweep(&environment->cgroups, &run->event);
+    if (run_question_answer(&description, environment, pool, &run->event))
         return -1;
-    }
     if (!sandbox_stock_is_in_own_network(&environment->stock)) {
         const struct launch_failure failure = {.layer = LAYER_NETWORK_NAMESPACE,
                                                .error_number = errno,

@@ -108,11 +108,11 @@ enum trusted_outcome trusted_path_walk(const char *path, char ret[PATH_MAX])
     char name[NAME_MAX + 1];
     bool too_long = false;
     struct stat root;
+    ret[0] = '\0';
     if (path[0] != '/' || strlen(path) >= sizeof(walk.rest) || lstat("/", &root) < 0 ||
         !is_ours(&root) || others_may_write(&root))
         return DISTRUSTED_PATH;
     memcpy(walk.rest, path, strlen(path) + 1);
-    ret[0] = '\0';
     while (next_name(&walk, name, &too_long)) {
         enum trusted_outcome outcome = step(&walk, name);
         if (outcome == TRUSTED_ABSENCE)
@@ -131,10 +131,18 @@ static bool is_within(const char *path, const char *root)
     return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
+void trusted_roots_distrust(struct trusted_roots *roots, const char *path)
+{
+    if (roots->distrusted[0] == '\0')
+        (void)snprintf(roots->distrusted, sizeof(roots->distrusted), "%s", path);
+}
+
 bool trusted_roots_add(struct trusted_roots *roots, const char *path)
 {
     char resolved[PATH_MAX];
     enum trusted_outcome outcome = trusted_path_walk(path, resolved);
+    if (outcome == DISTRUSTED_PATH)
+        trusted_roots_distrust(roots, resolved[0] != '\0' ? resolved : path);
     if (outcome != TRUSTED_PATH)
         return outcome == TRUSTED_ABSENCE;
     for (size_t i = 0; i < roots->count; i++)
@@ -226,8 +234,10 @@ static bool check_tree(struct trusted_roots *roots, char *root, size_t *entries)
         return false;
     errno = 0;
     while ((entry = fts_read(tree)))
-        if (++*entries > TRUSTED_ENTRIES_LIMIT || !look_at(roots, entry))
+        if (++*entries > TRUSTED_ENTRIES_LIMIT || !look_at(roots, entry)) {
+            trusted_roots_distrust(roots, entry->fts_path);
             return false;
+        }
     return errno == 0;
 }
 

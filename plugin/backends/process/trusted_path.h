@@ -21,18 +21,23 @@ enum trusted_outcome {
 
 /* Walks an absolute path name by name. Every directory, link and file on it belongs to one of the
  * two and is writable by nobody else; a directory on the way may be sticky (/tmp). ret: the path
- * without symbolic links, as far as it exists. */
+ * without symbolic links, as far as it exists; of one that is not to be trusted, as far as the walk
+ * came: what others can change. */
 enum trusted_outcome trusted_path_walk(const char *path, char ret[PATH_MAX]);
 
 /* Directories and files to look at: those that were named, and those that links lead to. */
 struct trusted_roots {
     char *paths[TRUSTED_ROOTS_LIMIT]; /* without symbolic links, none below another one */
     size_t count;
+    char distrusted[PATH_MAX]; /* the first that was found so; "": none, or there were too many */
 };
 
 /* Notes a path to be looked at; one that is not there counts for nothing. false: it is not to be
  * trusted, or there are too many. */
 bool trusted_roots_add(struct trusted_roots *roots, const char *path);
+
+/* Notes why they are not to be trusted; the first reason stays. */
+void trusted_roots_distrust(struct trusted_roots *roots, const char *path);
 
 /* Looks at every file below them. Where Python reads paths from files of that kind (*.pth), what
  * they name is looked at as well. false: one is not to be trusted. */

@@ -5,10 +5,12 @@
 test_image.py POLICY_DIRECTORY
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import tap
 
@@ -60,6 +62,25 @@ def test_both_are_finished_by_the_same_script():
 def test_both_are_the_same_debian():
     tap.contains(commands("Dockerfile"), "FROM debian:12-slim AS root")
     tap.contains(commands("build"), "suite=bookworm")
+
+
+def test_mmdebstrap_inherits_no_descriptors():
+    """Its hooks write to its own by number, and dash knows no number of two digits."""
+    with tempfile.TemporaryDirectory() as directory, open(f"{directory}/inherited", "w", encoding="utf-8") as inherited:
+        stand_in, seen = pathlib.Path(directory) / "mmdebstrap", pathlib.Path(directory) / "seen"
+        stand_in.write_text('#!/bin/sh\nls -l /proc/$$/fd >"$SEEN"\nfor tar; do :; done\n: >"$tar"\n', encoding="utf-8")
+        stand_in.chmod(0o755)
+        more = [os.dup(inherited.fileno()) for _ in range(9)]
+        try:
+            subprocess.run([RECIPE / "build"], pass_fds=more, check=True, capture_output=True,
+                           env={"PATH": f"{directory}:{os.environ['PATH']}", "XDG_CACHE_HOME": directory, "SEEN": str(seen)})
+        finally:
+            for number in more:
+                os.close(number)
+        opened = seen.read_text(encoding="utf-8")
+        tap.contains(opened, str(seen), "control: descriptors are listed")
+        for name in ("inherited", "code-execute/lock"):
+            tap.lacks(opened, f"{directory}/{name}", "")
 
 
 def test_the_image_runs_as_nobody():

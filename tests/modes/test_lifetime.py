@@ -28,8 +28,7 @@ def test_killing_the_host_leaves_nothing():
     before = left()
     for number in range(50 if modes.LONG else 5):
         argument = long_time(number)
-        host = gateway(f"Provider().invoke({{'language': 'sh', 'code': 'sleep {argument} & sleep {argument}',"
-                       "'timeout_ms': 10000}, Host())")
+        host = gateway(f"Provider({modes.ALL_THE_TIME}).invoke({{'language': 'sh', 'code': 'sleep {argument} & sleep {argument}'}}, Host())")
         tap.eventually(lambda: sleeps(argument), "the program runs", 10)
         host.send_signal(signal.SIGKILL)
         host.wait()
@@ -38,7 +37,7 @@ def test_killing_the_host_leaves_nothing():
 
 
 def test_killing_the_backend_gives_an_answer_and_the_next_call_works():
-    provider = Provider()
+    provider = Provider(modes.ALL_THE_TIME)
     before = supervisors()
     provider.invoke({"language": "sh", "code": "true"}, Host())
     ours = supervisors() - before

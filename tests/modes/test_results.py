@@ -12,7 +12,7 @@ import tap
 from modes import Provider
 from provider import LATER, NOT_RUN, OK, Host
 
-provider = Provider()
+provider = Provider({})
 check = golden.checker(provider, __file__)
 
 

@@ -11,10 +11,10 @@ SUPPORT = pathlib.Path(__file__).parents[1] / "support"
 sys.path.insert(0, str(SUPPORT))
 import golden
 import tap
-from modes import Provider, gateway, long_time, sleeps
+from modes import ALL_THE_TIME, Provider, gateway, long_time, sleeps
 from provider import NOT_RUN, OK, Host
 
-provider = Provider()
+provider = Provider({})
 check = golden.checker(provider, __file__)
 ORDINARY_USER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -65,7 +65,7 @@ def test_each_mount_has_its_options():
     """What one of them lets through another layer holds, so that no attack shows it."""
     with tempfile.TemporaryDirectory() as workspace:
         os.chmod(workspace, 0o755)
-        policy = {"workspace": {"below": [workspace]}, "limits": {"scratch_bytes": {"default": 64 << 20}}}
+        policy = {"workspace": {"below": [workspace]}, "limits": {**ALL_THE_TIME["limits"], "scratch_bytes": {"default": 64 << 20}}}
         result = provider.with_policy(policy, lambda: provider.invoke(
             {"language": "sh", "code": "cat /proc/self/mountinfo"}, Host(context={"workspace": workspace})))[1]
     if "proc" in result["isolation"]["missing"]:
@@ -85,7 +85,8 @@ LIMITS = {"CORE": 1, "MEMLOCK": 65536, "SIGPENDING": 1024, "MSGQUEUE": 0, "RTPRI
 
 def test_each_resource_limit_is_set():
     code = f"import resource\nprint({{n: resource.getrlimit(getattr(resource, 'RLIMIT_' + n)) for n in {list(LIMITS)}}})"
-    policy = {"limits": {"open_files": {"default": LIMITS["NOFILE"]}, "file_bytes": {"default": LIMITS["FSIZE"]}}}
+    policy = {"limits": {**ALL_THE_TIME["limits"], "open_files": {"default": LIMITS["NOFILE"]},
+                         "file_bytes": {"default": LIMITS["FSIZE"]}}}
     result = provider.with_policy(policy, lambda: provider.invoke({"language": "python", "code": code}, Host()))[1]
     tap.equal(result["stdout"], f"{({name: (value, value) for name, value in LIMITS.items()})}\n", result["stderr"])
 

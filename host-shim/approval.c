@@ -46,7 +46,7 @@ bool approval_option_parse(const char *value, struct approver *ret, struct failu
         return true;
     }
     return failure_usage(failure,
-                         "--approve wants ask, always, never, queue, pending, cmd:PROG or "
+                         "--approve must be ask, always, never, queue, pending, cmd:PROG or "
                          "webhook:URL, not %s",
                          value);
 }
@@ -95,7 +95,7 @@ static void hold_to_offer(const json_t *request, struct approval_decision *decis
         return;
     const char *name = approval_word_name(decision->word);
     approval_clear(decision);
-    approval_deny(decision, "%s is no decision that this request takes", name);
+    approval_deny(decision, "this request does not accept the decision %s", name);
 }
 
 void approval_decide(const struct approver *approver, const char *request_json, int cancelled_fd,

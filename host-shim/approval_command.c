@@ -47,7 +47,7 @@ static void take_word(enum approval_word word, const char *reason, json_t *argum
         approval_deny(ret, "%s", text_or(reason, "the approval program said no"));
     else if ((word == APPROVAL_WORD_EDIT) != json_is_object(arguments))
         approval_deny(ret, "the approval program's answer has %s",
-                      arguments ? "arguments that belong to no edit" : "an edit without arguments");
+                      arguments ? "arguments without an edit" : "an edit without arguments");
     else
         approval_allow(ret, word, reason);
     if (ret->word == APPROVAL_WORD_EDIT)
@@ -61,7 +61,8 @@ static void read_plain(const json_t *answer, struct approval_decision *ret)
     if (find_word(json_member_string(answer, "decision", ""), &word))
         take_word(word, reason, json_object_get(answer, "arguments"), ret);
     else
-        approval_deny(ret, "%s", text_or(reason, "the approval program's word is no decision"));
+        approval_deny(ret, "%s",
+                      text_or(reason, "the approval program's answer is not a known decision"));
 }
 
 /* Of an agent's hooks: "ask" hands the question on, and there is nobody behind this program. */
@@ -73,8 +74,8 @@ static void read_hook(const json_t *hook, struct approval_decision *ret)
     if (strcmp(word, "allow") == 0)
         take_word(changed ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, reason, changed, ret);
     else if (strcmp(word, "ask") == 0)
-        approval_unavailable(ret, "%s",
-                             text_or(reason, "the approval program leaves it to a person"));
+        approval_unavailable(
+            ret, "%s", text_or(reason, "the approval program leaves the decision to a person"));
     else
         approval_deny(ret, "%s", text_or(reason, "the approval program said no"));
 }
@@ -87,7 +88,7 @@ void approval_read_decision(const char *text, size_t length, const json_t *reque
     const json_t *plain = json_object_get(answer, "decision");
     const json_t *hash = json_object_get(answer, "request_sha256");
     if (!json_is_object(answer) || (hook && plain) || (!hook && !plain))
-        approval_deny(ret, "the approval program's answer is no decision");
+        approval_deny(ret, "the approval program's answer is not a decision");
     else if (json_is_false(json_object_get(answer, "continue")))
         approval_deny(ret, "the approval program stops the agent");
     else if (hash && !json_equal(hash, json_object_get(request, "request_sha256")))

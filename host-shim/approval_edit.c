@@ -55,7 +55,8 @@ static bool draft_write(const json_t *arguments, struct draft *draft, struct fai
     (void)snprintf(directory, sizeof(directory), "%s/" TEMPLATE_NAME,
                    place && place[0] == '/' ? place : "/tmp");
     if (!mkdtemp(directory))
-        return failure_set_errno(failure, CODE, errno, "no place to edit in: %s", directory);
+        return failure_set_errno(failure, CODE, errno, "cannot create a file to edit: %s",
+                                 directory);
     memcpy(draft->directory, directory, sizeof(directory));
     (void)snprintf(draft->arguments, sizeof(draft->arguments), "%s/" ARGUMENTS, directory);
     (void)snprintf(draft->code, sizeof(draft->code), "%s/" CODE_FILE, directory);
@@ -136,7 +137,7 @@ static bool run_editor(const struct draft *draft, int terminal, int cancelled_fd
     if (!words)
         return failure_out_of_memory(failure);
     if (!editor_arguments(words, draft, arguments))
-        return failure_set(failure, CODE, "no editor in EDITOR");
+        return failure_set(failure, CODE, "EDITOR names no editor");
     pid_t pid = 0;
     int error = spawn_editor(arguments, terminal, &pid);
     if (error != 0)
@@ -149,7 +150,7 @@ static bool run_editor(const struct draft *draft, int terminal, int cancelled_fd
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!done)
-        return failure_set(failure, CODE, "the editor was not done in time");
+        return failure_set(failure, CODE, "the editor did not finish in time");
     return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
            failure_set(failure, CODE, "the editor ended with an error");
 }

@@ -67,7 +67,7 @@ bool approval_by_grant(const struct approver *approver, const json_t *request,
     bool found = false;
     if (!approval_store_open(approver->store, false, &store, &failure) ||
         (store && !approval_store_use_grant(store, &subject, &grant, &found, &failure))) {
-        tell_failure(ret, "standing grants cannot be used", &failure);
+        tell_failure(ret, "standing grants cannot be read", &failure);
         return false;
     }
     if (found)
@@ -90,5 +90,5 @@ void approval_remember(const struct approver *approver, const json_t *request,
                                  (int64_t)APPROVAL_GRANT_DAYS * DAY_S, &failure))
         return;
     decision->word = APPROVAL_WORD_ALLOW_ONCE;
-    tell_failure(decision, "allowed this once, as it cannot be remembered", &failure);
+    tell_failure(decision, "allowed once: it cannot be remembered", &failure);
 }

@@ -270,7 +270,7 @@ static bool find_open(struct approval_store *store, const char *id, struct asked
         return failure_set(failure, "approval_replayed", "the request %s was answered before: %s",
                            id, store_text(statement, 0));
     if (sqlite3_column_int64(statement, 1) <= approval_store_now())
-        return failure_set(failure, "approval_expired", "nobody waits for %s any more", id);
+        return failure_set(failure, "approval_expired", "no call waits for %s any more", id);
     (void)snprintf(ret->sha256, sizeof(ret->sha256), "%s", store_text(statement, 2));
     const char *principal = store_text(statement, 3);
     ret->principal = principal ? strdup(principal) : NULL;
@@ -287,7 +287,7 @@ bool approval_store_answer(struct approval_store *store, const char *id, enum ap
     if (!store_begin(store, &transaction, failure) || !find_open(store, id, &asked, failure))
         return false;
     if (approval_word_allows(word) && !approval_offers(asked.request, word))
-        return failure_set(failure, "approval_not_offered", "the request %s does not take %s", id,
+        return failure_set(failure, "approval_not_offered", "the request %s does not accept %s", id,
                            approval_word_name(word));
     /* Somebody needs time to come for the answer; the request's own is for answering. */
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(

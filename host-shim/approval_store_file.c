@@ -73,9 +73,10 @@ static bool check_directory(const char *path, struct failure *failure)
     bool closed = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
     if (ours && closed)
         return true;
-    (void)failure_set(failure, STORE_CODE, "directory %s: others can write to it", name);
-    failure_set_hint(failure, "whoever can write there can grant: chmod 700 it, or name another "
-                              "file with --approvals");
+    (void)failure_set(failure, STORE_CODE, "directory %s: other users can write to it", name);
+    failure_set_hint(
+        failure, "anyone who can write there can grant approvals: chmod 700 it, or name another "
+                 "file with --approvals");
     return false;
 }
 
@@ -110,8 +111,9 @@ static bool check_version(struct approval_store *store, const char *path, struct
     int64_t version = sqlite3_column_int64(statement, 0);
     if (version <= strtol(VERSION, NULL, 10))
         return true;
-    return failure_set(failure, STORE_CODE, "approvals %s: of a newer toolhost (version %lld)",
-                       path, (long long)version);
+    return failure_set(failure, STORE_CODE,
+                       "approvals %s: written by a newer toolhost (version %lld)", path,
+                       (long long)version);
 }
 
 static bool prepare(struct approval_store *store, const char *path, struct failure *failure)

@@ -35,7 +35,7 @@ static int open_terminal(struct approval_decision *decision)
     CLEANUP_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
         decision->no_approver = true;
-        approval_unavailable(decision, "there is no terminal to ask at");
+        approval_unavailable(decision, "there is no terminal to ask on");
         return -1;
     }
     if (tcgetpgrp(fd) != getpgrp()) {
@@ -65,7 +65,7 @@ static void write_answers(FILE *page, const json_t *request, bool edited)
     if (approval_offers(request, APPROVAL_WORD_EDIT))
         (void)fputs("edit:    change it first\n", page);
     if (approval_offers(request, APPROVAL_WORD_CANCEL))
-        (void)fputs("cancel:  no, and the agent is to stop\n", page);
+        (void)fputs("cancel:  no, and stop the agent\n", page);
 }
 
 /* Drawn in memory first, so that the terminal sees one piece. */
@@ -174,9 +174,9 @@ static bool take_word(const struct question *asked, const char *answer,
         if (strcmp(known[i].answer, answer) != 0 || (asked->arguments && !known[i].after_edit) ||
             !approval_offers(asked->request, known[i].word))
             continue;
-        approval_allow(
-            decision, known[i].word,
-            known[i].word == APPROVAL_WORD_CANCEL ? "the person at the terminal cancelled" : "");
+        approval_allow(decision, known[i].word,
+                       known[i].word == APPROVAL_WORD_CANCEL ? "the user at the terminal cancelled"
+                                                             : "");
         return true;
     }
     return false;
@@ -187,7 +187,7 @@ static void decide(struct question *asked, const char *answer, struct approval_d
     if (take_word(asked, answer, decision))
         return;
     if (!is_yes(answer)) {
-        approval_deny(decision, "the person at the terminal said no");
+        approval_deny(decision, "the user at the terminal said no");
         return;
     }
     approval_allow(decision, asked->arguments ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, "");

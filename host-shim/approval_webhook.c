@@ -226,7 +226,7 @@ static long exchange(struct webhook *webhook, const char *body, struct approval_
     else if (result == CURLE_OPERATION_TIMEDOUT && milliseconds_until(webhook->deadline) == 0)
         approval_unavailable(ret, "nobody answered in time");
     else if (webhook->too_long)
-        approval_deny(ret, "the webhook answered more than %u bytes", ANSWER_LIMIT);
+        approval_deny(ret, "the webhook's answer is longer than %u bytes", ANSWER_LIMIT);
     else
         approval_unavailable(ret, "the webhook could not be asked: %s",
                              webhook->curl_error[0] ? webhook->curl_error
@@ -264,13 +264,13 @@ static void read_answer(const struct webhook *webhook, const json_t *request,
                         struct approval_decision *ret)
 {
     if (!is_signed(webhook)) {
-        approval_deny(ret, "the webhook's answer is not signed as it must be");
+        approval_deny(ret, "the webhook's answer has no valid signature");
         return;
     }
     CLEANUP_JSON json_t *answer = json_loadb(webhook->body ? webhook->body : "", webhook->length,
                                              JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_string(json_object_get(answer, "request_sha256"))) {
-        approval_deny(ret, "the webhook's answer does not say for which request it is");
+        approval_deny(ret, "the webhook's answer does not name its request");
         return;
     }
     const char *person = json_member_string(answer, "approver", NULL);

@@ -152,7 +152,8 @@ static bool put_first(struct audit_chain *chain, struct audit_chain_file *file,
                       struct failure *failure)
 {
     if (chain->count == FILES_MOST)
-        return failure_set(failure, "unreadable_file", "a log of more than %u files", FILES_MOST);
+        return failure_set(failure, "unreadable_file", "the log has more than %u files",
+                           FILES_MOST);
     struct audit_chain_file *files =
         reallocarray(chain->files, chain->count + 1, sizeof(*chain->files));
     if (!files)
@@ -174,10 +175,11 @@ static bool add_first(struct audit_chain *chain, const char *path, struct failur
 static bool refuse_gap(const struct audit_chain_file *file, const struct origin *origin,
                        struct failure *failure)
 {
-    (void)failure_set(failure, "audit_broken",
-                      "%s continues %s, which is not there: the records before %llu were removed",
-                      file->path, origin->path, (unsigned long long)origin->seq);
-    failure_set_hint(failure, "--partial takes a log whose oldest files were put away");
+    (void)failure_set(
+        failure, "audit_broken",
+        "%s continues %s, which is missing: the records before %llu have been removed", file->path,
+        origin->path, (unsigned long long)origin->seq);
+    failure_set_hint(failure, "--partial accepts a log whose oldest files have been moved away");
     return false;
 }
 

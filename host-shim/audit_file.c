@@ -19,7 +19,7 @@
 static bool unavailable(struct failure *failure, const char *path)
 {
     (void)failure_set_errno(failure, CODE, errno, "audit log %s", path);
-    failure_set_hint(failure, "give a file that can be written to with --audit FILE");
+    failure_set_hint(failure, "name a writable file with --audit FILE");
     return false;
 }
 
@@ -77,7 +77,7 @@ bool audit_file_open(const char *path, struct audit_file *ret, struct failure *f
             return true;
         }
         if (monotonic_ms() >= deadline_ms)
-            return failure_set(failure, CODE, "%s is replaced again and again", path);
+            return failure_set(failure, CODE, "%s keeps being replaced", path);
     }
 }
 
@@ -99,8 +99,8 @@ bool audit_file_write(struct audit_file *file, const char *text, size_t length,
     /* Where even that fails the line stays torn, and the next append mends it. */
     (void)!ftruncate(file->fd, file->size);
     (void)failure_set_errno(failure, CODE, error_number, "cannot write to %s", file->path);
-    failure_set_hint(failure, "nothing runs that cannot be recorded: make room, or give another "
-                              "file with --audit FILE");
+    failure_set_hint(failure, "a run that cannot be recorded is refused: free some space, or name "
+                              "another file with --audit FILE");
     return false;
 }
 

@@ -19,8 +19,8 @@ static bool take_bytes(struct audit_key *key, const char *path, struct failure *
     if (key->length > 0 && key->bytes[key->length - 1] == '\n')
         key->length--;
     if (key->length < AUDIT_KEY_LEAST || key->length > AUDIT_KEY_MOST) {
-        (void)failure_set(failure, CODE, "key %s: %u to %u bytes are wanted", path, AUDIT_KEY_LEAST,
-                          AUDIT_KEY_MOST);
+        (void)failure_set(failure, CODE, "key %s: it must have %u to %u bytes", path,
+                          AUDIT_KEY_LEAST, AUDIT_KEY_MOST);
         failure_set_hint(failure, "make one: (umask 077; openssl rand -hex 32 > FILE)");
         return false;
     }

@@ -91,7 +91,7 @@ static char *end_line(const char *begun, const struct audit_key *key)
 
 static bool too_long(struct failure *failure)
 {
-    return failure_set(failure, "audit_unavailable", "an audit record of more than %u bytes",
+    return failure_set(failure, "audit_unavailable", "the audit record is longer than %u bytes",
                        AUDIT_RECORD_LIMIT);
 }
 
@@ -129,10 +129,10 @@ static bool check_hash(const char *line, size_t length, char ret_hex[SHA256_HEX 
     const char *hex = tail + sizeof(HASH_BEGIN) - 1;
     if (memcmp(tail, HASH_BEGIN, sizeof(HASH_BEGIN) - 1) != 0 ||
         memcmp(hex + SHA256_HEX, TAIL_END, sizeof(TAIL_END) - 1) != 0)
-        return broken(failure, "was changed: it does not end in its own sha256");
+        return broken(failure, "was changed: it does not end with its own sha256");
     sha256_hex(line, length - HASH_LENGTH, ret_hex);
     if (hex_differs(hex, ret_hex, SHA256_HEX))
-        return broken(failure, "was changed: its text does not have its sha256");
+        return broken(failure, "was changed: its sha256 does not match its text");
     return true;
 }
 
@@ -208,7 +208,7 @@ bool audit_line_check(const char *line, size_t length, const struct audit_keys *
     if (!entry.json) /* jansson does not tell them apart */
         return broken(failure, "is not JSON, or there is no memory to read it");
     if (!read_members(&entry))
-        return broken(failure, "is not of this log's form");
+        return broken(failure, "does not have the form of this log");
     if (!check_signature(line, length - HASH_LENGTH, keys, &entry, failure))
         return false;
     *ret = entry;

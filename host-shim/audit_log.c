@@ -74,7 +74,7 @@ static bool refuse_key(const char *path, const char *wanted, struct failure *fai
         failure_set_hint(failure, "give it with --audit-key FILE, or change it with: toolhost "
                                   "audit rotate --audit-key NEW --previous-key OLD");
     } else {
-        (void)failure_set(failure, CODE, "%s is not signed until now", path);
+        (void)failure_set(failure, CODE, "%s has not been signed so far", path);
         failure_set_hint(failure, "begin to sign it with: toolhost audit rotate --audit-key FILE");
     }
     return false;
@@ -155,7 +155,7 @@ bool audit_log_rotate(const struct audit_log *log, const struct audit_key *previ
     if (!open_at_end(log, &keys, &file, &tail, failure))
         return false;
     if (file.is_device || tail.starting)
-        return failure_set(failure, CODE, "%s has no records that could be rotated", log->path);
+        return failure_set(failure, CODE, "%s has no records to rotate", log->path);
     if (is_next_key(&tail, log->key)) {
         if (!mend(&file, &tail, log->key, failure))
             return false;

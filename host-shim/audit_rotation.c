@@ -72,14 +72,14 @@ static bool exchange(const char *path, const char *aside, const char *old_name,
                      struct failure *failure)
 {
     if (link(path, old_name) < 0 && !(errno == EEXIST && is_same_file(path, old_name))) {
-        (void)failure_set_errno(failure, CODE, errno, "%s cannot get the name %s", path, old_name);
-        failure_set_hint(failure, "a log is rotated by a hard link beside it; --audit-max-bytes 0 "
-                                  "does without rotation");
+        (void)failure_set_errno(failure, CODE, errno, "cannot link %s as %s", path, old_name);
+        failure_set_hint(
+            failure,
+            "rotation makes a hard link next to the log; --audit-max-bytes 0 turns rotation off");
         return false;
     }
     if (rename(aside, path) < 0)
-        return failure_set_errno(failure, CODE, errno, "%s cannot take the place of %s", aside,
-                                 path);
+        return failure_set_errno(failure, CODE, errno, "cannot rename %s to %s", aside, path);
     return audit_file_sync_directory(path, failure);
 }
 

@@ -28,7 +28,7 @@ bool audit_setting_make(const struct audit_options *options, struct audit_settin
 {
     CLEANUP(audit_setting_clear) struct audit_setting setting = {0};
     if (options->key_count > 1)
-        return failure_usage(failure, "%s", "one --audit-key signs, not several");
+        return failure_usage(failure, "%s", "only one --audit-key can sign");
     if (!options->path && (!audit_log_default_path(&setting.default_path, failure) ||
                            !audit_log_make_directories(setting.default_path, failure)))
         return false;

@@ -93,7 +93,7 @@ static enum scan scan_backwards(const struct window *window, const struct audit_
         if ((ended && at_end) || audit_line_has_its_hash(line, length))
             return SCAN_BROKEN;
         if (!begins_as_ours(line, length)) {
-            (void)failure_set(failure, "audit_broken", "is not one of an audit log");
+            (void)failure_set(failure, "audit_broken", "is not an audit record");
             return SCAN_BROKEN;
         }
         end = (size_t)(line - window->bytes);
@@ -107,9 +107,8 @@ static enum scan scan_backwards(const struct window *window, const struct audit_
 static bool refuse(struct failure *failure, const char *path, const char *how)
 {
     (void)failure_set(failure, "audit_unavailable", "the last line of %s %s", path, how);
-    failure_set_hint(failure,
-                     "look at it with: toolhost audit verify FILE; keep the file, move it away "
-                     "and a new log is begun");
+    failure_set_hint(failure, "inspect it with: toolhost audit verify FILE; keep the file, and "
+                              "move it away to begin a new log");
     return false;
 }
 

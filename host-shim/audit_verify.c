@@ -52,7 +52,7 @@ static bool read_entry(struct walk *walk, struct audit_entry *ret, struct failur
         return failure_set(failure, "audit_broken", "%s",
                            walk->length == AUDIT_LINE_LIMIT
                                ? "was changed: it is longer than any record"
-                               : "is cut off: it has no end");
+                               : "is incomplete: it has no end of line");
     return audit_line_check(walk->line, walk->length - 1, &walk->question->keys, ret, failure);
 }
 
@@ -148,7 +148,7 @@ static bool check_torn(struct walk *walk, const struct audit_entry *entry, struc
 {
     struct torn *torn = &walk->torn;
     if (torn->bytes == 0 && audit_own_entry_is_mending(entry))
-        return broken(walk, walk->line_number, "mends a torn line before it: that was removed",
+        return broken(walk, walk->line_number, "repairs an incomplete line that was removed",
                       failure);
     if (torn->bytes == 0)
         return true;
@@ -231,9 +231,9 @@ static bool check_end(const struct walk *walk, struct failure *failure)
     const struct audit_answer *answer = &walk->answer;
     if (question->head && !walk->head_seen) {
         (void)failure_set(failure, "audit_broken",
-                          "the record with sha256 %s is not in it; the last is record %llu",
+                          "the log has no record with sha256 %s; its last record is %llu",
                           question->head, (unsigned long long)answer->last.seq);
-        failure_set_hint(failure, "records were cut away from the end, or this is another log");
+        failure_set_hint(failure, "records were removed from the end, or this is a different log");
         return false;
     }
     if (!has_keys(&question->keys))
@@ -246,7 +246,7 @@ static bool check_end(const struct walk *walk, struct failure *failure)
         (void)failure_set(failure, "audit_broken",
                           "%llu records are signed by keys that were not given",
                           (unsigned long long)answer->unchecked);
-        failure_set_hint(failure, "give each key of this log: --audit-key FILE, more than once");
+        failure_set_hint(failure, "give every key of this log: repeat --audit-key FILE");
         return false;
     }
     return true;

@@ -115,7 +115,7 @@ static bool print_listing(struct approval_store *store, const struct options *op
             json_dumpf(rows, listing.out, JSON_INDENT(2)) == 0 && fputc('\n', listing.out) != EOF;
     else if (listed && !id && listing.count == 0)
         (void)fputs(options->open ? "no request waits for an answer\n"
-                                  : "nothing waits, and nothing is granted\n",
+                                  : "no requests wait, and there are no grants\n",
                     listing.out);
     if (fclose(listing.out) != 0)
         return failure_out_of_memory(failure);
@@ -147,7 +147,7 @@ static bool act(struct approval_store *store, const struct options *options, int
     bool list = strcmp(verb, "list") == 0;
     if (list == (id != NULL))
         return failure_usage(failure, list ? "approvals list takes no ID"
-                                           : "approvals wants list, or show, approve, deny or "
+                                           : "approvals needs list, or show, approve, deny or "
                                              "revoke with an ID");
     if (options->open && !list)
         return failure_usage(failure, "--open is for approvals list");
@@ -161,7 +161,7 @@ static bool act(struct approval_store *store, const struct options *options, int
         return answer(store, options, id, APPROVAL_WORD_DENY, failure);
     if (strcmp(verb, "revoke") == 0)
         return approval_store_revoke(store, id, failure);
-    return failure_usage(failure, "approvals has no %s", verb);
+    return failure_usage(failure, "approvals has no action %s", verb);
 }
 
 int command_approvals(const struct options *options, int out)

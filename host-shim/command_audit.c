@@ -84,17 +84,19 @@ static void print_intact(int out, const struct audit_question *question,
     (void)dprintf(out, "intact: %llu record%s, the last has sha256 %s\n",
                   (unsigned long long)records, plural(records), answer->last.sha256);
     if (answer->first_seq > 1)
-        (void)dprintf(out, "the records before %llu are not here\n",
+        (void)dprintf(out, "the records before %llu are missing\n",
                       (unsigned long long)answer->first_seq);
     if (answer->files > 1)
         (void)dprintf(out, "in %zu files\n", answer->files);
     if (answer->mended > 0)
-        (void)dprintf(out, "%llu torn line%s mended by the log itself\n",
+        (void)dprintf(out, "%llu incomplete line%s repaired by the log itself\n",
                       (unsigned long long)answer->mended, plural(answer->mended));
     if (question->keys.keys[0])
         (void)dprintf(out, "signed by key %s\n", answer->key_id);
     else if (answer->unchecked > 0)
-        (void)dprintf(out, "signed, but not checked: give the key with --audit-key FILE\n");
+        (void)dprintf(
+            out,
+            "signed, but the signatures were not checked: give the key with --audit-key FILE\n");
 }
 
 static bool verify(const struct options *options, const struct audit_keys *keys, int out,
@@ -143,7 +145,7 @@ static bool show(const struct options *options, const struct audit_keys *keys, i
     };
     bool intact = audit_verify(&question, &answer, failure);
     if (audit_show_end(&show) == 0 && intact)
-        console_print_notice("nothing in the log is what was asked for");
+        console_print_notice("no record of the log matches");
     return intact;
 }
 
@@ -161,7 +163,7 @@ static bool head(const struct options *options, const struct audit_keys *keys, i
         !audit_file_read_tail(&file, keys, &tail, failure))
         return false;
     if (tail.torn_bytes > 0)
-        console_print_notice("the last line is torn; this is the record before it");
+        console_print_notice("the last line is incomplete; this is the record before it");
     (void)dprintf(out, "%s %llu\n", tail.last.sha256, (unsigned long long)tail.last.seq);
     return true;
 }
@@ -173,7 +175,7 @@ static bool rotate(const struct options *options, const struct audit_keys *keys,
     CLEANUP_FREE char *old_name = NULL;
     const struct audit_options *audit = &options->audit;
     if (audit->key_count > 1)
-        return failure_usage(failure, "%s", "one --audit-key signs, not several");
+        return failure_usage(failure, "%s", "only one --audit-key can sign");
     if (!names_find(options, &names, failure))
         return false;
     const struct audit_log log = {.path = names.names[0],
@@ -214,7 +216,7 @@ int command_audit(const struct options *options, int out)
         return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_FAILURE;
     }
     (void)failure_usage(&failure, "%s",
-                        "audit wants verify [FILE...], show [--json] [FILE...], head [FILE] or "
+                        "audit needs verify [FILE...], show [--json] [FILE...], head [FILE] or "
                         "rotate [FILE]");
     console_print_failure(&failure);
     return EXIT_USAGE;

@@ -77,7 +77,7 @@ static void write_how_it_ended(FILE *out, const struct program_result *result)
     case PROGRAM_NOT_WATCHED:
     case PROGRAM_OUT_OF_BOUNDS:
     case PROGRAM_CANCELLED:
-        (void)fputs("could not be held", out);
+        (void)fputs("could not be checked", out);
         break;
     }
 }

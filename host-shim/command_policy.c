@@ -79,7 +79,7 @@ static bool ask(const struct options *options, bool explain, json_t **ret_answer
     if (!config_text || !tool_provider_open(options, &provider, failure))
         return false;
     if (!provider.prepare)
-        return failure_set(failure, "plugin_unusable", "this provider has no policies");
+        return failure_set(failure, "plugin_unusable", "this provider does not support policies");
     char *text = NULL;
     int32_t code = provider.prepare(config_text, &text);
     CLEANUP_FREE char *copy = provider_take_text(&provider, text);

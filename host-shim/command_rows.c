@@ -7,14 +7,14 @@
 #include "cleanup.h"
 
 static const struct command_action policy_actions[] = {
-    {"check", "FILE", "whether the policy can be loaded, and whether all of it has an effect"},
-    {"explain", "--input FILE", "what would become of a tool input, and which rule decides"},
+    {"check", "FILE", "check that the policy loads and that all of it has an effect"},
+    {"explain", "--input FILE", "show what would happen to a tool input, and which rule decides"},
     {NULL, NULL, NULL},
 };
 
 static const struct command_action approvals_actions[] = {
-    {"list", "", "requests and standing grants"},
-    {"show", "ID", "all of one request or grant"},
+    {"list", "", "list requests and standing grants"},
+    {"show", "ID", "show one request or grant in full"},
     {"approve", "ID", "allow a request"},
     {"deny", "ID", "deny a request"},
     {"revoke", "ID", "withdraw a grant or a request"},
@@ -22,9 +22,9 @@ static const struct command_action approvals_actions[] = {
 };
 
 static const struct command_action audit_actions[] = {
-    {"verify", "[FILE...]", "whether the audit log is as it was written"},
-    {"show", "[FILE...]", "its records"},
-    {"head", "[FILE]", "hash and number of the last record, to be kept elsewhere"},
+    {"verify", "[FILE...]", "check that the audit log is unchanged"},
+    {"show", "[FILE...]", "print its records"},
+    {"head", "[FILE]", "print hash and number of the last record, to keep elsewhere"},
     {"rotate", "[FILE]", "begin a new file"},
     {NULL, NULL, NULL},
 };
@@ -40,9 +40,9 @@ const struct command_row command_rows[] = {
     {"doctor", COMMAND_DOCTOR, false, 0, 0, NULL,
      "Show what this machine can do, what is missing, and how to get it.", NULL},
     {"status", COMMAND_STATUS, false, 0, 0, NULL,
-     "Show whether programs can be run, and what has been counted.", NULL},
+     "Show whether programs can run, and the provider's counters.", NULL},
     {"top", COMMAND_TOP, false, 0, OPTIONS_WORDS, "--metrics FILE...",
-     "Watch gateways by the metrics files that they write.", NULL},
+     "Watch gateways through the metrics files that they write.", NULL},
     {"manifest", COMMAND_MANIFEST, false, 0, 0, NULL,
      "Print the provider's manifest, or its tools as a model's API takes them.", NULL},
     {"policy", COMMAND_POLICY, false, 1, 2, NULL,
@@ -51,8 +51,8 @@ const struct command_row command_rows[] = {
      "List and answer requests for approval, and withdraw grants.", approvals_actions},
     {"audit", COMMAND_AUDIT, false, 1, OPTIONS_WORDS, NULL,
      "Verify, show and rotate the audit log.", audit_actions},
-    {"conformance", COMMAND_CONFORMANCE, false, 1, 1, "FILE.so", "Hold a provider against the ABI.",
-     NULL},
+    {"conformance", COMMAND_CONFORMANCE, false, 1, 1, "FILE.so",
+     "Check a provider against the ABI.", NULL},
     {"help", COMMAND_HELP, false, 0, 1, "[COMMAND]", "Show the options of a command.", NULL},
     {"conformance-case", COMMAND_CONFORMANCE_CASE, true, 2, 2, "NAME FILE.so",
      "Run one case of conformance.", NULL},

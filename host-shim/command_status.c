@@ -35,10 +35,10 @@ static void write_pools(FILE *out, const json_t *pools)
             wanted += (uint64_t)json_member_integer(json_array_get(rows, j), "wanted", 0);
         }
         if (json_array_size(rows) > 0)
-            (void)fprintf(out, "%-8lluwait for a run, of %llu: ", (unsigned long long)ready,
+            (void)fprintf(out, "%-8lluready for a run, of %llu wanted: ", (unsigned long long)ready,
                           (unsigned long long)wanted);
         else
-            (void)fputs("?       wait for a run: ", out);
+            (void)fputs("?       ready for a run: ", out);
         write_line(out, "", json_member_string(pool, "backend", "-"));
     }
 }

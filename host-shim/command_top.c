@@ -221,7 +221,7 @@ int command_top(const struct options *options, int out)
     for (size_t i = 0; i < options->word_count; i++)
         view->gateways[view->count++].path = options->words[i];
     if (view->count == 0) {
-        (void)failure_usage(&failure, "top wants the files that gateways write: --metrics FILE...");
+        (void)failure_usage(&failure, "top needs the files that gateways write: --metrics FILE...");
         console_print_failure(&failure);
         return EXIT_USAGE;
     }

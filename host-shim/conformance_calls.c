@@ -46,7 +46,7 @@ static enum case_result case_output_nul(struct conformance *conformance, unsigne
     if (outcome.code != TOOL_OK)
         return case_fail(conformance, "a program that prints NUL bytes did not run");
     if (!json_is_object(outcome.result))
-        return case_fail(conformance, "output with NUL bytes: *output_json is no JSON object");
+        return case_fail(conformance, "output with NUL bytes: *output_json is not a JSON object");
     const json_t *out = json_object_get(outcome.result, "stdout");
     if (json_string_length(out) != length || memcmp(json_string_value(out), expected, length) != 0)
         return case_fail(conformance, "output with NUL bytes is not in the result as it was");

@@ -196,7 +196,7 @@ enum case_result witness_expect_nothing_ran(struct conformance *conformance,
     if (!outcome->text)
         return case_fail(conformance, "%s: *output_json was not set", when);
     if (!json_is_object(outcome->result))
-        return case_fail(conformance, "%s: *output_json is no JSON object", when);
+        return case_fail(conformance, "%s: *output_json is not a JSON object", when);
     if (!*json_member_string(error, "code", "") || !*json_member_string(error, "message", ""))
         return case_fail(conformance, "%s: no \"error\" object with code and message", when);
     if (strcmp(json_member_string(outcome->result, "status", ""), "completed") == 0)
@@ -217,7 +217,7 @@ enum case_result witness_expect_ran(struct conformance *conformance, const struc
                          json_member_string(error, "code", "?"),
                          json_member_string(error, "message", "?"));
     if (!json_is_object(outcome->result))
-        return case_fail(conformance, "%s: *output_json is no JSON object", when);
+        return case_fail(conformance, "%s: *output_json is not a JSON object", when);
     if (conformance_input_has_marker(conformance->tool) &&
         !shows_marker(conformance, json_member_string(outcome->result, "stdout", NULL)))
         return case_fail(conformance, "%s: the program's output is not in the result", when);

@@ -98,7 +98,7 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
         if (!process_state_take(&after))
             return case_fail(conformance, "the state of the process cannot be read");
         if (round > 0 && after.mapped_files > mapped_files)
-            return case_fail(conformance, "left behind: a mapping of a file");
+            return case_fail(conformance, "left behind: a mapped file");
         mapped_files = after.mapped_files;
     }
     return CASE_PASSED;
@@ -250,7 +250,7 @@ static enum case_result judge_cancelled(struct conformance *conformance,
     if (strcmp(status, "cancelled") != 0)
         return case_fail(conformance, "status is %.40s, not cancelled", status);
     if (canceller->provider->cancel(canceller->call_id) != TOOL_UNKNOWN)
-        return case_fail(conformance, "cancelling a call that has ended was not TOOL_UNKNOWN");
+        return case_fail(conformance, "cancelling an ended call did not return TOOL_UNKNOWN");
     return CASE_PASSED;
 }
 
@@ -258,7 +258,7 @@ static enum case_result case_cancel_running(struct conformance *conformance, uns
 {
     (void)argument;
     if (!conformance_input_has_marker(conformance->tool))
-        return case_skip(conformance, "no tool of which a long call is known");
+        return case_skip(conformance, "no tool with a known long call");
     struct witness *witness = conformance->witness;
     CLEANUP_FREE char *input = conformance_input_sleeping();
     if (!input)

@@ -129,7 +129,7 @@ static enum case_result case_exports(struct conformance *conformance, unsigned a
     if (!map_file(conformance->path, &file))
         return case_fail(conformance, "cannot be read");
     if (!dynamic_symbols(&file))
-        return case_fail(conformance, "is no shared object with symbols");
+        return case_fail(conformance, "is not a shared object with symbols");
     const char *name = foreign_export(&file);
     return name ? case_pass_with(conformance, "also exports %s", name) : CASE_PASSED;
 }
@@ -178,7 +178,7 @@ static enum case_result case_manifest_form(struct conformance *conformance, unsi
     if (missing)
         return case_fail(conformance, "no member \"%s\"", missing);
     if (!json_is_array(tools) || json_array_size(tools) == 0)
-        return case_fail(conformance, "\"tools\" is no array with members");
+        return case_fail(conformance, "\"tools\" is not an array with members");
     size_t index = 0;
     const json_t *tool = NULL;
     json_array_foreach(tools, index, tool)
@@ -239,8 +239,9 @@ static enum case_result check_schema(struct conformance *conformance, const char
         return case_fail(conformance, "%s is not of type object", name);
     for (size_t i = 0; i < COUNT_OF(combiners); i++) {
         if (json_object_get(schema, combiners[i]))
-            return case_fail(conformance, "%s has \"%s\" at its top: model providers refuse it",
-                             name, combiners[i]);
+            return case_fail(conformance,
+                             "%s has \"%s\" at the top level: model providers reject it", name,
+                             combiners[i]);
     }
     return CASE_PASSED;
 }
@@ -273,7 +274,7 @@ static enum case_result case_status_form(struct conformance *conformance, unsign
     if (code != TOOL_OK)
         return case_fail(conformance, "tool_status() returned %d", (int)code);
     if (!json_is_object(status))
-        return case_fail(conformance, "*status_json is no JSON object");
+        return case_fail(conformance, "*status_json is not a JSON object");
     if (!json_is_array(json_object_get(status, "backends")))
         return case_fail(conformance, "*status_json has no array \"backends\"");
     return CASE_PASSED;

@@ -61,9 +61,9 @@ static void tell(const struct grants *grants, const struct approval_decision *de
     if (decision->word == APPROVAL_WORD_DENY || decision->word == APPROVAL_WORD_CANCEL)
         notice(grants, "denied by %s: %s", decision->approver, decision->reason);
     if (decision->word == APPROVAL_WORD_UNAVAILABLE)
-        notice(grants, "nobody could be asked for approval: %s", decision->reason);
+        notice(grants, "no approver could be asked: %s", decision->reason);
     if (decision->no_approver)
-        notice(grants, "hint: answer beforehand with --approve always or never, or let a program "
+        notice(grants, "hint: decide in advance with --approve always or never, or let a program "
                        "decide with --approve cmd:PROG");
 }
 

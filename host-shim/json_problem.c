@@ -9,7 +9,7 @@
 static const char *words_of_syntax(const char *text)
 {
     if (strncmp(text, "invalid Unicode", strlen("invalid Unicode")) == 0)
-        return "it has an escape that is no Unicode character";
+        return "it has an escape that is not a Unicode character";
     if (strncmp(text, "control character", strlen("control character")) == 0)
         return "it has a control character that is not escaped";
     return "it is not JSON";
@@ -23,7 +23,7 @@ static const char *words_of(const json_error_t *error)
     case json_error_premature_end_of_input:
         return "it ends too early";
     case json_error_end_of_input_expected:
-        return "there is more behind its value";
+        return "there is more after its value";
     case json_error_invalid_utf8:
         return "it is not UTF-8";
     case json_error_null_character:

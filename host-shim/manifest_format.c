@@ -122,7 +122,7 @@ const struct manifest_format *manifest_format_find(const char *name, struct fail
             return &formats[i];
     }
     (void)failure_usage(
-        failure, "--format wants mcp, openai, openai-strict, anthropic or gemini, not %s", name);
+        failure, "--format must be mcp, openai, openai-strict, anthropic or gemini, not %s", name);
     return NULL;
 }
 
@@ -150,13 +150,13 @@ static bool take_name(const struct manifest_format *format, struct tool *tool, j
     size_t length = strlen(name);
     if (length == 0 || length > format->longest_name)
         return failure_set(failure, "schema_unsupported",
-                           "%s takes tools' names of 1 to %zu characters, not \"%.200s\"",
+                           "%s accepts tool names of 1 to %zu characters, not \"%.200s\"",
                            format->name, format->longest_name, name);
     fit_name(format, name, tool);
     if (strcmp(tool->name, name) == 0)
         return true;
     return add_note(notes,
-                    json_sprintf("%s is called %s here: call it by its own name", name, tool->name),
+                    json_sprintf("%s is named %s here: call it by its own name", name, tool->name),
                     failure);
 }
 
@@ -236,8 +236,7 @@ static bool add_tool(const struct manifest_format *format, const json_t *manifes
         !take_schema(format, &tool, notes, failure))
         return false;
     if (json_object_get(names, tool.name))
-        return failure_set(failure, "schema_unsupported", "two tools would be called %s",
-                           tool.name);
+        return failure_set(failure, "schema_unsupported", "two tools would be named %s", tool.name);
     if (json_object_set_new(names, tool.name, json_true()) != 0 ||
         json_array_append_new(tools, format->entry(&tool)) != 0)
         return failure_out_of_memory(failure);

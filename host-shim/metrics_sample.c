@@ -87,7 +87,7 @@ static bool open_file(const char *path, int *ret_fd, struct timespec *ret_writte
     if (fd < 0 || fstat(fd, &status) < 0)
         return failure_set_errno(failure, "unreadable_file", errno, "%s", path);
     if (!S_ISREG(status.st_mode))
-        return failure_set(failure, "unreadable_file", "%s is no file", path);
+        return failure_set(failure, "unreadable_file", "%s is not a regular file", path);
     *ret_written = status.st_mtim;
     *ret_fd = TAKE_FD(fd);
     return true;
@@ -110,7 +110,7 @@ bool metrics_sample_read(const char *path, struct metrics_sample *ret, struct fa
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         take_line(&sample, line);
     if (!sample.has[METRIC_READY])
-        return failure_set(failure, "unreadable_file", "%s has no metrics of toolhost", path);
+        return failure_set(failure, "unreadable_file", "%s contains no toolhost metrics", path);
     *ret = sample;
     return true;
 }

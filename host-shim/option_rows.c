@@ -54,7 +54,7 @@ static bool split_pair(const char *text, struct name_value *ret, const char *opt
 {
     const char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
-        return failure_usage(failure, "%s wants NAME=VALUE", option);
+        return failure_usage(failure, "%s must be NAME=VALUE", option);
     ret->name = strndup(text, (size_t)(equals - text));
     if (!ret->name)
         return failure_out_of_memory(failure);
@@ -67,7 +67,7 @@ static bool set_sandbox(const struct option_row *row, struct options *options, c
 {
     (void)row;
     if (strcmp(value, "docker") != 0 && strcmp(value, "process") != 0 && strcmp(value, "none") != 0)
-        return failure_usage(failure, "--sandbox wants docker, process or none, not %s", value);
+        return failure_usage(failure, "--sandbox must be docker, process or none, not %s", value);
     options->sandbox = value;
     return true;
 }
@@ -77,7 +77,7 @@ static bool add_capability(const struct option_row *row, struct options *options
 {
     (void)row;
     if (!*value)
-        return failure_usage(failure, "%s wants a capability's name", "--cap");
+        return failure_usage(failure, "%s needs the name of a capability", "--cap");
     if (options->capability_count == OPTIONS_CAPABILITIES)
         return failure_usage(failure, "too many %s", "--cap");
     options->capabilities[options->capability_count++] = value;
@@ -109,7 +109,7 @@ static bool set_days(const struct option_row *row, struct options *options, cons
 {
     (void)row;
     if (!number_parse(value, LONGEST_GRANT_DAYS, &options->days) || options->days == 0)
-        return failure_usage(failure, "--days wants a number from 1 to %u, not %s",
+        return failure_usage(failure, "--days must be a number from 1 to %u, not %s",
                              LONGEST_GRANT_DAYS, value);
     return true;
 }
@@ -119,12 +119,12 @@ static bool set_timeout(const struct option_row *row, struct options *options, c
 {
     (void)row;
     if (*value && strspn(value, "0123456789") == strlen(value))
-        return failure_usage(failure, "--timeout wants a unit: %ss, %sms or %sm", value, value,
+        return failure_usage(failure, "--timeout needs a unit: %ss, %sms or %sm", value, value,
                              value);
     if (!duration_parse(value, LONGEST_TIMEOUT_MS, &options->timeout_ms) ||
         options->timeout_ms == 0)
-        return failure_usage(failure, "--timeout wants a time such as 500ms, 5s or 1m, not %s",
-                             value);
+        return failure_usage(failure,
+                             "--timeout must be a duration such as 500ms, 5s or 1m, not %s", value);
     return true;
 }
 
@@ -133,7 +133,7 @@ static bool set_timeout_ms(const struct option_row *row, struct options *options
 {
     (void)row;
     if (!number_parse(value, LONGEST_TIMEOUT_MS, &options->timeout_ms) || options->timeout_ms == 0)
-        return failure_usage(failure, "--timeout-ms wants 1 to %" PRIu64 " milliseconds, not %s",
+        return failure_usage(failure, "--timeout-ms must be 1 to %" PRIu64 " milliseconds, not %s",
                              LONGEST_TIMEOUT_MS, value);
     return true;
 }
@@ -186,7 +186,7 @@ static bool set_audit_max_bytes(const struct option_row *row, struct options *op
     (void)row;
     uint64_t bytes = 0;
     if (!number_parse(value, INT64_MAX, &bytes) || (bytes > 0 && bytes < AUDIT_MAX_BYTES_LEAST))
-        return failure_usage(failure, "--audit-max-bytes wants 0 (never) or %u at least, not %s",
+        return failure_usage(failure, "--audit-max-bytes must be 0 (never) or at least %u, not %s",
                              AUDIT_MAX_BYTES_LEAST, value);
     options->audit.max_bytes = bytes;
     return true;
@@ -197,7 +197,7 @@ static bool set_head(const struct option_row *row, struct options *options, cons
 {
     (void)row;
     if (strlen(value) != 64 || strspn(value, "0123456789abcdef") != 64)
-        return failure_usage(failure, "%s wants the sha256 of a record", "--head");
+        return failure_usage(failure, "%s must be the sha256 of a record", "--head");
     options->audit.head = value;
     return true;
 }
@@ -224,7 +224,7 @@ static bool take_time(const char *value, const char *option, char ret[AUDIT_TIME
         fits = form[i] == '0' ? value[i] >= '0' && value[i] <= '9' : value[i] == form[i];
     if (!fits)
         return failure_usage(failure,
-                             "%s wants a time ago such as 1h or 7d, or 2026-01-31 or "
+                             "%s must be an age such as 1h or 7d, or a time such as 2026-01-31 or "
                              "2026-01-31T12:00:00 (UTC), not %s",
                              option, value);
     memcpy(ret, value, length + 1);
@@ -251,7 +251,7 @@ static bool set_listen(const struct option_row *row, struct options *options, co
     (void)row;
     static const char prefix[] = "unix:";
     if (strncmp(value, prefix, strlen(prefix)) != 0 || !value[strlen(prefix)])
-        return failure_usage(failure, "--listen wants unix:PATH, not %s", value);
+        return failure_usage(failure, "--listen must be unix:PATH, not %s", value);
     options->listen = value + strlen(prefix);
     return true;
 }
@@ -262,7 +262,7 @@ static bool set_result(const struct option_row *row, struct options *options, co
     (void)row;
     options->full_result = strcmp(value, "full") == 0;
     if (!options->full_result && strcmp(value, "brief") != 0)
-        return failure_usage(failure, "--result wants brief or full, not %s", value);
+        return failure_usage(failure, "--result must be brief or full, not %s", value);
     return true;
 }
 
@@ -271,14 +271,15 @@ static bool set_max_calls(const struct option_row *row, struct options *options,
 {
     (void)row;
     if (!number_parse(value, MOST_CALLS, &options->max_calls) || options->max_calls == 0)
-        return failure_usage(failure, "--max-calls wants a number up to %u, not %s", MOST_CALLS,
+        return failure_usage(failure, "--max-calls must be a number up to %u, not %s", MOST_CALLS,
                              value);
     return true;
 }
 
 const struct option_row option_rows[] = {
     {"plugin", 0, "FILE", FOR_PROVIDER,
-     "the provider; else TOOLHOST_PLUGIN, else the one beside toolhost", "file", TEXT(plugin)},
+     "the provider (default: TOOLHOST_PLUGIN, else the one next to toolhost)", "file",
+     TEXT(plugin)},
     {"policy", 0, "FILE",
      FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
      "the provider's policy", "file", TEXT(policy)},
@@ -291,7 +292,7 @@ const struct option_row option_rows[] = {
      "!NAME=VALUE deny it",
      NULL, add_capability, 0},
     {"no-default-caps", 0, NULL, FOR_CALLS,
-     "do not grant what the provider's manifest marks as granted by default", NULL,
+     "do not grant the capabilities that the provider's manifest grants by default", NULL,
      FLAG(no_default_capabilities)},
     {"secret", 0, "NAME=FILE", FOR_CALLS,
      "offer the content of a file as a secret; may be repeated", "file", add_secret, 0},
@@ -304,10 +305,10 @@ const struct option_row option_rows[] = {
     {"webhook-key", 0, "FILE", FOR_CALLS, "the key that signs what goes to a webhook", "file",
      TEXT(approver.webhook_key)},
     {"always", 0, NULL, FOR(COMMAND_APPROVALS),
-     "approve: allow identical requests too, for as long as --days says", NULL, FLAG(always)},
+     "approve: also allow identical requests for the time of --days", NULL, FLAG(always)},
     {"days", 0, "N", FOR(COMMAND_APPROVALS), "approve --always: how long the grant stands", NULL,
      set_days, 0},
-    {"reason", 0, "TEXT", FOR(COMMAND_APPROVALS), "deny: what the caller is told", NULL,
+    {"reason", 0, "TEXT", FOR(COMMAND_APPROVALS), "deny: the reason for the caller", NULL,
      TEXT(reason)},
     {"open", 0, NULL, FOR(COMMAND_APPROVALS), "list: only requests that wait for an answer", NULL,
      FLAG(open)},
@@ -317,8 +318,9 @@ const struct option_row option_rows[] = {
     {"audit-max-bytes", 0, "N", FOR_CALLS,
      "begin a new file at that size; 0: never (default 64 MiB)", NULL, set_audit_max_bytes, 0},
     {"verbose", 'v', NULL, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
-     "say more: of run what isolated the program, of conformance what the provider prints", NULL,
-     FLAG(verbose)},
+     "print more: with run, how the program was isolated; with conformance, what the provider "
+     "prints",
+     NULL, FLAG(verbose)},
     {"metrics", 0, "FILE", FOR(COMMAND_STATUS) | FOR(COMMAND_MCP) | FOR(COMMAND_TOP),
      "a file of metrics for Prometheus: status and mcp write it, top reads it", "file",
      TEXT(metrics)},
@@ -327,22 +329,22 @@ const struct option_row option_rows[] = {
      FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS) |
          FOR(COMMAND_AUDIT),
      "print JSON; audit show prints one record a line", NULL, FLAG(json)},
-    {"sweep", 0, NULL, FOR(COMMAND_DOCTOR),
-     "first remove what gateways that died have left on this machine", NULL, FLAG(sweep)},
-    {"workspace", 0, "DIRECTORY", FOR_CALLS, "what the tool may read, where its policy allows it",
-     "directory", TEXT(workspace)},
-    {"narrow", 0, "FILE", FOR_CALLS, "JSON that takes away a part of the policy for these calls",
-     "file", TEXT(narrow)},
+    {"sweep", 0, NULL, FOR(COMMAND_DOCTOR), "first remove what dead gateways left on this machine",
+     NULL, FLAG(sweep)},
+    {"workspace", 0, "DIRECTORY", FOR_CALLS,
+     "a directory that the tool may read, if its policy allows it", "directory", TEXT(workspace)},
+    {"narrow", 0, "FILE", FOR_CALLS, "a JSON file that narrows the policy for these calls", "file",
+     TEXT(narrow)},
     {"tool", 0, "NAME", FOR_ONE_CALL | FOR(COMMAND_POLICY),
      "which tool to call (default code_execute)", NULL, TEXT(tool)},
     {"input", 0, "FILE", FOR(COMMAND_POLICY), "explain: the tool input", "file", TEXT(input)},
     {"context", 0, "FILE", FOR(COMMAND_POLICY),
      "explain: the context of the call, such as who calls", "file", TEXT(context)},
     {"language", 'l', "LANGUAGE", FOR(COMMAND_RUN),
-     "the program's language; else it is told from the name of FILE", NULL, TEXT(language)},
+     "the program's language (default: by the name of FILE)", NULL, TEXT(language)},
     {"code", 'c', "CODE", FOR(COMMAND_RUN), "the program itself", NULL, TEXT(code)},
     {"timeout", 0, "DURATION", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
-     "end it after that time, such as 500ms, 5s or 1m", NULL, set_timeout, 0},
+     "the time limit, such as 500ms, 5s or 1m", NULL, set_timeout, 0},
     {"timeout-ms", 0, "N", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), "the same in milliseconds",
      NULL, set_timeout_ms, 0},
     {"stdin", 0, "FILE", FOR(COMMAND_RUN), "the program's standard input; -: that of toolhost",
@@ -352,24 +354,25 @@ const struct option_row option_rows[] = {
     {"network", 0, NULL, FOR(COMMAND_RUN), "ask for network access", NULL, FLAG(network)},
     {"use-secret", 0, "NAME=SECRET", FOR(COMMAND_RUN),
      "a variable whose value is a secret, by handle; may be repeated", NULL, add_used_secret, 0},
-    {"head", 0, "SHA256", FOR(COMMAND_AUDIT), "verify: the log must have the record of that hash",
-     NULL, set_head, 0},
-    {"partial", 0, NULL, FOR(COMMAND_AUDIT), "verify: the oldest files may be gone", NULL,
+    {"head", 0, "SHA256", FOR(COMMAND_AUDIT),
+     "verify: the log must contain the record with this hash", NULL, set_head, 0},
+    {"partial", 0, NULL, FOR(COMMAND_AUDIT), "verify: the oldest files may be missing", NULL,
      FLAG(audit.partial)},
-    {"previous-key", 0, "FILE", FOR(COMMAND_AUDIT), "rotate: the key that signed until now", "file",
-     TEXT(audit.previous_key)},
-    {"run", 0, "ID", FOR(COMMAND_AUDIT), "show: records of that run only", NULL,
+    {"previous-key", 0, "FILE", FOR(COMMAND_AUDIT), "rotate: the key that has signed so far",
+     "file", TEXT(audit.previous_key)},
+    {"run", 0, "ID", FOR(COMMAND_AUDIT), "show: only records of this run", NULL,
      TEXT(audit.shown.run)},
-    {"principal", 0, "NAME", FOR(COMMAND_AUDIT), "show: records of that caller only", NULL,
+    {"principal", 0, "NAME", FOR(COMMAND_AUDIT), "show: only records of this caller", NULL,
      TEXT(audit.shown.principal)},
     {"status", 0, "STATUS", FOR(COMMAND_AUDIT),
-     "show: runs that ended so only, such as completed, denied or timeout", NULL,
+     "show: only runs that ended with this status, such as completed, denied or timeout", NULL,
      TEXT(audit.shown.status)},
     {"since", 0, "TIME", FOR(COMMAND_AUDIT),
-     "show: nothing older; 1h, 7d or 2026-01-31[T12:00:00] (UTC)", NULL, set_since, 0},
-    {"until", 0, "TIME", FOR(COMMAND_AUDIT), "show: nothing newer; the same forms", NULL, set_until,
+     "show: only records since this time: 1h, 7d or 2026-01-31[T12:00:00] (UTC)", NULL, set_since,
      0},
-    {"case", 0, "NAME", FOR(COMMAND_CONFORMANCE), "only that case", NULL, TEXT(only_case)},
+    {"until", 0, "TIME", FOR(COMMAND_AUDIT),
+     "show: only records until this time, in the same forms", NULL, set_until, 0},
+    {"case", 0, "NAME", FOR(COMMAND_CONFORMANCE), "run only this case", NULL, TEXT(only_case)},
     {"format", 0, "FORMAT", FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE) | FOR(COMMAND_STATUS),
      "manifest: mcp, openai, openai-strict, anthropic or gemini; invoke: openai-shell, anthropic, "
      "gemini, e2b or text; status: prometheus",
@@ -379,7 +382,7 @@ const struct option_row option_rows[] = {
      set_sandbox, 0},
     {"listen", 0, "unix:PATH", FOR(COMMAND_MCP), "serve on this socket instead", NULL, set_listen,
      0},
-    {"max-calls", 0, "N", FOR(COMMAND_MCP), "calls at the same time (default 32)", NULL,
+    {"max-calls", 0, "N", FOR(COMMAND_MCP), "the most calls at the same time (default 32)", NULL,
      set_max_calls, 0},
     {"result", 0, "FORM", FOR(COMMAND_MCP),
      "structured content of results: brief, what a model can act on (the default), or full",

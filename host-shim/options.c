@@ -60,7 +60,7 @@ static bool take_word(struct options *options, const char *word, struct failure 
         return true;
     }
     if (options->word_count == OPTIONS_WORDS)
-        return failure_usage(failure, "too many words from %s on", word);
+        return failure_usage(failure, "too many arguments, from %s on", word);
     options->words[options->word_count++] = word;
     return true;
 }
@@ -98,7 +98,7 @@ static bool refuse_option(struct failure *failure, const char *given)
     const char *begin = given + strspn(given, "-");
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
     const char *meant = suggestion_find(name, option_at, NULL);
-    (void)failure_usage(failure, "no option %s%s (a program's own arguments go behind --)",
+    (void)failure_usage(failure, "no option %s%s (put the program's own arguments after --)",
                         strncmp(given, "--", 2) == 0 ? "--" : "", name[0] ? name : given);
     if (meant)
         failure_set_hint(failure, "did you mean --%s?", meant);
@@ -142,7 +142,7 @@ static bool take_all(int argc, char **argv, struct options *options, uint64_t *r
             return true;
         bool taken = false;
         if (choice == ':')
-            taken = failure_usage(failure, "%s wants a value", argv[optind - 1]);
+            taken = failure_usage(failure, "%s needs a value", argv[optind - 1]);
         else if (choice == '?')
             taken = refuse_option(failure, argv[at]);
         else if (choice == WORD)
@@ -183,7 +183,7 @@ static bool check_action(const struct options *options, const struct command_row
         if (options->word_count > 0 && strcmp(action->name, options->words[0]) == 0)
             return true;
     }
-    (void)failure_usage(failure, "%s wants %s%s%s", row->name, names,
+    (void)failure_usage(failure, "%s needs %s%s%s", row->name, names,
                         options->word_count > 0 ? ", not " : "",
                         options->word_count > 0 ? options->words[0] : "");
     const char *meant = options->word_count > 0
@@ -200,21 +200,22 @@ static bool check_words(const struct options *options, struct failure *failure)
     if (row->actions && !check_action(options, row, failure))
         return false;
     if (options->word_count > row->words_most)
-        return failure_usage(
-            failure, "%s takes no word %s (%s)", row->name, options->words[row->words_most],
-            options->command == COMMAND_RUN ? "a program's own arguments go behind --"
-                                            : "its options begin with --");
+        return failure_usage(failure, "%s does not take the argument %s (%s)", row->name,
+                             options->words[row->words_most],
+                             options->command == COMMAND_RUN
+                                 ? "put the program's own arguments after --"
+                                 : "its options begin with --");
     if (options->word_count < row->words_least)
-        return failure_usage(failure, "%s wants %s", row->name, row->words);
+        return failure_usage(failure, "%s needs %s", row->name, row->words);
     if (options->program_argument_count > 0 && options->command != COMMAND_RUN)
-        return failure_usage(failure, "%s is for run only", "--");
+        return failure_usage(failure, "%s works only with run", "--");
     return true;
 }
 
 static bool check_approver(const struct options *options, struct failure *failure)
 {
     if (options->approver.mode == APPROVAL_WEBHOOK && !options->approver.webhook_key)
-        return failure_usage(failure, "--approve webhook:%s wants --webhook-key FILE",
+        return failure_usage(failure, "--approve webhook:%s needs --webhook-key FILE",
                              options->approver.url);
     if (options->elicitation_choice && (options->approver_named || options->no_elicitation))
         return failure_usage(failure, "--elicitation-choice is for approval by the client, which "

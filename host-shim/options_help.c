@@ -12,10 +12,9 @@
 #define PAGE_COLUMNS  80u
 
 static const char exit_statuses[] =
-    "Exit status of run: the program's own; 128+N when signal N ended it; 124 when its time was "
-    "up; "
-    "125 when nothing ran; 130 when it was cancelled. Of the other commands: 0, or 1 when it did "
-    "not succeed. 2 for a wrong command line.";
+    "Exit status of run: the program's own; 128+N when signal N ended it; 124 after a timeout; 125 "
+    "when nothing ran; 130 when it was cancelled. Other commands: 0 for success, 1 for failure. "
+    "All: 2 for a wrong command line.";
 
 /* Broken at blanks, each line from that column on. columns: how many of the first are taken. */
 static void write_text(FILE *out, size_t begin, size_t columns, const char *text)
@@ -78,7 +77,7 @@ static void write_all(FILE *out)
 {
     (void)fputs(
         "Usage: toolhost COMMAND [OPTION]...\n\n"
-        "Runs the tools of a tool provider (a shared object) with the rights that are named.\n"
+        "Runs the tools of a tool provider (a shared object) with the rights that you grant.\n"
         "\nCommands:\n",
         out);
     for (size_t i = 0; i < command_row_count; i++) {

@@ -70,7 +70,7 @@ static char *beside_the_program(struct failure *failure)
         if (resolved)
             return resolved;
     }
-    (void)failure_set(failure, "plugin_unusable", "no plugin beside toolhost in %s", directory);
+    (void)failure_set(failure, "plugin_unusable", "no plugin next to toolhost in %s", directory);
     failure_set_hint(failure, "name one: toolhost --plugin FILE.so, or set TOOLHOST_PLUGIN");
     return NULL;
 }
@@ -96,8 +96,9 @@ static bool look_up(struct provider *provider, const char *path, struct failure 
     for (size_t i = 0; i < COUNT_OF(exports); i++) {
         void *symbol = dlsym(provider->library, exports[i].name);
         if (!symbol && exports[i].required)
-            return failure_set(failure, "plugin_unusable", "%s is no tool provider: it has no %s",
-                               path, exports[i].name);
+            return failure_set(failure, "plugin_unusable",
+                               "%s is not a tool provider: it does not export %s", path,
+                               exports[i].name);
         memcpy((char *)provider + exports[i].offset, &symbol, sizeof(symbol));
     }
     return true;
@@ -109,7 +110,7 @@ static bool check_major(const struct provider *provider, const char *path, struc
     uint32_t version = provider->abi_version();
     if (version >> 16 == TOOL_ABI_VERSION_MAJOR)
         return true;
-    (void)failure_set(failure, "plugin_unusable", "%s has ABI %u.%u, this toolhost speaks %u.x",
+    (void)failure_set(failure, "plugin_unusable", "%s uses ABI %u.%u; this toolhost supports %u.x",
                       path, (unsigned)(version >> 16), (unsigned)(version & 0xFFFFu),
                       TOOL_ABI_VERSION_MAJOR);
     failure_set_hint(failure, "use a toolhost and a plugin of the same major version");

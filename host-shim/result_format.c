@@ -301,7 +301,7 @@ const struct result_format *result_format_find(const char *name, struct failure 
             return &formats[i];
     }
     (void)failure_usage(
-        failure, "--format wants openai-shell, anthropic, gemini, e2b or text, not %s", name);
+        failure, "--format must be openai-shell, anthropic, gemini, e2b or text, not %s", name);
     return NULL;
 }
 

@@ -57,7 +57,7 @@ static bool add_code(const struct options *options, json_t *input, struct failur
     if (options->code && has_file)
         return failure_usage(failure, "run takes -c CODE or a FILE, not both");
     if (!options->code && !has_file)
-        return failure_usage(failure, "run wants -c CODE, a FILE or -");
+        return failure_usage(failure, "run needs -c CODE, a FILE or -");
     if (has_file && options->stdin_file && strcmp(options->words[0], "-") == 0 &&
         strcmp(options->stdin_file, "-") == 0)
         return failure_usage(failure, "standard input cannot be both the code and its input");
@@ -65,7 +65,8 @@ static bool add_code(const struct options *options, json_t *input, struct failur
     if (!language && has_file)
         language = language_of_file(options->words[0]);
     if (!language)
-        return failure_usage(failure, "run wants --language: the file's name does not tell it");
+        return failure_usage(failure,
+                             "run needs --language: the file name does not tell the language");
     if (!add_text(input, "language", language, strlen(language), failure))
         return false;
     if (options->code)

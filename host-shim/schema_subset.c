@@ -70,7 +70,7 @@ static json_t *rewrite_below(struct rewriting *rewriting, const char *step, cons
                    *step ? "/" : "", step);
     rewriting->depth++;
     json_t *result = rewriting->depth > DEEPEST
-                         ? cannot(rewriting, "more levels than model providers take", "")
+                         ? cannot(rewriting, "more levels than model providers accept", "")
                          : rewrite(rewriting, schema);
     rewriting->depth--;
     rewriting->place[length] = '\0';
@@ -152,7 +152,7 @@ static json_t *add_enum(struct rewriting *rewriting, const json_t *schema, json_
     if (!is_gemini(rewriting))
         return set(rewriting, result, "enum", json_deep_copy(values)) ? result : NULL;
     if (!has_type(schema, "string"))
-        return cannot(rewriting, "an enumeration of other values than strings", "");
+        return cannot(rewriting, "an enumeration with values that are not strings", "");
     return set(rewriting, result, "enum", strings_of(values)) ? result : NULL;
 }
 
@@ -238,7 +238,7 @@ static json_t *rewrite_property(struct rewriting *rewriting, const char *name, c
                                 bool required)
 {
     if (!is_property_name(rewriting, name))
-        return cannot(rewriting, "a member's name that is not taken: ", name);
+        return cannot(rewriting, "a member name that is not accepted: ", name);
     CLEANUP_JSON json_t *property = rewrite_below(rewriting, name, schema);
     if (property && is_strict(rewriting) && !required && !make_nullable(rewriting, property))
         return NULL;
@@ -336,7 +336,8 @@ json_t *schema_subset_make(const json_t *schema, enum schema_subset subset, json
     if (!json_is_string(type) || strcmp(json_string_value(type), "object") != 0)
         (void)cannot(&rewriting, "not of type object", "");
     else if (json_object_get(schema, "anyOf") || json_object_get(schema, "enum"))
-        (void)cannot(&rewriting, "alternatives at the top, which no model provider takes", "");
+        (void)cannot(&rewriting, "alternatives at the top level, which no model provider accepts",
+                     "");
     else
         result = rewrite(&rewriting, schema);
     if (rewriting.out_of_memory)

@@ -21,7 +21,7 @@ bool state_file_path(const struct state_file *file, char **ret_path, struct fail
     else if (home && home[0] == '/')
         length = asprintf(&path, "%s/.local/state/toolhost/%s", home, file->name);
     else {
-        (void)failure_set(failure, file->code, "no place for %s", file->what);
+        (void)failure_set(failure, file->code, "no directory for %s", file->what);
         failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give %s FILE", file->option);
         return false;
     }

@@ -68,7 +68,7 @@ static json_t *take_object(const struct provider *provider, char *text, struct f
     (void)failure_set(failure, "provider_failed",
                       copy ? "the provider's result is no JSON object"
                            : "the provider returned no result");
-    failure_set_hint(failure, "hold it against the ABI: toolhost conformance FILE.so");
+    failure_set_hint(failure, "check it against the ABI: toolhost conformance FILE.so");
     return NULL;
 }
 
@@ -83,7 +83,7 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
         return true;
     if (!provider->prepare)
         return failure_set(failure, "plugin_unusable",
-                           "this provider takes no --policy, --sandbox or --sweep");
+                           "this provider does not support --policy, --sandbox or --sweep");
     CLEANUP_JSON json_t *config = configuration(options, failure);
     CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text)

@@ -24,8 +24,8 @@
     "toolhost's terminal)"
 
 static const char cannot_ask[] =
-    "this client cannot ask its person (it offers no form elicitation); " OTHER_APPROVERS;
-static const char not_trusted[] = "the policy does not take an answer from the client's own person "
+    "this client cannot ask its user (it does not support form elicitation); " OTHER_APPROVERS;
+static const char not_trusted[] = "the policy does not accept an answer from the client's own user "
                                   "(approval.in_band); " OTHER_APPROVERS;
 static const char switched_off[] =
     "approval by the client is switched off (--no-elicitation); " OTHER_APPROVERS;
@@ -58,7 +58,7 @@ static bool reply_word(const struct call *call, uint64_t token, const json_t *re
                        enum approval_word word)
 {
     return reply(call, token, request, word,
-                 approval_word_allows(word) ? "" : "the person at the client did not accept");
+                 approval_word_allows(word) ? "" : "the client's user did not accept");
 }
 
 /* The person at the client was not asked, or did not answer. */
@@ -204,7 +204,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     const char *request_sha256 = json_member_string(request, "request_sha256", "");
     if (!is_sha256(request_sha256)) {
-        server_notice("denied: the provider's approval request names no request_sha256");
+        server_notice("denied: the provider's approval request has no request_sha256");
         return;
     }
     (void)snprintf(call->in_band.request_sha256, sizeof(call->in_band.request_sha256), "%s",

@@ -68,11 +68,9 @@ static bool add_tool(json_t *tool, const json_t *status, bool full, struct catal
 {
     const char *name = json_member_string(tool, "name", "");
     if (!is_tool_name(name) || !is_object_schema(json_object_get(tool, "input_schema")))
-        return failure_set(failure, "provider_failed",
-                           "the manifest has a tool that cannot be offered: %s",
-                           is_tool_name(name) ? name
-                                              : "its name has other characters than "
-                                                "letters, digits, _, - and .");
+        return failure_set(
+            failure, "provider_failed", "the manifest has a tool that cannot be offered: %s",
+            is_tool_name(name) ? name : "its name may have only letters, digits, _, - and .");
     if (json_array_append_new(catalogue->tools, entry_of(tool, status, full)) != 0 ||
         json_array_append(catalogue->manifest, tool) != 0)
         return failure_out_of_memory(failure);

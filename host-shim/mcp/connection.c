@@ -86,7 +86,7 @@ void connection_close(struct connection *connection)
 void connection_send(struct connection *connection, json_t *message, enum outbox_weight weight)
 {
     if (!message)
-        server_notice("a message to the client could not be made");
+        server_notice("could not create a message to the client");
     else if (!outbox_send(connection->outbox, message, weight) && weight == OUTBOX_NEEDED)
         server_wake(connection->server);
     json_decref(message);

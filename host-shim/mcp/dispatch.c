@@ -64,7 +64,7 @@ static void initialize(struct request *request)
 {
     struct connection *connection = request->connection;
     if (!json_is_string(json_object_get(request->message.params, "protocolVersion"))) {
-        answer_error(request, RPC_INVALID_PARAMS, "initialize names no protocolVersion",
+        answer_error(request, RPC_INVALID_PARAMS, "initialize has no protocolVersion",
                      json_pack("{s:o}", "supported", terms_supported()));
         return;
     }
@@ -135,7 +135,7 @@ static void call_tool(struct request *request)
     const json_t *tool = whole ? catalogue_find(&connection->server->catalogue, name) : NULL;
     if (!name || (given && !json_is_object(given))) {
         answer_error(request, RPC_INVALID_PARAMS,
-                     name ? "arguments is no object" : "name is missing", NULL);
+                     name ? "arguments must be an object" : "name is missing", NULL);
         return;
     }
     if (!tool) {
@@ -255,7 +255,8 @@ static void serve_request(struct request *request)
         answer_error(request, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
     } else if (call_is_known(request->connection->server, request->connection,
                              request->message.id)) {
-        answer_error(request, RPC_INVALID_REQUEST, "a request of that id is under way", NULL);
+        answer_error(request, RPC_INVALID_REQUEST, "a request with this id is already in progress",
+                     NULL);
     } else {
         method->serve(request);
     }
@@ -302,7 +303,7 @@ static void dispatch_batch(struct connection *connection, const json_t *messages
     if (!batch) {
         connection_answer(connection, NULL,
                           rpc_error(NULL, RPC_INVALID_REQUEST,
-                                    "arrays of messages belong to revision 2025-03-26 alone, and "
+                                    "only revision 2025-03-26 has arrays of messages, and "
                                     "have 1 to 256",
                                     NULL));
         return;

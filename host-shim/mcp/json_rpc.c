@@ -32,17 +32,17 @@ struct rpc_message rpc_read(const json_t *message)
     const json_t *params = json_object_get(message, "params");
     const char *revision = json_string_value(json_object_get(message, "jsonrpc"));
     if (!json_is_object(message))
-        return invalid(NULL, "a message is an object");
+        return invalid(NULL, "a message must be an object");
     if (!revision || strcmp(revision, "2.0") != 0)
-        return invalid(id, "jsonrpc is not \"2.0\"");
+        return invalid(id, "jsonrpc must be \"2.0\"");
     if (!method)
         return read_response(message, id);
     if (!json_is_string(method) || strlen(json_string_value(method)) != json_string_length(method))
-        return invalid(id, "method is no text, or has a NUL in it");
+        return invalid(id, "method must be a string without NUL");
     if (id && !is_id(id))
-        return invalid(NULL, "id is neither a text nor an integer");
+        return invalid(NULL, "id must be a string or an integer");
     if (params && !json_is_object(params))
-        return invalid(id, "params is no object");
+        return invalid(id, "params must be an object");
     return (struct rpc_message){.kind = id ? RPC_REQUEST : RPC_NOTIFICATION,
                                 .id = id,
                                 .method = json_string_value(method),

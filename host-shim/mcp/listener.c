@@ -60,8 +60,8 @@ bool listener_open(const char *path, struct listener *ret, struct failure *failu
     if (!listens) {
         (void)failure_set_errno(failure, "internal", error, "cannot listen on %s", path);
         if (error == EEXIST)
-            failure_set_hint(failure, "a server that answers there, or a file that is no socket, "
-                                      "keeps its path: end it, or listen on another");
+            failure_set_hint(failure, "a running server, or a file that is not a socket, is at "
+                                      "that path: stop it, or listen on another path");
         return false;
     }
     ret->fd = TAKE_FD(fd);

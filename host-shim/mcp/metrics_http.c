@@ -64,8 +64,8 @@ bool metrics_http_open(const char *address, int *ret_fd, struct failure *failure
     static const int yes = 1;
     struct address place;
     if (!parse_address(address, &place))
-        return failure_usage(failure, "--metrics-listen wants 127.0.0.1:PORT or [::1]:PORT, not %s",
-                             address);
+        return failure_usage(
+            failure, "--metrics-listen must be 127.0.0.1:PORT or [::1]:PORT, not %s", address);
     CLEANUP_CLOSE int fd =
         socket(place.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

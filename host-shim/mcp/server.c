@@ -77,7 +77,7 @@ static char *draw_notice(const char *text, unsigned lost)
     if (!page)
         return NULL;
     if (lost > 0)
-        (void)fprintf(page, "toolhost: lines lost because nobody read them: %u\n", lost);
+        (void)fprintf(page, "toolhost: log lines dropped because nobody read them: %u\n", lost);
     console_draw_notice(page, text);
     if (fclose(page) == 0)
         return line;

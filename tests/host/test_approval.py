@@ -107,7 +107,7 @@ class AtTheTerminal(HostTest):
     def test_standard_input_is_never_asked(self):
         done = self.run_code("echo ran", approve="ask", stdin=b"y\ny\n")
         self.assertEqual((done.returncode, done.stdout), (125, b""))
-        self.assertIn(b"there is no terminal to ask at", done.stderr)
+        self.assertIn(b"there is no terminal to ask on", done.stderr)
 
 
 class ByProgram(HostTest):

@@ -188,10 +188,12 @@ static enum approval_word decide(const char *answer, const char *request_json, c
 START_TEST(whoever_answers_is_held_to_the_offer)
 {
     ck_assert_int_eq(decide("allow_once", TAKES(ONCE), ""), APPROVAL_WORD_ALLOW_ONCE);
-    ck_assert_int_eq(decide("allow_session", TAKES(ONCE), "is no decision that this request takes"),
-                     APPROVAL_WORD_DENY);
-    ck_assert_int_eq(decide("allow_session", REQUEST(""), "is no decision that this request takes"),
-                     APPROVAL_WORD_DENY);
+    ck_assert_int_eq(
+        decide("allow_session", TAKES(ONCE), "this request does not accept the decision"),
+        APPROVAL_WORD_DENY);
+    ck_assert_int_eq(
+        decide("allow_session", REQUEST(""), "this request does not accept the decision"),
+        APPROVAL_WORD_DENY);
     ck_assert_int_eq(decide("allow_session", TAKES("\"allow_session\""), ""),
                      APPROVAL_WORD_ALLOW_SESSION);
 }

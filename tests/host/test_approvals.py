@@ -147,10 +147,10 @@ class Queue(StoreTest):
 
 
     def test_no_place_for_the_file(self):
-        for home, words in (("", b"no place for the approvals"), ("/dev/null", b"cannot make directory /dev/null/.local: Not a directory")):
+        for home, words in (("", b"no directory for the approvals"), ("/dev/null", b"cannot make directory /dev/null/.local: Not a directory")):
             done = self.run_code("echo ran", approve="queue", HOME=home)
             self.assertEqual((done.returncode, done.stdout), (125, b""))
-            self.assertIn(b"nobody could be asked for approval: " + words, done.stderr)
+            self.assertIn(b"no approver could be asked: " + words, done.stderr)
             self.assertIn(b"or give --approvals FILE", done.stderr)
 
 
@@ -355,7 +355,7 @@ class Grants(StoreTest):
         def refuses(what):
             done = self.run_with("echo granted", ASKED)
             self.assertEqual((done.returncode, done.stdout), (125, b""), what)
-            self.assertIn(b"standing grants cannot be used", done.stderr)
+            self.assertIn(b"standing grants cannot be read", done.stderr)
             self.assertEqual(self.toolhost("approvals", "list", "--approvals", self.store).returncode, 1)
         os.chmod(self.store, 0o660)
         refuses("a file that its group can write")
@@ -380,7 +380,7 @@ class Grants(StoreTest):
         os.chmod(self.home, 0o777)
         done = self.run_with("echo ran", "queue")
         self.assertEqual((done.returncode, done.stdout), (125, b""))
-        self.assertIn(b"others can write to it", done.stderr)
+        self.assertIn(b"other users can write to it", done.stderr)
 
     def test_a_list_shows_nothing_that_a_terminal_obeys(self):
         process = self.start("echo \x1b[2J\u202e", "queue")

@@ -113,7 +113,7 @@ class Log(HostTest):
             self.assertEqual(self.verify().returncode, 1, torn)
             self.assertEqual(self.run_code("echo ran").stdout, b"ran\n", torn)
             done = self.verify()
-            self.assertIn(b"1 torn line mended", done.stdout, (torn, done.stderr))
+            self.assertIn(b"1 incomplete line repaired", done.stdout, (torn, done.stderr))
             lines = self.lines()
             self.assertEqual(b"".join(lines[:-3]), b"".join(whole[:-1]) + torn + b"\n")
             mended = json.loads(lines[-3])
@@ -156,7 +156,7 @@ class Log(HostTest):
         os.chown(self.audit_file, 12345, 12345)
         done = self.run_code("echo ran")
         self.assertEqual((done.returncode, done.stdout), (125, b""))
-        self.assertIn(b"belongs to user 12345", done.stderr)
+        self.assertIn(b"is owned by user 12345", done.stderr)
         os.chown(self.audit_file, 0, 0)
         self.assertEqual(self.run_code("echo ran").returncode, 0)
 

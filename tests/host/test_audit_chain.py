@@ -110,7 +110,7 @@ class Load(Chain):
             self.kill_round()
             if number % 20 == 0:
                 done = self.verify()
-                self.assertTrue(done.returncode == 0 or b"is cut off" in done.stderr, done.stderr)
+                self.assertTrue(done.returncode == 0 or b"is incomplete" in done.stderr, done.stderr)
         self.write(1, 0)  # mends what the last round has left
         done = self.verify()
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -208,7 +208,7 @@ class Tampering(Chain):
                 lines = self.pairs()
                 lines[index] = (path, bytes(changed))
                 self.put(lines)
-                self.expect((path, number), "was changed|is cut off")
+                self.expect((path, number), "was changed|is incomplete")
 
     def test_changed_and_given_a_hash(self):
         self.make()
@@ -218,7 +218,7 @@ class Tampering(Chain):
             lines[index] = (path, body + b',"sha256":"' + hashlib.sha256(body).hexdigest().encode() + b'"}\n')
             self.put(lines)
             if index == len(lines) - 1:
-                self.expect(None, f"the record with sha256 {self.head} is not in it")
+                self.expect(None, f"the log has no record with sha256 {self.head}")
             else:
                 self.expect(self.original[index + 1][:2], f"record {index + 1} before it")
 
@@ -257,7 +257,7 @@ class Tampering(Chain):
             del lines[index]
             self.put(lines)
             if index == len(self.original) - 1:
-                self.expect(None, f"the record with sha256 {self.head} is not in it")
+                self.expect(None, f"the log has no record with sha256 {self.head}")
             else:
                 self.expect(self.where(lines, index), f"has record {index + 2} where {index + 1} belongs: that was removed")
 
@@ -296,9 +296,9 @@ class Tampering(Chain):
                 self.put(others + [(path, b"".join(line for _, line in of_file)[:cut])])
                 whole = b"".join(line for _, line in of_file)[:cut].count(b"\n")
                 if cut == sum(len(line) for _, line in of_file[:whole]):
-                    self.expect(None, "that was removed|is not in it")
+                    self.expect(None, "that was removed|has no record")
                 else:
-                    self.expect((path, whole + 1), "is cut off")
+                    self.expect((path, whole + 1), "is incomplete")
 
     def test_a_file_removed(self):
         self.make()
@@ -306,12 +306,12 @@ class Tampering(Chain):
             kept = [(where, line) for where, line in self.pairs() if where != path]
             self.put(kept)
             os.unlink(path)
-            self.expect(None, "which is not there: the records before")
+            self.expect(None, "which is missing: the records before")
         self.put(self.pairs())
         os.unlink(self.files()[0])
         done = self.verify("--partial")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b"the records before 6 are not here", done.stdout)
+        self.assertIn(b"the records before 6 are missing", done.stdout)
 
 
 if __name__ == "__main__":

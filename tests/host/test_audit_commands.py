@@ -96,8 +96,8 @@ class Keys(Commands):
         key, other = self.two_keys()
         log = self.audit_file
         self.assertEqual(self.run_with().returncode, 0)
-        self.assert_stopped(self.run_with("--audit-key", key), b"is not signed until now")
-        self.refused(self.audit("rotate", log, "--audit-key", key, "--previous-key", other), b"is not signed until now")
+        self.assert_stopped(self.run_with("--audit-key", key), b"has not been signed so far")
+        self.refused(self.audit("rotate", log, "--audit-key", key, "--previous-key", other), b"has not been signed so far")
         self.assertEqual(self.audit("rotate", log, "--audit-key", key).returncode, 0)
         self.refused(self.audit("rotate", log, "--audit-key", other), b"is signed by key")
         self.assertEqual(self.audit("rotate", log, "--audit-key", other, "--previous-key", key).returncode, 0)
@@ -143,7 +143,7 @@ class Keys(Commands):
         for done in (self.run_with("--audit-key", key, "--audit-key", other),
                      self.audit("rotate", self.audit_file, "--audit-key", key, "--audit-key", other)):
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn(b"one --audit-key signs", done.stderr)
+            self.assertIn(b"only one --audit-key can sign", done.stderr)
 
 
 class Files(Commands):
@@ -159,9 +159,9 @@ class Files(Commands):
     def test_no_place_for_a_log(self):
         for environment in ({"HOME": ""}, {"HOME": "relative", "XDG_STATE_HOME": "relative"}):
             for action in ("verify", "show", "head", "rotate"):
-                self.refused(self.audit(action, **environment), b"no place for the audit log", b"--audit FILE")
+                self.refused(self.audit(action, **environment), b"no directory for the audit log", b"--audit FILE")
         done = subprocess.run([TOOLHOST, "audit", "head"], env={}, capture_output=True, timeout=60)
-        self.refused(done, b"no place for the audit log")
+        self.refused(done, b"no directory for the audit log")
 
     def test_the_default_log(self):
         self.assertEqual(self.toolhost("run", "-l", "sh", "-c", "echo x", "--approve", "always").returncode, 0)
@@ -179,11 +179,11 @@ class Files(Commands):
         self.put(sealed.add({"a": 3}))
         self.assertEqual(self.audit("verify", log, "--head", head).returncode, 0)  # grown since
         self.path("audit.jsonl", "".join(sealed.lines[:1]))
-        self.refused(self.audit("verify", log, "--head", head), b"is not in it; the last is record 1")
+        self.refused(self.audit("verify", log, "--head", head), b"its last record is 1")
         self.path("audit.jsonl", sealed.text() + '{"seq":4')
         done = self.audit("head", log)
         self.assertEqual(done.stdout.decode(), f"{sealed.previous} 3\n")
-        self.assertIn(b"torn", done.stderr)
+        self.assertIn(b"incomplete", done.stderr)
         self.refused(self.audit("head", self.path("absent")), b"absent")
         self.refused(self.audit("head", self.path("other", "nothing of ours\n")), b"audit verify")
         self.refused(self.audit("head", self.path("shared", sealed.text(), 0o644)), b"mode 0644")
@@ -209,8 +209,8 @@ class Files(Commands):
         self.assertEqual(self.audit("verify", names[1]).returncode, 0)
         self.refused(self.audit("verify", names[1], names[0]), b"audit_broken")
         os.unlink(names[0])
-        self.refused(self.audit("verify", self.audit_file), b"which is not there", b"--partial")
-        self.assertIn(b"the records before 2 are not here", self.audit("verify", self.audit_file, "--partial").stdout)
+        self.refused(self.audit("verify", self.audit_file), b"which is missing", b"--partial")
+        self.assertIn(b"the records before 2 are missing", self.audit("verify", self.audit_file, "--partial").stdout)
         self.assertIn(b"intact: 1 record,", self.audit("verify", self.put(Sealed().add({})), "--partial").stdout)
 
     def test_long_lines(self):
@@ -253,7 +253,7 @@ class Files(Commands):
             done = self.run_with()
             if done.returncode != 0:
                 break
-        self.assert_stopped(done, b"No space left on device", b"make room")
+        self.assert_stopped(done, b"No space left on device", b"free some space")
         self.assertEqual(self.audit("verify", self.audit_file).returncode, 0)
         os.unlink(filling)
         self.assertEqual(self.run_with().returncode, 0)
@@ -331,7 +331,7 @@ class Shown(Commands):
 
     def test_nothing_found_is_said(self):
         self.put_runs()
-        words = b"nothing in the log is what was asked for"
+        words = b"no record of the log matches"
         self.assertIn(words, self.audit("show", self.audit_file, "--status", "compelted").stderr)
         self.assertNotIn(words, self.audit("show", self.audit_file, "--status", "completed").stderr)
         self.assertNotIn(words, self.audit("show", self.audit_file, "--since", "2026-01-07").stderr, "a line of the log's own")

@@ -359,7 +359,7 @@ START_TEST(a_file_that_is_replaced_again_and_again)
     counting = false;
     clock_step = 0;
     ck_assert(has_failed && !done);
-    ck_assert_ptr_nonnull(strstr(failure.message, "again and again"));
+    ck_assert_ptr_nonnull(strstr(failure.message, "keeps being replaced"));
     must_append(NULL, 0);
 }
 END_TEST
@@ -372,11 +372,11 @@ START_TEST(the_same_number_on_another_device)
     device_changes_at = 1;
     clock_step = 31;
     ck_assert(!do_append(&failure));
-    ck_assert_ptr_nonnull(strstr(failure.message, "again and again"));
+    ck_assert_ptr_nonnull(strstr(failure.message, "keeps being replaced"));
     clock_step = 0;
     device_changes_at = 3; /* behind the log itself: the old name */
     ck_assert(!do_rotate(&failure));
-    ck_assert_ptr_nonnull(strstr(failure.message, "cannot get the name"));
+    ck_assert_ptr_nonnull(strstr(failure.message, "cannot link"));
     device_changes_at = 0;
     must_append(NULL, 0);
 }
@@ -391,7 +391,7 @@ START_TEST(a_name_that_is_taken_is_not_taken_over)
                    log_path);
     ck_assert_int_eq(system(command), 0);
     ck_assert(!do_rotate(&failure));
-    ck_assert_ptr_nonnull(strstr(failure.message, "cannot get the name"));
+    ck_assert_ptr_nonnull(strstr(failure.message, "cannot link"));
     must_append(NULL, 0);
     ck_assert(do_verify(&failure));
 }

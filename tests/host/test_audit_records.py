@@ -95,7 +95,7 @@ class Records(HostTest):
         """An approver who is not there is nobody's denial."""
         key = self.path("key", "k" * 32)
         closed = ["--approvals", "/dev/null/there/approvals.sqlite"]
-        for approve, options, why in (("ask", [], "there is no terminal to ask at"),
+        for approve, options, why in (("ask", [], "there is no terminal to ask on"),
                                       ("cmd:/nowhere/approver", [], "could not be started: No such file"),
                                       ("queue", closed, "Not a directory"), ("pending", closed, "Not a directory"),
                                       ("webhook:http://127.0.0.1:9/", ["--webhook-key", key], "")):

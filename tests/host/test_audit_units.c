@@ -146,11 +146,11 @@ START_TEST(a_record_has_a_limit)
         memcpy(text + used, ",1e9", 5);
     (void)strcat(text, "]}");
     ck_assert(!audit_line_make(&none, text, false, NULL, &line, &length, &failure));
-    ck_assert_ptr_nonnull(strstr(failure.message, "more than 1048576 bytes"));
+    ck_assert_ptr_nonnull(strstr(failure.message, "longer than 1048576 bytes"));
     memset(text, ' ', AUDIT_RECORD_LIMIT + 1);
     text[AUDIT_RECORD_LIMIT + 1] = '\0';
     ck_assert(!audit_line_make(&none, text, false, NULL, &line, &length, &failure));
-    ck_assert_ptr_nonnull(strstr(failure.message, "more than 1048576 bytes"));
+    ck_assert_ptr_nonnull(strstr(failure.message, "longer than 1048576 bytes"));
     memcpy(text, "{}", 2);
     text[AUDIT_RECORD_LIMIT] = '\0';
     ck_assert(audit_line_make(&none, text, false, NULL, &line, &length, &failure));

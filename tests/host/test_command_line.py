@@ -44,9 +44,9 @@ class Options(CommandLine):
 
     def test_a_time_has_a_unit(self):
         for given in ("5", "0", "1500"):
-            self.assertIn(f"--timeout wants a unit: {given}s, {given}ms or {given}m", self.refused("run", "-c", "x", "--timeout", given))
+            self.assertIn(f"--timeout needs a unit: {given}s, {given}ms or {given}m", self.refused("run", "-c", "x", "--timeout", given))
         for given in ("", "s", "5 s", "-5s", "5x", "0s", "2d", "1e3ms", "99999999999999999999s", "5s5"):
-            self.assertIn("--timeout wants a time such as", self.refused("run", "-c", "x", "--timeout", given))
+            self.assertIn("--timeout must be a duration such as", self.refused("run", "-c", "x", "--timeout", given))
         for given in ("300ms", "--timeout=300ms"):
             options = ("--timeout", given) if not given.startswith("--") else (given,)
             done = self.run_code("echo before\nsleep 60", *options)

@@ -199,7 +199,7 @@ class Documents(ManifestTest):
         for form, expected in {"mcp": "a.b", "openai": "a_b", "anthropic": "a_b", "gemini": "a.b"}.items():
             tool, notes = self.tool_of(form, INPUT, "a.b")
             self.assertEqual(tool[0], expected)
-            self.assertEqual("a.b is called a_b here" in notes, expected == "a_b")
+            self.assertEqual("a.b is named a_b here" in notes, expected == "a_b")
         for form, expected in {"mcp": "1.b", "openai": "1_b", "gemini": "_.b"}.items():
             self.assertEqual(self.tool_of(form, INPUT, "1.b")[0][0], expected)
 
@@ -233,18 +233,18 @@ class Refusals(ManifestTest):
             self.refused("not \"\"", form, tool(INPUT, ""))
             self.refused("t has no input schema", form, tool(None))
             self.refused("names no tool", form)
-            self.refused("two tools would be called t", form, tool(INPUT), tool(INPUT))
-        self.refused("two tools would be called a_b", "openai", tool(INPUT, "a.b"), tool(INPUT, "a_b"))
+            self.refused("two tools would be named t", form, tool(INPUT), tool(INPUT))
+        self.refused("two tools would be named a_b", "openai", tool(INPUT, "a.b"), tool(INPUT, "a_b"))
         deep = {"type": "string"}
         for _ in range(11):
             deep = {"type": "object", "required": ["d"], "properties": {"d": deep}}
-        self.refused("more levels than model providers take", "openai", tool(deep))
+        self.refused("more levels than model providers accept", "openai", tool(deep))
 
     def test_an_unknown_format(self):
         for arguments in (("manifest", "--format", "xml"), ("invoke", "--format", "openai")):
             done = self.toolhost(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, b""))
-            self.assertIn(b"--format wants ", done.stderr)
+            self.assertIn(b"--format must be ", done.stderr)
         self.assertEqual(self.toolhost("run", "--format", "text", "-").returncode, 2)
 
 

@@ -105,10 +105,10 @@ class ExitStatus(HostTest):
                 self.assertIn(b"toolhost: usage: ", done.stderr)
 
     def test_wrong_usage_says_what_is_wanted(self):
-        for arguments, words in ((["audit"], "audit wants verify, show, head or rotate"), (["policy"], "policy wants check or explain"),
-                                 (["doctor", "now"], "doctor takes no word now"), (["run", "a.sh", "b"], "arguments go behind --"),
-                                 (["run", "-c", "x", "--timeout-ms", "0"], "--timeout-ms wants 1 to 86400000 milliseconds, not 0"),
-                                 (["run", "-c", "x", "--approve", "webhook:https://a"], "--approve webhook:https://a wants --webhook-key FILE")):
+        for arguments, words in ((["audit"], "audit needs verify, show, head or rotate"), (["policy"], "policy needs check or explain"),
+                                 (["doctor", "now"], "doctor does not take the argument now"), (["run", "a.sh", "b"], "own arguments after --"),
+                                 (["run", "-c", "x", "--timeout-ms", "0"], "--timeout-ms must be 1 to 86400000 milliseconds, not 0"),
+                                 (["run", "-c", "x", "--approve", "webhook:https://a"], "--approve webhook:https://a needs --webhook-key FILE")):
             with self.subTest(arguments):
                 done = self.toolhost(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)

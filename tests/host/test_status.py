@@ -86,7 +86,7 @@ class Status(HostTest):
     def test_for_people(self):
         done = self.status()
         self.assertRegex(done.stdout.decode(), r"(?m)^ready   (yes|no)\nmode    \w+\npolicy  [0-9a-f]{64}$")
-        self.assertTrue(done.stdout.endswith(b"\n0       wait for a run, of 0: docker\n0       wait for a run, of 0: process\n"), done.stdout)
+        self.assertTrue(done.stdout.endswith(b"\n0       ready for a run, of 0 wanted: docker\n0       ready for a run, of 0 wanted: process\n"), done.stdout)
 
     def test_a_refused_policy_is_not_ready(self):
         policy = self.path("policy.json", '{"nonsense": "a\\"b"}')

@@ -137,15 +137,15 @@ class Webhook(HostTest):
         self.refuses(lambda *_: (202, b""), "nobody answered in time", "--policy", policy)
 
     def test_only_a_signed_answer_to_this_request_counts(self):
-        unsigned = "not signed as it must be"
+        unsigned = "has no valid signature"
         for changes in ({"key": b"another key that is long enough!"}, {"other_nonce": "0" * 32}, {"seconds": -400}, {"seconds": 400},
                         {"kind": "toolhost-approval-request-v1"}, {"signatures": 0}, {"signatures": 2}):
             with self.subTest(changes):
                 self.with_changes(changes, allow, unsigned)
         self.with_changes({}, lambda request: {**allow(request), "request_sha256": "0" * 64}, "for another request")
-        self.with_changes({}, lambda request: {"decision": "allow_once"}, "for which request")
-        self.with_changes({}, lambda request: [allow(request)], "for which request")
-        self.with_changes({}, lambda request: b"", "for which request")
+        self.with_changes({}, lambda request: {"decision": "allow_once"}, "does not name its request")
+        self.with_changes({}, lambda request: [allow(request)], "does not name its request")
+        self.with_changes({}, lambda request: b"", "does not name its request")
         self.with_changes({"seconds": -200}, allow, None)
 
     def with_changes(self, changes, content, words):
@@ -183,7 +183,7 @@ class Webhook(HostTest):
             self.refuses(lambda request, _, status=status: (status, allow(request)), f"status {status}")
 
     def test_a_flood_denies(self):
-        self.refuses(lambda *_: (200, b" " * (7 << 20)), "more than")
+        self.refuses(lambda *_: (200, b" " * (7 << 20)), "longer than")
 
     def test_nobody_is_there(self):
         done = self.call("http://127.0.0.1:1/")
@@ -209,7 +209,7 @@ class Webhook(HostTest):
     def test_the_key_is_its_owners_alone(self):
         def reply(request, _):
             return 200, allow(request)
-        for key, words in ((self.path("open", KEY, 0o644), "mode 0644"), (self.path("short", b"short"), "bytes are wanted"),
+        for key, words in ((self.path("open", KEY, 0o644), "mode 0644"), (self.path("short", b"short"), "bytes"),
                            (self.path("missing"), "missing")):
             service = self.refuses(reply, words, key=key)
             self.assertEqual(service.requests, [], "nothing was told")

@@ -179,7 +179,7 @@ class OverHttp(McpTest):
                         "192.0.2.1:9464", "9464", "", "127.0.0.2:9464"):
             self.start("--metrics-listen", address)
             self.assertNotEqual(self.process.wait(PATIENCE), 0, address)
-            self.assertIn("--metrics-listen wants 127.0.0.1:PORT or [::1]:PORT", self.said())
+            self.assertIn("--metrics-listen must be 127.0.0.1:PORT or [::1]:PORT", self.said())
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self.start("--metrics-listen", f"127.0.0.1:{taken.getsockname()[1]}")
             self.assertEqual(self.process.wait(PATIENCE), 1)

@@ -176,13 +176,13 @@ class Errors(McpTest):
         wire.send_line(half.encode())
         error = wire.answer_to(7)["error"]
         self.assertEqual(error["code"], -32700)
-        self.assertIn("it has an escape that is no Unicode character, at line 1, byte", error["message"])
+        self.assertIn("it has an escape that is not a Unicode character, at line 1, byte", error["message"])
         self.assertNotIn("ud83d", error["message"].lower())  # the library's words repeat the text
 
     def test_what_cannot_be_read_is_told_in_words_of_our_own(self):
         wire = self.started()
         for line, words in ((b"{", "it ends too early"), (b"nonsense", "it is not JSON"), (b'{"canary":1 "x":2}', "it is not JSON"),
-                            (b'{"a":1,"a":2}', "it has a member twice"), (b"{} canary", "there is more behind its value"),
+                            (b'{"a":1,"a":2}', "it has a member twice"), (b"{} canary", "there is more after its value"),
                             (b'{"a":"\xff"}', "it is not UTF-8"), (b'{"a":1e999}', "it has a number out of range")):
             wire.send_line(line)
             message = wire.next()["error"]["message"]
@@ -538,7 +538,7 @@ class TheEnd(McpTest):
         os.read(log, 1 << 20)
         wire.call("tools/call", wire.tool_call("echo x"))
         said = os.read(log, 1 << 20).decode()
-        self.assertIn("lines lost because nobody read them: ", said)
+        self.assertIn("log lines dropped because nobody read them: ", said)
         self.assertIn("denied by", said)
         process.stdin.close()
         self.assertEqual(process.wait(PATIENCE), 0)

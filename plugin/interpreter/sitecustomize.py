@@ -211,6 +211,9 @@ def _wait(module_names, named_modules):
             seed_anew()
             extension.own_pages()
         else:
+            if named_modules:  # large ones: each collection, and the end of the run, would go through all of them
+                collect_for_good()
+                make_main_module()
             extension.adopt()
         own = _find(__name__)
         put_in_place(*extension.wait_for_run())

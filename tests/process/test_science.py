@@ -82,6 +82,17 @@ def test_what_has_waited_plots():
     plots(waiting.ready_run(provider, lambda: run(PLOT), 1, STARTED))
 
 
+def test_what_has_waited_ends_quickly_and_whole():
+    """What was imported beforehand is kept from collections; what the program made is not."""
+    use(1)
+    code = ("import atexit, gc, pandas, weakref\nclass Thing:\n    def __del__(self): print('gone', self.name)\nthing, cycle = Thing(), Thing()\n"
+            "thing.name, cycle.name, cycle.own = 'at its end', 'in a collection', cycle\ndel cycle\ngc.collect()\natexit.register(print, 'at exit')\n"
+            "frame = pandas.DataFrame({'x': [1]})\nweakref.finalize(frame, print, 'frame')\nprint(gc.get_freeze_count() > 10000)")
+    run(code)
+    [how] = waiting.await_kinds(1)
+    tap.equal(waiting.ready_run(provider, lambda: run(code)["stdout"], 1, how), "gone in a collection\nTrue\nframe\nat exit\ngone at its end\n")
+
+
 def test_plain_programs_have_none_of_it():
     use(1)
     run("import numpy")

@@ -136,7 +136,7 @@ static bool check_waiting(const struct approval_question *question, const char *
               "%llu calls wait for approval, %llu of them this caller's; the policy allows %llu",
               (unsigned long long)waiting, (unsigned long long)own,
               (unsigned long long)question->max_waiting);
-    error_set_hint(error, "call again when some of them were answered");
+    error_set_hint(error, "call again when some of them have been answered");
     return false;
 }
 
@@ -150,7 +150,8 @@ static bool check_requests(const char *principal_sha256, struct error *error)
     error_set(error, ERROR_TOO_MANY_REQUESTS,
               "%llu approval requests are kept, %llu of them this caller's; there is room for %d",
               (unsigned long long)kept, (unsigned long long)own, APPROVAL_REQUESTS_LIMIT);
-    error_set_hint(error, "repeat calls whose requests were answered, or wait until some expire");
+    error_set_hint(error,
+                   "repeat calls whose requests have been answered, or wait until some expire");
     return false;
 }
 

@@ -134,7 +134,7 @@ bool decision_check_rules(const struct call *call, struct error *error)
         return true;
     if (verdict.narrowed) {
         error_set(error, ERROR_POLICY_DENIED,
-                  "policy denied: the gateway lets nothing of this caller run");
+                  "policy denied: the gateway lets this caller run nothing");
         error_set_hint(error, "no change of the request helps; ask the gateway's operator");
         return false;
     }

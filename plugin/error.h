@@ -13,98 +13,98 @@
 
 /* X(constant, name, retryable, meaning, default hint). Codes are never renamed: agents branch on
  * them. */
-#define ERROR_CODES(X)                                                                            \
-    X(INVALID_INPUT, "invalid_input", false, "the request does not fit the input schema",         \
-      "correct the member that the message names and call again")                                 \
-    X(INVALID_HOST, "invalid_host", false, "the gateway calls the provider wrongly",              \
-      "no change of the request helps: the gateway's author mends what the message names")        \
-    X(UNKNOWN_TOOL, "unknown_tool", false, "no tool of that name", "call code_execute")           \
-    X(UNKNOWN_LANGUAGE, "unknown_language", false, "no language of that name",                    \
-      "use one of the languages of the input schema")                                             \
-    X(LANGUAGE_NOT_ALLOWED, "language_not_allowed", false,                                        \
-      "the policy does not offer the language",                                                   \
-      "use another language, or ask the operator to add it to the policy's \"languages\"")        \
-    X(UNKNOWN_MODE, "unknown_mode", false, "the sandbox mode is none of docker, process, none",   \
-      "set CODE_EXEC_SANDBOX to a mode that the policy allows")                                   \
-    X(MODE_NOT_ALLOWED, "mode_not_allowed", false, "the policy does not allow the sandbox mode",  \
-      "ask for a mode of the policy's \"modes\", or change the policy")                           \
-    X(INVALID_POLICY, "invalid_policy", false, "the policy or configuration cannot be used",      \
-      "correct the file at the place that the message names; until then nothing runs")            \
-    X(POLICY_DENIED, "policy_denied", false, "a rule of the policy refuses the request",          \
-      "change the request, or ask the operator to change the policy")                             \
-    X(CONTENT_REFUSED, "content_refused", false,                                                  \
-      "the policy refuses what the program's text has, or could not be checked for",              \
-      "change what the message names, or ask the operator to change \"content_checks\"")          \
-    X(LIMIT_TOO_HIGH, "limit_too_high", false,                                                    \
-      "the request asks for more than the policy's ceiling", "ask for less")                      \
-    X(ACCESS_DENIED, "access_denied", false, "policy or host does not grant a needed capability", \
-      "do without, or ask the gateway's operator to grant it")                                    \
-    X(APPROVAL_DENIED, "approval_denied", false, "the approver said no",                          \
-      "do not repeat the same request; change it according to the reason, or ask the user")       \
-    X(APPROVAL_UNAVAILABLE, "approval_unavailable", false,                                        \
-      "approval is needed and nobody can give it",                                                \
-      "the gateway's operator must name an approver that can be asked, or the policy must allow " \
-      "the request without")                                                                      \
-    X(APPROVAL_TIMEOUT, "approval_timeout", true, "nobody answered the approval request in time", \
-      "call again when an approver is there")                                                     \
-    X(APPROVAL_PENDING, "approval_pending", true, "the approval request waits for its answer",    \
-      "repeat the identical call after it was answered")                                          \
-    X(APPROVAL_MISMATCH, "approval_mismatch", false,                                              \
-      "the decision was made for another request than the one that would run",                    \
-      "call again, so that this request is shown; a decision cannot be carried over")             \
-    X(APPROVAL_REPLAYED, "approval_replayed", false,                                              \
-      "the approval request was answered twice, and differently",                                 \
-      "call again, so that it is asked anew; who answers must not answer a token twice")          \
-    X(UNKNOWN_SECRET, "unknown_secret", false, "nobody gives a secret of that name",              \
-      "check the handle's name, or ask the operator to provide the secret")                       \
-    X(SECRET_NOT_ALLOWED, "secret_not_allowed", false, "the policy does not list the secret",     \
-      "ask the operator to add it to the policy's \"secrets\"")                                   \
-    X(SECRET_TOO_LARGE, "secret_too_large", false, "the secret is longer than a secret may be",   \
-      "ask the operator for a shorter one")                                                       \
-    X(SECRET_UNUSABLE, "secret_unusable", false,                                                  \
-      "the secret cannot reach the program in the way that the policy says",                      \
-      "ask the operator to deliver it as a file (the policy's \"secrets\": \"delivery\")")        \
-    X(SECRET_UNAVAILABLE, "secret_unavailable", true,                                             \
-      "a provider of the policy has the secret and cannot give it",                               \
-      "the operator mends what the message names; another name is no way around it")              \
-    X(AUDIT_UNAVAILABLE, "audit_unavailable", false,                                              \
-      "the start record could not be stored, so nothing ran",                                     \
-      "the gateway must offer audit, and its log must be writable")                               \
-    X(SANDBOX_UNAVAILABLE, "sandbox_unavailable", false,                                          \
-      "this machine cannot give a layer that the mode or policy needs", "run: toolhost doctor")   \
-    X(BACKEND_UNAVAILABLE, "backend_unavailable", false,                                          \
-      "the mode's backend is not there or does not start", "run: toolhost doctor")                \
-    X(BACKEND_FAILED, "backend_failed", true,                                                     \
-      "the backend ended or stopped answering during the call",                                   \
-      "call again; if it repeats, run: toolhost doctor")                                          \
-    X(RUNTIME_NOT_FOUND, "runtime_not_found", false, "the language's program is not installed",   \
-      "install the package that brings it, or use another language")                              \
-    X(NOT_SUPPORTED, "not_supported", false, "this version cannot do that yet",                   \
-      "leave the member out")                                                                     \
-    X(TOO_MANY_REQUESTS, "too_many_requests", true,                                               \
-      "as many calls are under way as the policy allows",                                         \
-      "call again in a moment, or after retry_after_ms where it is given")                        \
-    X(TIMEOUT, "timeout", false, "the program did not end within its time",                       \
-      "make the program faster or split the work")                                                \
-    X(CPU_LIMIT, "cpu_limit", false, "the program used up its processor time",                    \
-      "make the program cheaper or split the work")                                               \
-    X(MEMORY_LIMIT, "memory_limit", false, "the program needed more memory than it may have",     \
-      "process the data in smaller pieces")                                                       \
-    X(PROCESS_LIMIT, "process_limit", false,                                                      \
-      "the program started more processes or threads than it may",                                \
-      "use fewer processes or threads")                                                           \
-    X(OUTPUT_LIMIT, "output_limit", false, "the program printed more than it may",                \
-      "print less: summarise")                                                                    \
-    X(FILE_LIMIT, "file_limit", false, "the program wrote a larger file than it may",             \
-      "write smaller files")                                                                      \
-    X(DISK_FULL, "disk_full", false, "the program filled its file space",                         \
-      "write less, or delete files that are no longer needed")                                    \
-    X(KILLED_BY_SIGNAL, "killed_by_signal", false, "a signal ended the program",                  \
-      "the signal's name says why; SIGSEGV and SIGABRT are faults of the program")                \
-    X(FORBIDDEN_SYSCALL, "forbidden_syscall", false,                                              \
-      "the program made a system call that no honest program makes", "do without it")             \
-    X(CANCELLED, "cancelled", false, "the host cancelled the call", "nothing to do")              \
-    X(OUT_OF_MEMORY, "out_of_memory", true, "the gateway is out of memory", "call again later")   \
+#define ERROR_CODES(X)                                                                             \
+    X(INVALID_INPUT, "invalid_input", false, "the request does not fit the input schema",          \
+      "correct the member that the message names and call again")                                  \
+    X(INVALID_HOST, "invalid_host", false, "the gateway calls the provider wrongly",               \
+      "no change of the request helps: the gateway's author must fix what the message names")      \
+    X(UNKNOWN_TOOL, "unknown_tool", false, "no tool of that name", "call code_execute")            \
+    X(UNKNOWN_LANGUAGE, "unknown_language", false, "no language of that name",                     \
+      "use one of the languages of the input schema")                                              \
+    X(LANGUAGE_NOT_ALLOWED, "language_not_allowed", false,                                         \
+      "the policy does not offer the language",                                                    \
+      "use another language, or ask the operator to add it to the policy's \"languages\"")         \
+    X(UNKNOWN_MODE, "unknown_mode", false, "the sandbox mode is none of docker, process, none",    \
+      "set CODE_EXEC_SANDBOX to a mode that the policy allows")                                    \
+    X(MODE_NOT_ALLOWED, "mode_not_allowed", false, "the policy does not allow the sandbox mode",   \
+      "ask for a mode of the policy's \"modes\", or change the policy")                            \
+    X(INVALID_POLICY, "invalid_policy", false, "the policy or configuration cannot be used",       \
+      "correct the file at the place that the message names; until then nothing runs")             \
+    X(POLICY_DENIED, "policy_denied", false, "a rule of the policy refuses the request",           \
+      "change the request, or ask the operator to change the policy")                              \
+    X(CONTENT_REFUSED, "content_refused", false,                                                   \
+      "the policy refuses something in the program's text, or the text could not be checked",      \
+      "change what the message names, or ask the operator to change \"content_checks\"")           \
+    X(LIMIT_TOO_HIGH, "limit_too_high", false,                                                     \
+      "the request asks for more than the policy's ceiling", "ask for less")                       \
+    X(ACCESS_DENIED, "access_denied", false, "policy or host does not grant a needed capability",  \
+      "do without it, or ask the gateway's operator to grant it")                                  \
+    X(APPROVAL_DENIED, "approval_denied", false, "the approver said no",                           \
+      "do not repeat the same request; change it according to the reason, or ask the user")        \
+    X(APPROVAL_UNAVAILABLE, "approval_unavailable", false,                                         \
+      "approval is needed and nobody can give it",                                                 \
+      "the gateway's operator must name an approver that can be asked, or the policy must allow "  \
+      "the request without")                                                                       \
+    X(APPROVAL_TIMEOUT, "approval_timeout", true, "nobody answered the approval request in time",  \
+      "call again when an approver is available")                                                  \
+    X(APPROVAL_PENDING, "approval_pending", true, "the approval request waits for its answer",     \
+      "repeat the identical call after it was answered")                                           \
+    X(APPROVAL_MISMATCH, "approval_mismatch", false,                                               \
+      "the decision was made for another request than the one that would run",                     \
+      "call again, so that this request is shown; a decision cannot be carried over")              \
+    X(APPROVAL_REPLAYED, "approval_replayed", false,                                               \
+      "the approval request was answered twice, and differently",                                  \
+      "call again, so that approval is asked for anew; an approver must answer a token only once") \
+    X(UNKNOWN_SECRET, "unknown_secret", false, "no provider has a secret of that name",            \
+      "check the handle's name, or ask the operator to provide the secret")                        \
+    X(SECRET_NOT_ALLOWED, "secret_not_allowed", false, "the policy does not list the secret",      \
+      "ask the operator to add it to the policy's \"secrets\"")                                    \
+    X(SECRET_TOO_LARGE, "secret_too_large", false, "the secret is longer than a secret may be",    \
+      "ask the operator for a shorter one")                                                        \
+    X(SECRET_UNUSABLE, "secret_unusable", false,                                                   \
+      "the secret cannot be delivered in the way that the policy says",                            \
+      "ask the operator to deliver it as a file (the policy's \"secrets\": \"delivery\")")         \
+    X(SECRET_UNAVAILABLE, "secret_unavailable", true,                                              \
+      "a provider of the policy has the secret but cannot deliver it",                             \
+      "the operator must fix what the message names; another name does not help")                  \
+    X(AUDIT_UNAVAILABLE, "audit_unavailable", false,                                               \
+      "the start record could not be stored, so nothing ran",                                      \
+      "the gateway must offer audit, and its log must be writable")                                \
+    X(SANDBOX_UNAVAILABLE, "sandbox_unavailable", false,                                           \
+      "this machine cannot give a layer that the mode or policy needs", "run: toolhost doctor")    \
+    X(BACKEND_UNAVAILABLE, "backend_unavailable", false,                                           \
+      "the mode's backend is missing or does not start", "run: toolhost doctor")                   \
+    X(BACKEND_FAILED, "backend_failed", true,                                                      \
+      "the backend ended or stopped answering during the call",                                    \
+      "call again; if it repeats, run: toolhost doctor")                                           \
+    X(RUNTIME_NOT_FOUND, "runtime_not_found", false, "the language's program is not installed",    \
+      "install the package that brings it, or use another language")                               \
+    X(NOT_SUPPORTED, "not_supported", false, "this version cannot do that yet",                    \
+      "leave the member out")                                                                      \
+    X(TOO_MANY_REQUESTS, "too_many_requests", true,                                                \
+      "as many calls are under way as the policy allows",                                          \
+      "call again in a moment, or after retry_after_ms where it is given")                         \
+    X(TIMEOUT, "timeout", false, "the program did not end within its time",                        \
+      "make the program faster or split the work")                                                 \
+    X(CPU_LIMIT, "cpu_limit", false, "the program used up its processor time",                     \
+      "make the program cheaper or split the work")                                                \
+    X(MEMORY_LIMIT, "memory_limit", false, "the program needed more memory than it may have",      \
+      "process the data in smaller pieces")                                                        \
+    X(PROCESS_LIMIT, "process_limit", false,                                                       \
+      "the program started more processes or threads than it may",                                 \
+      "use fewer processes or threads")                                                            \
+    X(OUTPUT_LIMIT, "output_limit", false, "the program printed more than it may",                 \
+      "print less: summarise")                                                                     \
+    X(FILE_LIMIT, "file_limit", false, "the program wrote a larger file than it may",              \
+      "write smaller files")                                                                       \
+    X(DISK_FULL, "disk_full", false, "the program filled its file space",                          \
+      "write less, or delete files that are no longer needed")                                     \
+    X(KILLED_BY_SIGNAL, "killed_by_signal", false, "a signal ended the program",                   \
+      "the signal's name says why; SIGSEGV and SIGABRT are faults of the program")                 \
+    X(FORBIDDEN_SYSCALL, "forbidden_syscall", false,                                               \
+      "the program made a system call that no honest program makes", "do without it")              \
+    X(CANCELLED, "cancelled", false, "the host cancelled the call", "nothing to do")               \
+    X(OUT_OF_MEMORY, "out_of_memory", true, "the gateway is out of memory", "call again later")    \
     X(INTERNAL, "internal", false, "a fault in the provider", "report it with the message")
 
 enum error_code {

@@ -50,7 +50,7 @@ static void leave_out_junk(struct call *call)
         return;
     free(call->context.traceparent);
     call->context.traceparent = NULL;
-    call_note(call, "the context's traceparent is not one of W3C Trace Context and was left out");
+    call_note(call, "the context's traceparent does not follow W3C Trace Context and was left out");
 }
 
 static bool parse(struct call *call, const char *tool, const char *input_json, struct error *error)
@@ -255,7 +255,8 @@ static bool take_edit(struct call *call, struct error *error)
         return false;
     }
     call_replace_request(call, &edited);
-    call_note(call, "the approver changed the request: what ran is not what was asked for");
+    call_note(call,
+              "the approver changed the request: the program that ran is not the one of the call");
     return judge(call, error);
 }
 
@@ -281,7 +282,7 @@ static void spend_wait(struct call *call)
     uint64_t waited_ms = call->admission.waited_ms;
     if (waited_ms == 0)
         return;
-    call_note(call, "it waited %llu ms for its turn: the program has what is left of its %llu ms",
+    call_note(call, "the call waited %llu ms for its turn: the program has the rest of its %llu ms",
               (unsigned long long)waited_ms, (unsigned long long)*wall_ms);
     /* Who woke up late has waited longer than it was to. */
     *wall_ms -= waited_ms < *wall_ms / 2 ? waited_ms : *wall_ms / 2;

@@ -29,7 +29,8 @@ def test_killing_the_host_leaves_nothing():
     for number in range(50 if modes.LONG else 5):
         argument = long_time(number)
         host = gateway(f"Provider({modes.ALL_THE_TIME}).invoke({{'language': 'sh', 'code': 'sleep {argument} & sleep {argument}'}}, Host())")
-        tap.eventually(lambda: sleeps(argument), "the program runs", 10)
+        tap.eventually(lambda: sleeps(argument) or host.poll() is not None, "the program runs", 300)
+        tap.equal(host.poll(), None, "the host waits for it")
         host.send_signal(signal.SIGKILL)
         host.wait()
         tap.eventually(lambda: not sleeps(argument), "the program is gone", 10)

@@ -127,7 +127,7 @@ def as_ordinary_user(script):
         raise tap.Skip("takes root, to become a user without any right")
     if subprocess.run([*ORDINARY_USER, "test", "-r", os.environ["CODE_EXECUTE_SO"]]).returncode:
         raise tap.Skip("the build directory cannot be read by an ordinary user")
-    output, _ = gateway(script, before=ORDINARY_USER).communicate(timeout=30 * tap.SLOW)
+    output, _ = gateway(script, before=ORDINARY_USER).communicate(timeout=300 * tap.SLOW)
     return [json.loads(line) for line in output.splitlines()]
 
 
@@ -149,7 +149,7 @@ def shown_precedence(before):
     code = "nice; ionice -p $$; chrt -p $$ | sed 's/^[^:]*//'; cat /proc/$$/oom_score_adj"
     output, _ = gateway(f"import subprocess\nprint(subprocess.run(['sh', '-c', {code!r}], capture_output=True, text=True).stdout)\n"
                         f"print('---' + Provider().invoke({{'language': 'sh', 'code': {code!r}}}, Host())[1]['stdout'])",
-                        before=before).communicate(timeout=30 * tap.SLOW)
+                        before=before).communicate(timeout=300 * tap.SLOW)
     return [text.strip() for text in output.split("---")]
 
 

@@ -55,6 +55,20 @@ def test_much_output_comes_whole():
     tap.equal(output["truncated"]["stdout_bytes"], 5000000)
 
 
+def test_interpreters_are_those_of_the_image():
+    """Path and version, as toolhost doctor prints them: what a run finds. Which languages an image has is its own matter."""
+    code, answer = provider.prepare(interpreters=True)
+    tap.equal((code, answer["error"]), (OK, None))
+    rows = {row["language"]: row for row in answer["interpreters"]}
+    found = {row["language"] for row in provider.status()[1]["runtimes"] if row["found"]}
+    tap.equal((set(rows), {"python", "sh"} <= found), (found, True))
+    path, version = run("command -v python3; python3 --version")["stdout"].splitlines()
+    tap.equal(rows["python"], {"language": "python", "path": path, "version": version, "preparation": None})
+    tap.equal(rows["sh"]["path"], run("command -v sh")["stdout"].rstrip("\n"))
+    absent = provider.with_policy({"docker": {"images": {"python": "not/there:1"}}}, lambda: provider.prepare(interpreters=True)[1])
+    tap.true("python" not in {row["language"] for row in absent["interpreters"]}, absent)
+
+
 def test_image_that_is_not_there():
     output = run("echo", policy={"docker": {"images": {"sh": "not/there:1"}}})
     tap.contains(output["error"]["message"], "does not have the image not/there:1")

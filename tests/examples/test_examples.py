@@ -23,7 +23,7 @@ PROVIDER = os.environ["CODE_EXECUTE_SO"]
 TOOLHOST = os.environ["TOOLHOST"]
 BUILD = pathlib.Path(os.environ["BUILD"])
 PROGRAMS = ("gateway.c", "gateway.py", "gateway.mjs", "gateway.go", "gateway.rs", "openai_loop.py", "interrupt.py",
-            "approver.py", "webhook_approver.py")
+            "approver.py", "webhook_approver.py", "content_checker.py")
 # Long enough that no length of its own is another's; never printed by anything but the program that was given it.
 SECRET = "s3cr3t-" + secrets.token_hex(16 + secrets.randbelow(8))
 folder = tempfile.TemporaryDirectory(prefix="toolhost-examples-")
@@ -250,6 +250,66 @@ def test_webhook_approver():
         steps = asked_by_webhook(url, key_file("another-key"))
         next(steps)
         tap.equal(next(steps)[0]["status"], "denied", "who has not the key is not even shown")
+
+
+def checked(tool, code, language="python", files=(), **terms):
+    """The result of a call whose program content_checker.py has read."""
+    usable()
+    command = {"action": "refuse", "required": True, "timeout_ms": 60000, **terms,
+               "argv": [sys.executable, "-I", str(EXAMPLES / "content_checker.py"), *map(str, tool)]}
+    policy = HOME / "checked.json"
+    policy.write_text(json.dumps({"approval": {"default": "allow"}, "content_checks": {"command": command}}))
+    request = {"language": language, "code": code, "files": [{"path": path, "content": text} for path, text in files]}
+    done = run(TOOLHOST, "invoke", "--plugin", PROVIDER, "--policy", policy, "--audit", "/dev/null", answer=json.dumps(request))
+    return json.loads(done.stdout)
+
+
+def refused(result, words):
+    tap.equal((result["status"], result["error"] and result["error"]["code"], result["stdout"]), ("denied", "content_refused", ""), str(result))
+    tap.contains(result["error"]["message"], words)
+
+
+def test_content_checker_with_bandit():
+    needs("bandit")
+    tool = ["bandit", shutil.which("bandit")]
+    tap.equal(checked(tool, "print(6 * 7)")["stdout"], "42\n")
+    refused(checked(tool, "print(1)\nimport os; os.system('true')  # nosec"), "line 2, column 12: Starting a process with a shell")
+    refused(checked(tool, "import a", files=[("b.txt", "eval('1')"), ("c/a.py", "\neval(input())")]), "c/a.py line 2, column 1: Use of possibly")
+    result = checked(tool, "print(eval('6 * 7'))", action="warn")
+    tap.equal((result["stdout"], len(result["notes"])), ("42\n", 1))
+    tap.contains(result["notes"][0], "(B307)")
+    refused(checked(tool, "print("), "it did not end with status 0")
+
+
+RULES = """rules:
+  - {id: processes, languages: [javascript], severity: ERROR, message: starts programs, pattern: require("child_process")}
+  - {id: fetches, languages: [bash], severity: ERROR, message: fetches something, pattern: curl ...}
+"""
+
+
+def test_content_checker_with_semgrep():
+    """Without a gateway: semgrep takes so long to start that the time of a check may end first."""
+    needs("semgrep")
+    rules = HOME / "rules.yml"
+    rules.write_text(RULES)
+    for language, code, rule in (("javascript", "1\nrequire( 'child_process' )  // nosemgrep", "processes"),
+                                 ("javascript", "// require('child_process')", None), ("bash", "true\ncurl x", "fetches"), ("bash", "echo curl", None)):
+        done = run(sys.executable, "-I", EXAMPLES / "content_checker.py", "semgrep", shutil.which("semgrep"), rules,
+                   answer=json.dumps({"language": language, "code": code, "files": []}))
+        tap.equal(done.returncode, 0, done.stderr)
+        tap.equal([(found["file"], found["line"], found["rule"]) for found in json.loads(done.stdout)["findings"]],
+                  [(None, 2, rule)] if rule else [], code)
+    for language, code in (("javascript", "require('child_process'"), ("python", "1")):  # no program, and one that no rule is about
+        done = run(sys.executable, "-I", EXAMPLES / "content_checker.py", "semgrep", shutil.which("semgrep"), rules,
+                   answer=json.dumps({"language": language, "code": code, "files": []}))
+        tap.true(done.returncode != 0 and not done.stdout, (code, done))
+
+
+def test_content_checker_says_nothing_of_what_it_cannot_read():
+    """Whatever is not checked is refused where the check is required."""
+    for tool, language in ((["bandit", "/nowhere/bandit"], "python"), (["bandit", "/nowhere/bandit"], "sh"), (["bandit", "/bin/false"], "python"),
+                           (["bandit", "/bin/true"], "python"), (["semgrep", "/bin/true", "/nowhere/rules"], "perl"), (["other"], "python"), ([], "python")):
+        refused(checked(tool, "1", language), "the content check of the policy's command failed: it did not end with status 0")
 
 
 def load_yaml(text):

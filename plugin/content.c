@@ -98,25 +98,6 @@ static void format_finding(const struct call *call, const struct content_finding
                    finding->rule);
 }
 
-bool content_is_program(const char *path, const char *extension)
-{
-    size_t length = strlen(path);
-    size_t end = strlen(extension);
-    return length > end && strcmp(path + length - end, extension) == 0;
-}
-
-void content_write_own_modules(struct json_draft *draft, const char *name,
-                               const struct request *request)
-{
-    json_draft_open(draft, name, '[');
-    for (size_t i = 0; i < request->file_count; i++) {
-        const char *path = request->files[i].path;
-        if (content_is_program(path, ".py"))
-            json_draft_bytes(draft, NULL, path, strcspn(path, "/."));
-    }
-    json_draft_close(draft, ']');
-}
-
 static bool refuse(const struct call *call, const struct content_finding *finding, size_t others,
                    struct error *error)
 {
@@ -214,8 +195,7 @@ static const struct content_rules *rules_of(const struct call *call)
 
 bool content_needs_parser(const struct call *call)
 {
-    const struct content_rules *rules = rules_of(call);
-    return rules != NULL && strcmp(rules->language, "python") == 0;
+    return rules_of(call) != NULL;
 }
 
 static bool check_by_rules(struct call *call, struct error *error)
@@ -223,17 +203,8 @@ static bool check_by_rules(struct call *call, struct error *error)
     const struct content_rules *rules = rules_of(call);
     if (rules == NULL)
         return true;
-    struct content_answer answer = content_needs_parser(call)
-                                       ? content_check_python(call, rules, error)
-                                       : content_check_tokens(call, rules, error);
+    struct content_answer answer = content_check_python(call, rules, error);
     return judge(call, &answer, rules->action, rules->required, 0, error);
-}
-
-bool content_check_words(struct call *call, struct error *error)
-{
-    bool passed = content_needs_parser(call) || check_by_rules(call, error);
-    note_findings(call);
-    return passed;
 }
 
 /* Who offers a check is asked; a policy that says nothing of it takes what it finds for warnings.

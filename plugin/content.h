@@ -48,7 +48,6 @@ struct content_answer {
 };
 
 struct call;
-struct request;
 
 /* Fills in rule and message, cut where they are too long. */
 void content_describe(struct content_finding *finding, const char *rule, const char *format, ...)
@@ -62,20 +61,10 @@ void content_write(struct json_draft *draft, const struct call *call);
  * Empty where the call's request was not looked at. */
 void content_write_places(struct json_draft *draft, const struct call *call);
 
-/* Is the file one of those that the language's rules are about? */
-bool content_is_program(const char *path, const char *extension);
-
-/* Member name: the modules of Python that the request brings, by files and directories beside the
- * program. */
-void content_write_own_modules(struct json_draft *draft, const char *name,
-                               const struct request *request);
-
 /* Do the policy's rules for the call's language want a parser in a sandbox? */
 bool content_needs_parser(const struct call *call);
 /* Will content_check() start a process? */
 bool content_needs_process(const struct call *call);
-/* As content_check(), as far as that needs nothing but the text: rules on words. */
-bool content_check_words(struct call *call, struct error *error);
 /* Checks the call's text as its policy says; not again while it is the same. true: findings are in
  * call->content and its notes. false with CONTENT_REFUSED, CANCELLED or OUT_OF_MEMORY. */
 bool content_check(struct call *call, struct error *error);

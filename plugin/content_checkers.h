@@ -21,7 +21,3 @@ struct content_answer content_outside_answer(struct call *call, const char *who,
                                              size_t length, struct error *error);
 struct content_answer content_outside_failed(const char *who, const char *why);
 struct content_answer content_outside_stopped(struct error *error);
-
-/* By sequences of words. */
-struct content_answer content_check_tokens(struct call *call, const struct content_rules *rules,
-                                           struct error *error);

@@ -76,6 +76,24 @@ static void write_list(struct json_draft *draft, const char *name, char *const *
     json_draft_close(draft, ']');
 }
 
+static bool is_python(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".py") == 0;
+}
+
+/* The modules that the request brings, by files and directories beside the program. */
+static void write_own_modules(struct json_draft *draft, const struct request *request)
+{
+    json_draft_open(draft, "own_modules", '[');
+    for (size_t i = 0; i < request->file_count; i++) {
+        const char *path = request->files[i].path;
+        if (is_python(path))
+            json_draft_bytes(draft, NULL, path, strcspn(path, "/."));
+    }
+    json_draft_close(draft, ']');
+}
+
 /* New; NULL when out of memory. */
 static char *make_rules(const struct call *call, const struct content_rules *rules, size_t inputs,
                         size_t *ret_length)
@@ -89,7 +107,7 @@ static char *make_rules(const struct call *call, const struct content_rules *rul
                rules->forbidden_modules != NULL ? rules->forbidden_modules : none);
     write_list(&draft, "forbidden_names",
                rules->forbidden_names != NULL ? rules->forbidden_names : none);
-    content_write_own_modules(&draft, "own_modules", &call->request);
+    write_own_modules(&draft, &call->request);
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, ret_length);
 }
@@ -110,7 +128,7 @@ static bool describe(const struct call *call, const struct content_rules *rules,
     size_t count = 0;
     ret_files[count++] = 0;
     for (size_t i = 0; i < request->file_count; i++)
-        if (content_is_program(request->files[i].path, ".py"))
+        if (is_python(request->files[i].path))
             ret_files[count++] = (uint32_t)i + 1;
     size_t length = 0;
     CLEANUP_FREE char *text = make_rules(call, rules, count, &length);

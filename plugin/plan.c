@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "content_imports.h"
 #include "environment.h"
 #include "offer_hint.h"
 #include "preparation.h"
@@ -134,23 +133,12 @@ static bool add_command(struct run_description *description, char *const *comman
     return true;
 }
 
-static const struct content_rules *rules_on_imports(const struct call *call)
-{
-    return content_imports_rules(&call->configuration.policy->content, call->language->name);
-}
-
-/* The program, or what guards its imports and becomes it. */
-static const char *first_file(const struct call *call)
-{
-    return rules_on_imports(call) != NULL ? CONTENT_IMPORTS_FILE : call->language->file;
-}
-
 /* Without a sandbox nothing is kept. */
 static bool prepare(struct call *call)
 {
     struct run_description *description = &call->description;
     return call->configuration.mode == SANDBOX_MODE_NONE ||
-           preparation_fill(&call->language->preparation, &call->request, first_file(call),
+           preparation_fill(&call->language->preparation, &call->request, call->language->file,
                             description);
 }
 
@@ -165,17 +153,6 @@ static bool copy_file(const char *path, const void *content, size_t length, stru
     return true;
 }
 
-static bool add_guard(struct call *call)
-{
-    const struct content_rules *rules = rules_on_imports(call);
-    size_t length = 0;
-    if (rules == NULL)
-        return true;
-    CLEANUP_FREE char *text =
-        content_imports_program(rules, &call->request, call->language->file, &length);
-    return text != NULL && plan_add_file(&call->description, CONTENT_IMPORTS_FILE, text, length);
-}
-
 static bool stands_in_place_of(const char *path, const char *file)
 {
     size_t length = strlen(file);
@@ -187,7 +164,7 @@ static bool add_files(struct call *call, struct error *error)
     struct run_description *description = &call->description;
     const struct request *request = &call->request;
     const char *program = call->language->file;
-    description->files = calloc(request->file_count + 2 + request->secret_count,
+    description->files = calloc(request->file_count + 1 + request->secret_count,
                                 sizeof(*description->files)); /* secrets may be files */
     bool copied = description->files != NULL;
     if (copied) {
@@ -196,15 +173,13 @@ static bool add_files(struct call *call, struct error *error)
     }
     for (size_t i = 0; copied && i < request->file_count; i++) {
         const struct run_file *file = &request->files[i];
-        if (stands_in_place_of(file->path, program) ||
-            stands_in_place_of(file->path, first_file(call))) {
+        if (stands_in_place_of(file->path, program)) {
             error_set(error, ERROR_INVALID_INPUT,
                       "request: /files/%zu/path: %s is the program's own file", i, program);
             return false;
         }
         copied = copy_file(file->path, file->content, file->length, &description->files[i + 1]);
     }
-    copied = copied && add_guard(call);
     if (!copied)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the program's files");
     return copied;
@@ -335,7 +310,7 @@ bool plan_run(struct call *call, struct error *error)
         !fill_docker(&policy->docker, call->configuration.mode, image, &description->docker) ||
         !copy_text(call->context.workspace, &description->workspace) ||
         !add_command(description, command_of(policy, call->configuration.mode, call->language),
-                     first_file(call)) ||
+                     call->language->file) ||
         !prepare(call) ||
         !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
         !environment_set_all(&description->environment, call->request.environment)) {

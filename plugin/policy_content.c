@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the policy's "content_checks". A rule that could never apply is a mistake of who wrote
- * it, and refused. Pure code; runs in the gateway on the calling thread.
+ * Reading the policy's "content_checks". A check that was removed is refused with its replacement:
+ * to ignore it would let programs through unread. Pure code; runs in the gateway on the calling
+ * thread.
  */
 #include "policy_content.h"
 
@@ -9,11 +10,9 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "content_scan.h"
 #include "policy_parse.h"
 #include "string_list.h"
 
-#define WORD_LIMIT    256
 #define TIMEOUT_LIMIT 60000 /* ms */
 
 static bool check_module(const struct json_place *place, const char *name)
@@ -22,16 +21,6 @@ static bool check_module(const struct json_place *place, const char *name)
     if (policy_is_plain_name(name, "_.") && name[length - 1] != '.' && strstr(name, "..") == NULL)
         return true;
     return json_place_refuse(place, "must be a name, or names with dots between");
-}
-
-static bool check_word(const struct json_place *place, const char *word)
-{
-    if (strlen(word) > WORD_LIMIT)
-        return json_place_refuse(place, "must be at most %d bytes long", WORD_LIMIT);
-    for (const char *byte = word; *byte != '\0'; byte++)
-        if ((unsigned char)*byte <= 0x20 || *byte == 0x7F)
-            return json_place_refuse(place, "must be one word, without space");
-    return true;
 }
 
 static bool read_action(const struct json_place *place, const json_t *object,
@@ -67,98 +56,43 @@ static bool read_names(const struct json_place *place, const json_t *object, con
     return value == NULL || policy_read_strings(&list, value, 0, check_module, ret);
 }
 
-static bool read_text(const struct json_place *place, const json_t *object, const char *name,
-                      size_t limit, char **ret)
+static bool refuse_enforced_imports(const struct json_place *place)
 {
-    struct json_place text_place = json_place_named(place, name);
-    const char *text;
-    return json_read_string(&text_place, json_object_get(object, name), 1, limit, &text) &&
-           policy_copy_text(&text_place, text, ret);
+    struct json_place member = json_place_named(place, "enforce_imports");
+    (void)json_place_refuse(&member, "was removed: a program could undo the hook");
+    error_set_hint(
+        member.error,
+        "remove \"enforce_imports\"; with \"action\": \"refuse\" and \"required\": true, "
+        "\"allowed_modules\" is checked before the program runs");
+    return false;
 }
 
-static void count_token(void *user, const struct content_token *token)
-{
-    (void)token;
-    ++*(size_t *)user;
-}
-
-static bool parse_token_rule(const struct json_place *place, json_t *value,
-                             const struct content_syntax *syntax, struct content_token_rule *rule)
-{
-    static const char *const members[] = {"name", "message", "sequence", "anywhere", NULL};
-    struct json_place name = json_place_named(place, "name");
-    struct json_place sequence = json_place_named(place, "sequence");
-    if (!json_read_known_members(place, value, members) ||
-        !read_text(place, value, "name", CONTENT_RULE_LIMIT, &rule->name) ||
-        !read_text(place, value, "message", CONTENT_MESSAGE_LIMIT, &rule->message) ||
-        !read_flag(place, value, "anywhere", &rule->anywhere) ||
-        !policy_read_strings(&sequence, json_object_get(value, "sequence"), 1, check_word,
-                             &rule->sequence))
-        return false;
-    if (!policy_is_plain_name(rule->name, "_-"))
-        return json_place_refuse(&name, "must be letters, digits, \"_\" and \"-\"");
-    size_t count = 0;
-    content_split_rule(syntax, rule->sequence, count_token, &count);
-    if (count <= CONTENT_PATTERN_LIMIT)
-        return true;
-    return json_place_refuse(&sequence, "must have at most %d words and signs",
-                             CONTENT_PATTERN_LIMIT);
-}
-
-static bool parse_tokens(const struct json_place *place, json_t *value, struct content_rules *rules)
-{
-    const struct content_syntax *syntax = content_syntax_find(rules->language);
-    if (!json_read_array(place, value, 0, POLICY_LIST_LIMIT))
-        return false;
-    rules->tokens = calloc(json_array_size(value) + 1, sizeof(*rules->tokens));
-    if (rules->tokens == NULL)
-        return json_place_out_of_memory(place);
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        struct json_place item = json_place_item(place, i);
-        rules->token_count++; /* first: a half-read rule is the policy's to free */
-        if (!parse_token_rule(&item, json_array_get(value, i), syntax, &rules->tokens[i]))
-            return false;
-    }
-    return true;
-}
-
-/* Python is read by its syntax tree. */
 static bool parse_python(const struct json_place *place, json_t *value, struct content_rules *rules)
 {
     static const char *const members[] = {
-        "action",          "required", "allowed_modules", "forbidden_modules", "forbidden_names",
-        "enforce_imports", NULL};
-    struct json_place enforce = json_place_named(place, "enforce_imports");
-    if (!json_read_known_members(place, value, members) ||
-        !read_names(place, value, "allowed_modules", &rules->allowed_modules) ||
-        !read_names(place, value, "forbidden_modules", &rules->forbidden_modules) ||
-        !read_names(place, value, "forbidden_names", &rules->forbidden_names) ||
-        !read_flag(place, value, "enforce_imports", &rules->enforce_imports))
+        "action", "required", "allowed_modules", "forbidden_modules", "forbidden_names", NULL};
+    if (!json_read_object(place, value))
         return false;
-    if (!rules->enforce_imports || rules->allowed_modules != NULL)
-        return true;
-    return json_place_refuse(&enforce, "needs \"allowed_modules\"");
+    if (json_object_get(value, "enforce_imports") != NULL)
+        return refuse_enforced_imports(place);
+    return read_action(place, value, &rules->action) &&
+           read_flag(place, value, "required", &rules->required) &&
+           json_read_known_members(place, value, members) &&
+           read_names(place, value, "allowed_modules", &rules->allowed_modules) &&
+           read_names(place, value, "forbidden_modules", &rules->forbidden_modules) &&
+           read_names(place, value, "forbidden_names", &rules->forbidden_names);
 }
 
-/* Others are read word by word. */
-static bool parse_other(const struct json_place *place, json_t *value, struct content_rules *rules)
+static bool refuse_other_language(const struct json_place *place, const char *language)
 {
-    static const char *const members[] = {"action", "required", "tokens", NULL};
-    struct json_place tokens = json_place_named(place, "tokens");
-    return json_read_known_members(place, value, members) &&
-           parse_tokens(&tokens, json_object_get(value, "tokens"), rules);
-}
-
-static bool parse_rules(const struct json_place *place, const char *language, json_t *value,
-                        struct content_rules *rules)
-{
-    if (!policy_check_language(place, language) ||
-        !policy_copy_text(place, language, &rules->language) || !json_read_object(place, value) ||
-        !read_action(place, value, &rules->action) ||
-        !read_flag(place, value, "required", &rules->required))
+    if (!policy_check_language(place, language))
         return false;
-    return strcmp(language, "python") == 0 ? parse_python(place, value, rules)
-                                           : parse_other(place, value, rules);
+    (void)json_place_refuse(place, "rules for this language were removed; only python has rules");
+    error_set_hint(place->error,
+                   "remove this member, and have a command check %s programs: "
+                   "\"content_checks.command\", for example with semgrep",
+                   language);
+    return false;
 }
 
 static bool parse_languages(const struct json_place *place, json_t *value,
@@ -166,14 +100,15 @@ static bool parse_languages(const struct json_place *place, json_t *value,
 {
     if (!json_read_object(place, value))
         return false;
-    content->languages = calloc(json_object_size(value) + 1, sizeof(*content->languages));
-    if (content->languages == NULL)
-        return json_place_out_of_memory(place);
     for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place language = json_place_named(place, name);
-        if (!parse_rules(&language, name, json_object_iter_value(at),
-                         &content->languages[content->language_count++]))
+        if (strcmp(name, "python") != 0)
+            return refuse_other_language(&language, name);
+        content->python = calloc(1, sizeof(*content->python));
+        if (content->python == NULL)
+            return json_place_out_of_memory(&language);
+        if (!parse_python(&language, json_object_iter_value(at), content->python))
             return false;
     }
     return true;
@@ -231,21 +166,11 @@ bool policy_parse_content(const struct json_place *place, json_t *value, struct 
 const struct content_rules *policy_content_find(const struct policy_content *content,
                                                 const char *language)
 {
-    for (size_t i = 0; i < content->language_count; i++)
-        if (strcmp(content->languages[i].language, language) == 0)
-            return &content->languages[i];
-    return NULL;
+    return strcmp(language, "python") == 0 ? content->python : NULL;
 }
 
 static void clear_rules(struct content_rules *rules)
 {
-    for (size_t i = 0; i < rules->token_count; i++) {
-        free(rules->tokens[i].name);
-        free(rules->tokens[i].message);
-        string_list_free(rules->tokens[i].sequence);
-    }
-    free(rules->tokens);
-    free(rules->language);
     string_list_free(rules->allowed_modules);
     string_list_free(rules->forbidden_modules);
     string_list_free(rules->forbidden_names);
@@ -253,9 +178,9 @@ static void clear_rules(struct content_rules *rules)
 
 void policy_content_clear(struct policy_content *content)
 {
-    for (size_t i = 0; i < content->language_count; i++)
-        clear_rules(&content->languages[i]);
-    free(content->languages);
+    if (content->python != NULL)
+        clear_rules(content->python);
+    free(content->python);
     string_list_free(content->command.argv);
     *content = (struct policy_content){0};
 }

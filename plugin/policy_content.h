@@ -11,30 +11,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONTENT_MESSAGE_LIMIT 200 /* bytes of a rule's message, and of a finding's */
+#define CONTENT_MESSAGE_LIMIT 200 /* bytes of a finding's message */
 #define CONTENT_RULE_LIMIT    32  /* bytes of a rule's name */
 
 enum content_action { CONTENT_WARN, CONTENT_REFUSE };
 
-/* Words that stand one behind the other in the program. */
-struct content_token_rule {
-    char *name;
-    char *message;
-    char **sequence; /* at least one */
-    bool anywhere;   /* in comments and strings too */
-};
-
-/* For one language. */
+/* On Python, the one language that is read by its syntax tree. */
 struct content_rules {
-    char *language;
     enum content_action action;
     bool required;            /* a program that cannot be checked is refused */
-    bool enforce_imports;     /* allowed_modules also holds at import, in the sandbox */
     char **allowed_modules;   /* NULL: there is no list; an empty one allows none */
     char **forbidden_modules; /* NULL or empty: none */
     char **forbidden_names;   /* built-ins, or MODULE.NAME */
-    struct content_token_rule *tokens;
-    size_t token_count;
 };
 
 /* A checker that is none of ours: what its findings, and a check that failed, are. */
@@ -46,9 +34,8 @@ struct content_outsider {
 };
 
 struct policy_content {
-    uint64_t timeout_ms; /* of a check of ours */
-    struct content_rules *languages;
-    size_t language_count;
+    uint64_t timeout_ms;          /* of a check of ours */
+    struct content_rules *python; /* NULL: none */
     struct content_outsider host; /* the gateway's callback */
     struct content_outsider command;
 };

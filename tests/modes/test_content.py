@@ -192,6 +192,25 @@ def test_lists_that_are_empty_mean_what_they_say():
     invoke("import json.tool", NOT_RUN)
 
 
+# Each imports what this list does not have, in a way of its own.
+LIST = {"action": "refuse", "required": True, "allowed_modules": ["json", "importlib", "os.path", "xml"], "forbidden_modules": ["xml.sax"]}
+NOT_IN_THE_LIST = ["import subprocess", "import os", "import sys as s", "from os import *", "from os import path, system", "import json, re",
+                   "__import__('socket')", "exec('import socket')", "eval('__import__(\"re\")')", "import xml.sax",
+                   "import importlib\nimportlib.import_module('socket')", "import importlib\nimportlib.import_module('os')",
+                   "import importlib\nimportlib.__import__('os')", "def f():\n    import re\nf()", "import posix"]
+
+
+def test_what_is_not_in_the_list_is_refused():
+    use(LIST)
+    for code in NOT_IN_THE_LIST if MODE == "process" else NOT_IN_THE_LIST[::5]:
+        result, host = invoke(code, NOT_RUN)
+        tap.equal((result["error"]["code"], host.requests), ("content_refused", []), code)
+    tap.equal(invoke("import json, importlib, os.path, xml.dom\nfrom os import path\nprint(json.dumps([1]))", OK)[0]["stdout"], "[1]\n")
+    result, _ = invoke("import helper", NOT_RUN, [("helper.py", "import re")])
+    tap.contains(result["error"]["message"], "helper.py line 1, column 1: imports re")
+    invoke("import re", NOT_RUN, [("re.py", "")])
+
+
 def test_files_that_come_along():
     use({**RULES, "allowed_modules": ["json"]})
     result, _ = invoke("import helper", NOT_RUN, [("data.txt", "import os"), ("helper.py", "import json\nimport os")])

@@ -122,58 +122,66 @@ def test_facts_of_the_request():
         tap.equal(told["rule"], {"index": 0, "id": "shells", "decision": "allow", "reason": None})
 
 
-WORDS = {"name": "fetches", "message": "fetches something", "sequence": ["curl"]}
 PYTHON = {"action": "warn", "forbidden_names": ["eval"]}
-CONTENT = [  # content_checks, request, outcome, rules of the findings, checks that are left to the call, notes
-    ({}, {"language": "sh", "code": "curl x"}, "allow", [], [], []),
-    ({"languages": {"sh": {"action": "warn", "tokens": [WORDS]}}}, {"language": "sh", "code": "true; curl x"}, "allow", ["fetches"], [],
-     ["content check: line 1, column 7: fetches something (fetches)"]),
-    ({"languages": {"sh": {"action": "warn", "tokens": [WORDS]}}}, {"language": "sh", "code": "true"}, "allow", [], [], []),
-    ({"languages": {"sh": {"action": "refuse", "tokens": [WORDS]}}}, {"language": "sh", "code": "curl x"}, "deny", ["fetches"], [],
-     ["content check: line 1, column 1: fetches something (fetches)"]),
-    ({"languages": {"sh": {"action": "warn", "required": True, "tokens": [WORDS]}}}, {"language": "sh", "code": "echo 'x"}, "deny", [], [], []),
-    ({"languages": {"python": PYTHON}}, {"language": "python", "code": "eval('1')"}, "allow", [], ["rules"],
+CONTENT = [  # content_checks, request, checks that are left to the call, notes
+    ({}, {"language": "sh", "code": "curl x"}, [], []),
+    ({"languages": {"python": PYTHON}}, {"language": "python", "code": "eval('1')"}, ["rules"],
      ["content check: the policy's rules for the language: asked when the call is made"]),
-    ({"languages": {"python": {**PYTHON, "required": True}}}, {"language": "python", "code": "("}, "allow", [], ["rules"],
+    ({"languages": {"python": {**PYTHON, "required": True}}}, {"language": "python", "code": "("}, ["rules"],
      ["content check: the policy's rules for the language: asked when the call is made, and can refuse it"]),
-    ({"languages": {"python": {**PYTHON, "action": "refuse"}}}, {"language": "python", "code": "eval('1')"}, "allow", [], ["rules"],
+    ({"languages": {"python": {**PYTHON, "action": "refuse"}}}, {"language": "python", "code": "eval('1')"}, ["rules"],
      ["content check: the policy's rules for the language: asked when the call is made, and can refuse it"]),
-    ({"host": {"action": "warn"}}, {"language": "sh", "code": "true"}, "allow", [], [], []),
+    ({"host": {"action": "warn"}}, {"language": "sh", "code": "true"}, [], []),
     ({"host": {"action": "warn", "required": True}, "command": {"action": "warn", "argv": ["/nowhere/check"], "timeout_ms": 1000}}, {"language": "sh", "code": "true"},
-     "allow", [], ["host", "command"], ["content check: the gateway's checker: asked when the call is made, and can refuse it",
-                                        "content check: the policy's command: asked when the call is made"]),
+     ["host", "command"], ["content check: the gateway's checker: asked when the call is made, and can refuse it",
+                           "content check: the policy's command: asked when the call is made"]),
     ({"host": {"action": "refuse"}, "command": {"action": "refuse", "argv": ["/nowhere/check"], "timeout_ms": 1000}}, {"language": "sh", "code": "true"},
-     "allow", [], ["host", "command"], ["content check: the gateway's checker: asked when the call is made, and can refuse it",
-                                        "content check: the policy's command: asked when the call is made, and can refuse it"]),
+     ["host", "command"], ["content check: the gateway's checker: asked when the call is made, and can refuse it",
+                           "content check: the policy's command: asked when the call is made, and can refuse it"]),
     ({"command": {"action": "warn", "required": True, "argv": ["/nowhere/check"], "timeout_ms": 1000}}, {"language": "sh", "code": "true"},
-     "allow", [], ["command"], ["content check: the policy's command: asked when the call is made, and can refuse it"]),
+     ["command"], ["content check: the policy's command: asked when the call is made, and can refuse it"]),
 ]
 
 
-def test_content_rules_on_words_are_tried():
+def test_content_checks_of_the_call_are_named():
     with Folder() as folder:
-        for number, (checks, request, outcome, rules, later, notes) in enumerate(CONTENT):
+        for number, (checks, request, later, notes) in enumerate(CONTENT):
             told = explain(folder.policy({"approval": {"default": "allow"}, "content_checks": checks}), request)
-            tap.equal((told["outcome"], [finding["rule"] for finding in told["content_findings"]], told["content_at_call"], told["notes"]),
-                      (outcome, rules, later, notes), f"case {number}: {told}")
-            tap.equal(told["error"] and told["error"]["code"], "content_refused" if outcome == "deny" else None)
-        many = explain(folder.policy({"content_checks": CONTENT[1][0]}), {"language": "sh", "code": "curl;" * 40})
-        tap.equal((len(many["content_findings"]), many["content_findings_more"]), (32, 8))
-        before = explain(folder.policy({"approval": {"default": "deny"}, "content_checks": CONTENT[3][0]}), CONTENT[3][1])
+            tap.equal((told["outcome"], told["content_findings"], told["content_findings_more"], told["content_at_call"], told["notes"]),
+                      ("allow", [], 0, later, notes), f"case {number}: {told}")
+        before = explain(folder.policy({"approval": {"default": "deny"}, "content_checks": CONTENT[1][0]}), CONTENT[1][1])
         tap.true("content_findings" not in before and before["error"]["code"] == "policy_denied", before)
 
 
-def test_content_is_told_as_it_happens():
+LANGUAGES = ("javascript", "typescript", "sh", "bash", "zsh", "ruby", "php", "perl", "lua", "r")
+TOKENS = {"action": "refuse", "tokens": [{"name": "fetches", "message": "fetches something", "sequence": ["curl"]}]}
+LISTED = {"action": "refuse", "required": True, "allowed_modules": ["json"]}
+REMOVED = [  # rules, place, reason, part of the hint, what stands for it
+    *(({language: TOKENS}, language, "rules for this language were removed; only python has rules", '"content_checks.command"',
+       {"command": {"action": "refuse", "required": True, "argv": ["/usr/local/lib/check"], "timeout_ms": 1000}}) for language in LANGUAGES),
+    *(({"python": {**LISTED, "enforce_imports": value}}, "python/enforce_imports", "was removed: a program could undo the hook",
+       '"allowed_modules" is checked before the program runs', {"languages": {"python": LISTED}}) for value in (True, False)),
+]
+
+
+def test_a_policy_with_a_removed_check_is_refused():
     with Folder() as folder:
-        for checks, request, outcome, *_ in CONTENT[:5]:
-            file = folder.policy({"approval": {"default": "ask"}, "content_checks": checks})
-            told = explain(file, request)
-            tap.equal(provider.prepare(policy_file=file, sandbox="process")[0], OK)
+        for rules, place, reason, hint, replacement in REMOVED:
+            file = folder.policy({"content_checks": {"languages": rules}})
+            message = f"policy {file}: /content_checks/languages/{place}: {reason}"
+            provider.reset()
+            code, answer = provider.prepare(policy_file=file, sandbox="process")
+            tap.equal((code, answer["error"]["code"], answer["error"]["message"]), (NOT_RUN, "invalid_policy", message))
+            tap.contains(answer["error"]["hint"], hint)
             host = Host(ALL)
-            _, result = provider.invoke(request, host)
-            tap.equal([asked["content_findings"] for asked in host.requests], [] if outcome == "deny" else [told["content_findings"]])
-            tap.equal(result["error"] and (result["error"]["code"], result["error"]["message"]),
-                      told["error"] and (told["error"]["code"], told["error"]["message"]))
+            code, result = provider.invoke({"language": "sh", "code": "true"}, host)
+            tap.equal((code, result["error"]["code"], host.requests), (NOT_RUN, "invalid_policy", []), "no call goes past it")
+            code, out, err = toolhost("check", file)
+            tap.equal((code, out), (1, ""), err)
+            tap.contains(err, message)
+            tap.contains(err, hint)
+            code, out, err = toolhost("check", folder.policy({"content_checks": replacement}))
+            tap.equal(code, 0, f"positive control: {out}{err}")
 
 
 def test_docker_mode_tells_the_image_and_no_hash():

@@ -28,9 +28,7 @@ WHOLE = {
     "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=key", "!sandbox.exec.secrets=a.b",
                      "sandbox.exec.network=example.org:443", "sandbox.exec.network=[::1]:1"],
     "content_checks": {"timeout_ms": 5000, "languages": {
-        "python": {"action": "refuse", "required": True, "enforce_imports": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]},
-        "sh": {"action": "warn", "required": False, "tokens": [
-            {"name": "fetches", "message": "fetches something", "sequence": ["curl"], "anywhere": True}]}}},
+        "python": {"action": "refuse", "required": True, "allowed_modules": ["json", "os.path"], "forbidden_modules": [], "forbidden_names": ["eval"]}}},
     "approval": {"default": "ask", "timeout_ms": 1000, "max_waiting": 10, "in_band": False, "decisions": ["once", "deny"], "rules": [
         {"decision": "allow", "id": "small", "languages": ["python", "sh"], "modes": ["process"], "network": False, "secrets": False,
          "code_bytes": {"min": 0, "max": 100}, "principals": ["ops"], "reason": "small things",
@@ -80,7 +78,6 @@ PARSER_ALONE = [
     (r"/memory_total_bytes: is less than the", "one member against another"),
     (r"/outer_uids/count: must be an integer between", "one member against another, and the range ends with the ids"),
     (r"must be an integer between|must be an integer$", "a schema takes 1.0 for an integer", lambda document: has_real(document)),
-    (r"/sequence: must have at most 32 words and signs", "how many words a word is made of"),
     (r"/prepare/\w+: (missing|unknown member|must be)", "which interpreter it is may stand in the built-in policy"),
     (r"must be at most 4096 bytes|must be a string of at most", "bytes, where a schema counts characters", lambda document: has_wide(document)),
 ]

@@ -12,7 +12,6 @@
 #include "call.h"
 #include "cleanup.h"
 #include "content.h"
-#include "content_imports.h"
 #include "failing_memory.h"
 #include "tap_suite.h"
 
@@ -383,52 +382,6 @@ START_TEST(no_memory_lets_nothing_through)
 }
 END_TEST
 
-START_TEST(no_memory_finds_no_words_by_half)
-{
-    static const char policy[] =
-        "{\"content_checks\":{\"languages\":{\"ruby\":{\"action\":\"refuse\",\"tokens\":[{\"name\":"
-        "\"a\",\"message\":\"b\",\"sequence\":[\"import\"]}]}}}}";
-    bool refused = false;
-    long failing = 0;
-    for (; !refused; failing++) {
-        struct error error = {.code = ERROR_CODE_COUNT};
-        CLEANUP(cleanup_call) struct call *call = new_call(WARN, "");
-        policy_unref(call->configuration.policy);
-        call->configuration.policy = policy_load_text("test", policy, strlen(policy), &error);
-        call->language = policy_find_language(call->configuration.policy, "ruby");
-        call->request.language = language_find("ruby");
-        memory_left = failing;
-        ck_assert(!content_check(call, &error));
-        memory_left = -1;
-        refused = error.code == ERROR_CONTENT_REFUSED;
-        ck_assert(refused || error.code == ERROR_OUT_OF_MEMORY);
-    }
-    ck_assert_int_gt(failing, 3);
-}
-END_TEST
-
-START_TEST(no_memory_guards_no_imports_by_half)
-{
-    CLEANUP(cleanup_call)
-    struct call *call = new_call(
-        "{\"action\":\"warn\",\"allowed_modules\":[\"a\"],\"enforce_imports\":true}", FILES);
-    const struct content_rules *rules =
-        content_imports_rules(&call->configuration.policy->content, "python");
-    ck_assert_ptr_null(content_imports_rules(&call->configuration.policy->content, "ruby"));
-    char *text = NULL;
-    size_t length = 0;
-    long failing = 0;
-    for (; text == NULL; failing++) {
-        memory_left = failing;
-        text = content_imports_program(rules, &call->request, "main.py", &length);
-        memory_left = -1;
-    }
-    ck_assert_int_gt(failing, 2);
-    ck_assert_uint_eq(strlen(text), length);
-    free(text);
-}
-END_TEST
-
 int main(void)
 {
     TCase *cases[] = {tcase_create("answers"), tcase_create("text"), tcase_create("memory")};
@@ -446,7 +399,5 @@ int main(void)
     tcase_add_test(cases[1], words_are_cut_between_characters);
     tcase_add_test(cases[1], more_than_there_is_place_for_is_counted);
     tcase_add_loop_test(cases[2], no_memory_lets_nothing_through, 0, 2);
-    tcase_add_test(cases[2], no_memory_finds_no_words_by_half);
-    tcase_add_test(cases[2], no_memory_guards_no_imports_by_half);
     return run_suite("content", cases, COUNT_OF(cases));
 }

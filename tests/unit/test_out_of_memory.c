@@ -93,14 +93,13 @@ static const char policy_text[] =
 static const char one_image_text[] = "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]}}";
 static const char content_text[] =
     "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":["
-    "\"a\"],\"forbidden_modules\":[\"b\"],\"forbidden_names\":[\"c\"],\"enforce_imports\":true},"
-    "\"ruby\":{\"action\":\"refuse\",\"tokens\":[{\"name\":\"n\",\"message\":\"m\",\"sequence\":["
-    "\"d\",\"e\"]}]}},\"command\":{\"action\":\"warn\",\"argv\":[\"/c\"],\"timeout_ms\":1}}}";
+    "\"a\"],\"forbidden_modules\":[\"b\"],\"forbidden_names\":[\"c\"]}},\"command\":{\"action\":"
+    "\"warn\",\"argv\":[\"/c\"],\"timeout_ms\":1}}}";
 
 static const char asked_text[] =
     "{\"docker\":{\"images\":\"all\",\"offered\":[\"more\"]},\"secrets\":{\"allowed\":[\"a\"]},"
-    "\"content_checks\":{\"languages\":{\"sh\":{\"action\":\"warn\",\"tokens\":[{\"name\":\"n\","
-    "\"message\":\"m\",\"sequence\":[\"x\"]}]}},\"command\":{\"action\":\"warn\",\"argv\":["
+    "\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\"}},\"command\":{\"action\":"
+    "\"warn\",\"argv\":["
     "\"/c\"],\"timeout_ms\":1}}}";
 
 static char policy_path[] = P_tmpdir "/test-oom-XXXXXX";

@@ -8,14 +8,10 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "content_imports.h"
 #include "failing_memory.h"
 #include "plan.h"
 #include "tap_suite.h"
 
-#define GUARDED                                                                                 \
-    "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[" \
-    "\"json\"],\"enforce_imports\":true}}}}"
 #define PYTHON(members) "{\"language\":\"python\",\"code\":\"x\"" members "}"
 
 /* The call as the gate has it when it plans; on the heap, as there. */
@@ -48,9 +44,6 @@ static const struct {
 } refused[] = {
     {"{\"languages\":{\"python\":null}}", SANDBOX_MODE_PROCESS, PYTHON(""),
      ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language python"},
-    {GUARDED, SANDBOX_MODE_PROCESS,
-     PYTHON(",\"files\":[{\"path\":\"_code_execute_imports.py\",\"content\":\"\"}]"),
-     ERROR_INVALID_INPUT, "request: /files/0/path"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"session\":\"s\""), ERROR_NOT_SUPPORTED,
      "request: /session"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"image\":\"python:3.11-slim\""), ERROR_NOT_SUPPORTED,
@@ -113,7 +106,6 @@ static const struct {
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(""), "python3", NULL},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"files\":[{\"path\":\"main.pyc\",\"content\":\"\"}]"),
      "python3", NULL},
-    {GUARDED, SANDBOX_MODE_PROCESS, PYTHON(""), "python3", NULL},
     {"{}", SANDBOX_MODE_PROCESS, "{\"language\":\"typescript\",\"code\":\"x\"}", "ts-node", NULL},
     {"{}", SANDBOX_MODE_DOCKER, "{\"language\":\"typescript\",\"code\":\"x\"}", "node",
      "node:22-slim"},
@@ -132,30 +124,6 @@ START_TEST(plans_the_command_and_its_image)
     ck_assert_msg(plan_run(call, &error), "%s", error.message);
     ck_assert_str_eq(call->description.argv[0], planned[_i].command);
     ck_assert_pstr_eq(call->description.docker.image, planned[_i].image);
-}
-END_TEST
-
-/* What guards imports comes first and is none of the request's files; the program stays as it is.
- */
-START_TEST(plans_what_guards_imports)
-{
-    struct error error;
-    CLEANUP(cleanup_call)
-    struct call *call =
-        new_call(GUARDED, SANDBOX_MODE_PROCESS,
-                 PYTHON(",\"files\":[{\"path\":\"b.py\",\"content\":\"\"}],\"args\":[\"a\"]"));
-    const struct run_description *description = &call->description;
-    ck_assert(plan_run(call, &error));
-    ck_assert_str_eq(description->argv[1], CONTENT_IMPORTS_FILE);
-    ck_assert_str_eq(description->argv[2], "a");
-    ck_assert_uint_eq(description->file_count, 3);
-    ck_assert_str_eq(description->files[0].path, "main.py");
-    ck_assert_uint_eq(description->files[0].length, 1);
-    ck_assert_str_eq(description->files[2].path, CONTENT_IMPORTS_FILE);
-    static const char rules[] =
-        "RULES = "
-        "{\"program\":\"main.py\",\"allowed\":[\"json\"],\"forbidden\":[],\"own\":[\"b\"]}\n";
-    ck_assert_int_eq(memcmp(description->files[2].content, rules, sizeof(rules) - 1), 0);
 }
 END_TEST
 
@@ -187,8 +155,8 @@ static const char rich_policy[] =
     "{\"languages\":{\"python\":{\"read_only\":[\"/opt\"]}},\"network\":{\"allowed\":true},"
     "\"environment\":{\"B\":\"2\"},"
     "\"docker\":{\"host\":\"h\",\"context\":\"c\",\"certificates\":\"/c\",\"runtime\":\"r\"},"
-    "\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[],"
-    "\"enforce_imports\":true}},\"command\":{\"action\":\"warn\",\"argv\":[\"/c\",\"d\"],"
+    "\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\",\"allowed_modules\":[]"
+    "}},\"command\":{\"action\":\"warn\",\"argv\":[\"/c\",\"d\"],"
     "\"timeout_ms\":7}}}";
 
 START_TEST(no_half_of_a_run_is_planned)
@@ -274,7 +242,6 @@ int main(void)
     tcase_add_loop_test(cases[0], refuses_what_cannot_be_planned, 0, COUNT_OF(refused));
     tcase_add_loop_test(cases[0], plans_the_command_and_its_image, 0, COUNT_OF(planned));
     tcase_add_test(cases[0], only_docker_mode_has_a_shell);
-    tcase_add_test(cases[0], plans_what_guards_imports);
     tcase_add_test(cases[0], more_time_is_more_of_the_processor);
     tcase_add_loop_test(cases[1], no_half_of_a_run_is_planned, 0, 2);
     tcase_add_loop_test(cases[1], no_half_of_a_content_check_is_planned, 0, SANDBOX_MODE_COUNT + 1);

@@ -13,11 +13,6 @@
     "{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"warn\"" members "}}}}"
 
 #define COMMAND(members) "{\"content_checks\":{\"command\":{\"action\":\"warn\"" members "}}}"
-#define RUBY(members) \
-    "{\"content_checks\":{\"languages\":{\"ruby\":{\"action\":\"warn\"" members "}}}}"
-#define TOKENS(rule) RUBY(",\"tokens\":[" rule "]")
-#define SIGNS        ".................................."
-#define LONG         SIGNS SIGNS SIGNS SIGNS
 
 static const struct {
     const char *patch;
@@ -47,30 +42,6 @@ static const struct {
     {"{\"content_checks\":{\"languages\":{\"python\":{}}}}", "/languages/python/action: missing"},
     {"{\"content_checks\":{\"languages\":{\"python\":{\"action\":\"deny\"}}}}",
      "/languages/python/action: must be warn or refuse"},
-    {RUBY(""), "/languages/ruby/tokens: missing"},
-    {RUBY(",\"allowed_modules\":[]"), "/languages/ruby/allowed_modules: unknown member"},
-    {RUBY(",\"tokens\":{}"), "/languages/ruby/tokens: must be an array"},
-    {TOKENS("1"), "/languages/ruby/tokens/0: must be an object"},
-    {TOKENS("{}"), "/languages/ruby/tokens/0/name: missing"},
-    {TOKENS("{\"name\":\"a\"}"), "/languages/ruby/tokens/0/message: missing"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"anywhere\":1}"),
-     "/languages/ruby/tokens/0/anywhere: must be true or false"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\"}"), "/languages/ruby/tokens/0/sequence: missing"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[]}"),
-     "/languages/ruby/tokens/0/sequence: must have at least 1"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"a b\"]}"),
-     "/languages/ruby/tokens/0/sequence/0: must be one word"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"a\\u007f\"]}"),
-     "/languages/ruby/tokens/0/sequence/0: must be one word"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"" LONG LONG "\"]}"),
-     "/languages/ruby/tokens/0/sequence/0: must be at most 256 bytes"},
-    {TOKENS("{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"" SIGNS "\"]}"),
-     "/languages/ruby/tokens/0/sequence: must have at most 32 words and signs"},
-    {TOKENS("{\"name\":\"a b\",\"message\":\"b\",\"sequence\":[\"a\"]}"),
-     "/languages/ruby/tokens/0/name: must be letters"},
-    {PYTHON(",\"enforce_imports\":1"), "/languages/python/enforce_imports: must be true or false"},
-    {PYTHON(",\"enforce_imports\":true"),
-     "/languages/python/enforce_imports: needs \"allowed_modules\""},
     {PYTHON(",\"tokens\":[]"), "/languages/python/tokens: unknown member"},
     {PYTHON(",\"required\":1"), "/languages/python/required: must be true or false"},
     {PYTHON(",\"allowed_modules\":{}"), "/languages/python/allowed_modules: must be an array"},
@@ -87,6 +58,36 @@ static const struct {
     {PYTHON(",\"forbidden_names\":[1]"), "/languages/python/forbidden_names/0: must be a string"},
 };
 
+/* What is gone, in each shape, and the replacement that the hint names. */
+static const struct {
+    const char *patch;
+    const char *message;
+    const char *hint; /* part of it */
+} removed[] = {
+#define OTHER(language, rules)                                               \
+    {                                                                        \
+        "{\"content_checks\":{\"languages\":{\"" language "\":" rules "}}}", \
+            "policy test: /content_checks/languages/" language               \
+            ": rules for this language were removed; only python has rules", \
+            "\"content_checks.command\", for example with semgrep"           \
+    }
+    OTHER("ruby", "{\"action\":\"refuse\",\"tokens\":[{\"name\":\"a\",\"message\":\"b\","
+                  "\"sequence\":[\"system\"]}]}"),
+    OTHER("javascript", "{\"action\":\"warn\",\"tokens\":[]}"),
+    OTHER("sh", "{}"),
+    OTHER("bash", "1"),
+#define ENFORCED(value)                                                                    \
+    {                                                                                      \
+        PYTHON(",\"allowed_modules\":[],\"enforce_imports\":" value),                      \
+            "policy test: /content_checks/languages/python/enforce_imports: was removed: " \
+            "a program could undo the hook",                                               \
+            "\"allowed_modules\" is checked before the program runs"                       \
+    }
+    ENFORCED("true"),
+    ENFORCED("false"),
+    ENFORCED("1"),
+};
+
 static struct policy *load(const char *patch, struct error *error)
 {
     return policy_load_text("test", patch, strlen(patch), error);
@@ -100,6 +101,16 @@ START_TEST(refuses_with_the_place)
     (void)snprintf(wanted, sizeof(wanted), "policy test: /content_checks%s", refused[_i].message);
     ck_assert_msg(strncmp(error.message, wanted, strlen(wanted)) == 0, "%s", error.message);
     ck_assert_int_eq(error.code, ERROR_INVALID_POLICY);
+}
+END_TEST
+
+START_TEST(refuses_removed_checks_with_their_replacement)
+{
+    struct error error;
+    ck_assert_ptr_null(load(removed[_i].patch, &error));
+    ck_assert_int_eq(error.code, ERROR_INVALID_POLICY);
+    ck_assert_str_eq(error.message, removed[_i].message);
+    ck_assert_msg(strstr(error.hint, removed[_i].hint) != NULL, "%s", error.hint);
 }
 END_TEST
 
@@ -150,6 +161,8 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("content_checks")};
     tcase_add_loop_test(cases[0], refuses_with_the_place, 0, COUNT_OF(refused));
+    tcase_add_loop_test(cases[0], refuses_removed_checks_with_their_replacement, 0,
+                        COUNT_OF(removed));
     tcase_add_test(cases[0], an_empty_list_is_a_list);
     tcase_add_test(cases[0], null_takes_a_list_away);
     tcase_add_test(cases[0], reads_what_is_said);

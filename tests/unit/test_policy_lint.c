@@ -124,9 +124,9 @@ static const struct {
     {"{" QUIET ",\"only_languages\":[\"sh\"],\"docker\":{\"images\":{\"lua\":\"a\",\"sh\":\"b\"}}}",
      "warning /docker/images/lua;"},
     {"{" QUIET
-     ",\"only_languages\":[\"sh\"],\"content_checks\":{\"languages\":{\"lua\":{\"action\":"
-     "\"warn\",\"tokens\":[{\"name\":\"a\",\"message\":\"b\",\"sequence\":[\"c\"]}]}}}}",
-     "warning /content_checks/languages/lua;"},
+     ",\"only_languages\":[\"sh\"],\"content_checks\":{\"languages\":{\"python\":{\"action\":"
+     "\"warn\"}}}}",
+     "warning /content_checks/languages/python;"},
     /* Times in seconds. */
     {"{" QUIET ",\"limits\":{\"wall_ms\":{\"default\":10,\"max\":30}}}",
      "warning /limits/wall_ms/default;warning /limits/wall_ms/max;"},

@@ -41,8 +41,6 @@ const struct command_row command_rows[] = {
      "Show what this machine can do, what is missing, and how to get it.", NULL},
     {"status", COMMAND_STATUS, false, 0, 0, NULL,
      "Show whether programs can run, and the provider's counters.", NULL},
-    {"top", COMMAND_TOP, false, 0, OPTIONS_WORDS, "--metrics FILE...",
-     "Watch gateways through the metrics files that they write.", NULL},
     {"manifest", COMMAND_MANIFEST, false, 0, 0, NULL,
      "Print the provider's manifest, or its tools as a model's API takes them.", NULL},
     {"policy", COMMAND_POLICY, false, 1, 2, NULL,
@@ -60,6 +58,23 @@ const struct command_row command_rows[] = {
      "Print the commands, or the options of one, for a shell's completion.", NULL},
 };
 const size_t command_row_count = COUNT_OF(command_rows);
+
+static const struct {
+    const char *name;
+    const char *replacement;
+} removed_commands[] = {
+    {"top",
+     "toolhost status --watch 2s; a running gateway counts in the file of its own --metrics"},
+};
+
+const char *command_replacement(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(removed_commands); i++) {
+        if (strcmp(removed_commands[i].name, name) == 0)
+            return removed_commands[i].replacement;
+    }
+    return NULL;
+}
 
 const struct command_row *command_row_of(enum command command)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* toolhost status: is it ready, and what has it counted? For people, as JSON, or as metrics. Main
- * thread. */
+/* toolhost status: is it ready, and what has it counted? For people, as JSON, or as metrics; with
+ * --watch again and again. Main thread. */
+#include <poll.h>
 #include <string.h>
+#include <time.h>
 
 #include "cleanup.h"
 #include "commands.h"
@@ -76,6 +78,18 @@ static char *make_summary(const json_t *status, size_t *ret_length)
     return NULL;
 }
 
+/* The time of a look; a terminal shows the last look only. */
+static bool write_heading(int out)
+{
+    char line[64];
+    struct tm utc;
+    time_t now = time(NULL);
+    const char *clear = isatty(out) ? "\033[H\033[2J" : "";
+    return gmtime_r(&now, &utc) &&
+           strftime(line, sizeof(line), "at      %Y-%m-%dT%H:%M:%SZ\n", &utc) > 0 &&
+           write_fully(out, clear, strlen(clear)) && write_fully(out, line, strlen(line));
+}
+
 static bool print_status(const struct options *options, const json_t *status, int out,
                          struct failure *failure)
 {
@@ -88,25 +102,45 @@ static bool print_status(const struct options *options, const json_t *status, in
         options->format ? prometheus_text_make(status, &length) : make_summary(status, &length);
     if (!text)
         return failure_out_of_memory(failure);
-    return write_fully(out, text, length) ||
+    bool headed = options->watch_ms == 0 || options->format || write_heading(out);
+    return (headed && write_fully(out, text, length)) ||
            failure_set(failure, "internal", "cannot write to standard output");
+}
+
+/* Each look loads the provider anew, so that it tells what a gateway started now would find. */
+static int look(const struct options *options, int out, bool *ret_failed)
+{
+    struct failure failure;
+    CLEANUP_JSON json_t *status = NULL;
+    if (!provider_status_ask(options, &status, &failure) ||
+        !print_status(options, status, out, &failure)) {
+        console_print_failure(&failure);
+        *ret_failed = true;
+        return EXIT_FAILURE;
+    }
+    return doctor_report_is_available(status) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* false: nobody can read any more what is written. */
+static bool wait_for_next_look(const struct options *options, int out)
+{
+    struct pollfd event = {.fd = out};
+    return poll(&event, 1, (int)options->watch_ms) <= 0;
 }
 
 int command_status(const struct options *options, int out)
 {
-    struct failure failure;
-    CLEANUP_JSON json_t *status = NULL;
     bool known = !options->format || strcmp(options->format, "prometheus") == 0;
     if (!known || (options->json && (options->format || options->metrics))) {
+        struct failure failure;
         (void)failure_usage(&failure, "%s",
                             "status takes --json, or --format prometheus and --metrics FILE");
         console_print_failure(&failure);
         return EXIT_USAGE;
     }
-    if (!provider_status_ask(options, &status, &failure) ||
-        !print_status(options, status, out, &failure)) {
-        console_print_failure(&failure);
-        return EXIT_FAILURE;
-    }
-    return doctor_report_is_available(status) ? EXIT_SUCCESS : EXIT_FAILURE;
+    bool failed = false;
+    int status = look(options, out, &failed);
+    while (options->watch_ms > 0 && !failed && wait_for_next_look(options, out))
+        status = look(options, out, &failed);
+    return status;
 }

@@ -18,7 +18,6 @@ int command_run(const struct options *options, int out);
 int command_invoke(const struct options *options, int out);
 int command_doctor(const struct options *options, int out);
 int command_status(const struct options *options, int out);
-int command_top(const struct options *options, int out);
 int command_conformance(const struct options *options, int out);
 int command_conformance_case(const struct options *options, int out);
 int command_policy(const struct options *options, int out);

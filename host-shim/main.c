@@ -72,8 +72,6 @@ static int run_command(const struct options *options, int out)
         return command_doctor(options, out);
     case COMMAND_STATUS:
         return command_status(options, out);
-    case COMMAND_TOP:
-        return command_top(options, out);
     case COMMAND_CONFORMANCE:
         return command_conformance(options, out);
     case COMMAND_CONFORMANCE_CASE:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file of metrics, as collectors and toolhost top read it. Whoever reads it has the old or the
+ * A file of metrics, as collectors read it. Whoever reads it has the old or the
  * new one, and never a part: what was written aside takes its place. World-readable, as a collector
  * is another user. Any thread.
  */

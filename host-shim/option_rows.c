@@ -22,6 +22,8 @@
 #define LONGEST_GRANT_DAYS 3650u
 #define MOST_CALLS         1024u
 #define LONGEST_TIMEOUT_MS UINT64_C(86400000)
+#define SHORTEST_WATCH_MS  100u
+#define LONGEST_WATCH_MS   UINT64_C(86400000)
 #define LONGEST_AGE_MS     (UINT64_C(36500) * 86400000)
 
 static bool set_text(const struct option_row *row, struct options *options, const char *value,
@@ -125,6 +127,17 @@ static bool set_timeout(const struct option_row *row, struct options *options, c
         options->timeout_ms == 0)
         return failure_usage(failure,
                              "--timeout must be a duration such as 500ms, 5s or 1m, not %s", value);
+    return true;
+}
+
+static bool set_watch(const struct option_row *row, struct options *options, const char *value,
+                      struct failure *failure)
+{
+    (void)row;
+    if (!duration_parse(value, LONGEST_WATCH_MS, &options->watch_ms) ||
+        options->watch_ms < SHORTEST_WATCH_MS)
+        return failure_usage(failure, "--watch must be a duration from %ums to 1d, not %s",
+                             SHORTEST_WATCH_MS, value);
     return true;
 }
 
@@ -321,10 +334,10 @@ const struct option_row option_rows[] = {
      "print more: with run, how the program was isolated; with conformance, what the provider "
      "prints",
      NULL, FLAG(verbose)},
-    {"metrics", 0, "FILE", FOR(COMMAND_STATUS) | FOR(COMMAND_MCP) | FOR(COMMAND_TOP),
-     "a file of metrics for Prometheus: status and mcp write it, top reads it", "file",
-     TEXT(metrics)},
-    {"once", 0, NULL, FOR(COMMAND_TOP), "print one frame and end", NULL, FLAG(once)},
+    {"metrics", 0, "FILE", FOR(COMMAND_STATUS) | FOR(COMMAND_MCP),
+     "write the metrics to this file, for Prometheus", "file", TEXT(metrics)},
+    {"watch", 0, "DURATION", FOR(COMMAND_STATUS),
+     "look again after that time, such as 500ms, 5s or 1m, until interrupted", NULL, set_watch, 0},
     {"json", 0, NULL,
      FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS) |
          FOR(COMMAND_AUDIT),

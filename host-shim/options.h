@@ -25,7 +25,6 @@ enum command {
     COMMAND_INVOKE,
     COMMAND_DOCTOR,
     COMMAND_STATUS,
-    COMMAND_TOP,
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
     COMMAND_APPROVALS,
@@ -100,8 +99,8 @@ struct options {
     const char *format;
     const char *metrics;
     const char *metrics_listen; /* an address of this machine */
-    bool once;
-    uint64_t timeout_ms; /* 0: not given */
+    uint64_t watch_ms;          /* 0: one look */
+    uint64_t timeout_ms;        /* 0: not given */
     bool network;
     struct name_value environment[OPTIONS_PAIRS];
     size_t environment_count;

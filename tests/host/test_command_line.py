@@ -65,6 +65,12 @@ class Options(CommandLine):
         for arguments in (["frobnicate"], ["run", "--xyzzy"], ["audit", "frobnicate"]):
             self.assertNotIn("did you mean", self.refused(*arguments))
 
+    def test_a_removed_command_names_its_replacement(self):
+        for arguments in (["top"], ["top", "--once", "--metrics", "x.prom"]):
+            said = self.refused(*arguments)
+            self.assertIn("the command top has been removed", said)
+            self.assertIn("hint: toolhost status --watch 2s", said)
+
     def test_version(self):
         self.assertRegex(self.printed("-V"), r"\Atoolhost \d+\.\d+\.\d+\n\Z")
         self.assertEqual(self.printed("-V"), self.printed("--version"))
@@ -78,7 +84,7 @@ class Help(CommandLine):
     def test_each_command_has_its_own(self):
         whole = self.printed("--help")
         self.assertEqual(whole, self.printed("help"))
-        self.assertTrue({"run", "invoke", "mcp", "doctor", "status", "top", "manifest", "policy", "approvals", "audit", "conformance", "help"}
+        self.assertTrue({"run", "invoke", "mcp", "doctor", "status", "manifest", "policy", "approvals", "audit", "conformance", "help"}
                         == set(self.commands()))
         for command in self.commands():
             text = self.printed("help", command)

@@ -3,14 +3,19 @@
 
 import json
 import os
+import pty
 import re
+import signal
 import stat
+import subprocess
+import time
 import unittest
 
 import tap
-from support import HostTest
+from support import TOOLHOST, HostTest
 
 PROVIDER = os.environ.get("CODE_EXECUTE", "")
+PATIENCE = 60  # seconds; only what hangs gets there
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?\d+)\n')
 
 
@@ -102,8 +107,84 @@ class Status(HostTest):
         self.assertIn(("toolhost_ready", None), metrics(done.stdout.decode()))
 
     def test_usage(self):
-        for options in (("--format", "openai"), ("--json", "--format", "prometheus"), ("--json", "--metrics", "x"), ("word",)):
+        for options in (("--format", "openai"), ("--json", "--format", "prometheus"), ("--json", "--metrics", "x"), ("word",), ("--watch",),
+                        ("--watch", "5"), ("--watch", "0s"), ("--watch", "99ms"), ("--watch", "25h"), ("--watch", "soon")):
             self.assertEqual(self.status(*options).returncode, 2, options)
+
+
+class Watch(HostTest):
+    def start(self, *options, **more):
+        process = subprocess.Popen([TOOLHOST, "status", "--watch", *options], stdin=subprocess.DEVNULL, text=True, start_new_session=True,
+                                   env=self.environment(TOOLHOST_PLUGIN=PROVIDER), **{"stdout": subprocess.PIPE, **more})
+        self.addCleanup(process.stdout.close if process.stdout else lambda: None)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def line(self, process, begin):
+        """The next line that begins so; each look has one."""
+        for line in process.stdout:
+            if line.startswith(begin):
+                return line
+        raise AssertionError(f"it ended with {process.wait()}, without {begin}")
+
+    def test_each_look_is_a_new_one(self):
+        policy = self.path("policy.json", "{}")
+        process = self.start("100ms", "--policy", policy)
+        self.assertRegex(self.line(process, "at "), r"\Aat      \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n\Z")
+        self.assertRegex(self.line(process, "policy "), "[0-9a-f]{64}")
+        self.path("policy.json", '{"nonsense": 1}')
+        self.line(process, "error ")
+        self.path("policy.json", "{}")
+        self.assertRegex(self.line(process, "policy  "), "[0-9a-f]{64}")
+        self.assertIsNone(process.poll())
+
+    def test_the_other_forms(self):
+        process = self.start("100ms", "--json")
+        for _ in range(2):
+            self.line(process, "{")
+            self.line(process, "}")
+        process = self.start("100ms", "--format", "prometheus")
+        for _ in range(2):
+            self.line(process, "toolhost_ready ")
+        path = self.path("metrics.prom", "")
+        self.start("100ms", "--metrics", path)
+        seen = set()
+        deadline = time.monotonic() + PATIENCE
+        while len(seen) < 3 and time.monotonic() < deadline:
+            seen.add(os.stat(path).st_ino)
+            time.sleep(0.01)
+        self.assertEqual(len(seen), 3, "it is written again and again")
+
+    def test_a_signal_ends_it(self):
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            process = self.start("1h")
+            self.line(process, "at ")
+            self.assertIsNone(process.poll(), "control")
+            process.send_signal(sent)
+            self.assertEqual(process.wait(PATIENCE), -sent)
+
+    def test_it_ends_with_its_reader(self):
+        process = self.start("1h", "--json")
+        self.line(process, "}")
+        self.assertIsNone(process.poll(), "control: it waits for the next look")
+        process.stdout.close()
+        self.assertIn(process.wait(PATIENCE), (0, 1))
+
+    def test_a_terminal_shows_the_last_look(self):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        process = self.start("100ms", stdout=slave)
+        os.close(slave)
+        seen = b""
+        while seen.count(b"\033[H\033[2Jat ") < 2:
+            seen += os.read(master, 65536)
+        self.assertIsNone(process.poll())
+
+    def test_a_look_that_fails_ends_it(self):
+        process = self.start("1h", "--metrics", self.path("no/such/place"), stderr=subprocess.PIPE)
+        self.assertIn("unwritable_file", process.communicate(timeout=PATIENCE)[1])
+        self.assertEqual(process.returncode, 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check-includes on the product's sources, and on copies of them with an include that must not be."""
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+CHECK = TOP / "scripts" / "check-includes"
+
+
+def says(**planted):
+    """The exit status and the output for a copy of the sources; planted: by path, what that file includes as well."""
+    with tempfile.TemporaryDirectory() as directory:
+        copy = pathlib.Path(directory)
+        for area in ("abi", "plugin", "host-shim"):
+            for path in (TOP / area).rglob("*.[ch]"):
+                target = copy / path.relative_to(TOP)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+        for path, name in planted.items():
+            with open(copy / path, "a", encoding="utf-8") as file:
+                file.write(f'#include "{name}"\n')
+        done = subprocess.run([CHECK, copy], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return done.returncode, done.stdout
+
+
+def refused(path, name, expected):
+    status, said = says(**{path: name})
+    tap.equal((status, said.splitlines()), (1, [expected]), f"{path} includes {name}")
+
+
+def test_the_tree_as_it_is():
+    status, said = says()
+    tap.equal(status, 0, said)
+    tap.true(re.fullmatch(r"\d{3,} files in \d{2,} folders\n", said), said)
+
+
+def test_a_planted_include_against_the_direction():
+    refused("plugin/backends/docker/run.c", "../process/sandbox.h",
+            "plugin/backends/docker/run.c: includes plugin/backends/process/sandbox.h, and plugin/backends/docker must not depend on "
+            "plugin/backends/process")
+    refused("host-shim/main.c", "../plugin/base64.h",
+            "host-shim/main.c: includes plugin/base64.h, and host-shim must not depend on plugin")
+    refused("plugin/cleanup.h", "tool_provider.h",
+            "plugin/cleanup.h: includes abi/tool_provider.h, and plugin/base must not depend on abi")
+
+
+def test_a_planted_cycle():
+    for path, name, target in (("host-shim/main.c", "mcp/server.h", "host-shim/mcp/server.h"),
+                               ("plugin/protocol/wire.c", "../error.h", "plugin/error.h")):
+        status, said = says(**{path: name})
+        tap.equal(status, 1, path)
+        tap.contains(said, f"cycle: {path} includes {target}\n")
+        tap.equal(said.count("cycle: "), 2, said)
+
+
+def test_an_include_that_leads_nowhere():
+    refused("plugin/gate.c", "no_such.h", "plugin/gate.c: no_such.h is not in the tree")
+
+
+tap.run(globals())

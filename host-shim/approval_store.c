@@ -66,9 +66,10 @@ static bool choose_id(struct approval_store *store, const char *taken_sql,
     return true;
 }
 
-bool store_insert_grant(struct approval_store *store, const struct approval_subject *subject,
-                        const char *approver, const char *summary, int64_t lifetime_s,
-                        struct failure *failure)
+/* In a transaction. */
+static bool insert_grant(struct approval_store *store, const struct approval_subject *subject,
+                         const char *approver, const char *summary, int64_t lifetime_s,
+                         struct failure *failure)
 {
     char id[APPROVAL_STORE_ID + 1];
     int64_t now = approval_store_now();
@@ -103,7 +104,7 @@ bool approval_store_add_grant(struct approval_store *store, const struct approva
 {
     CLEANUP_TRANSACTION struct store_transaction transaction = {NULL};
     return store_begin(store, &transaction, failure) &&
-           store_insert_grant(store, subject, approver, summary, lifetime_s, failure) &&
+           insert_grant(store, subject, approver, summary, lifetime_s, failure) &&
            store_commit(&transaction, failure);
 }
 
@@ -299,8 +300,7 @@ bool approval_store_answer(struct approval_store *store, const char *id, enum ap
     const struct approval_subject subject = {asked.sha256, asked.principal, id};
     char summary[APPROVAL_SUMMARY];
     approval_store_summary(asked.request, summary);
-    return (grant_s == 0 ||
-            store_insert_grant(store, &subject, approver, summary, grant_s, failure)) &&
+    return (grant_s == 0 || insert_grant(store, &subject, approver, summary, grant_s, failure)) &&
            store_commit(&transaction, failure);
 }
 

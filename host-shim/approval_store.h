@@ -22,11 +22,8 @@
 
 struct approval_store;
 
-/* "$XDG_STATE_HOME/toolhost/approvals.sqlite"; new. */
-bool approval_store_default_path(char **ret_path, struct failure *failure);
-
-/* path NULL: the default one. make: creates what is not there; else *ret is NULL, which is no
- * failure, where there is no file. */
+/* path NULL: $XDG_STATE_HOME/toolhost/approvals.sqlite. make: creates what is not there; else *ret
+ * is NULL, which is no failure, where there is no file. */
 bool approval_store_open(const char *path, bool make, struct approval_store **ret,
                          struct failure *failure);
 void approval_store_close(struct approval_store **store);

@@ -44,12 +44,8 @@ int64_t approval_store_now(void)
 static const struct state_file default_file = {"approvals.sqlite", "the approvals", "--approvals",
                                                STORE_CODE};
 
-bool approval_store_default_path(char **ret_path, struct failure *failure)
-{
-    return state_file_path(&default_file, ret_path, failure);
-}
-
-bool store_failure(struct approval_store *store, const char *what, struct failure *failure)
+/* Fills the failure with what SQLite says; false. */
+static bool refuse_store(struct approval_store *store, const char *what, struct failure *failure)
 {
     return failure_set(failure, STORE_CODE, "approvals: %s: %s", what,
                        sqlite3_errmsg(store->database));
@@ -98,7 +94,7 @@ static bool check_file(const char *path, bool make, bool *ret_there, struct fail
 static bool run_text(struct approval_store *store, const char *sql, struct failure *failure)
 {
     return sqlite3_exec(store->database, sql, NULL, NULL, NULL) == SQLITE_OK ||
-           store_failure(store, "cannot be prepared", failure);
+           refuse_store(store, "cannot be prepared", failure);
 }
 
 static bool check_version(struct approval_store *store, const char *path, struct failure *failure)
@@ -136,7 +132,7 @@ bool approval_store_open(const char *path, bool make, struct approval_store **re
     CLEANUP_FREE char *default_path = NULL;
     bool there = false;
     *ret = NULL;
-    if (!path && !approval_store_default_path(&default_path, failure))
+    if (!path && !state_file_path(&default_file, &default_path, failure))
         return false;
     const char *name = path ? path : default_path;
     if (make && !path && !state_file_make_directories(&default_file, name, failure))
@@ -152,7 +148,7 @@ bool approval_store_open(const char *path, bool make, struct approval_store **re
     if (sqlite3_open_v2(name, &store->database,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_FULLMUTEX,
                         NULL) != SQLITE_OK)
-        return store_failure(store, name, failure);
+        return refuse_store(store, name, failure);
     if (!prepare(store, name, failure))
         return false;
     *ret = TAKE_POINTER(store);
@@ -184,7 +180,7 @@ sqlite3_stmt *store_statement(struct approval_store *store, struct failure *fail
     va_end(values);
     if (result == SQLITE_OK)
         return statement;
-    (void)store_failure(store, "a statement", failure);
+    (void)refuse_store(store, "a statement", failure);
     (void)sqlite3_finalize(statement);
     return NULL;
 }
@@ -200,7 +196,7 @@ bool store_next(struct approval_store *store, sqlite3_stmt *statement, bool *ret
     int result = sqlite3_step(statement);
     *ret_row = result == SQLITE_ROW;
     return result == SQLITE_ROW || result == SQLITE_DONE ||
-           store_failure(store, "cannot be used", failure);
+           refuse_store(store, "cannot be used", failure);
 }
 
 bool store_run(struct approval_store *store, sqlite3_stmt *statement, int *ret_changed,

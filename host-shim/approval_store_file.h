@@ -17,9 +17,6 @@ struct approval_store {
     sqlite3 *database;
 };
 
-/* Fills the failure with what SQLite says; false. */
-bool store_failure(struct approval_store *store, const char *what, struct failure *failure);
-
 /* A statement with its values bound, in the order of format: 's' const char * (NULL: null),
  * 'i' int64_t. NULL with failure. store_statement_end() releases it. */
 sqlite3_stmt *store_statement(struct approval_store *store, struct failure *failure,
@@ -52,7 +49,3 @@ void store_rollback(struct store_transaction *transaction);
 bool store_new_id(char ret[APPROVAL_STORE_ID + 1], struct failure *failure);
 /* Deletes what has expired so long ago that nobody asks about it. */
 bool store_tidy(struct approval_store *store, struct failure *failure);
-/* In a transaction. */
-bool store_insert_grant(struct approval_store *store, const struct approval_subject *subject,
-                        const char *approver, const char *summary, int64_t lifetime_s,
-                        struct failure *failure);

@@ -30,8 +30,3 @@ enum capability_verdict capability_judge(const char *const *grants, size_t count
     }
     return granted ? CAPABILITY_GRANTED : CAPABILITY_NOT_GRANTED;
 }
-
-bool capability_is_granted(const char *const *grants, size_t count, const char *asked)
-{
-    return capability_judge(grants, count, asked) == CAPABILITY_GRANTED;
-}

@@ -19,5 +19,3 @@ enum capability_verdict {
 
 enum capability_verdict capability_judge(const char *const *grants, size_t count,
                                          const char *asked);
-
-bool capability_is_granted(const char *const *grants, size_t count, const char *asked);

@@ -96,7 +96,7 @@ static size_t decode(const char *text, size_t length, uint32_t *ret_code_point)
     return need;
 }
 
-struct shown_character text_escape_next(const char *text, size_t length)
+static struct shown_character show_next(const char *text, size_t length)
 {
     struct shown_character shown = {.consumed = 1};
     uint32_t code_point = 0;
@@ -215,7 +215,7 @@ struct shown_character text_escape_next_of_words(struct escape_words *words, con
     uint32_t code_point = 0;
     if (words->left == 0)
         *words = read_word(text, length);
-    struct shown_character shown = text_escape_next(text, length);
+    struct shown_character shown = show_next(text, length);
     bool alike = decode(text, length, &code_point) > 0 &&
                  (is_look_alike_sign(code_point) ||
                   (words->left > 0 && words->is_latin && is_look_alike_letter(code_point)));
@@ -230,7 +230,7 @@ struct shown_character text_escape_next_of_words(struct escape_words *words, con
 void text_escape_write(FILE *out, const char *text, size_t length)
 {
     while (length > 0) {
-        struct shown_character shown = text_escape_next(text, length);
+        struct shown_character shown = show_next(text, length);
         (void)fputs(shown.text, out);
         text += shown.consumed;
         length -= shown.consumed;

@@ -17,19 +17,17 @@ struct shown_character {
     size_t consumed;  /* bytes of the input, at least 1 */
 };
 
-/* The shown form of the first character of text (length > 0). A tab becomes spaces; a line break
- * is escaped like any other control character: callers split lines themselves. */
-struct shown_character text_escape_next(const char *text, size_t length);
-
 /* Where in its words a text is; {0} at its beginning. */
 struct escape_words {
     size_t left;   /* bytes of the word under way */
     bool is_latin; /* it has Latin letters, or nothing but what could be taken for them */
 };
 
-/* The same for what a person takes for code: what looks like an ASCII character and is another
- * (Cyrillic a, Greek question mark, full-width letters) is written out as well; letters only in
- * words that could be read as Latin, so that a sentence in Russian stays one. */
+/* The shown form of the first character of text (length > 0), as a person takes it for code. A tab
+ * becomes spaces; a line break is escaped like any other control character: callers split lines
+ * themselves. What looks like an ASCII character and is another (Cyrillic a, Greek question mark,
+ * full-width letters) is written out as well; letters only in words that could be read as Latin, so
+ * that a sentence in Russian stays one. */
 struct shown_character text_escape_next_of_words(struct escape_words *words, const char *text,
                                                  size_t length);
 

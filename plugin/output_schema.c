@@ -1,21 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of the output's members, its schema, and the check. Pure code; runs in the gateway on
- * the calling thread.
- */
+/* The table of the output's members and its schema. Pure code; runs in the gateway on the calling
+ * thread. */
 #include "output_schema.h"
 
-#include <string.h>
+#include <stdbool.h>
 
 #include "cleanup.h"
-#include "json_place.h"
 #include "protocol/run_event.h"
 
+enum output_type {
+    OUTPUT_STRING,
+    OUTPUT_INTEGER,
+    OUTPUT_BOOLEAN,
+    OUTPUT_STRINGS,     /* array of strings */
+    OUTPUT_INTEGER_MAP, /* object of integers, any names */
+    OUTPUT_OBJECT,      /* members */
+    OUTPUT_OPEN,        /* object with any members */
+    OUTPUT_OPEN_ARRAY,  /* array of such */
+};
+
+struct output_member {
+    const char *name; /* NULL ends a list */
+    enum output_type type;
+    bool nullable;
+    const char *const *values;           /* of a string from a closed set, NULL-terminated */
+    const struct output_member *members; /* of OUTPUT_OBJECT */
+    const char *description;
+    bool optional; /* left out where there is nothing to say */
+};
+
 static const char *const statuses[] = {
-#define X(constant, name, meaning) name,
-    RESULT_STATUSES(X)
-#undef X
-        NULL};
+    "completed", /* the program ended by itself, whatever its exit code */
+    "timeout",   /* its time was up */
+    "killed",    /* a limit, a signal or a forbidden system call ended it */
+    "cancelled", /* the host cancelled the call */
+    "denied",    /* nothing ran: capability, policy or approver said no */
+    "pending",   /* nothing ran yet: the approval request waits for its answer */
+    "error",     /* nothing ran, or how it ended is not known: see error */
+    NULL,
+};
 
 static const char *const causes[] = {
 #define X(constant, name) name,
@@ -115,16 +138,6 @@ static const struct output_member top_members[] = {
     {.name = NULL},
 };
 
-const char *result_status_name(enum result_status status)
-{
-    return statuses[status];
-}
-
-const struct output_member *output_members(void)
-{
-    return top_members;
-}
-
 static const char *schema_type(enum output_type type)
 {
     switch (type) {
@@ -210,101 +223,4 @@ json_t *output_schema(void)
     if (schema == NULL || json_object_set_new(schema, "type", json_string("object")) < 0)
         return NULL;
     return TAKE_POINTER(schema);
-}
-
-static bool check_members(const struct json_place *place, const struct output_member *members,
-                          json_t *object);
-
-static bool check_value_set(const struct json_place *place, const char *const *values,
-                            const char *string)
-{
-    for (; values != NULL && *values != NULL; values++) {
-        if (strcmp(*values, string) == 0)
-            return true;
-    }
-    return values == NULL || json_place_refuse(place, "not in the closed set");
-}
-
-static bool check_items(const struct json_place *place, json_t *array, json_type type)
-{
-    size_t i;
-    json_t *item;
-    if (!json_read_array(place, array, 0, SIZE_MAX))
-        return false;
-    json_array_foreach(array, i, item)
-    {
-        struct json_place item_place = json_place_item(place, i);
-        if (json_typeof(item) != type)
-            return json_place_refuse(&item_place, "of another type");
-    }
-    return true;
-}
-
-static bool check_integer_map(const struct json_place *place, json_t *object)
-{
-    const char *name;
-    json_t *value;
-    if (!json_read_object(place, object))
-        return false;
-    json_object_foreach(object, name, value)
-    {
-        struct json_place member = json_place_named(place, name);
-        if (!json_is_integer(value))
-            return json_place_refuse(&member, "not an integer");
-    }
-    return true;
-}
-
-static bool check_value(const struct json_place *place, const struct output_member *member,
-                        json_t *value)
-{
-    if (member->nullable && json_is_null(value))
-        return true;
-    switch (member->type) {
-    case OUTPUT_STRING:
-        return json_is_string(value)
-                   ? check_value_set(place, member->values, json_string_value(value))
-                   : json_place_refuse(place, "not a string");
-    case OUTPUT_INTEGER:
-        return json_is_integer(value) || json_place_refuse(place, "not an integer");
-    case OUTPUT_BOOLEAN:
-        return json_is_boolean(value) || json_place_refuse(place, "not a boolean");
-    case OUTPUT_STRINGS:
-        return check_items(place, value, JSON_STRING);
-    case OUTPUT_OPEN_ARRAY:
-        return check_items(place, value, JSON_OBJECT);
-    case OUTPUT_INTEGER_MAP:
-        return check_integer_map(place, value);
-    case OUTPUT_OBJECT:
-        return check_members(place, member->members, value);
-    case OUTPUT_OPEN:
-        return json_read_object(place, value);
-    }
-    return false;
-}
-
-static bool check_members(const struct json_place *place, const struct output_member *members,
-                          json_t *object)
-{
-    size_t count = 0;
-    if (!json_read_object(place, object))
-        return false;
-    for (; members->name != NULL; members++) {
-        struct json_place member = json_place_named(place, members->name);
-        json_t *value = json_object_get(object, members->name);
-        if (value == NULL && members->optional)
-            continue;
-        if (value == NULL)
-            return json_place_refuse(&member, "missing");
-        if (!check_value(&member, members, value))
-            return false;
-        count++;
-    }
-    return json_object_size(object) == count || json_place_refuse(place, "unknown members");
-}
-
-bool output_check(json_t *result, struct error *error)
-{
-    struct json_place root = json_place_root("result", ERROR_INTERNAL, error);
-    return check_members(&root, top_members, result);
 }

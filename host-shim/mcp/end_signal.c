@@ -23,9 +23,9 @@ static void on_signal(int number)
     errno = saved;
 }
 
-static void set_handlers(void (*handler)(int))
+static void set_handlers(void)
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     (void)sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < COUNT_OF(end_signals); i++)
         (void)sigaction(end_signals[i], &action, NULL);
@@ -38,13 +38,7 @@ bool end_signal_watch(int *ret_fd, struct failure *failure)
     if (fd < 0)
         return failure_set_errno(failure, "internal", errno, "cannot watch for signals");
     atomic_store(&signalled_fd, fd);
-    set_handlers(on_signal);
+    set_handlers();
     *ret_fd = fd;
     return true;
-}
-
-void end_signal_restore(void)
-{
-    set_handlers(SIG_DFL);
-    close_fd(atomic_exchange(&signalled_fd, -1));
 }

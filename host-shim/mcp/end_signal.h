@@ -10,6 +10,5 @@
 
 #include "failure.h"
 
-/* *ret_fd becomes readable when one has come; end_signal_restore() closes it. */
+/* *ret_fd becomes readable when one has come. */
 bool end_signal_watch(int *ret_fd, struct failure *failure);
-void end_signal_restore(void);

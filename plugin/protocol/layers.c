@@ -2,8 +2,6 @@
 /* Owns the names of the isolation layers. Runs in the plugin and every backend, on any thread. */
 #include "layers.h"
 
-#include <string.h>
-
 static const struct {
     const char *name;
     const char *meaning;
@@ -21,12 +19,4 @@ const char *isolation_layer_name(enum isolation_layer layer)
 const char *isolation_layer_meaning(enum isolation_layer layer)
 {
     return layers[layer].meaning;
-}
-
-uint64_t isolation_layer_bit(const char *name)
-{
-    for (unsigned int layer = 0; layer < LAYER_COUNT; layer++)
-        if (strcmp(layers[layer].name, name) == 0)
-            return LAYER_BIT(layer);
-    return 0;
 }

@@ -48,8 +48,6 @@ enum isolation_layer {
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);
 const char *isolation_layer_meaning(enum isolation_layer layer);
-/* The bit of the named layer, 0 where there is none of that name. */
-uint64_t isolation_layer_bit(const char *name);
 
 /* Facts beside the bits, as seen by the backend in that run. */
 struct isolation_report {

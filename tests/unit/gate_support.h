@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output_schema.h"
+#include "result_schema.h"
 #include "tool_provider.h"
 
 /* tool_prepare() with the policy in a file, and further members of the configuration. */
@@ -45,11 +45,11 @@ static inline json_t *invoke(const char *tool, const char *input, const struct t
                              int32_t wanted)
 {
     char *output = NULL;
-    struct error error;
+    struct result_fault fault;
     int32_t code = tool_invoke(tool, input, host, &output);
     ck_assert_msg(code == wanted, "%d instead of %d: %s", code, wanted, output);
     json_t *result = json_loads(output, 0, NULL);
-    ck_assert_msg(output_check(result, &error), "%s", error.message);
+    ck_assert_msg(result_fits(result, &fault), "%s", fault.text);
     tool_free(output);
     return result;
 }

@@ -18,9 +18,9 @@
 #include "cleanup.h"
 #include "context.h"
 #include "manifest.h"
-#include "output_schema.h"
 #include "policy.h"
 #include "request.h"
+#include "result_schema.h"
 #include "string_list.h"
 
 static bool judge_request(const char *line, size_t length, struct error *error)
@@ -52,7 +52,11 @@ static bool judge_context(const char *line, size_t length, struct error *error)
 static bool judge_result(const char *line, size_t length, struct error *error)
 {
     json_auto_t *result = json_loadb(line, length, 0, NULL);
-    return output_check(result, error);
+    struct result_fault fault;
+    if (result_fits(result, &fault))
+        return true;
+    error_set(error, ERROR_INTERNAL, "%s", fault.text);
+    return false;
 }
 
 static int judge_lines(bool (*judge)(const char *line, size_t length, struct error *error))

@@ -184,7 +184,7 @@ static void attempt_call(long failing, struct attempt *ret)
 
 static void expect_sound(const struct attempt *attempt, long failing)
 {
-    struct error error;
+    struct result_fault fault;
     bool ran = strchr(attempt->host.called, 'O') != NULL || attempt->code == TOOL_OK;
     ck_assert_msg(missing == NULL, "allocation %ld: %s was left out", failing, missing);
     ck_assert_msg(!ran || strcmp(attempt->host.first_record, "start") == 0,
@@ -194,7 +194,7 @@ static void expect_sound(const struct attempt *attempt, long failing)
     if (attempt->output == NULL)
         return;
     json_auto_t *result = json_loads(attempt->output, 0, NULL);
-    ck_assert_msg(output_check(result, &error), "allocation %ld: %s: %s", failing, error.message,
+    ck_assert_msg(result_fits(result, &fault), "allocation %ld: %s: %s", failing, fault.text,
                   attempt->output);
     bool tells = json_is_object(json_object_get(result, "error"));
     ck_assert_msg(attempt->code == TOOL_OK || tells, "allocation %ld: %s", failing,

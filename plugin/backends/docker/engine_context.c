@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <sha256.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,8 +79,9 @@ bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NA
     return take_name(current ? json_string_value(current) : "", ret_name, fault);
 }
 
-bool engine_context_host(const char *name, const json_t *meta, char ret_host[RUN_HOST_LIMIT + 1],
-                         struct engine_fault *fault)
+/* The host of a context's meta.json. Pure. */
+static bool find_host(const char *name, const json_t *meta, char ret_host[RUN_HOST_LIMIT + 1],
+                      struct engine_fault *fault)
 {
     const json_t *endpoint = json_object_get(json_object_get(meta, "Endpoints"), "docker");
     const json_t *unverified = json_object_get(endpoint, "SkipTLSVerify");
@@ -157,7 +159,7 @@ bool engine_context_read(const char *directory, const char *name, struct engine_
                          directory[0] == '/' ? directory : "docker's directory, which is not set");
         return false;
     }
-    if (!engine_context_host(name, meta, context.host, fault))
+    if (!find_host(name, meta, context.host, fault))
         return false;
     *ret = context;
     return true;

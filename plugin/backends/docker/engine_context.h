@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 
@@ -25,8 +24,4 @@ bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NA
 
 /* What is stored of that context. A context that is not there is a fault. */
 bool engine_context_read(const char *directory, const char *name, struct engine_context *ret,
-                         struct engine_fault *fault);
-
-/* The host of a context's meta.json. Pure. */
-bool engine_context_host(const char *name, const json_t *meta, char ret_host[RUN_HOST_LIMIT + 1],
                          struct engine_fault *fault);

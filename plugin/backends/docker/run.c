@@ -223,7 +223,7 @@ void run_report_start(struct run *run)
     run_event_send(run->socket, &event);
 }
 
-void run_kill(struct run *run, enum run_cause cause)
+static void kill_run(struct run *run, enum run_cause cause)
 {
     if (!run->killed && run->event.failure == RUN_FAILURE_NONE) {
         run->killed = true;
@@ -239,12 +239,12 @@ static void handle_order(struct run *run)
     if (length < 0 && errno == EAGAIN)
         return;
     if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
-        run_kill(run, RUN_CAUSE_OUTPUT_LIMIT);
+        kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
         return;
     }
     if (length <= 0)
         close_fd(TAKE_FD(run->socket));
-    run_kill(run, RUN_CAUSE_CANCELLED);
+    kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
 static void decide(struct run *run)
@@ -369,7 +369,7 @@ void run_expire(struct run *run)
         run_pull_tick(run);
     } else if (run->started) {
         if (!run->container || !container_end_last_look(run->container))
-            run_kill(run, RUN_CAUSE_WALL_TIMEOUT);
+            kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
     } else {
         engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
                          "docker did not start the container in time");
@@ -380,7 +380,7 @@ void run_expire(struct run *run)
 void run_abandon(struct run *run)
 {
     close_fd(TAKE_FD(run->socket));
-    run_kill(run, RUN_CAUSE_CANCELLED);
+    kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
 bool run_is_over(const struct run *run)

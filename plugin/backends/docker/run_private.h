@@ -48,7 +48,6 @@ struct run {
 /* run.c */
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message);
 void run_fail_engine(struct run *run, const struct engine_fault *fault);
-void run_kill(struct run *run, enum run_cause cause);
 /* The sweep that it is, is over. */
 void run_conclude(struct run *run);
 

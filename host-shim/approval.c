@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "approval_command.h"
 #include "approval_grants.h"
-#include "approval_queue.h"
-#include "approval_terminal.h"
-#include "approval_webhook.h"
+#include "approver.h"
 #include "cleanup.h"
 
 static bool take_suffix(const char *value, const char *prefix, const char **ret)

@@ -3,7 +3,7 @@
  * Asks a program. Other hosts let a call through when their hook fails; here every failure denies.
  * On the thread inside tool_invoke().
  */
-#include "approval_command.h"
+#include "approver.h"
 
 #include <errno.h>
 #include <string.h>

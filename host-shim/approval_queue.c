@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits in the store for an answer. On the thread inside tool_invoke(). */
-#include "approval_queue.h"
+#include "approver.h"
 
 #include <errno.h>
 #include <poll.h>

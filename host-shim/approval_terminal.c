@@ -3,7 +3,7 @@
  * Asks the person at the controlling terminal; never standard input, which may be a model's pipe.
  * Only an answer typed after the question counts. On the thread inside tool_invoke().
  */
-#include "approval_terminal.h"
+#include "approver.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks a web service. On the thread inside tool_invoke(). */
-#include "approval_webhook.h"
+#include "approver.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "approval_command.h"
 #include "audit_key.h"
 #include "cleanup.h"
 #include "digest.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For a build without libcurl: the webhook is an approver that is not there. */
-#include "approval_webhook.h"
+#include "approver.h"
 
 void approval_by_webhook(const struct approver *approver, const json_t *request,
                          const char *request_json, int cancelled_fd, struct approval_decision *ret)

@@ -12,7 +12,6 @@
 #include "doctor_report.h"
 #include "json_member.h"
 #include "json_print.h"
-#include "metrics_file.h"
 #include "prometheus_text.h"
 #include "provider_status.h"
 #include "text_escape.h"
@@ -97,7 +96,7 @@ static bool print_status(const struct options *options, const json_t *status, in
     if (options->json)
         return json_print(out, status, failure);
     if (options->metrics)
-        return metrics_file_write(options->metrics, status, failure);
+        return prometheus_file_write(options->metrics, status, failure);
     CLEANUP_FREE char *text =
         options->format ? prometheus_text_make(status, &length) : make_summary(status, &length);
     if (!text)

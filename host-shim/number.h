@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decimal numbers from the command line and from files, checked to the last byte. Any thread. */
+/* Numbers and durations from the command line and from files, checked to the last byte. Pure code,
+ * any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,3 +8,6 @@
 
 /* Digits only: no sign, no space, nothing behind, at most maximum. */
 bool number_parse(const char *text, uint64_t maximum, uint64_t *ret);
+
+/* 500ms, 5s, 1m, 2h, 7d: digits and one unit, nothing else. More than maximum is false. */
+bool duration_parse(const char *text, uint64_t maximum_ms, uint64_t *ret_ms);

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "cleanup.h"
-#include "duration.h"
 #include "number.h"
 
 #define FOR          OPTION_FOR

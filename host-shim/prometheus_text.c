@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a provider's status as metrics. Any thread. */
+/* Writes a provider's status as metrics, into a text or a file. Any thread. */
 #include "prometheus_text.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cleanup.h"
+#include "descriptor_io.h"
 #include "doctor_report.h"
 #include "json_member.h"
 
@@ -165,4 +170,30 @@ char *prometheus_text_make(const json_t *status, size_t *ret_length)
         return text;
     free(text);
     return NULL;
+}
+
+static bool replace_file(const char *path, const char *text, size_t length, struct failure *failure)
+{
+    CLEANUP_FREE char *aside = NULL;
+    if (asprintf(&aside, "%s.XXXXXX", path) < 0) {
+        aside = NULL;
+        return failure_out_of_memory(failure);
+    }
+    CLEANUP_CLOSE int fd = mkostemp(aside, O_CLOEXEC);
+    if (fd < 0)
+        return failure_set_errno(failure, "unwritable_file", errno, "%s", path);
+    if (write_fully(fd, text, length) && fchmod(fd, 0644) == 0 && rename(aside, path) == 0)
+        return true;
+    (void)failure_set_errno(failure, "unwritable_file", errno, "%s", path);
+    (void)unlink(aside);
+    return false;
+}
+
+bool prometheus_file_write(const char *path, const json_t *status, struct failure *failure)
+{
+    size_t length = 0;
+    CLEANUP_FREE char *text = prometheus_text_make(status, &length);
+    if (!text)
+        return failure_out_of_memory(failure);
+    return replace_file(path, text, length, failure);
 }

@@ -11,7 +11,6 @@
 #include "cleanup.h"
 #include "mcp/metrics_http.h"
 #include "mcp/server.h"
-#include "metrics_file.h"
 #include "monotonic_clock.h"
 #include "prometheus_text.h"
 #include "provider_status.h"
@@ -22,7 +21,7 @@ static bool write_now(struct metrics *metrics, struct failure *failure)
 {
     if (!provider_status_refresh(metrics->provider, metrics->status))
         return failure_out_of_memory(failure);
-    return metrics_file_write(metrics->path, metrics->status, failure);
+    return prometheus_file_write(metrics->path, metrics->status, failure);
 }
 
 /* The first failure of a row is told. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "approval_command.h"
 #include "approval_show.h"
+#include "approver.h"
 #include "audit_line.h"
 #include "capability_grant.h"
 #include "cleanup.h"

@@ -10,7 +10,6 @@
 #include "cleanup.h"
 #include "policy_cover.h"
 #include "policy_finding.h"
-#include "policy_lint_file.h"
 #include "protocol/layers.h"
 #include "string_list.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking a policy's file over. Runs in the gateway on the calling thread. */
-#include "policy_lint_file.h"
+#include "policy_lint.h"
 
 #include <stdio.h>
 #include <string.h>

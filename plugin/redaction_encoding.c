@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "redaction_quoting.h"
 #include "utf8.h"
 
 #define BASE64_MINIMUM 6 /* characters of the part that does not depend on the neighbours */

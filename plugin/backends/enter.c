@@ -15,7 +15,6 @@
 #include "../cleanup.h"
 #include "../protocol/channel.h"
 #include "descriptor_limit.h"
-#include "precedence.h"
 
 /* A pidfd of the process that made the control socket, which must be our parent: between the two
  * looks at getppid() the number cannot have gone to somebody else. -1 where it has ended. */

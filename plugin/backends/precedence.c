@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the giving up of what a host has before others: see precedence.h. Runs in the backend
+/* Owns the giving up of what a host has before others: see enter.h. Runs in the backend
  * programs, at their start. */
-#include "precedence.h"
+#include "enter.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -120,15 +120,17 @@ def natural(path):
 
 
 def attacks(backend):
-    """Each attack in one language, and in the long form in every one it is written in: what stops it does not look at that."""
+    """Each attack in one language, and in the long form in every one it is written in: what stops it does not look at that. Process mode
+    has those in Python too, whose interpreter may be a copy."""
     found = [load(path) for path in sorted((p for p in FOLDER.iterdir() if p.suffix in LANGUAGES), key=natural)]
     found = [attack for attack in found if backend in attack.backends]
-    if os.environ.get("CODE_EXECUTE_TEST_LONG") or os.environ.get("ESCAPE_LONG") or backend != "docker":
+    if os.environ.get("CODE_EXECUTE_TEST_LONG") or os.environ.get("ESCAPE_LONG"):
         return found
     first = {}
     for attack in sorted(found, key=lambda attack: PREFERRED.index(attack.path.suffix)):
         first.setdefault(attack.path.stem, attack)
-    return [attack for attack in found if first[attack.path.stem] is attack]
+    return [attack for attack in found
+            if first[attack.path.stem] is attack or backend == "process" and attack.language == "python"]
 
 
 if __name__ == "__main__":  # catalogue.py DIRECTORY compiles them all there

@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "host.h"
 #include "json_text.h"
+#include "request_fields.h"
 #include "result.h"
 
 #define TIME_LIMIT 96 /* what the format could print at most */
@@ -29,14 +30,6 @@ static void format_time(char text[TIME_LIMIT])
 static void write_or_null(struct json_draft *record, const char *name, const char *text)
 {
     json_draft_string(record, name, text != NULL && text[0] != '\0' ? text : NULL);
-}
-
-static void write_secrets(struct json_draft *record, const struct request *request)
-{
-    json_draft_open(record, "secrets", '[');
-    for (size_t i = 0; i < request->secret_count; i++)
-        json_draft_string(record, NULL, request->secrets[i].name);
-    json_draft_close(record, ']');
 }
 
 static void write_approval(struct json_draft *record, const struct approval_outcome *approval)
@@ -64,20 +57,18 @@ static struct json_draft begin_record(const struct call *call, const char *event
     json_draft_string(&record, "event", event);
     write_or_null(&record, "image", call->description.docker.image);
     write_or_null(&record, "image_id", call->description.docker.image_id);
-    json_draft_string(&record, "language", call->request.language->name);
     json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
     json_draft_value(&record, "narrowing", narrowing_json(&call->context.narrowing));
-    json_draft_boolean(&record, "network", call->request.network);
     json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);
     write_or_null(&record, "principal", call->context.principal);
     json_draft_string(&record, "provider", "code-execute");
     write_or_null(&record, "request_sha256", call->request_sha256);
     json_draft_string(&record, "run_id", call->run_id);
-    write_secrets(&record, &call->request);
     write_or_null(&record, "session", call->context.session);
     json_draft_string(&record, "time", time_text);
     json_draft_string(&record, "tool", call->tool);
     write_or_null(&record, "traceparent", call->context.traceparent);
+    request_fields_audit(&record, &call->request);
     return record;
 }
 

@@ -2,30 +2,43 @@
 /* Asking policy and host. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "capability_check.h"
 
+#include <stdio.h>
+
 #include "cleanup.h"
 #include "host.h"
+#include "request_fields.h"
+
+/* More time than usual is what that capability is about, and not the member. */
+static bool needs_capability(const struct call *call, const struct request_field *field)
+{
+    return field->capability != CAPABILITY_EXEC && request_field_is_given(field, &call->request) &&
+           (field->capability != CAPABILITY_LIMITS_EXTENDED ||
+            call->request.timeout_ms > call_usual_wall_ms(call));
+}
+
+static size_t need_secrets(const struct request *request, struct capability_need *ret)
+{
+    for (size_t i = 0; i < request->secret_count; i++)
+        ret[i] = (struct capability_need){CAPABILITY_SECRETS, request->secrets[i].name};
+    return request->secret_count;
+}
 
 size_t capability_needs(const struct call *call, struct capability_need ret[CAPABILITY_NEEDS_LIMIT])
 {
-    const struct request *request = &call->request;
-    const struct {
-        bool needed;
-        enum capability capability;
-    } wholes[] = {
-        {true, CAPABILITY_EXEC},
-        {call->configuration.mode == SANDBOX_MODE_NONE, CAPABILITY_MODE_NONE},
-        {request->network, CAPABILITY_NETWORK},
-        {request->file_count > 0, CAPABILITY_FILES},
-        {request->image != NULL, CAPABILITY_IMAGE},
-        {request->session != NULL, CAPABILITY_SESSION},
-        {request->timeout_ms > call_usual_wall_ms(call), CAPABILITY_LIMITS_EXTENDED},
-    };
+    size_t field_count;
+    const struct request_field *fields = request_fields(&field_count);
     size_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(wholes); i++)
-        if (wholes[i].needed)
-            ret[count++] = (struct capability_need){.capability = wholes[i].capability};
-    for (size_t i = 0; i < request->secret_count; i++)
-        ret[count++] = (struct capability_need){CAPABILITY_SECRETS, request->secrets[i].name};
+    ret[count++] = (struct capability_need){.capability = CAPABILITY_EXEC};
+    if (call->configuration.mode == SANDBOX_MODE_NONE)
+        ret[count++] = (struct capability_need){.capability = CAPABILITY_MODE_NONE};
+    for (size_t i = 0; i < field_count; i++) {
+        if (!needs_capability(call, &fields[i]))
+            continue;
+        if (fields[i].capability == CAPABILITY_SECRETS)
+            count += need_secrets(&call->request, ret + count);
+        else
+            ret[count++] = (struct capability_need){.capability = fields[i].capability};
+    }
     return count;
 }
 
@@ -56,18 +69,16 @@ static bool host_grants(const struct call *call, const struct capability_need *n
            host_grants_capability(&call->host, text);
 }
 
-/* What a request can do without the capability; NULL: it needs it whatever it asks for. */
-static const char *way_without(enum capability capability)
+/* The member that a request can leave out to do without the capability; NULL: it needs it whatever
+ * it asks for. */
+static const char *member_that_needs(enum capability capability)
 {
-    static const char *const ways[CAPABILITY_COUNT] = {
-        [CAPABILITY_NETWORK] = "leave network out",
-        [CAPABILITY_SECRETS] = "leave the secret out",
-        [CAPABILITY_FILES] = "leave files out",
-        [CAPABILITY_IMAGE] = "leave image out",
-        [CAPABILITY_SESSION] = "leave session out",
-        [CAPABILITY_LIMITS_EXTENDED] = "leave timeout_ms out",
-    };
-    return ways[capability];
+    size_t count;
+    const struct request_field *fields = request_fields(&count);
+    for (size_t i = 0; capability != CAPABILITY_EXEC && i < count; i++)
+        if (fields[i].capability == capability)
+            return fields[i].name;
+    return NULL;
 }
 
 void capability_refuse(const struct call *call, const struct capability_need *need,
@@ -76,9 +87,11 @@ void capability_refuse(const struct call *call, const struct capability_need *ne
     char text[CAPABILITY_TEXT_SIZE];
     capability_text(need->capability, need->parameter, text);
     error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
-    const char *way = way_without(need->capability);
-    const char *either = way != NULL ? way : "no change of the request helps";
-    const char *join = way != NULL ? ", or" : ":";
+    char either[64] = "no change of the request helps";
+    const char *member = member_that_needs(need->capability);
+    const char *join = member ? ", or" : ":";
+    if (member)
+        (void)snprintf(either, sizeof(either), "leave %s out", member);
     if (capability_policy_grants(call, need))
         error_set_hint(error, "%s%s ask the gateway's operator to grant %s", either, join, text);
     else if (capability_list_grants(call->configuration.policy->capabilities, need->capability,

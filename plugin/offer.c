@@ -97,22 +97,26 @@ static bool offers_language(const struct offer *offer, const char *name)
     return image != NULL && policy_image_is_settled(policy, image->name);
 }
 
-static bool offers_member(const struct offer *offer, const char *name)
+static bool offers_member(const struct offer *offer, const struct request_field *field)
 {
-    const struct {
-        const char *name;
-        bool (*offered)(const struct offer *offer);
-    } members[] = {
-        {"network", offers_network},
-        {"secrets", offers_secrets},
-        {"image", offers_image},
-    };
-    for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (strcmp(members[i].name, name) == 0)
-            return members[i].offered(offer);
-    if (strcmp(name, "files") == 0)
-        return grants(offer, CAPABILITY_FILES, NULL);
-    return strcmp(name, "session") != 0; /* not in this version */
+    switch (field->capability) {
+    case CAPABILITY_EXEC:
+    case CAPABILITY_LIMITS_EXTENDED: /* less time can be asked for without it */
+        return true;
+    case CAPABILITY_NETWORK:
+        return offers_network(offer);
+    case CAPABILITY_SECRETS:
+        return offers_secrets(offer);
+    case CAPABILITY_IMAGE:
+        return offers_image(offer);
+    case CAPABILITY_SESSION:
+        return false; /* not in this version */
+    case CAPABILITY_FILES:
+    case CAPABILITY_MODE_NONE:
+    case CAPABILITY_COUNT:
+        break;
+    }
+    return grants(offer, field->capability, NULL);
 }
 
 /* The longest time of any language, in milliseconds. */
@@ -166,7 +170,7 @@ void offer_members(const struct offer *offer, char *ret, size_t size)
     const struct request_field *fields = request_fields(&count);
     ret[0] = '\0';
     for (size_t i = 0; i < count; i++)
-        if (offers_member(offer, fields[i].name))
+        if (offers_member(offer, &fields[i]))
             add_name(fields[i].name, ret, size);
 }
 
@@ -204,7 +208,7 @@ json_t *offer_input_schema(const struct offer *offer)
     json_t *properties = json_object_get(schema, "properties");
     uint64_t longest_ms = longest_wall_ms(offer);
     for (size_t i = 0; i < count; i++)
-        if (!offers_member(offer, fields[i].name))
+        if (!offers_member(offer, &fields[i]))
             (void)json_object_del(properties, fields[i].name);
     json_t *image = json_object_get(properties, "image");
     if (!name_languages(offer, json_object_get(properties, "language")) ||

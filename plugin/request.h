@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The request: a model's untrusted JSON, parsed strictly into one copy that is then hashed, shown,
- * and run. The fields are described by one table (request_fields), from which the manifest's input
- * schema is generated as well, so that the two cannot disagree. Pure code, any thread.
+ * and run. One table (request_fields.h) describes its members. Pure code, any thread.
  */
 #pragma once
 
@@ -61,31 +60,6 @@ struct request {
     char *reason;  /* NULL: absent; the model's own words, to be shown as such */
     json_t *notes; /* array of strings: what was read differently from what was written */
 };
-
-/* How the field is checked and described. */
-enum request_field_kind {
-    REQUEST_FIELD_LANGUAGE,    /* string of the closed set */
-    REQUEST_FIELD_STRING,      /* limit: bytes */
-    REQUEST_FIELD_STRINGS,     /* array of strings; limit: members */
-    REQUEST_FIELD_ENVIRONMENT, /* object of strings; names are [A-Za-z_][A-Za-z0-9_]* */
-    REQUEST_FIELD_SECRETS,     /* object of "{{secret:NAME}}" */
-    REQUEST_FIELD_FILES,       /* array of {path, content, encoding} */
-    REQUEST_FIELD_INTEGER,     /* minimum and maximum */
-    REQUEST_FIELD_BOOLEAN,
-};
-
-struct request_field {
-    const char *name;
-    const char *alias; /* another name that is taken for it, or NULL */
-    enum request_field_kind kind;
-    bool required;
-    size_t limit;
-    int64_t minimum, maximum;
-    const char *description;
-};
-
-/* The table; *ret_count members in the order of the schema. */
-const struct request_field *request_fields(size_t *ret_count);
 
 /* Reads input_json (length bytes) as a call of the given shape. true and *ret filled
  * (request_clear()), or false with error INVALID_INPUT naming the JSON pointer, or

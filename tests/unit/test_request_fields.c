@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request_fields: every row of the table is walked. What decides a run changes the hash that an
+ * approval is bound to, for each member and each value of it; what does not says why.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "cleanup.h"
+#include "plan.h"
+#include "request_arguments.h"
+#include "request_fields.h"
+#include "tap_suite.h"
+
+#define DIGEST(digit) "@sha256:" digit digit digit digit digit digit digit digit
+#define EIGHT(digit)  digit digit digit digit digit digit digit digit
+#define POLICY                                                                           \
+    "{\"docker\":{\"images\":{\"sh\":\"a" DIGEST(EIGHT("1")) "\",\"python\":\"a" DIGEST( \
+        EIGHT("1")) "\"},\"offered\":[\"b" DIGEST(EIGHT("2")) "\",\"c" DIGEST(EIGHT("3")) "\"]}}"
+
+/* Two values of each member that differ from each other, and from a request without it. */
+static const struct sample {
+    const char *name;
+    const char *values[2];
+} samples[] = {
+    {"language", {"\"python\"", "\"bash\""}},
+    {"code", {"\"one\"", "\"two\""}},
+    {"stdin", {"\"\"", "\"a\""}},
+    {"args", {"[\"\"]", "[\"\",\"\"]"}},
+    {"env", {"{\"A\":\"\"}", "{\"A\":\"1\"}"}},
+    {"secrets", {"{\"S\":\"{{secret:one}}\"}", "{\"S\":\"{{secret:two}}\"}"}},
+    {"files", {"[{\"path\":\"a\",\"content\":\"1\"}]", "[{\"path\":\"a\",\"content\":\"2\"}]"}},
+    {"timeout_ms", {"1000", "1001"}},
+    {"network", {"true", NULL}},
+    {"image", {"\"b" DIGEST(EIGHT("2")) "\"", "\"c" DIGEST(EIGHT("3")) "\""}},
+    {"session", {"\"s\"", "\"t\""}},
+    {"reason", {"\"because\"", "\"why not\""}},
+};
+
+static const struct sample *sample_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(samples); i++)
+        if (strcmp(samples[i].name, name) == 0)
+            return &samples[i];
+    ck_abort_msg("no values of \"%s\" are tried", name);
+}
+
+static void cleanup_call(struct call **call)
+{
+    if (*call)
+        call_clear(*call);
+    free(*call);
+}
+
+/* A call with the member, planned in docker mode, which has every one of them. NULL: it is refused.
+ */
+static struct call *planned_call(const char *name, const char *value)
+{
+    struct error error;
+    json_auto_t *input = json_pack("{s:s, s:s}", "language", "sh", "code", "x");
+    if (name)
+        json_object_set_new(input, name, json_loads(value, JSON_DECODE_ANY, NULL));
+    CLEANUP_FREE char *text = json_text(input, JSON_ORDER_MADE);
+    struct call *call = calloc(1, sizeof(*call));
+    call_init(call, NULL);
+    call->configuration.mode = SANDBOX_MODE_DOCKER;
+    call->configuration.policy = policy_load_text("test", POLICY, strlen(POLICY), &error);
+    ck_assert_msg(call->configuration.policy, "%s", error.message);
+    call->parsed = request_parse(REQUEST_CODE_EXECUTE, text, strlen(text), &call->request, &error);
+    ck_assert_msg(call->parsed, "%s", error.message);
+    if (plan_run(call, &error))
+        return call;
+    cleanup_call(&call);
+    return NULL;
+}
+
+static void hash_of(const char *name, const char *value, char ret[SHA256_HEX_LENGTH + 1])
+{
+    CLEANUP(cleanup_call) struct call *call = planned_call(name, value);
+    ck_assert_msg(call, "%s %s is refused", name, value);
+    ck_assert(call_hash_request(call, ret));
+}
+
+static void changes_the_hash(const struct request_field *field)
+{
+    const struct sample *sample = sample_of(field->name);
+    char without[SHA256_HEX_LENGTH + 1];
+    char with[2][SHA256_HEX_LENGTH + 1];
+    hash_of(NULL, NULL, without);
+    for (size_t i = 0; i < COUNT_OF(with) && sample->values[i]; i++) {
+        hash_of(field->name, sample->values[i], with[i]);
+        ck_assert_msg(strcmp(with[i], without) != 0, "%s = %s is not in the hash", field->name,
+                      sample->values[i]);
+    }
+    ck_assert_msg(!sample->values[1] || strcmp(with[0], with[1]) != 0,
+                  "%s: both values have the same hash", field->name);
+}
+
+/* The same hash, where such a request can run at all. */
+static void says_why_not(const struct request_field *field)
+{
+    char without[SHA256_HEX_LENGTH + 1];
+    char with[SHA256_HEX_LENGTH + 1];
+    CLEANUP(cleanup_call)
+    struct call *call = planned_call(field->name, sample_of(field->name)->values[0]);
+    ck_assert_msg(field->not_hashed && strlen(field->not_hashed) > 20, "%s: no reason",
+                  field->name);
+    hash_of(NULL, NULL, without);
+    if (!call)
+        return;
+    ck_assert(call_hash_request(call, with));
+    ck_assert_str_eq(with, without);
+}
+
+START_TEST(each_is_hashed_or_says_why_not)
+{
+    size_t count;
+    const struct request_field *fields = request_fields(&count);
+    ck_assert_uint_eq(count, COUNT_OF(samples));
+    for (size_t i = 0; i < count; i++) {
+        ck_assert_msg(!fields[i].hashed_as != !fields[i].not_hashed, "%s", fields[i].name);
+        if (fields[i].hashed_as)
+            changes_the_hash(&fields[i]);
+        else
+            says_why_not(&fields[i]);
+    }
+}
+END_TEST
+
+/* What an approver sees and edits is the request. */
+START_TEST(each_is_among_the_arguments)
+{
+    size_t count;
+    const struct request_field *fields = request_fields(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *value = sample_of(fields[i].name)->values[0];
+        struct error error;
+        struct request request = {0};
+        json_auto_t *input = json_pack("{s:s, s:s}", "language", "sh", "code", "x");
+        json_auto_t *wanted = json_loads(value, JSON_DECODE_ANY, NULL);
+        json_object_set(input, fields[i].name, wanted);
+        CLEANUP_FREE char *text = json_text(input, JSON_ORDER_MADE);
+        ck_assert(request_parse(REQUEST_CODE_EXECUTE, text, strlen(text), &request, &error));
+        ck_assert(request_field_is_given(&fields[i], &request));
+        json_auto_t *arguments = request_arguments(&request);
+        ck_assert_msg(json_equal(json_object_get(arguments, fields[i].name), wanted), "%s",
+                      fields[i].name);
+        request_clear(&request);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("request fields")};
+    tcase_add_test(cases[0], each_is_hashed_or_says_why_not);
+    tcase_add_test(cases[0], each_is_among_the_arguments);
+    return run_suite("request_fields", cases, COUNT_OF(cases));
+}

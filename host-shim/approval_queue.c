@@ -43,11 +43,12 @@ static void wait_for_answer(struct approval_store *store, const char *id, int64_
         if (state == APPROVAL_STATE_ANSWERED)
             return;
         int left = milliseconds_until(deadline);
-        if (state == APPROVAL_STATE_GONE || left == 0) {
-            if (state == APPROVAL_STATE_GONE)
-                approval_deny(ret, "the request was revoked or expired");
-            else
-                approval_unavailable(ret, "nobody answered in time");
+        if (left == 0) { /* the store may have let it expire by now: that is nobody's answer */
+            approval_unavailable(ret, "nobody answered in time");
+            return;
+        }
+        if (state == APPROVAL_STATE_GONE) {
+            approval_deny(ret, "the request was revoked");
             return;
         }
         struct pollfd cancelled = {.fd = cancelled_fd, .events = POLLIN};

@@ -387,7 +387,7 @@ static bool settle(struct entry *entry, uint32_t verdict, const struct approval_
         entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
         return report_pending(entry, outcome, error);
     }
-    if (verdict == TOOL_VERDICT_ALLOW && monotonic_ms() >= entry->expires_ms)
+    if (monotonic_ms() >= entry->expires_ms)
         return time_out(entry, outcome, error);
     if (verdict == TOOL_VERDICT_ALLOW) {
         struct approval_decision_text yes = {.answer = APPROVAL_ANSWER_ALLOW_ONCE,

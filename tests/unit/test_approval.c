@@ -238,7 +238,8 @@ static int calls_allowed_by(const char *decision)
     ck_assert_int_eq(approval_reply(first.token, decision), TOOL_ACCEPTED);
     struct asker askers[THREADS];
     pthread_t threads[THREADS];
-    memset(askers, 0, sizeof(askers)); /* verdict deny: who has to ask is denied */
+    for (int i = 0; i < THREADS; i++)
+        askers[i] = (struct asker){.verdict = TOOL_VERDICT_DENY, .timeout_ms = LONG_MS};
     for (int i = 0; i < THREADS; i++)
         threads[i] = start(ask_in_thread, &askers[i]);
     int allowed = 0;

@@ -5,6 +5,7 @@
 # expect: killed signal | killed cpu_limit
 # layers: processor time limit
 # evidence: cputime
+# timeout: 20000
 # control docker: cpu
 # control process: rlimit-cpu timeout=20000
 $| = 1;

@@ -49,7 +49,7 @@ void console_print_failure(const struct failure *failure)
 {
     (void)fputs("toolhost: ", stderr);
     text_escape_write(stderr, failure->code, strlen(failure->code));
-    draw_line(stderr, ": ", failure->message);
+    draw_line(stderr, ": ", failure_after_code(failure->code, failure->message));
     if (failure->hint[0])
         draw_line(stderr, "toolhost: hint: ", failure->hint);
 }

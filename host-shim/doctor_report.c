@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "failure.h"
 #include "json_member.h"
 #include "text_escape.h"
 
@@ -53,9 +54,10 @@ static void write_error(FILE *out, const char *indent, const json_t *error)
     if (!json_is_object(error))
         return;
     (void)fprintf(out, "%serror ", indent);
-    write_text(out, json_member_string(error, "code", "?"));
+    const char *code = json_member_string(error, "code", "?");
+    write_text(out, code);
     (void)fputs(": ", out);
-    write_text(out, json_member_string(error, "message", "no message"));
+    write_text(out, failure_after_code(code, json_member_string(error, "message", "no message")));
     (void)fputc('\n', out);
     const char *hint = json_member_string(error, "hint", "");
     if (*hint) {
@@ -198,7 +200,7 @@ static void write_sweep(FILE *out, const json_t *sweep)
                       (long long)json_integer_value(json_object_get(sweep, "removed")),
                       (long long)json_integer_value(json_object_get(sweep, "left")));
     else
-        (void)fputs(": could not look\n", out);
+        (void)fputs(": failed\n", out);
     write_error(out, "  ", json_object_get(sweep, "error"));
 }
 

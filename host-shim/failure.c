@@ -96,6 +96,17 @@ bool failure_from_json(struct failure *failure, const json_t *error)
     return false;
 }
 
+const char *failure_after_code(const char *code, const char *message)
+{
+    size_t length = strlen(code);
+    for (size_t i = 0; i < length; i++) {
+        if (message[i] != (code[i] == '_' ? ' ' : code[i]))
+            return message;
+    }
+    return strncmp(message + length, ": ", 2) == 0 && message[length + 2] ? message + length + 2
+                                                                          : message;
+}
+
 json_t *failure_to_json(const struct failure *failure)
 {
     return json_pack("{s:s, s:s, s:s, s:b}", "code", failure->code, "message", failure->message,

@@ -37,3 +37,7 @@ void failure_set_hint(struct failure *failure, const char *format, ...)
 bool failure_from_json(struct failure *failure, const json_t *error);
 /* The "error" object {code, message, hint, retryable}; NULL when out of memory. */
 json_t *failure_to_json(const struct failure *failure);
+
+/* What a message adds to its code: without the code's own words at its beginning ("timeout: ..."),
+ * for what shows the code in front of it. Part of the message. */
+const char *failure_after_code(const char *code, const char *message);

@@ -43,8 +43,9 @@ static char *reason_of(const json_t *error)
     const char *hint = json_member_string(error, "hint", "");
     if (!json_is_object(error))
         return strdup("");
-    if (asprintf(&text, "%s: %s%s%s", json_member_string(error, "code", "error"),
-                 json_member_string(error, "message", "the tool did not run"),
+    const char *code = json_member_string(error, "code", "error");
+    const char *message = json_member_string(error, "message", "the tool did not run");
+    if (asprintf(&text, "%s: %s%s%s", code, failure_after_code(code, message),
                  *hint ? "\nhint: " : "", hint) < 0)
         return NULL;
     return text;
@@ -312,7 +313,7 @@ static void write_text(const struct outcome *outcome, FILE *out)
     if (!outcome->ran && !json_string_length(outcome->out) && !json_string_length(outcome->err))
         return;
     if (outcome->timed_out)
-        (void)fputs("exit_code: none, its time was up\n", out);
+        (void)fputs("exit_code: none, the program reached its time limit\n", out);
     else
         (void)fprintf(out, "exit_code: %d\n", outcome->exit_status);
     (void)fputs("stdout:\n", out);

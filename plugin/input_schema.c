@@ -29,28 +29,36 @@ static json_t *language_names(void)
     return TAKE_POINTER(names);
 }
 
-/* "Aliases are taken: python3, py (python); ..." is for models that never read enums twice. */
-static json_t *language_description(const char *description)
+/* Adds the language's aliases to a text of that size; how long it would be. */
+static size_t add_aliases(const char *name, char *text, size_t size, size_t used)
 {
-    char text[512];
-    size_t count;
-    const struct language *languages = languages_all(&count);
-    size_t used =
-        (size_t)snprintf(text, sizeof(text), "%s These names are taken as well:", description);
-    for (size_t i = 0; i < count; i++) {
-        for (const char *const *alias = languages[i].aliases; *alias != NULL; alias++) {
-            if (used >= sizeof(text))
-                return NULL;
-            used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", *alias);
-        }
-    }
-    return used < sizeof(text) ? json_sprintf("%s.", text) : NULL;
+    const struct language *language = language_find(name);
+    for (size_t i = 0; language != NULL && language->aliases[i] != NULL && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, " %s", language->aliases[i]);
+    return used;
+}
+
+/* With the aliases, for models that never read enums twice. */
+static json_t *language_description(const char *description, const json_t *names)
+{
+    char text[512] = "";
+    size_t used = 0;
+    size_t index;
+    const json_t *name;
+    json_array_foreach(names, index, name) used =
+        add_aliases(json_string_value(name), text, sizeof(text), used);
+    if (used == 0)
+        return json_string(description);
+    return used < sizeof(text)
+               ? json_sprintf("%s These names are accepted as well:%s.", description, text)
+               : NULL;
 }
 
 static json_t *language_schema(const struct request_field *field)
 {
-    return json_pack("{s:s, s:o, s:o}", "type", "string", "description",
-                     language_description(field->description), "enum", language_names());
+    json_auto_t *names = language_names();
+    return json_pack("{s:s, s:o, s:O}", "type", "string", "description",
+                     language_description(field->description, names), "enum", names);
 }
 
 static json_t *plain_schema(const struct request_field *field, const char *type)
@@ -131,4 +139,34 @@ json_t *input_schema(void)
     }
     return json_pack("{s:s, s:b, s:O, s:O}", "type", "object", "additionalProperties", 0,
                      "required", required, "properties", properties);
+}
+
+static json_t *member_of(json_t *schema, const char *name)
+{
+    return json_object_get(json_object_get(schema, "properties"), name);
+}
+
+bool input_schema_offer_languages(json_t *schema, json_t *names)
+{
+    static const char name[] = "language";
+    const char *description = request_field_find(name, sizeof(name) - 1)->description;
+    json_t *language = member_of(schema, name);
+    return json_object_set(language, "enum", names) == 0 &&
+           json_object_set_new(language, "description", language_description(description, names)) ==
+               0;
+}
+
+bool input_schema_offer_time(json_t *schema, uint64_t least, uint64_t most, uint64_t maximum)
+{
+    char usual[64];
+    int length = snprintf(usual, sizeof(usual), "%llu", (unsigned long long)least);
+    if (most > least)
+        (void)snprintf(usual + length, sizeof(usual) - (size_t)length, " to %llu, by language,",
+                       (unsigned long long)most);
+    json_t *time = member_of(schema, "timeout_ms");
+    json_t *text = json_sprintf("Wall-clock time for the run in milliseconds: %s where it is left "
+                                "out, at most %llu.",
+                                usual, (unsigned long long)maximum);
+    return json_object_set_new(time, "description", text) == 0 &&
+           json_object_set_new(time, "maximum", json_integer((json_int_t)maximum)) == 0;
 }

@@ -7,6 +7,14 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* A new reference, NULL when out of memory. */
 json_t *input_schema(void);
+
+/* Each says in such a schema what is offered of a member; false when out of memory. */
+bool input_schema_offer_languages(json_t *schema, json_t *names);
+/* Milliseconds: what a request without a time has, in the languages with the least and the most of
+ * it, and what it may ask for. */
+bool input_schema_offer_time(json_t *schema, uint64_t least, uint64_t most, uint64_t maximum);

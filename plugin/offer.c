@@ -119,12 +119,18 @@ static bool offers_member(const struct offer *offer, const struct request_field 
     return grants(offer, field->capability, NULL);
 }
 
-/* The longest time of any language, in milliseconds. */
-static uint64_t longest_wall_ms(const struct offer *offer)
+/* In milliseconds, of all languages that are offered. */
+struct offered_time {
+    uint64_t least_usual;
+    uint64_t most_usual;
+    uint64_t maximum;
+};
+
+static struct offered_time time_of(const struct offer *offer)
 {
     const struct policy *policy = policy_of(offer);
     bool extended = grants(offer, CAPABILITY_LIMITS_EXTENDED, NULL);
-    uint64_t longest = 0;
+    struct offered_time time = {.least_usual = UINT64_MAX};
     for (size_t i = 0; i < policy->language_count; i++) {
         const struct policy_limits *of_language = &policy->languages[i].limits;
         if (!offers_language(offer, policy->languages[i].name))
@@ -132,11 +138,13 @@ static uint64_t longest_wall_ms(const struct offer *offer)
         struct policy_limits limits = offer->narrowing != NULL
                                           ? narrowing_limits(offer->narrowing, of_language)
                                           : *of_language;
-        uint64_t most = extended ? limits.wall_ms.maximum : limits.wall_ms.default_value;
-        if (most > longest)
-            longest = most;
+        uint64_t usual = limits.wall_ms.default_value;
+        uint64_t most = extended ? limits.wall_ms.maximum : usual;
+        time.least_usual = usual < time.least_usual ? usual : time.least_usual;
+        time.most_usual = usual > time.most_usual ? usual : time.most_usual;
+        time.maximum = most > time.maximum ? most : time.maximum;
     }
-    return longest;
+    return time;
 }
 
 /* Adds the name to a list of them, where it fits whole. */
@@ -186,7 +194,7 @@ static bool name_languages(const struct offer *offer, json_t *schema)
                 json_array_append_new(names, json_string(name)) != 0)
                 return false;
         }
-    return json_object_set(schema, "enum", names) == 0;
+    return input_schema_offer_languages(schema, names);
 }
 
 static bool name_images(const struct offer *offer, json_t *schema)
@@ -206,15 +214,14 @@ json_t *offer_input_schema(const struct offer *offer)
     const struct request_field *fields = request_fields(&count);
     json_auto_t *schema = input_schema();
     json_t *properties = json_object_get(schema, "properties");
-    uint64_t longest_ms = longest_wall_ms(offer);
+    struct offered_time time = time_of(offer);
     for (size_t i = 0; i < count; i++)
         if (!offers_member(offer, &fields[i]))
             (void)json_object_del(properties, fields[i].name);
     json_t *image = json_object_get(properties, "image");
-    if (!name_languages(offer, json_object_get(properties, "language")) ||
-        (image != NULL && !name_images(offer, image)) ||
-        (longest_ms > 0 && json_object_set_new(json_object_get(properties, "timeout_ms"), "maximum",
-                                               json_integer((json_int_t)longest_ms)) != 0))
+    if (!name_languages(offer, schema) || (image != NULL && !name_images(offer, image)) ||
+        (time.maximum > 0 &&
+         !input_schema_offer_time(schema, time.least_usual, time.most_usual, time.maximum)))
         return NULL;
     return TAKE_POINTER(schema);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "failure.h"
 #include "json_compact.h"
 #include "json_member.h"
 #include "mcp/call_files.h"
@@ -23,7 +24,8 @@ static json_t *text_block(const char *text)
 static json_t *error_block(const char *code, const char *message, const char *hint)
 {
     CLEANUP_FREE char *text = NULL;
-    if (asprintf(&text, "%s: %s%s%s", code, message, *hint ? "\nhint: " : "", hint) < 0) {
+    if (asprintf(&text, "%s: %s%s%s", code, failure_after_code(code, message),
+                 *hint ? "\nhint: " : "", hint) < 0) {
         text = NULL;
         return NULL;
     }

@@ -30,6 +30,17 @@ class CodeExecute(HostTest):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"out\n", b"err\n"))
         self.assertEqual(self.toolhost("audit", "verify", self.audit_file).returncode, 0)
 
+    def test_a_reason_is_said_once(self):
+        """A message may begin with the words of its code, which is printed in front of it."""
+        if self.real("doctor").returncode != 0:
+            self.skipTest("its mode is not available on this machine")
+        asked = ("run", "-l", "sh", "-c", "exec sleep 60", "--approve", "always", "--audit", self.audit_file, "--timeout-ms", "300")
+        done = self.real(*asked)
+        self.assertEqual(done.returncode, 124)
+        self.assertIn(b"toolhost: timeout: the program did not end within 300 ms\n", done.stderr)
+        done = self.real(*asked, "--no-default-caps")
+        self.assertIn(b"toolhost: access_denied: sandbox.exec\n", done.stderr)
+
     def test_narrowed(self):
         """One policy, and less of it for these calls."""
         if self.real("doctor").returncode != 0:

@@ -111,7 +111,7 @@ EXPECTED = {
     "text": {
         "completed": "exit_code: 0\nstdout:\nout\nstderr:\nerr\n",
         "failed": "exit_code: 3\nstdout:\nout\nstderr:\nerr\n",
-        "timeout": "error: timeout: timeout\nhint: be quick\nexit_code: none, its time was up\nstdout:\nout\nstderr:\nerr\n",
+        "timeout": "error: timeout: timeout\nhint: be quick\nexit_code: none, the program reached its time limit\nstdout:\nout\nstderr:\nerr\n",
         "killed": "error: memory_limit: too much memory\nhint: use less\n"
                   "exit_code: 137\nstdout:\nout\nstderr:\nerr\n",
         "cancelled": "exit_code: 130\nstdout:\nout\nstderr:\nerr\n",

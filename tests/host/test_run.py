@@ -69,7 +69,7 @@ class ExitStatus(HostTest):
     def test_capability_taken_away(self):
         done = self.run_code("echo x", "--no-default-caps")
         self.assertEqual(done.returncode, 125)
-        self.assertIn(b"access denied: sandbox.exec", done.stderr)
+        self.assertIn(b"toolhost: access_denied: sandbox.exec\n", done.stderr)
         self.assertIn(b"with toolhost: --cap sandbox.exec\n", done.stderr)
         self.assertEqual(self.run_code("echo x", "--no-default-caps", "--cap", "sandbox.exec").returncode, 0)
         denied = self.run_code("echo x", "--cap", "!sandbox.exec")

@@ -434,6 +434,20 @@ class Calls(McpTest):
         self.assertEqual(wide["timeout_ms"]["maximum"], 2000)
         self.assertNotIn("files", self.offered(capabilities=["sandbox.exec"]))
 
+    def test_descriptions_fit_what_is_offered(self):
+        usual = self.offered()
+        self.assertIn("py", re.findall(r"\w+", usual["language"]["description"]), "the control: an alias of what is offered")
+        self.assertEqual(usual["timeout_ms"]["description"], "Wall-clock time for the run in milliseconds: 10000 where it is left out, at most 300000.")
+        few = self.offered(only_languages=["sh", "lua"], limits={"wall_ms": {"default": 1000, "max": 2000}, "sandbox_exec_wall_ms": {"default": 1000, "max": 2000}})
+        self.assertNotIn("py", re.findall(r"\w+", few["language"]["description"]))
+        self.assertIn("shell", few["language"]["description"])
+        self.assertEqual(few["timeout_ms"]["description"], "Wall-clock time for the run in milliseconds: 1000 where it is left out, at most 2000.")
+        plain = self.offered(only_languages=["lua"])
+        self.assertNotIn("accepted", plain["language"]["description"], "no list without a name in it")
+        mixed = self.offered(only_languages=["sh", "lua"], languages={"lua": {"limits": {"wall_ms": {"default": 20000}}}})
+        self.assertEqual(mixed["timeout_ms"]["description"],
+                         "Wall-clock time for the run in milliseconds: 10000 to 20000, by language, where it is left out, at most 300000.")
+
     def test_what_is_offered_is_what_the_host_grants(self):
         wide = {"network": {"allowed": True}, "secrets": {"allowed": ["a"]}}
         for name, grant in (("network", "sandbox.exec.network"), ("secrets", "sandbox.exec.secrets"), ("secrets", "sandbox.exec.secrets=a")):

@@ -41,7 +41,7 @@ static int help(const struct options *options, int out)
                                                               : options->command;
     if (by_word && !row) {
         struct failure failure;
-        (void)failure_usage(&failure, "no command %s", options->words[0]);
+        (void)failure_usage(&failure, "unknown command %s", options->words[0]);
         console_print_failure(&failure);
         return EXIT_USAGE;
     }

@@ -44,7 +44,7 @@ static const char *option_at(const void *words, size_t index)
 static bool refuse_word(struct failure *failure, const char *what, const char *word,
                         const char *meant)
 {
-    (void)failure_usage(failure, "no %s %s", what, word);
+    (void)failure_usage(failure, "unknown %s %s", what, word);
     if (meant)
         failure_set_hint(failure, "did you mean %s?", meant);
     return false;
@@ -108,7 +108,7 @@ static bool refuse_option(struct failure *failure, const char *given)
     const char *begin = given + strspn(given, "-");
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
     const char *meant = suggestion_find(name, option_at, NULL);
-    (void)failure_usage(failure, "no option %s%s (put the program's own arguments after --)",
+    (void)failure_usage(failure, "unknown option %s%s (put the program's own arguments after --)",
                         strncmp(given, "--", 2) == 0 ? "--" : "", name[0] ? name : given);
     if (meant)
         failure_set_hint(failure, "did you mean --%s?", meant);
@@ -122,6 +122,18 @@ static bool is_abbreviated(const char *given, const struct option_row *row)
     return strncmp(given, "--", 2) == 0 &&
            (strncmp(given + 2, row->name, length) != 0 ||
             (given[2 + length] != '\0' && given[2 + length] != '='));
+}
+
+/* What getopt_long() did not take: choice is ':' or '?', and row the option that it means. */
+static bool refuse_value(int choice, const struct option_row *row, const char *given,
+                         const char *last, struct failure *failure)
+{
+    if (row && is_abbreviated(given, row))
+        return refuse_option(failure, given);
+    if (choice == ':')
+        return failure_usage(failure, "%s needs a value", last);
+    return row && !row->argument ? failure_usage(failure, "--%s takes no value", row->name)
+                                 : refuse_option(failure, given);
 }
 
 static bool take_option(const struct option_row *row, const char *given, struct options *options,
@@ -151,10 +163,9 @@ static bool take_all(int argc, char **argv, struct options *options, uint64_t *r
         if (choice == -1)
             return true;
         bool taken = false;
-        if (choice == ':')
-            taken = failure_usage(failure, "%s needs a value", argv[optind - 1]);
-        else if (choice == '?')
-            taken = refuse_option(failure, argv[at]);
+        if (choice == ':' || choice == '?')
+            taken = refuse_value(choice, optopt ? find_row(optopt) : NULL, argv[at],
+                                 argv[optind - 1], failure);
         else if (choice == WORD)
             taken = take_word(options, optarg, failure);
         else

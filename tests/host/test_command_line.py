@@ -39,8 +39,17 @@ class Options(CommandLine):
         names = {name for command in self.commands() for name in LONG.findall(self.printed(command, "--help"))}
         for given in ("--timeout-m", "--tim", "--netw", "--time=5s", "--approv", "--plugi", "--versio", "--hel", "--no"):
             self.assertNotIn(given.partition("=")[0], names)
-            self.assertIn("no option --", self.refused("run", "-l", "sh", "-c", "echo x", given, "5"))
+            self.assertIn("unknown option --", self.refused("run", "-l", "sh", "-c", "echo x", given, "5"))
         self.assertIn("--verbo", self.refused("run", "-l", "sh", "-vc", "echo x", "--verbo"))
+
+    def test_none_is_abbreviated_at_the_end(self):
+        """Neither where its value is missing; an option itself is then told that it is."""
+        self.assertIn("unknown option --tim ", self.refused("run", "-c", "x", "--tim"))
+        self.assertIn("--timeout needs a value", self.refused("run", "-c", "x", "--timeout"))
+
+    def test_a_value_that_is_not_taken(self):
+        self.assertIn("--verbose takes no value", self.refused("run", "-c", "x", "--verbose=3"))
+        self.assertIn("unknown option --verb ", self.refused("run", "-c", "x", "--verb=3"))
 
     def test_a_time_has_a_unit(self):
         for given in ("5", "0", "1500"):

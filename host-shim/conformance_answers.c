@@ -40,9 +40,9 @@ static enum case_result case_reply(struct conformance *conformance, unsigned rep
     if (result != CASE_PASSED)
         return result;
     if (reply == REPLY_JUNK && witness->reply_codes[0] != TOOL_INVALID)
-        return case_fail(conformance, "a decision that cannot be read was not TOOL_INVALID");
+        return case_fail(conformance, "an unreadable decision did not return TOOL_INVALID");
     if (witness->reply_codes[1] != TOOL_UNKNOWN)
-        return case_fail(conformance, "the second answer to a token was not TOOL_UNKNOWN");
+        return case_fail(conformance, "a second answer to a token did not return TOOL_UNKNOWN");
     return CASE_PASSED;
 }
 
@@ -72,12 +72,12 @@ static enum case_result case_later(struct conformance *conformance, unsigned arg
     struct late_approver approver = {.witness = witness, .code = TOOL_UNKNOWN};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer_late, &approver) != 0)
-        return case_fail(conformance, "no thread can be started");
+        return case_fail(conformance, "cannot start a thread");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke_good(conformance, witness, &witness->host, &outcome);
     (void)pthread_join(thread, NULL);
     if (approver.code != TOOL_ACCEPTED)
-        return case_fail(conformance, "an answer that came later was not TOOL_ACCEPTED");
+        return case_fail(conformance, "a later answer did not return TOOL_ACCEPTED");
     return witness_expect_ran(conformance, &outcome, "allowed from another thread, later");
 }
 
@@ -102,14 +102,16 @@ static enum case_result case_pending(struct conformance *conformance, unsigned a
     if (result != CASE_PASSED)
         return result;
     if (witness->provider->reply_approval(witness->token, replies[REPLY_ALLOW]) != TOOL_ACCEPTED)
-        return case_fail(conformance, "the answer to a pending request was not TOOL_ACCEPTED");
+        return case_fail(conformance,
+                         "the answer to a pending request did not return TOOL_ACCEPTED");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    result = witness_expect_ran(conformance, &outcome, "an identical call, answered by then");
+    result = witness_expect_ran(conformance, &outcome, "an identical call after the answer");
     if (result != CASE_PASSED)
         return result;
     if (witness->asked[GRANT_APPROVAL] != 1)
-        return case_fail(conformance, "an identical call asked again although it was answered");
+        return case_fail(conformance,
+                         "an identical call asked for approval again after the answer");
     witness->output_length = 0;
     return expect_pending(conformance, witness); /* the answer was for one call */
 }
@@ -135,7 +137,8 @@ static enum case_result case_cancel_before(struct conformance *conformance, unsi
     (void)argument;
     struct witness *witness = conformance->witness;
     if (witness->provider->cancel(witness->host.call_id) != TOOL_UNKNOWN)
-        return case_fail(conformance, "a call that has not begun was not TOOL_UNKNOWN");
+        return case_fail(conformance,
+                         "cancelling a call that has not begun did not return TOOL_UNKNOWN");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke_good(conformance, witness, &witness->host, &outcome);
     return witness_expect_ran(conformance, &outcome, "cancelled before it began");

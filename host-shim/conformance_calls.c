@@ -39,7 +39,7 @@ static enum case_result case_output_nul(struct conformance *conformance, unsigne
     const size_t length = sizeof(expected) - 1;
     struct witness *witness = conformance->witness;
     if (!conformance_input_has_marker(conformance->tool))
-        return case_skip(conformance, "the tool's input has no program that prints NUL bytes");
+        return case_skip(conformance, "no known input makes this tool print NUL bytes");
     CLEANUP_FREE char *input = conformance_input_printing_nul();
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     witness_invoke(conformance, witness, &witness->host, conformance->tool_name, input, &outcome);
@@ -49,10 +49,11 @@ static enum case_result case_output_nul(struct conformance *conformance, unsigne
         return case_fail(conformance, "output with NUL bytes: *output_json is not a JSON object");
     const json_t *out = json_object_get(outcome.result, "stdout");
     if (json_string_length(out) != length || memcmp(json_string_value(out), expected, length) != 0)
-        return case_fail(conformance, "output with NUL bytes is not in the result as it was");
+        return case_fail(conformance,
+                         "the result does not have all bytes of output with NUL bytes");
     if (witness->output_length > 0 &&
         (witness->output_length != length || memcmp(witness->output, expected, length) != 0))
-        return case_fail(conformance, "on_output had not all bytes of output with NUL bytes");
+        return case_fail(conformance, "on_output did not get all bytes of output with NUL bytes");
     return CASE_PASSED;
 }
 
@@ -162,8 +163,10 @@ static enum case_result case_cancel_unknown(struct conformance *conformance, uns
     static const uint64_t unknown[] = {0, 1, UINT64_C(0xFEEDFACE), UINT64_MAX};
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         if (conformance->provider.cancel(unknown[i]) != TOOL_UNKNOWN)
-            return case_fail(conformance, "call %llu, which there is not, was not TOOL_UNKNOWN",
-                             (unsigned long long)unknown[i]);
+            return case_fail(
+                conformance,
+                "cancelling call %llu, which does not exist, did not return TOOL_UNKNOWN",
+                (unsigned long long)unknown[i]);
     }
     return CASE_PASSED;
 }
@@ -176,8 +179,10 @@ static enum case_result case_reply_unknown(struct conformance *conformance, unsi
         int32_t code =
             conformance->provider.reply_approval(unknown[i], "{\"decision\":\"allow_once\"}");
         if (code != TOOL_UNKNOWN)
-            return case_fail(conformance, "token %llu, which there is not, was not TOOL_UNKNOWN",
-                             (unsigned long long)unknown[i]);
+            return case_fail(
+                conformance,
+                "answering token %llu, which does not exist, did not return TOOL_UNKNOWN",
+                (unsigned long long)unknown[i]);
     }
     return CASE_PASSED;
 }

@@ -121,7 +121,7 @@ static bool is_wanted(struct conformance *conformance, const struct conformance_
 {
     for (unsigned grant = 0; grant < GRANT_COUNT; grant++) {
         if ((row->flags & CASE_NEEDS_GRANT(grant)) && !witness_grant_matters(conformance, grant)) {
-            (void)case_skip(conformance, "the provider does not ask for it here");
+            (void)case_skip(conformance, "the provider does not need it here");
             return false;
         }
     }
@@ -151,7 +151,7 @@ int command_conformance_case(const struct options *options, int out)
     const struct conformance_row *row = find_row(options->words[0]);
     struct failure failure;
     if (!row) {
-        (void)failure_set(&failure, "usage", "no case %s", options->words[0]);
+        (void)failure_set(&failure, "usage", "unknown case %s", options->words[0]);
         console_print_failure(&failure);
         return EXIT_USAGE;
     }

@@ -66,7 +66,7 @@ static enum case_result expect_no_leftover(struct conformance *conformance,
                                            const struct process_state *before)
 {
     if (!children_are_gone())
-        return case_fail(conformance, "left behind: a child");
+        return case_fail(conformance, "left behind: a child process");
     CLEANUP(process_state_clear) struct process_state after = {0};
     if (!process_state_take(&after))
         return case_fail(conformance, "the state of the process cannot be read");
@@ -172,7 +172,7 @@ static enum case_result judge_parallel(struct parallel_call *call, const struct 
     const char *printed = json_member_string(outcome->result, "stdout", "");
     return strcmp(printed, expected) == 0
                ? CASE_PASSED
-               : case_fail(conformance, "a call got the output of another, or none");
+               : case_fail(conformance, "a call got the output of another call, or none");
 }
 
 static void *call_in_parallel(void *argument)
@@ -211,7 +211,7 @@ static enum case_result case_parallel(struct conformance *conformance, unsigned 
         ran += calls[i].result == CASE_PASSED;
     }
     if (result == CASE_PASSED && ran == 0)
-        return case_fail(conformance, "of %u calls at once, none ran", PARALLEL);
+        return case_fail(conformance, "none of %u concurrent calls ran", PARALLEL);
     return result;
 }
 
@@ -258,7 +258,7 @@ static enum case_result case_cancel_running(struct conformance *conformance, uns
 {
     (void)argument;
     if (!conformance_input_has_marker(conformance->tool))
-        return case_skip(conformance, "no tool with a known long call");
+        return case_skip(conformance, "no known input makes this tool run for long");
     struct witness *witness = conformance->witness;
     CLEANUP_FREE char *input = conformance_input_sleeping();
     if (!input)
@@ -267,7 +267,7 @@ static enum case_result case_cancel_running(struct conformance *conformance, uns
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     pthread_t thread;
     if (pthread_create(&thread, NULL, cancel_soon, &canceller) != 0)
-        return case_fail(conformance, "no thread can be started");
+        return case_fail(conformance, "cannot start a thread");
     witness_invoke(conformance, witness, &witness->host, conformance->tool_name, input, &outcome);
     int64_t ended_at_ms = monotonic_ms();
     (void)pthread_join(thread, NULL);

@@ -224,7 +224,7 @@ static enum case_result case_manifest_constant(struct conformance *conformance, 
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): asked_manifest_clear() frees them */
         return case_fail(conformance, "tool_manifest() returned NULL");
     if (again.pointer != first.pointer || strcmp(first.copy, again.copy) != 0)
-        return case_fail(conformance, "the second call returned another text or pointer");
+        return case_fail(conformance, "the second call returned a different text or pointer");
     if (first.took_ms > MANIFEST_FIRST_MS || again.took_ms > MANIFEST_AGAIN_MS)
         return case_fail(conformance, "slow: %lld ms, then %lld ms", (long long)first.took_ms,
                          (long long)again.took_ms);

@@ -26,13 +26,13 @@ static enum case_result secrets_are_given(struct conformance *conformance)
     CLEANUP_FREE char *input = conformance_input_with_secret(conformance->tool);
     CLEANUP_FREE struct witness *witness = witness_new(conformance);
     if (!input || !witness)
-        return case_skip(conformance, "no tool with a known place for a secret");
+        return case_skip(conformance, "no known input gives this tool a secret");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     invoke_with_secret(conformance, witness, &outcome);
     if (outcome.code != TOOL_NOT_RUN || witness->secret.asked > 0)
         return CASE_PASSED; /* or wrong, which the case itself must say */
     const json_t *error = json_object_get(outcome.result, "error");
-    return case_skip(conformance, "secrets cannot be given here: %s: %s",
+    return case_skip(conformance, "secrets cannot be provided here: %s: %s",
                      json_member_string(error, "code", "?"),
                      json_member_string(error, "message", "?"));
 }

@@ -48,7 +48,7 @@ static void write_flag(FILE *out, const char *metric, const char *help, const js
 /* A backend's name is its label. */
 static void write_layers(FILE *out, const json_t *backends)
 {
-    begin_metric(out, "layer_applied", "gauge", "Is the layer of isolation in force?");
+    begin_metric(out, "layer_applied", "gauge", "Whether the isolation layer is in force.");
     for (size_t i = 0; i < json_array_size(backends); i++) {
         const json_t *backend = json_array_get(backends, i);
         const json_t *layers = json_object_get(backend, "layers");
@@ -70,17 +70,19 @@ static const struct {
     const char *help;
 } counts[] = {
     {"calls_under_way", "calls_under_way", "gauge", "Calls that have not returned."},
-    {"calls_running", "calls_running", "gauge", "Calls whose program runs."},
-    {"calls_queued", "calls_queued", "gauge", "Calls that wait for their turn."},
+    {"calls_running", "calls_running", "gauge", "Calls whose program is running."},
+    {"calls_queued", "calls_queued", "gauge", "Calls waiting for their turn."},
     {"calls_waiting_for_approval", "calls_waiting_for_approval", "gauge",
-     "Calls that wait for a decision."},
+     "Calls waiting for an approval decision."},
     {"calls_run", "calls_run_total", "counter", "Calls whose program was executed."},
     {"calls_not_run", "calls_not_run_total", "counter", "Calls that ended before a program ran."},
-    {"calls_too_many", "calls_too_many_total", "counter", "Calls refused because of their number."},
-    {"sandboxes_new", "sandboxes_new_total", "counter", "Runs in a sandbox made for them."},
+    {"calls_too_many", "calls_too_many_total", "counter",
+     "Calls refused because too many were under way."},
+    {"sandboxes_new", "sandboxes_new_total", "counter", "Runs in a sandbox created on demand."},
     {"sandboxes_copied", "sandboxes_copied_total", "counter",
-     "Runs in a copy of an interpreter that waited."},
-    {"sandboxes_ready", "sandboxes_ready_total", "counter", "Runs in a sandbox that was ready."},
+     "Runs in a copy of a waiting interpreter."},
+    {"sandboxes_ready", "sandboxes_ready_total", "counter",
+     "Runs in a sandbox that was kept ready."},
 };
 
 static void write_counts(FILE *out, const json_t *counters)
@@ -120,7 +122,7 @@ static void write_pools(FILE *out, const json_t *pools)
 {
     if (!json_is_array(pools))
         return;
-    begin_metric(out, "pool_known", "gauge", "Has the backend said what it has ready?");
+    begin_metric(out, "pool_known", "gauge", "Whether the backend has reported its pool.");
     for (size_t i = 0; i < json_array_size(pools); i++) {
         const json_t *pool = json_array_get(pools, i);
         const char *state = json_member_string(pool, "state", "");
@@ -128,17 +130,18 @@ static void write_pools(FILE *out, const json_t *pools)
         write_label(out, "{", "backend", json_member_string(pool, "backend", "?"));
         (void)fprintf(out, "} %d\n", strcmp(state, "silent") != 0);
     }
-    write_pool_rows(out, pools, "pool_ready", "ready", "Sandboxes that wait for a run.");
-    write_pool_rows(out, pools, "pool_wanted", "wanted", "Sandboxes that are to wait for a run.");
+    write_pool_rows(out, pools, "pool_ready", "ready", "Sandboxes that are ready for a run.");
+    write_pool_rows(out, pools, "pool_wanted", "wanted",
+                    "Sandboxes that the pool aims to keep ready.");
     write_pool_rows(out, pools, "pool_memory_bytes", "memory_bytes",
-                    "Memory that the waiting sandboxes hold, as the pool reckons.");
+                    "Memory held by the ready sandboxes, as estimated by the pool.");
 }
 
 static void write_status(FILE *out, const json_t *status)
 {
     const json_t *policy = json_object_get(status, "policy");
     const json_t *backends = json_object_get(status, "backends");
-    begin_metric(out, "ready", "gauge", "Can programs be run in the mode in force?");
+    begin_metric(out, "ready", "gauge", "Whether programs can run in the mode in force.");
     (void)fprintf(out, "toolhost_ready %d\n", doctor_report_is_available(status));
     begin_metric(out, "info", "gauge", "The provider, the mode in force, and its policy.");
     (void)fputs("toolhost_info", out);
@@ -147,12 +150,12 @@ static void write_status(FILE *out, const json_t *status)
     write_label(out, ",", "mode", json_member_string(status, "mode", ""));
     write_label(out, ",", "policy_sha256", json_member_string(policy, "sha256", ""));
     (void)fputs("} 1\n", out);
-    write_flag(out, "backend_available", "Can the backend run programs here?", backends, "name",
-               "available");
-    write_flag(out, "backend_allowed", "Does the policy allow the backend?", backends, "name",
+    write_flag(out, "backend_available", "Whether the backend can run programs on this machine.",
+               backends, "name", "available");
+    write_flag(out, "backend_allowed", "Whether the policy allows the backend.", backends, "name",
                "allowed");
     write_layers(out, backends);
-    write_flag(out, "runtime_found", "Can programs of the language be run?",
+    write_flag(out, "runtime_found", "Whether programs in the language can run.",
                json_object_get(status, "runtimes"), "language", "found");
     write_counts(out, json_object_get(status, "counters"));
     write_pools(out, json_object_get(status, "pools"));

@@ -173,7 +173,7 @@ def test_it_fails_at_once_where_it_cannot_write():
     """Before anything is installed or compiled, so in no time and without a package manager."""
     done = run(TOP / "scripts" / "build-package", scratch / "nowhere", env={**CLEAN, "PATH": "/nonexistent:/usr/bin:/bin"}, timeout=20)
     tap.equal((done.returncode, done.stdout), (1, ""))
-    tap.contains(done.stderr, "nowhere is no directory that can be written to")
+    tap.contains(done.stderr, "nowhere is not a writable directory")
 
 
 tap.run(globals())

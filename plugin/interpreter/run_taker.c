@@ -41,7 +41,7 @@ void run_taker_adopt(void)
     close_at_execve(sandbox.listener);
     if (read(INTERPRETER_FD_ISOLATION, &sandbox.isolation, sizeof(sandbox.isolation)) !=
         sizeof(sandbox.isolation))
-        main_program_fail(sandbox.report, RUN_FAILURE_INTERNAL, errno, "learn of its layers");
+        main_program_fail(sandbox.report, RUN_FAILURE_INTERNAL, errno, "read the applied layers");
     close_fd(INTERPRETER_FD_ISOLATION);
     close_at_execve(INTERPRETER_FD_PIPE);
     has_pipe = true;

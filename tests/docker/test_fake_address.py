@@ -24,7 +24,7 @@ def test_nobody_there():
     with FakeEngine(socket_path):
         pass
     refusal(None, "backend_unavailable", "docker is not running: cannot connect to the Docker daemon at unix://")
-    refusal(None, "backend_unavailable", "not reached over ssh", host="ssh://somewhere")
+    refusal(None, "backend_unavailable", "ssh addresses are not supported", host="ssh://somewhere")
 
 
 def test_plain_tcp_of_this_machine():

@@ -110,7 +110,7 @@ def silent_pull(kind):
     with FakeEngine(socket_path, ("pull", kind), has_image=False) as engine:
         use_engine(pull="missing")
         status, output = provider.invoke(REQUEST, Host())
-        refused(status, output, "backend_failed", "says nothing of the pull of example:1")
+        refused(status, output, "backend_failed", "did not report the result of pulling example:1")
         lift(engine, kind)
         provider.reset()
 

@@ -200,7 +200,7 @@ def test_certificate_for_another_name():
 def test_addresses_nobody_serves():
     refuses("docker is not running: cannot connect to the Docker daemon at", policy_of(host=f"tcp://127.0.0.1:{free_port()}"))
     refuses("no such host", policy_of(host="tcp://engine.invalid:2376"))
-    refuses("in the clear", policy_of(None, host="tcp://192.0.2.1:2375"))
+    refuses("unencrypted", policy_of(None, host="tcp://192.0.2.1:2375"))
 
 
 def with_variables(variables, policy):
@@ -237,7 +237,7 @@ def test_contexts():
         with_variables({"DOCKER_CONTEXT": "remote"}, policy_of(None, None))
         docker_command(config, "context", "use", "remote")
         completes("echo yes", policy=policy_of(None, None))
-        for name, text in (("stranger", "is not trusted by"), ("plain", "in the clear"), ("far", "over ssh"),
+        for name, text in (("stranger", "is not trusted by"), ("plain", "unencrypted"), ("far", "ssh addresses are not supported"),
                            ("careless", "SkipTLSVerify"), ("absent", "no docker context absent")):
             refuses(text, policy_of(None, None, context=name))
     finally:

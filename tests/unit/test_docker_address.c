@@ -155,7 +155,8 @@ START_TEST(what_is_no_address_is_refused)
                                         "tcp://[::1%25lo]:1"};
     for (size_t i = 0; i < COUNT_OF(hosts); i++)
         refuses(asked(hosts[i], "", 0), ENGINE_PROBLEM_ADDRESS, hosts[i]);
-    refuses(asked("ssh://somewhere", "", 0), ENGINE_PROBLEM_ADDRESS, "over ssh");
+    refuses(asked("ssh://somewhere", "", 0), ENGINE_PROBLEM_ADDRESS,
+            "ssh addresses are not supported");
     char path[200] = "unix://";
     memset(path + 7, '/', 110);
     refuses(asked(path, "", 0), ENGINE_PROBLEM_ADDRESS, "shorter than 108");
@@ -172,7 +173,7 @@ START_TEST(plain_tcp_stays_on_this_machine)
         "tcp://0177.0.0.1:2375",     "tcp://0x7f.0.0.1:2375", "tcp://127.0.0.1.example:1",
         "tcp://localhost.example:1", "tcp://127.0.0.256:2375"};
     for (size_t i = 0; i < COUNT_OF(hosts); i++)
-        refuses(asked(hosts[i], "", 0), ENGINE_PROBLEM_CERTIFICATES, "in the clear");
+        refuses(asked(hosts[i], "", 0), ENGINE_PROBLEM_CERTIFICATES, "unencrypted");
 }
 END_TEST
 
@@ -234,7 +235,7 @@ START_TEST(certificates_that_cannot_be_used)
     if (getuid() == 0)
         ck_assert_int_eq(seteuid(0), 0);
     docker.config_directory = TEXT("");
-    refuses(docker, ENGINE_PROBLEM_CERTIFICATES, "none is named");
+    refuses(docker, ENGINE_PROBLEM_CERTIFICATES, "none is configured");
 }
 END_TEST
 
@@ -319,13 +320,15 @@ START_TEST(contexts_that_are_refused)
 {
     static const char *const names[] = {"../../etc", "a b", "a/b", "\xff"};
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        refuses(asked("", names[i], 0), ENGINE_PROBLEM_ADDRESS, "no name that docker gives");
+        refuses(asked("", names[i], 0), ENGINE_PROBLEM_ADDRESS,
+                "the name of the docker context is not valid");
     refuses(asked("", "remote", 0), ENGINE_PROBLEM_ADDRESS, "no docker context remote");
     struct run_docker nowhere = asked("", "remote", 0);
     nowhere.config_directory = TEXT("");
     refuses(nowhere, ENGINE_PROBLEM_ADDRESS, "no docker context remote");
     put_context("ssh://user@engine.example", "");
-    refuses(asked("", "remote", 0), ENGINE_PROBLEM_ADDRESS, "docker context remote: engines are");
+    refuses(asked("", "remote", 0), ENGINE_PROBLEM_ADDRESS,
+            "docker context remote: ssh addresses are");
     put_context("tcp://engine.example", ",\"SkipTLSVerify\":true");
     refuses(asked("", "remote", 0), ENGINE_PROBLEM_CERTIFICATES, "SkipTLSVerify");
     put_context("tcp://engine.example", ",\"SkipTLSVerify\":\"no\"");

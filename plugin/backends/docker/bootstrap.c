@@ -19,7 +19,7 @@
 #define SET_VARIABLES                                                                    \
     "  while case $1 in --) false ;; esac; do\n"                                         \
     "    export \"$1\" && eval \"[ \\\"x\\$${1%%=*}\\\" = \\\"x\\${1#*=}\\\" ]\" || {\n" \
-    "      echo \"-set the variable ${1%%=*}: the image's shell keeps it for itself\"\n" \
+    "      echo \"-set the variable ${1%%=*}: the image's shell reserves it\"\n"         \
     "      exit 1\n"                                                                     \
     "    }\n"                                                                            \
     "    shift\n"                                                                        \
@@ -349,7 +349,7 @@ static enum bootstrap_state take_line(struct bootstrap_reader *reader)
     (void)snprintf(reader->detail, sizeof(reader->detail), "%.150s",
                    line[0] == '-' && line[1] != '\0'
                        ? line + 1
-                       : "the container's first words are not the script's");
+                       : "the container's first output is not the script's");
     return BOOTSTRAP_FAILED;
 }
 
@@ -391,7 +391,7 @@ enum bootstrap_state bootstrap_read(struct bootstrap_reader *reader, const unsig
         if (++reader->length > BOOTSTRAP_REPORT_LIMIT ||
             (byte != '\n' && reader->line_length >= sizeof(reader->line) - 1)) {
             (void)snprintf(reader->detail, sizeof(reader->detail),
-                           "the container's first words are too long");
+                           "the container's first output is too long");
             state = BOOTSTRAP_FAILED;
         } else if (byte == '\n') {
             state = take_line(reader);

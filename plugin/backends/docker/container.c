@@ -117,9 +117,9 @@ static void read_back(void *user, const struct engine_answer *answer)
     if (!made)
         return;
     if (!container_attest(container->config, made, field, sizeof(field))) {
-        engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
-                         "the container that docker made is not the one asked for: %s differs",
-                         field);
+        engine_fault_set(
+            &fault, ENGINE_PROBLEM_ALTERED,
+            "the container that docker made is not the one that was requested: %s differs", field);
         container_fail_engine(container, &fault);
     } else if (!container_stream_open(container)) {
         container_fail(container, "attach to the container");
@@ -154,7 +154,8 @@ static void created(void *user, const struct engine_answer *answer)
         return;
     if (!engine_id_is_good(id)) {
         struct engine_fault fault;
-        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker tells no id of the container");
+        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the id of the container");
         container_fail_engine(container, &fault);
         return;
     }
@@ -222,7 +223,7 @@ static void ended(void *user, const struct engine_answer *answer)
     if (!json_is_integer(status)) {
         struct engine_fault fault;
         engine_answer_refusal(answer, container->engine->facts.name, false,
-                              "tell how the container ended", &fault);
+                              "report how the container ended", &fault);
         container_fail_engine(container, &fault);
         return;
     }
@@ -341,7 +342,8 @@ static void check_end(struct container *container)
         check_end_of_program(container);
     } else if (has_ended_unused(container)) {
         char message[sizeof(((struct engine_fault *)0)->message)];
-        (void)snprintf(message, sizeof(message), "the container's set-up ended with %d: %.150s",
+        (void)snprintf(message, sizeof(message),
+                       "the container's set-up ended with status %d: %.150s",
                        (int)container->end.status, container->stream.errors.detail);
         container_fail(container, message);
     } else if (container->shelf && !container->ready) {

@@ -109,7 +109,7 @@ static void take_head(struct container *container)
     if (state == HTTP_HEAD_MORE)
         return;
     if (state == HTTP_HEAD_BROKEN) {
-        break_stream(container, "its head is no HTTP");
+        break_stream(container, "its header is not HTTP");
         return;
     }
     if (stream->head.status != 101 && stream->head.status != 200) {
@@ -147,7 +147,7 @@ static void take_report(struct container *container)
     else
         container_fail(container, stream->state == BOOTSTRAP_FAILED
                                       ? stream->bootstrap.detail
-                                      : "it speaks before it was spoken to");
+                                      : "the container sent data before its program was started");
 }
 
 static void take_errors(struct container_stream *stream)
@@ -253,7 +253,7 @@ static bool digest(struct container *container)
         ptrdiff_t taken = frame_reader_next(&stream->frames, stream->chunk + stream->begin,
                                             stream->end - stream->begin, &stream->piece);
         if (taken < 0) {
-            break_stream(container, "a frame has no head");
+            break_stream(container, "a frame has no valid header");
             return true;
         }
         stream->begin += (size_t)taken;
@@ -270,7 +270,7 @@ static void take_end(struct container *container, bool cut)
     if (whole || container->removing)
         stream->ended = true;
     else
-        break_stream(container, "it ended in the middle");
+        break_stream(container, "it ended too early");
 }
 
 /* true: something came, or the end. */
@@ -299,7 +299,7 @@ void container_stream_handle(struct container *container)
     if (!stream->connection || !stream->connected)
         return;
     if (!stream->asked && !ask_for_stream(container)) {
-        break_stream(container, "it takes no request");
+        break_stream(container, "it does not accept the request");
         return;
     }
     send_what_is_due(container);

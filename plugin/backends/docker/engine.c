@@ -35,7 +35,8 @@ struct engine *engine_find(struct docker_environment *environment, const struct 
     if (engine && engine->known)
         return engine;
     if (!key || (!engine && environment->engine_count == ENGINES_LIMIT)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "more than %d engines", ENGINES_LIMIT);
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "more than %d engines are in use",
+                         ENGINES_LIMIT);
         return NULL;
     }
     /* Looked for anew: the usual places may have another answer since. */

@@ -35,9 +35,10 @@ struct transport {
 static bool take_socket(const char *path, struct engine_address *ret, struct engine_fault *fault)
 {
     if (path[0] != '/' || strlen(path) >= sizeof(ret->socket_path)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "a socket's path is absolute and shorter than %zu bytes: unix://%.100s",
-                         sizeof(ret->socket_path), path);
+        engine_fault_set(
+            fault, ENGINE_PROBLEM_ADDRESS,
+            "a socket's path must be absolute and shorter than %zu bytes: unix://%.100s",
+            sizeof(ret->socket_path), path);
         return false;
     }
     *ret = (struct engine_address){.base = "http://engine"};
@@ -96,7 +97,7 @@ static bool take_certificates(const char *directory, struct engine_address *addr
     if (directory[0] != '/' ||
         (size_t)snprintf(address->certificates, size, "%s", directory) >= size) {
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "TLS needs a directory with " ENGINE_CA ", and none is named");
+                         "TLS needs a directory with " ENGINE_CA ", but none is configured");
         return false;
     }
     int ca = try_file(directory, ENGINE_CA);
@@ -158,8 +159,8 @@ static bool refuse_address(const char *text, struct engine_fault *fault)
 {
     if (strncmp(text, "ssh://", 6) == 0)
         engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "engines are not reached over ssh from here: use TLS, or a unix socket "
-                         "that ssh -L forwards: %.60s",
+                         "ssh addresses are not supported: use TLS, or a unix socket that ssh -L "
+                         "forwards: %.60s",
                          text);
     else
         engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
@@ -180,8 +181,8 @@ static bool take_tcp(const char *text, const struct transport *transport,
         return refuse_address(text, fault);
     if (!transport->tls && !is_loopback(host)) {
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "plain TCP to %.60s would carry code and secrets in the clear: only "
-                         "this machine's loopback is spoken to without TLS",
+                         "plain TCP to %.60s would send code and secrets unencrypted: without TLS "
+                         "only this machine's loopback is allowed",
                          place);
         return false;
     }
@@ -284,6 +285,6 @@ void engine_address_diagnose(const struct engine_address *address, struct engine
         return;
     default:
         engine_fault_set(fault, ENGINE_PROBLEM_SILENT, CANNOT_CONNECT ": %s", path,
-                         reason == 0 ? "it closes the connection" : strerror(reason));
+                         reason == 0 ? "the daemon closes the connection" : strerror(reason));
     }
 }

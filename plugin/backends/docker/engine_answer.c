@@ -41,6 +41,7 @@ json_t *engine_answer_take(const struct engine_answer *answer, long expected, co
     if (json_is_object(json))
         return json;
     json_decref(json);
-    engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is no JSON object: %s", what);
+    engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is not a JSON object: %s",
+                     what);
     return NULL;
 }

@@ -53,7 +53,7 @@ static bool take_name(const char *name, char ret_name[RUN_NAME_LIMIT + 1],
         name = "";
     if (name[0] != '\0' && !name_is_good(name)) {
         engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "the name of the docker context is no name that docker gives");
+                         "the name of the docker context is not valid");
         return false;
     }
     (void)snprintf(ret_name, RUN_NAME_LIMIT + 1, "%s", name);
@@ -72,7 +72,7 @@ bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NA
         return false;
     const json_t *current = json_object_get(config, "currentContext");
     if (current && !json_is_string(current)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "currentContext is no text in %.150s",
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "currentContext is not a string in %.150s",
                          path);
         return false;
     }
@@ -88,8 +88,8 @@ static bool find_host(const char *name, const json_t *meta, char ret_host[RUN_HO
     const char *host = json_string_value(json_object_get(endpoint, "Host"));
     if (unverified && !json_is_false(unverified)) {
         engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "the docker context %.60s says not to verify the engine (SkipTLSVerify), "
-                         "which is never done here",
+                         "the docker context %.60s turns off the verification of the engine "
+                         "(SkipTLSVerify), which is not supported",
                          name);
         return false;
     }
@@ -154,9 +154,9 @@ bool engine_context_read(const char *directory, const char *name, struct engine_
     if (!meta && fault->problem != ENGINE_PROBLEM_NONE)
         return false;
     if (!meta || !set_certificates(directory, id, &context)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "there is no docker context %.60s below %.100s", name,
-                         directory[0] == '/' ? directory : "docker's directory, which is not set");
+        engine_fault_set(
+            fault, ENGINE_PROBLEM_ADDRESS, "there is no docker context %.60s below %.100s", name,
+            directory[0] == '/' ? directory : "docker's configuration directory, which is not set");
         return false;
     }
     if (!find_host(name, meta, context.host, fault))

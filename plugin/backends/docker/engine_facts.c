@@ -62,12 +62,13 @@ bool engine_facts_of_version(const json_t *version, struct engine_facts *ret,
     unsigned int newest = minor_version(json_object_get(version, "ApiVersion"));
     unsigned int oldest = minor_version(json_object_get(version, "MinAPIVersion"));
     if (newest == 0) {
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "what answers is not a Docker engine");
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
+                         "the server that answers is not a Docker engine");
         return false;
     }
     if (newest < ENGINE_API_MINIMUM) {
         engine_fault_set(fault, ENGINE_PROBLEM_API_TOO_OLD,
-                         "docker is too old: its API is 1.%u, 1.%d is needed", newest,
+                         "docker is too old: its API version is 1.%u, but 1.%d is needed", newest,
                          ENGINE_API_MINIMUM);
         return false;
     }
@@ -228,8 +229,8 @@ bool engine_facts_of_image(const json_t *image, const struct run_docker *docker,
     const char *id = json_string_value(json_object_get(image, "Id"));
     bool prefixed = id && strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0; /* Podman's is not */
     if (!engine_id_is_good(prefixed ? id + strlen(ID_PREFIX) : id)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker tells no id of the image %.100s",
-                         docker->image);
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the id of the image %.100s", docker->image);
         return false;
     }
     if (!check_identity(image, id, docker, fault))

@@ -85,7 +85,8 @@ static bool check_image(const struct run_docker *docker, struct engine_fault *fa
     }
     if (docker->require_digest && !engine_image_is_pinned(docker->image)) {
         engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
-                         "the policy wants images pinned by digest: %.100s is not", docker->image);
+                         "the policy requires images pinned by digest, and %.100s is not",
+                         docker->image);
         return false;
     }
     return true;
@@ -99,7 +100,7 @@ static void begin(struct run *run, const int *fds)
         return;
     }
     if (run->description.purpose == RUN_PURPOSE_PREPARE) {
-        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "tell of preparations");
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
         return;
     }
     if (!make_message(run, fds[RUN_FD_STDIN])) {
@@ -170,7 +171,7 @@ static bool check_layers(struct run *run)
     if (run->container->stream.bootstrap.facts != BOOTSTRAP_FACTS_ALL) {
         engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
                          "the container's process has capabilities, privileges or system calls it "
-                         "must not have (%#x of %#x hold)",
+                         "must not have (checks passed: %#x of %#x)",
                          run->container->stream.bootstrap.facts, BOOTSTRAP_FACTS_ALL);
         run_fail_engine(run, &fault);
         return false;
@@ -188,7 +189,7 @@ static bool check_layers(struct run *run)
         if (!(run->description.required & ~applied & LAYER_BIT(layer)))
             continue;
         run->event.failed_layer = layer;
-        run_fail(run, RUN_FAILURE_LAYER, 0, "docker does not give it here");
+        run_fail(run, RUN_FAILURE_LAYER, 0, "docker does not provide it here");
         return false;
     }
     return true;

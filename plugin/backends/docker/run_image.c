@@ -98,7 +98,8 @@ void run_pull_tick(struct run *run)
     uint64_t now = monotonic_us();
     struct engine_fault fault;
     if (now - run->pull->heard_us > PULL_SILENCE_US) {
-        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker says nothing of the pull of %.120s",
+        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the result of pulling %.120s",
                          run->description.docker.image);
         run_fail_engine(run, &fault);
         return;

@@ -172,7 +172,7 @@ static void version_known(void *user, const struct engine_answer *answer)
     struct engine_fault fault;
     char path[RUN_PATH_LIMIT];
     run->call = NULL;
-    json_auto_t *version = run_take_answer(run, answer, 200, "tell its version");
+    json_auto_t *version = run_take_answer(run, answer, 200, "report its version");
     if (!version)
         return;
     if (!engine_facts_of_version(version, &run->engine->facts, &fault)) {

@@ -92,7 +92,7 @@ static void take_list(void *user, const struct engine_answer *answer)
         sweep->result.fault = answer->fault;
         if (answer->fault.problem == ENGINE_PROBLEM_NONE)
             engine_fault_set(&sweep->result.fault, ENGINE_PROBLEM_REFUSED,
-                             "docker does not list its containers (%ld)", answer->status);
+                             "docker refused to list its containers (%ld)", answer->status);
     }
     release(sweep);
 }

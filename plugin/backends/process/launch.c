@@ -143,7 +143,7 @@ int launch_sandbox(const struct launch *launch, struct launched *ret, struct lau
         return -1;
     }
     if (let_go_on(launch, report) < 0) {
-        (void)fail(reterr, LAYER_COUNT, "let init go on");
+        (void)fail(reterr, LAYER_COUNT, "release init");
         kill_and_reap(pid);
         return -1;
     }

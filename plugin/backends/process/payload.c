@@ -65,7 +65,7 @@ static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lac
         .failed_layer = lacking & LAYERS_ALL ? (uint32_t)__builtin_ctzll(lacking) : 0,
     };
     (void)snprintf(report.message, sizeof(report.message),
-                   "a required layer is not to be had here");
+                   "a required layer is not available here");
     (void)report_send(sandbox->report, &report);
     _exit(1);
 }

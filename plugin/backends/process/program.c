@@ -101,7 +101,7 @@ void program_tell_ready(int report_socket, int supervisor, const struct isolatio
     /* Nobody would keep its time, nor answer its forbidden calls. The supervisor hears of it before
      * anybody can hear of the program, however soon the run is ended. */
     if (!report_send_with(report_socket, &report, listener) || !report_send(supervisor, &report))
-        main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "tell that it starts");
+        main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "report the start");
 }
 
 _Noreturn void program_execute(const struct program *program,

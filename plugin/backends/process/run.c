@@ -144,7 +144,7 @@ static int start(struct run *run, struct run_environment *environment, struct po
     if (!sandbox_stock_is_in_own_network(&environment->stock)) {
         const struct launch_failure failure = {.layer = LAYER_NETWORK_NAMESPACE,
                                                .error_number = errno,
-                                               .step = "come back from a new network namespace"};
+                                               .step = "return from a new network namespace"};
         fail_launch(run, &failure);
         return -1;
     }

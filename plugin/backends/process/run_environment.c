@@ -48,12 +48,12 @@ static bool choose_outer_ids(const struct run_environment *environment, uint32_t
         return true;
     *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
                                       .error_number = EUSERS,
-                                      .step = "no user id left in the range of the description"};
+                                      .step = "no user id is left in the range of the description"};
     if (base == 0 || place >= count || count > UINT32_MAX - 1 - base)
         return false;
     if (!environment->outer_ids.known) {
         reterr->error_number = EAGAIN;
-        reterr->step = "read which user ids the supervisor may give";
+        reterr->step = "read the user ids that the supervisor may assign";
         return false;
     }
     if (!outer_ids_have(&environment->outer_ids, base, count))

@@ -125,7 +125,7 @@ void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filter
     };
     int loadavg = shape->interpreter.fork ? lone_process_open() : -1;
     if (!wait_for_go(&sandbox))
-        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "hear from the supervisor");
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "wait for the supervisor");
     if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
         _exit(1);
     /* Only now: a change of credentials clears it. */

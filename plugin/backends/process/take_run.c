@@ -63,7 +63,7 @@ void take_run(struct sandbox *sandbox, struct run_description *ret)
     if (!receive(sandbox->supervisor, &given)) {
         if (errno == 0)
             _exit(0);
-        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "hear of the run");
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "wait for the run");
     }
     errno = EBADMSG;
     if (!run_read_description(given.fds[0], ret))

@@ -119,8 +119,8 @@ static bool refuse(const struct admission *admission, struct error *error)
 static bool refuse_full(const struct admission *admission, struct error *error)
 {
     error_set(error, ERROR_TOO_MANY_REQUESTS,
-              "%llu runs with %llu MiB of memory are under way and %llu calls wait, as many as the "
-              "policy allows",
+              "%llu runs with %llu MiB of memory are under way and %llu calls wait: the policy "
+              "allows no more",
               (unsigned long long)queue.running, (unsigned long long)queue.memory_bytes >> 20,
               (unsigned long long)queue.queued);
     return refuse(admission, error);
@@ -129,8 +129,8 @@ static bool refuse_full(const struct admission *admission, struct error *error)
 static bool refuse_displaced(const struct admission *admission, struct error *error)
 {
     error_set(error, ERROR_TOO_MANY_REQUESTS,
-              "as many calls wait as the policy allows, most of them this caller's: another "
-              "caller's took this one's place");
+              "the queue is full, mostly with this caller's calls: another caller's call took this "
+              "one's place");
     return refuse(admission, error);
 }
 

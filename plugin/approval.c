@@ -336,7 +336,7 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
         reason = "the decision was made for another request";
         entry->refusal = ERROR_APPROVAL_MISMATCH;
     } else if (!offered) {
-        reason = "the request does not take this decision";
+        reason = "the request does not accept this decision";
     } else {
         entry->outcome.arguments = TAKE_POINTER(decision->arguments);
     }
@@ -405,7 +405,7 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
         (void)snprintf(outcome->decision, sizeof(outcome->decision), "%s",
                        approval_answer_name(APPROVAL_ANSWER_UNAVAILABLE));
         error_set(error, ERROR_APPROVAL_UNAVAILABLE,
-                  "approval is needed, and the host offers nobody to give it");
+                  "approval is needed, and the host has no approver");
         host_log(
             host, TOOL_LOG_ERROR,
             "code-execute: the policy asks for approval, and the gateway's struct tool_host has "

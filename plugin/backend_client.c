@@ -78,16 +78,17 @@ bool backend_exists(enum sandbox_mode mode, struct error *error)
     if (backend_program_exists(name))
         return true;
     error_set(error, ERROR_BACKEND_UNAVAILABLE,
-              "the backend program %s is not beside code_execute.so", name);
+              "the backend program %s is not next to code_execute.so", name);
     if (mode == SANDBOX_MODE_DOCKER) {
         error_set(error, ERROR_BACKEND_UNAVAILABLE,
                   "docker is not available: this installation has no docker backend "
-                  "(code-execute-docker is not beside code_execute.so)");
-        error_set_hint(error, "install the docker backend, or where the policy allows it set "
-                              "CODE_EXEC_SANDBOX=process; a weaker mode is "
-                              "never chosen by itself");
+                  "(code-execute-docker is not next to code_execute.so)");
+        error_set_hint(error,
+                       "install the docker backend, or where the policy allows it set "
+                       "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically");
     } else {
-        error_set_hint(error, "reinstall code-execute: its programs stand beside code_execute.so");
+        error_set_hint(error,
+                       "reinstall code-execute: its programs must be next to code_execute.so");
     }
     return false;
 }
@@ -98,8 +99,7 @@ static int description_memfd(const struct run_description *description, struct e
     size_t length = 0;
     unsigned char *message = run_description_encode(description, &length);
     if (message == NULL)
-        return error_set(error, ERROR_OUT_OF_MEMORY,
-                         "the run's description does not fit into memory");
+        return error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
     CLEANUP_CLOSE int fd = memfd_create("code-execute-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     bool written = fd >= 0;
     for (size_t offset = 0; written && offset < length;) {
@@ -114,7 +114,7 @@ static int description_memfd(const struct run_description *description, struct e
     free(message);
     if (!written)
         return error_set_errno(error, ERROR_BACKEND_FAILED, error_number,
-                               "no memory file for the run");
+                               "cannot create a memory file for the run");
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
         return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
                                "the run's memory file cannot be sealed");
@@ -125,13 +125,14 @@ static int output_pipe(int *ret_read, int *ret_write, struct error *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "no pipe for the run's output");
+        return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                               "cannot create a pipe for the run's output");
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
         int error_number = errno;
         close_fd(ends[0]);
         close_fd(ends[1]);
         return error_set_errno(error, ERROR_BACKEND_FAILED, error_number,
-                               "no pipe for the run's output");
+                               "cannot create a pipe for the run's output");
     }
     *ret_read = ends[0];
     *ret_write = ends[1];
@@ -184,10 +185,11 @@ static int send_run(struct backend *backend, const int fds[RUN_FD_COUNT], uint64
             return 0;
         }
         if (errno != EPIPE && errno != ECONNRESET)
-            return error_set_errno(error, ERROR_BACKEND_FAILED, errno, "the backend takes no run");
+            return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                                   "the backend does not accept the run");
         backend_program_forget(&locked->program);
     }
-    return error_set(error, ERROR_BACKEND_FAILED, "the backend ends as soon as it is started");
+    return error_set(error, ERROR_BACKEND_FAILED, "the backend exits as soon as it starts");
 }
 
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
@@ -202,7 +204,7 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
         return false;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "no socket for the run");
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot create a socket for the run");
         return false;
     }
     run.events = pair[0];

@@ -153,14 +153,14 @@ static int make_control_pair(int *ret_ours, int *ret_theirs, struct error *error
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         return error_set_errno(error, ERROR_BACKEND_UNAVAILABLE, errno,
-                               "no socket for the backend");
+                               "cannot create a socket for the backend");
     CLEANUP_CLOSE int ours = pair[0];
     CLEANUP_CLOSE int theirs = fcntl(pair[1], F_DUPFD_CLOEXEC, LOWEST_CONTROL_FD);
     close_fd(pair[1]);
     /* A backend that takes no message must not hold up the host. */
     if (theirs < 0 || fcntl(ours, F_SETFL, O_NONBLOCK) != 0)
         return error_set_errno(error, ERROR_BACKEND_UNAVAILABLE, errno,
-                               "no socket for the backend");
+                               "cannot create a socket for the backend");
     *ret_ours = TAKE_FD(ours);
     *ret_theirs = TAKE_FD(theirs);
     return 0;
@@ -171,7 +171,7 @@ int backend_program_start(const char *name, struct backend_program *ret, struct 
     char path[PATH_MAX];
     if (!program_path(name, path))
         return error_set(error, ERROR_BACKEND_UNAVAILABLE,
-                         "the backend program %s is not beside code_execute.so", name);
+                         "the backend program %s is not next to code_execute.so", name);
     CLEANUP_CLOSE int ours = -1;
     CLEANUP_CLOSE int theirs = -1;
     if (make_control_pair(&ours, &theirs, error) != 0)

@@ -23,7 +23,8 @@ bool call_register(struct registered_call *call, uint64_t call_id, struct error 
     atomic_init(&call->cancelled, false);
     call->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (call->cancel_fd < 0) {
-        error_set_errno(error, ERROR_INTERNAL, errno, "no event descriptor for the call");
+        error_set_errno(error, ERROR_INTERNAL, errno,
+                        "cannot create an event descriptor for the call");
         return false;
     }
     (void)pthread_mutex_lock(&registry_mutex);

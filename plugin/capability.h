@@ -15,16 +15,15 @@
 /* X(constant, name, default grant, what it lets a call do); the first is needed by every call. The
  * default grants give a call nothing that is not its own: a host grants them unless its operator
  * says otherwise, and the policy's maxima hold. */
-#define CAPABILITIES(X)                                                                         \
-    X(EXEC, "sandbox.exec", true, "run code at all")                                            \
-    X(NETWORK, "sandbox.exec.network", false, "ask for network access")                         \
-    X(SECRETS, "sandbox.exec.secrets", false, "ask for secrets by handle")                      \
-    X(FILES, "sandbox.exec.files", true, "put files into the working directory")                \
-    X(IMAGE, "sandbox.exec.image", false, "choose an image of the policy's list (docker mode)") \
-    X(SESSION, "sandbox.exec.session", false, "keep an interpreter's state between calls")      \
-    X(MODE_NONE, "sandbox.exec.mode.none", false,                                               \
-      "run without isolation where the policy's mode is so")                                    \
-    X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                    \
+#define CAPABILITIES(X)                                                                           \
+    X(EXEC, "sandbox.exec", true, "run code at all")                                              \
+    X(NETWORK, "sandbox.exec.network", false, "ask for network access")                           \
+    X(SECRETS, "sandbox.exec.secrets", false, "ask for secrets by handle")                        \
+    X(FILES, "sandbox.exec.files", true, "put files into the working directory")                  \
+    X(IMAGE, "sandbox.exec.image", false, "choose an image of the policy's list (docker mode)")   \
+    X(SESSION, "sandbox.exec.session", false, "keep an interpreter's state between calls")        \
+    X(MODE_NONE, "sandbox.exec.mode.none", false, "run without isolation where the mode is none") \
+    X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                      \
       "ask for more time than the policy's default, up to its ceiling")
 
 enum capability {

@@ -96,7 +96,8 @@ void capability_refuse(const struct call *call, const struct capability_need *ne
         error_set_hint(error, "%s%s ask the gateway's operator to grant %s", either, join, text);
     else if (capability_list_grants(call->configuration.policy->capabilities, need->capability,
                                     need->parameter))
-        error_set_hint(error, "%s: the gateway gives this caller less than the policy", either);
+        error_set_hint(error, "%s: the gateway grants this caller less than the policy does",
+                       either);
     else
         error_set_hint(error, "%s%s ask the operator to add %s to the policy's \"capabilities\"",
                        either, join, text);

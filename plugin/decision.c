@@ -101,7 +101,7 @@ static bool check_secret(const struct call *call, const char *name, struct error
     if (secret != NULL && secret->languages != NULL &&
         !string_list_contains(secret->languages, language)) {
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
-                  "the policy does not give the secret %s to the language %s", name, language);
+                  "the policy does not allow the secret %s for the language %s", name, language);
         error_set_hint(error,
                        "leave the secret out, or ask the operator to change its entry in the "
                        "policy's \"secrets.rules\"");
@@ -109,7 +109,7 @@ static bool check_secret(const struct call *call, const char *name, struct error
     }
     if (secret != NULL && secret->modes != NULL && !string_list_contains(secret->modes, mode)) {
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
-                  "the policy does not give the secret %s to mode %s", name, mode);
+                  "the policy does not allow the secret %s in mode %s", name, mode);
         error_set_hint(error,
                        "leave the secret out, or ask the operator to change its entry in the "
                        "policy's \"secrets.rules\"");
@@ -134,7 +134,7 @@ bool decision_check_rules(const struct call *call, struct error *error)
         return true;
     if (verdict.narrowed) {
         error_set(error, ERROR_POLICY_DENIED,
-                  "policy denied: the gateway lets this caller run nothing");
+                  "policy denied: the gateway does not let this caller run anything");
         error_set_hint(error, "no change of the request helps; ask the gateway's operator");
         return false;
     }

@@ -168,9 +168,9 @@ static void say_why(const struct call *call, const struct policy_verdict *verdic
     if (error != NULL)
         (void)snprintf(why, WHY_LIMIT, "%s", error->message);
     else if (verdict->narrowed)
-        (void)snprintf(why, WHY_LIMIT, "%s allows, and the context has somebody asked", name);
+        (void)snprintf(why, WHY_LIMIT, "%s allows, but the context requires approval", name);
     else if (verdict->secret != NULL)
-        (void)snprintf(why, WHY_LIMIT, "%s allows, and the secret %.128s must be asked for", name,
+        (void)snprintf(why, WHY_LIMIT, "%s allows, but the secret %.128s needs approval", name,
                        verdict->secret);
     else
         (void)snprintf(why, WHY_LIMIT, "%s says %s", name, decision_word(verdict->decision));

@@ -50,7 +50,7 @@ static void leave_out_junk(struct call *call)
         return;
     free(call->context.traceparent);
     call->context.traceparent = NULL;
-    call_note(call, "the context's traceparent does not follow W3C Trace Context and was left out");
+    call_note(call, "the context's traceparent does not follow W3C Trace Context and was ignored");
 }
 
 static bool parse(struct call *call, const char *tool, const char *input_json, struct error *error)
@@ -92,7 +92,7 @@ static bool check_network(const struct call *call, struct error *error)
         return true;
     error_set(error, ERROR_POLICY_DENIED, "policy denied: network");
     error_set_hint(error, allowed
-                              ? "work without the network: the gateway gives this caller none"
+                              ? "work without the network: the gateway grants this caller none"
                               : "work without the network, or ask the operator to allow it in the "
                                 "policy's \"network\"");
     return false;
@@ -255,8 +255,9 @@ static bool take_edit(struct call *call, struct error *error)
         return false;
     }
     call_replace_request(call, &edited);
-    call_note(call,
-              "the approver changed the request: the program that ran is not the one of the call");
+    call_note(
+        call,
+        "the approver changed the request: the program that ran is not the one that was sent");
     return judge(call, error);
 }
 

@@ -59,7 +59,7 @@ bool host_is_sound(const struct tool_host *copy, enum host_mistake mistake, stru
         [HOST_NO_SIZE] = "struct_size is 0: set it to sizeof(struct tool_host)",
         [HOST_SHORT] = "struct_size is too small: set it to sizeof(struct tool_host)",
         [HOST_NO_VERSION] = "abi_version is 0: set it to TOOL_ABI_VERSION",
-        [HOST_OTHER_VERSION] = "abi_version is another major version's: set it to TOOL_ABI_VERSION",
+        [HOST_OTHER_VERSION] = "abi_version has another major version: set it to TOOL_ABI_VERSION",
         [HOST_NO_CHECK_CAPABILITY] = "check_capability is NULL: nothing can be granted",
         [HOST_NO_AUDIT] = "audit is NULL: no start can be recorded",
     };
@@ -79,8 +79,8 @@ static void note_verdict(const struct tool_host *host, const char *callback, uin
         if (verdict == verdicts[i])
             return;
     host_log(host, TOOL_LOG_WARNING,
-             "code-execute: %s wrote 0x%x, which is no TOOL_VERDICT: taken as a denial", callback,
-             (unsigned)verdict);
+             "code-execute: %s wrote 0x%x, which is not a TOOL_VERDICT: treated as a denial",
+             callback, (unsigned)verdict);
 }
 
 bool host_grants_capability(const struct tool_host *host, const char *capability)

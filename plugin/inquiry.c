@@ -77,7 +77,7 @@ static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
         !json_read_member_string(&root, json, "sandbox", &ret->sandbox))
         return false;
     if (check != NULL && !json_is_true(check))
-        return json_place_refuse(&check_place, "is true or absent");
+        return json_place_refuse(&check_place, "must be true or absent");
     ret->check = check != NULL;
     return read_explain(json_object_get(json, "explain"), ret, error);
 }
@@ -119,7 +119,7 @@ static bool answer_counters(const json_t *json, json_t *text, struct error *erro
     struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
     struct json_place place = json_place_named(&root, "counters");
     if (json_object_size(json) != 1 || json_typeof(json_object_get(json, "counters")) != JSON_TRUE)
-        return json_place_refuse(&place, "is true, and asked for alone");
+        return json_place_refuse(&place, "must be true, and the only member");
     bool made = json_object_set_new(text, "counters", status_counters()) == 0 &&
                 json_object_set_new(text, "pools", status_pools()) == 0;
     if (!made)
@@ -134,7 +134,7 @@ static bool answer_interpreters(const json_t *json, json_t *text, struct error *
     struct json_place place = json_place_named(&root, "interpreters");
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     if (json_object_size(json) != 1 || !json_is_true(json_object_get(json, "interpreters")))
-        return json_place_refuse(&place, "is true, and asked for alone");
+        return json_place_refuse(&place, "must be true, and the only member");
     if (!configuration_current(&configuration, error))
         return false;
     if (json_object_set_new(text, "interpreters", interpreter_facts(&configuration)) == 0)
@@ -162,7 +162,7 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
     CLEANUP(cleanup_string_list) char **grants = NULL;
     const char *context_json = NULL;
     if (json_object_size(json) != 1)
-        return json_place_refuse(&place, "is asked for alone");
+        return json_place_refuse(&place, "must be the only member");
     if (!json_read_known_members(&place, question, members) ||
         !json_read_member_string(&place, question, "context_json", &context_json) ||
         !read_grants(&grants_place, json_object_get(question, "capabilities"), &grants) ||

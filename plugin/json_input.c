@@ -155,7 +155,7 @@ static void refuse_syntax(const struct json_place *root, const char *text, size_
     size_t at = position > 0 ? position - 1 : 0;
     struct json_place place = locate(*root, text, at);
     if (begins_with(jansson_text, "invalid Unicode"))
-        json_place_refuse(&place, "an escape that is no Unicode character");
+        json_place_refuse(&place, "an escape that is not a Unicode character");
     else if (begins_with(jansson_text, "control character") ||
              begins_with(jansson_text, "unexpected newline"))
         json_place_refuse(&place, "a control character that is not escaped");
@@ -178,7 +178,7 @@ static void refuse(const struct json_place *root, const char *text, size_t lengt
     else if (code == json_error_premature_end_of_input)
         json_place_refuse(&place, "the text ends too early");
     else if (code == json_error_end_of_input_expected)
-        json_place_refuse(root, "bytes behind the object");
+        json_place_refuse(root, "bytes after the object");
     else if (code == json_error_invalid_utf8)
         json_place_refuse(&place, "bad UTF-8");
     else if (code == json_error_null_character || code == json_error_null_byte_in_key)

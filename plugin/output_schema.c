@@ -49,8 +49,8 @@ static const char *const causes[] = {
 static const char *const modes[] = {"docker", "process", "none", NULL};
 
 static const struct output_member truncated_members[] = {
-    {"stdout", OUTPUT_BOOLEAN, .description = "stdout is not all of it: its middle was left out"},
-    {"stderr", OUTPUT_BOOLEAN, .description = "the same for stderr"},
+    {"stdout", OUTPUT_BOOLEAN, .description = "the middle of stdout was left out"},
+    {"stderr", OUTPUT_BOOLEAN, .description = "the middle of stderr was left out"},
     {"stdout_bytes", OUTPUT_INTEGER, .description = "bytes the program wrote"},
     {"stderr_bytes", OUTPUT_INTEGER, .description = "bytes the program wrote"},
     {.name = NULL},
@@ -72,67 +72,66 @@ static const struct output_member usage_members[] = {
 };
 
 static const struct output_member isolation_members[] = {
-    {"requested", OUTPUT_STRINGS, .description = "layers that were to be applied"},
+    {"requested", OUTPUT_STRINGS, .description = "layers that the run asked for"},
     {"applied", OUTPUT_STRINGS, .description = "layers that were in force in this run"},
-    {"missing", OUTPUT_STRINGS, .description = "layers this machine could not give"},
+    {"missing", OUTPUT_STRINGS, .description = "layers that this machine could not provide"},
     {"details", OUTPUT_OPEN, .description = "facts about single layers"},
     {.name = NULL},
 };
 
 static const struct output_member approval_members[] = {
-    {"decision", OUTPUT_STRING, true, .description = "what was decided, null while it waits"},
-    {"id", OUTPUT_STRING, true, .description = "the approval request's"},
-    {"approver", OUTPUT_STRING, true, .description = "who decided, as the host names them"},
+    {"decision", OUTPUT_STRING, true, .description = "the decision; null while the request waits"},
+    {"id", OUTPUT_STRING, true, .description = "the approval request's id"},
+    {"approver", OUTPUT_STRING, true, .description = "the approver, as the host names it"},
     {"edited_from", OUTPUT_STRING, true,
-     .description = "where the approver changed the request: the hash of the one that was asked "
-                    "for"},
+     .description = "where the approver changed the request: the hash of the original request"},
     {"request_sha256", OUTPUT_STRING, true, .description = "the hash the decision is bound to"},
     {.name = NULL},
 };
 
 static const struct output_member error_members[] = {
     {"code", OUTPUT_STRING, .description = "one of the manifest's errors"},
-    {"message", OUTPUT_STRING, .description = "what went wrong, exactly"},
+    {"message", OUTPUT_STRING, .description = "what exactly went wrong"},
     {"hint", OUTPUT_STRING, .description = "what to do about it"},
     {"retryable", OUTPUT_BOOLEAN, .description = "the identical call may succeed later"},
     {"retry_after_ms", OUTPUT_INTEGER, true,
-     .description = "when it may: an estimate from how long runs take and how many calls wait; "
-                    "null where nobody can say"},
+     .description = "when it may succeed: an estimate from the duration of runs and the length of "
+                    "the queue; null where it is unknown"},
     {.name = NULL},
 };
 
 static const struct output_member top_members[] = {
     {"status", OUTPUT_STRING, .values = statuses,
      .description = "how the call ended; a non-zero exit code is completed"},
-    {"stdout", OUTPUT_STRING, .description = "standard output, secrets blotted out"},
-    {"stderr", OUTPUT_STRING, .description = "standard error, secrets blotted out"},
+    {"stdout", OUTPUT_STRING, .description = "standard output, with secrets redacted"},
+    {"stderr", OUTPUT_STRING, .description = "standard error, with secrets redacted"},
     {"exit_code", OUTPUT_INTEGER, true, .description = "null where the program did not exit"},
     {"signal", OUTPUT_STRING, true, .description = "the signal that ended it, such as SIGKILL"},
-    {"timed_out", OUTPUT_BOOLEAN, .description = "its wall-clock time was up"},
+    {"timed_out", OUTPUT_BOOLEAN, .description = "the program reached its wall-clock limit"},
     {"truncated", OUTPUT_OBJECT, .members = truncated_members,
      .description = "what was left out of stdout and stderr"},
     {"duration_ms", OUTPUT_INTEGER,
-     .description = "of the run, without waiting for approval or for its turn"},
+     .description = "duration of the run, without the wait for approval or for its turn"},
     {"queued_ms", OUTPUT_INTEGER,
      .description = "how long it waited for its turn; the program had that much less of its time"},
     {"mode", OUTPUT_STRING, true, .values = modes, .description = "the sandbox it ran in"},
     {"policy_sha256", OUTPUT_STRING, true,
-     .description = "the policy it was decided by; null where none was in force"},
-    {"run_id", OUTPUT_STRING, true, .description = "the run's name in the audit log"},
+     .description = "the policy that decided the call; null where none was in force"},
+    {"run_id", OUTPUT_STRING, true, .description = "the run's id in the audit log"},
     {"traceparent", OUTPUT_STRING, .optional = true,
      .description = "the trace that the call belongs to, where the host named one"},
     {"cause", OUTPUT_STRING, true, .values = causes, .description = "what ended the program"},
     {"usage", OUTPUT_OBJECT, .members = usage_members, .description = "what the run used"},
     {"limits", OUTPUT_INTEGER_MAP, .description = "the limits that were in force, by name"},
     {"isolation", OUTPUT_OBJECT, .members = isolation_members,
-     .description = "what really isolated the run"},
+     .description = "the isolation that was in force"},
     {"files", OUTPUT_OPEN_ARRAY, .description = "files the program left; empty in this version"},
     {"results", OUTPUT_OPEN_ARRAY, .description = "rich results; empty in this version"},
     {"approval", OUTPUT_OBJECT, true, .members = approval_members,
-     .description = "null where none was asked for"},
+     .description = "null where no approval was needed"},
     {"notes", OUTPUT_STRINGS,
-     .description = "what was read differently from what was written, "
-                    "and what else is good to know"},
+     .description =
+         "corrections that were made to the request, and facts that help to understand the result"},
     {"error", OUTPUT_OBJECT, true, .members = error_members,
      .description = "null where the program ended by itself"},
     {.name = NULL},

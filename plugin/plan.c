@@ -245,8 +245,8 @@ static const char *find_shell_name_of_secrets(const struct request *request)
 static bool refuse_shell_name(const char *member, const char *name, struct error *error)
 {
     error_set(error, ERROR_INVALID_INPUT,
-              "request: /%s/%s: not in docker mode: the shell that starts the program keeps this "
-              "variable for itself",
+              "request: /%s/%s: cannot be set in docker mode: the shell that starts the program "
+              "reserves this variable",
               member, name);
     error_set_hint(error, "give the variable another name, or set it in the program");
     return true;
@@ -261,10 +261,9 @@ static bool refuse_shell_names(const struct call *call, struct error *error)
     if ((name = find_shell_name_of_policy(call)) != NULL) {
         error_set(error, ERROR_INVALID_POLICY,
                   "policy: the variable %s in \"environment\" of the policy or of the language %s "
-                  "cannot be set in docker mode: the shell that starts the program keeps it for "
-                  "itself",
+                  "cannot be set in docker mode: the shell that starts the program reserves it",
                   name, call->language->name);
-        error_set_hint(error, "take the variable out of the policy");
+        error_set_hint(error, "remove the variable from the policy");
         return true;
     }
     if ((name = shell_names_find(request->environment)) != NULL)

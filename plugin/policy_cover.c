@@ -67,8 +67,8 @@ static bool image_is_possible(const struct policy *policy, const struct policy_r
 static const char *idle_by_code(const struct policy *policy, const struct policy_rule *rule)
 {
     if (rule->languages == NULL)
-        return "it allows by code_sha256 and names no language, in which the code is another "
-               "program";
+        return "it allows by code_sha256 without a language, and in another language the same code "
+               "is another program";
     if (!secrets_agree(policy, rule))
         return "its \"with\" does not say which variable gets which of its secrets";
     if (!image_is_possible(policy, rule))

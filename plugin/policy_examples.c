@@ -61,7 +61,8 @@ static bool read_with(const struct json_place *place, json_t *value, struct exam
     if (string_list_count(pairs) == 0)
         return true;
     if (example->names != NULL)
-        return json_place_refuse(place, "has secrets beside \"secrets\"");
+        return json_place_refuse(place,
+                                 "has secrets, and so does \"secrets\": only one of them may");
     example->names = calloc(string_list_count(pairs) + 1, sizeof(*example->names));
     if (example->names == NULL)
         return json_place_out_of_memory(place);
@@ -141,7 +142,7 @@ static bool read_code(const struct json_place *place, const json_t *value, struc
     /* Of a size alone the hash is not known. */
     facts->code = hash == NULL && size == NULL ? "" : NULL;
     if (code != NULL && (hash != NULL || size != NULL))
-        return json_place_refuse(&code_place, "is there beside its hash or size");
+        return json_place_refuse(&code_place, "cannot be given together with its hash or size");
     if (code != NULL) {
         if (!json_read_string(&code_place, code, 0, REQUEST_CODE_LIMIT, &facts->code))
             return false;

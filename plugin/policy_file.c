@@ -42,7 +42,7 @@ char *policy_file_read(const char *path, size_t *ret_length, struct error *error
     }
     ssize_t length = read_all(fd, bytes, POLICY_FILE_LIMIT + 1);
     if (length < 0) {
-        error_set_errno(error, ERROR_INVALID_POLICY, errno, "policy %.200s: read", path);
+        error_set_errno(error, ERROR_INVALID_POLICY, errno, "policy %.200s: cannot be read", path);
         return NULL;
     }
     if ((size_t)length > POLICY_FILE_LIMIT) {

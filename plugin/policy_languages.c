@@ -30,7 +30,7 @@ bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret
     if (!policy_read_strings(place, value, 1, NULL, ret))
         return false;
     if (!string_list_contains(*ret + 1, FILE_PLACEHOLDER))
-        return json_place_refuse(place, "no argument is \"" FILE_PLACEHOLDER "\"");
+        return json_place_refuse(place, "must have the argument \"" FILE_PLACEHOLDER "\"");
     return true;
 }
 

@@ -61,7 +61,9 @@ static void look_at_rules(struct lint *lint)
             find(lint, "warning", place, rule->id, "the rule can never apply: %s", idle);
         if (shadow != SIZE_MAX)
             find(lint, "warning", place, rule->id,
-                 "the rule never decides: rule %zu applies wherever it does, and wins", shadow);
+                 "the rule never decides: rule %zu applies to the same requests and takes "
+                 "precedence",
+                 shadow);
     }
 }
 
@@ -86,7 +88,7 @@ static void look_at_width(struct lint *lint)
         (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
         if (rule->decision != APPROVAL_ALLOW && rule->code_sha256 != NULL)
             find(lint, "notice", place, rule->id,
-                 "one blank more is other code, which this rule does not apply to");
+                 "the rule is easy to evade: one more space in the code changes its hash");
         if (rule->decision != APPROVAL_ALLOW || rule->code_sha256 != NULL ||
             rule->request_sha256 != NULL || policy_rule_is_idle(policy, rule) != NULL)
             continue;
@@ -114,7 +116,7 @@ static void look_at_capabilities(struct lint *lint)
              "nothing can run: sandbox.exec is not granted");
     if (policy->network_allowed && !grants(policy, CAPABILITY_NETWORK, NULL))
         find(lint, "warning", "/network/allowed", NULL,
-             "nobody can have network: sandbox.exec.network is not granted as a whole");
+             "no request can use the network: sandbox.exec.network is not granted as a whole");
 }
 
 /* Whether some rule lets mode none run with nobody asked. */
@@ -135,21 +137,21 @@ static void look_at_floor(struct lint *lint)
     bool none = policy->mode_allowed[SANDBOX_MODE_NONE];
     if (policy->approval_default == APPROVAL_ALLOW)
         find(lint, "warning", "/approval/default", NULL,
-             "whatever no rule is about runs without anybody asked");
+             "a request that no rule applies to runs without approval");
     if (none && policy->default_mode == SANDBOX_MODE_NONE)
         find(lint, "warning", "/modes/default", NULL,
-             "what the gateway gives no mode for runs without isolation");
+             "programs run without isolation unless the gateway sets another mode");
     if (none && none_runs_unasked(policy))
         find(lint, "warning", "/modes/allowed", NULL,
-             "mode none may run without anybody asked: it isolates nothing");
+             "programs may run in mode none without approval: it isolates nothing");
     else if (none)
         find(lint, "notice", "/modes/allowed", NULL,
-             "mode none isolates nothing, and \"require\" says nothing about it");
+             "mode none isolates nothing, and \"require\" does not apply to it");
     if (policy->mode_allowed[SANDBOX_MODE_PROCESS] &&
         (policy->required_layers & LAYER_BIT(LAYER_CGROUP)) == 0)
         find(lint, "notice", "/require", NULL,
-             "without \"cgroup\" process mode runs where memory and processes of a whole tree "
-             "cannot be capped");
+             "without \"cgroup\", process mode also runs on machines that cannot cap memory and "
+             "processes of a whole tree");
 }
 
 static bool mode_is_possible(const struct policy *policy, char *const *modes)
@@ -179,10 +181,10 @@ static void look_at_secret_rule(struct lint *lint, const struct policy_secret *s
         find(lint, "warning", place, NULL, "\"secrets.allowed\" does not list this secret");
     if (!language_is_possible(policy, secret->languages))
         find(lint, "warning", place, NULL,
-             "nobody can use it: the policy offers none of its languages");
+             "it cannot be used: the policy offers none of its languages");
     if (!mode_is_possible(policy, secret->modes))
         find(lint, "warning", place, NULL,
-             "nobody can use it: the policy allows none of its modes");
+             "it cannot be used: the policy allows none of its modes");
 }
 
 static void look_at_secrets(struct lint *lint)
@@ -245,19 +247,19 @@ static void look_at_images(struct lint *lint)
     size_t settled = join_languages(policy, IMAGE_SETTLED, names);
     if (alone && settled == 0)
         find(lint, level, "/docker/images", NULL,
-             "nothing can run yet: no language has an image that may be used");
+             "nothing can run yet: no language has a usable image");
     if (join_languages(policy, IMAGE_UNSETTLED, names) > 0)
-        find(lint, level, "/docker/images", NULL,
-             "cannot %s yet: %s. Their images have no digest%s, or a placeholder of one: write "
-             "NAME@sha256:DIGEST (docker images --digests), or leave them out of "
-             "\"only_languages\"",
-             what, names, policy->docker.require_digest ? ", which require_digest wants" : "");
+        find(
+            lint, level, "/docker/images", NULL,
+            "cannot %s yet: %s. Their images have no digest%s, or a placeholder for one: write "
+            "NAME@sha256:DIGEST (docker images --digests), or leave them out of \"only_languages\"",
+            what, names, policy->docker.require_digest ? ", which require_digest demands" : "");
     if (join_languages(policy, IMAGE_ABSENT, names) > 0)
         find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
     for (size_t i = 0; policy->docker.offered[i] != NULL; i++)
         if (!policy_image_is_settled(policy, policy->docker.offered[i]))
             find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
-                 "the image %s cannot be used: it has no digest, or a placeholder of one",
+                 "the image %s cannot be used: it has no digest, or a placeholder for one",
                  policy->docker.offered[i]);
 }
 

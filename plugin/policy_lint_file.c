@@ -25,12 +25,12 @@ static void look_at_member(struct file_lint *lint, const struct json_place *plac
     bool says_nothing = json_is_object(patch) && json_object_size(patch) == 0;
     if (json_is_null(patch) && builtin == NULL)
         policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place->pointer, NULL,
-                           "does nothing: null takes a member of the built-in policy away, and "
-                           "that has none of this name");
+                           "does nothing: null removes a member of the built-in policy, which has "
+                           "none of this name");
     else if (says_nothing && json_object_size(builtin) > 0)
         policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place->pointer, NULL,
                            "does nothing: the file is merged onto the built-in policy, and an "
-                           "empty object leaves what is there");
+                           "empty object changes nothing");
 }
 
 static bool is_time(const char *name)
@@ -127,12 +127,12 @@ static void look_at_languages(struct file_lint *lint, json_t *file, json_t *buil
     if (changes_nothing(json_object_get(builtin, "languages"), patch))
         policy_finding_add(lint->findings, POLICY_FINDING_WARNING, "/languages", NULL,
                            "does nothing: the built-in policy has the same, and offers %s as well; "
-                           "\"only_languages\" says which ones are offered and no others",
+                           "\"only_languages\" is the complete list of what is offered",
                            others);
     else
         policy_finding_add(lint->findings, POLICY_FINDING_NOTICE, "/languages", NULL,
                            "%s are offered as well: the file is merged onto the built-in policy; "
-                           "\"only_languages\" says which ones are offered and no others",
+                           "\"only_languages\" is the complete list of what is offered",
                            others);
 }
 

@@ -46,7 +46,7 @@ bool policy_check_view_path(const struct json_place *place, const char *path)
     if (!policy_check_path(place, path))
         return false;
     if (path[1] == '\0')
-        return json_place_refuse(place, "the whole root is no view");
+        return json_place_refuse(place, "the root directory cannot be shown");
     for (size_t i = 0; i < COUNT_OF(made_by_sandbox); i++) {
         size_t length = strlen(made_by_sandbox[i]);
         if (strncmp(path, made_by_sandbox[i], length) == 0 &&
@@ -106,7 +106,7 @@ bool policy_check_capability(const struct json_place *place, const char *name)
 {
     if (capability_entry_valid(name))
         return true;
-    return json_place_refuse(place, "unknown capability, or none that has such a parameter");
+    return json_place_refuse(place, "unknown capability, or one without such a parameter");
 }
 
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret)

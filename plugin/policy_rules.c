@@ -151,9 +151,9 @@ static bool read_who_and_what(const struct json_place *place, const json_t *valu
 static bool read_with(const struct json_place *place, json_t *value, struct policy_rule *rule)
 {
     if (value != NULL && !rule_allows_by_code(rule))
-        return json_place_refuse(place,
-                                 "is only for a rule that allows by \"code_sha256\", without "
-                                 "\"request_sha256\"");
+        return json_place_refuse(
+            place,
+            "is allowed only in a rule that allows by \"code_sha256\", without \"request_sha256\"");
     return rule_inputs_read(place, value, &rule->with);
 }
 
@@ -186,7 +186,7 @@ static bool id_is_new(const struct json_place *place, const struct policy_rule *
     struct json_place id_place = json_place_named(place, "id");
     for (size_t i = 0; rules[at].id != NULL && i < at; i++)
         if (rules[i].id != NULL && strcmp(rules[i].id, rules[at].id) == 0)
-            return json_place_refuse(&id_place, "is rule %zu's already", i);
+            return json_place_refuse(&id_place, "is already the id of rule %zu", i);
     return true;
 }
 

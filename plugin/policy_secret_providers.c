@@ -67,7 +67,7 @@ static bool read_environment(const struct json_place *place, json_t *value,
                           ENVIRONMENT_NAME_LIMIT, &prefix))
         return false;
     if (!environment_name_valid(prefix, strlen(prefix)))
-        return json_place_refuse(&prefix_place, "must be the beginning of a variable's name");
+        return json_place_refuse(&prefix_place, "must be the prefix of a variable's name");
     return policy_copy_text(&prefix_place, prefix, &provider->prefix);
 }
 
@@ -78,7 +78,7 @@ static bool check_argument(const struct json_place *place, const char *argument)
     if (strstr(argument, SECRET_NAME_PLACEHOLDER) != NULL &&
         strcmp(argument, SECRET_NAME_PLACEHOLDER) != 0)
         return json_place_refuse(place,
-                                 "\"" SECRET_NAME_PLACEHOLDER "\" must be an argument of its own");
+                                 "\"" SECRET_NAME_PLACEHOLDER "\" must be a separate argument");
     return true;
 }
 
@@ -100,7 +100,7 @@ static bool read_argv(const struct json_place *place, json_t *value,
     if (!policy_check_path(&program, provider->argv[0]))
         return false;
     if (!string_list_contains(provider->argv + 1, SECRET_NAME_PLACEHOLDER))
-        return json_place_refuse(place, "no argument is \"" SECRET_NAME_PLACEHOLDER "\"");
+        return json_place_refuse(place, "must have the argument \"" SECRET_NAME_PLACEHOLDER "\"");
     return true;
 }
 

@@ -115,11 +115,11 @@ static void explain_missing_runtime(const struct run_event *ended,
 {
     error_set(error, ERROR_RUNTIME_NOT_FOUND, "runtime not found: %.200s", ended->message);
     if (image != NULL)
-        error_set_hint(error,
-                       "the image %.150s does not have it, and a run fetches nothing: use another "
-                       "language, or give this one another image in the policy's "
-                       "\"docker.images\"",
-                       image);
+        error_set_hint(
+            error,
+            "the image %.150s does not have it, and a run downloads nothing: use another language, "
+            "or give this one another image in the policy's \"docker.images\"",
+            image);
     else if (language != NULL)
         error_set_hint(error,
                        "install the package %s on the gateway's machine, or use another language",
@@ -163,10 +163,10 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
         error_set_hint(error, "%s", remedy_for_workspace(ended->error_number));
         return;
     case RUN_FAILURE_OTHER_WORKSPACE:
-        error_set(error, ERROR_APPROVAL_MISMATCH,
-                  "approval mismatch: the workspace is not the directory any more that was checked "
-                  "(%.200s)",
-                  ended->message);
+        error_set(
+            error, ERROR_APPROVAL_MISMATCH,
+            "approval mismatch: the workspace is no longer the directory that was checked (%.200s)",
+            ended->message);
         return;
     case RUN_FAILURE_ENGINE:
         readiness_forget(); /* the engine, or what it has, is not what it was */
@@ -181,8 +181,8 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
     case RUN_FAILURE_COUNT:
         break;
     }
-    error_set_errno(error, ERROR_BACKEND_FAILED, ended->error_number,
-                    "the backend failed at the run: %.200s", ended->message);
+    error_set_errno(error, ERROR_BACKEND_FAILED, ended->error_number, "the backend failed: %.200s",
+                    ended->message);
 }
 
 /* Hands the description to its backend and waits for the end. */

@@ -98,8 +98,8 @@ const char *remedy_for_workspace(int error_number)
         return "let every user search the directories that lead to the workspace, or call "
                "without a workspace";
     return "a workspace is shown through overlayfs: the kernel needs CONFIG_OVERLAY_FS, the "
-           "directory a file system that can be a lower layer, and nothing may be mounted below "
-           "it; or call without a workspace";
+           "directory must be on a file system that can be a lower layer, and nothing may be "
+           "mounted below it; or call without a workspace";
 }
 
 const char *remedy_for_container_layer(enum isolation_layer layer)
@@ -107,7 +107,7 @@ const char *remedy_for_container_layer(enum isolation_layer layer)
     if (layer == LAYER_USER_NAMESPACE)
         return "run the engine rootless, or with \"userns-remap\" in its daemon.json";
     if (layer == LAYER_LANDLOCK)
-        return "containers have none: the mounts and the seccomp profile stand alone";
+        return "containers do not have it: only mounts and the seccomp profile protect the machine";
     return "see the engine's own warnings: docker info";
 }
 
@@ -123,7 +123,7 @@ const char *remedy_for_engine(enum engine_problem problem)
     case ENGINE_PROBLEM_NOT_INSTALLED:
         return "install Docker (Debian: docker.io), name its socket in DOCKER_HOST or in the "
                "policy's "
-               "\"docker.host\", or " PROCESS_MODE "; a weaker mode is never chosen by itself";
+               "\"docker.host\", or " PROCESS_MODE "; a weaker mode is never chosen automatically";
     case ENGINE_PROBLEM_NOT_RUNNING:
         return "start the Docker daemon (systemctl start docker), or " PROCESS_MODE;
     case ENGINE_PROBLEM_NO_PERMISSION:
@@ -145,17 +145,16 @@ const char *remedy_for_engine(enum engine_problem problem)
         return "pull or build the image on the engine's machine, or set the policy's "
                "\"docker.pull\" to missing";
     case ENGINE_PROBLEM_PULL_REFUSED:
-        return "look whether the engine reaches the registry and the name is right; an image that "
-               "needs a login is to be pulled by hand: docker pull";
+        return "check that the engine reaches the registry and that the name is right; pull an "
+               "image that needs a login by hand: docker pull";
     case ENGINE_PROBLEM_DIGEST:
         return "call again, and have the new image approved; where the policy pins a digest, pull "
                "exactly that image";
     case ENGINE_PROBLEM_CERTIFICATES:
         return "an engine on another machine needs TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, "
-               "the "
-               "policy's \"docker.certificates\" or the docker context give ca.pem, cert.pem and "
-               "key.pem, readable for the gateway's user; the engine's certificate must be for the "
-               "host of its address";
+               "the policy's \"docker.certificates\" or the docker context give ca.pem, cert.pem "
+               "and key.pem, readable by the gateway's user; the engine's certificate must be for "
+               "the host of its address";
     case ENGINE_PROBLEM_NO_RUNTIME:
         return "install the OCI runtime on the engine's machine and name it in its daemon.json "
                "(\"runtimes\"), or take \"docker.runtime\" out of the policy";
@@ -167,8 +166,8 @@ const char *remedy_for_engine(enum engine_problem problem)
     case ENGINE_PROBLEM_SILENT:
         return "see the engine's own log; call again, and if it repeats, run: toolhost doctor";
     case ENGINE_PROBLEM_ALTERED:
-        return "something between here and the engine changes containers (a plugin, a proxy, an "
-               "engine of another kind): the run was refused";
+        return "something between the gateway and the engine changes containers (a plugin, a "
+               "proxy, an engine of another kind), so the run was refused";
     case ENGINE_PROBLEM_NONE:
     case ENGINE_PROBLEM_COUNT:
         break;

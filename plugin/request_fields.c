@@ -53,7 +53,7 @@ static const struct request_field fields[] = {
      .kind = REQUEST_FIELD_STRINGS,
      HELD(args),
      .limit = REQUEST_ARGS_LIMIT,
-     .description = "Command-line arguments behind the program's name. At most 32 KiB each.",
+     .description = "Command-line arguments after the program's name. At most 32 KiB each.",
      .read = request_read_args,
      .value = request_value_args,
      .write = request_write_args,
@@ -73,10 +73,9 @@ static const struct request_field fields[] = {
      HELD(secrets),
      .limit = REQUEST_SECRETS_LIMIT,
      .capability = CAPABILITY_SECRETS,
-     .description = "For credentials: environment variables that get a secret, "
-                    "variable name to handle, such as {\"API_KEY\": \"{{secret:my-api-key}}\"}. "
-                    "At most 32. The program reads the value from the variable; "
-                    "it is blotted out of the output.",
+     .description = "For credentials: environment variables that get a secret, variable name to "
+                    "handle, such as {\"API_KEY\": \"{{secret:my-api-key}}\"}. At most 32. The "
+                    "program reads the value from the variable; it is redacted from the output.",
      .read = request_read_secrets,
      .value = request_value_secrets,
      .write = request_write_secrets,
@@ -116,8 +115,7 @@ static const struct request_field fields[] = {
      HELD(image),
      .limit = REQUEST_IMAGE_LIMIT,
      .capability = CAPABILITY_IMAGE,
-     .description = "A key of the operator's list of images. Leave it out for the "
-                    "language's own.",
+     .description = "One of the operator's images. Leave it out for the language's own.",
      .read = request_read_image,
      .hashed_as = "image"},
     {.name = "session",

@@ -72,7 +72,7 @@ static bool check_collisions(const struct json_place *place, const struct file_a
 {
     for (size_t i = 0; i < before->count; i++) {
         if (paths_collide(before->files[i].path, path))
-            return json_place_refuse(place, "is the path of member %zu, or in the way of it", i);
+            return json_place_refuse(place, "is the path of member %zu, or conflicts with it", i);
     }
     return true;
 }

@@ -96,16 +96,15 @@ static bool note_code(const struct json_place *place, struct request *request,
                       const struct code_repair *repair)
 {
     if (repair->byte_order_mark &&
-        !request_note(place, request, "a byte order mark was taken off code"))
+        !request_note(place, request, "a byte order mark was removed from code"))
         return false;
     if (repair->fence &&
-        !request_note(place, request, "the Markdown fence around code was taken off"))
+        !request_note(place, request, "the Markdown fence around code was removed"))
         return false;
     if (is_shell(request->language) && strstr(request->code, "\r\n") != NULL &&
-        !request_note(
-            place, request,
-            "code has CRLF line ends, which a shell takes as part of the words; they were "
-            "left as they are"))
+        !request_note(place, request,
+                      "code has CRLF line endings, which a shell treats as part of words; they "
+                      "were not changed"))
         return false;
     return note_handle(place, request, "code", request->code);
 }

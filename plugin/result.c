@@ -167,7 +167,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
         return true;
     case RUN_CAUSE_PROCESS_LIMIT:
         error_set(ret, ERROR_PROCESS_LIMIT,
-                  "the program wanted more than %llu processes or threads",
+                  "the program tried to start more than %llu processes or threads",
                   (unsigned long long)limits->processes);
         return true;
     case RUN_CAUSE_OUTPUT_LIMIT:
@@ -175,7 +175,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
                   (unsigned long long)call->output_limit);
         return true;
     case RUN_CAUSE_FILE_LIMIT:
-        error_set(ret, ERROR_FILE_LIMIT, "the program wrote a file of more than %llu bytes",
+        error_set(ret, ERROR_FILE_LIMIT, "the program wrote a file larger than %llu bytes",
                   (unsigned long long)limits->file_bytes);
         return true;
     case RUN_CAUSE_DISK_FULL:
@@ -233,7 +233,7 @@ static void write_stream(struct json_draft *draft, struct call *call,
         return;
     }
     if (replaced)
-        call_note(call, "%s held bytes that are not UTF-8; each is shown as U+FFFD", name);
+        call_note(call, "%s contained bytes that are not UTF-8; each is shown as U+FFFD", name);
     if (stream->capture.failed)
         call_note(call, "%s could not be kept: the gateway is out of memory", name);
     if (stream->redaction.found > 0)

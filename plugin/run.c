@@ -225,7 +225,7 @@ static int take_event(struct loop *loop, bool *ret_ended, struct error *error)
     }
     struct run_event event;
     if (too_long || !run_event_decode(message, (size_t)length, &event))
-        return error_set(error, ERROR_BACKEND_FAILED, "the backend sent something unreadable");
+        return error_set(error, ERROR_BACKEND_FAILED, "the backend sent an unreadable message");
     if (event.type == RUN_EVENT_PROGRESS)
         return take_progress(loop, &event, error);
     if (event.type == RUN_EVENT_STARTED)
@@ -245,7 +245,7 @@ static int give_up(struct loop *loop, struct error *error)
 /* Once: a sandbox that is made on a machine that is busy, or for the first time. */
 static void tell_patience(struct loop *loop)
 {
-    static const char text[] = "the sandbox takes long to start; still waiting for it";
+    static const char text[] = "the sandbox is slow to start; still waiting for it";
     if (loop->told_at_ms == UINT64_MAX || monotonic_ms() < loop->told_at_ms)
         return;
     loop->told_at_ms = UINT64_MAX;

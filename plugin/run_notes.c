@@ -201,8 +201,8 @@ static void write_no_installation(const struct run_facts *facts, char text[RUN_N
     char there[NAMES_LIMIT];
     join_names(facts->modules, there, sizeof(there));
     (void)snprintf(text, RUN_NOTE_LIMIT,
-                   "this run has no network, so pip, npm and other installers can fetch nothing, "
-                   "whatever their options; %s%s",
+                   "this run has no network, so pip, npm and other installers cannot download "
+                   "anything, whatever their options; %s%s",
                    there[0] ? "installed beyond the standard library: "
                             : "use what is installed, or ask the operator for more",
                    there);
@@ -217,7 +217,7 @@ static void write_no_host(const struct run_facts *facts, char text[RUN_NOTE_LIMI
 {
     (void)facts;
     (void)snprintf(text, RUN_NOTE_LIMIT,
-                   "this run has no network: no name is looked up, and no host is reached");
+                   "this run has no network: names cannot be resolved, and no host can be reached");
 }
 
 static bool makes_no_socket(const struct run_facts *facts)
@@ -241,7 +241,7 @@ static bool wrote_too_much(const struct run_facts *facts)
 
 static void write_file_limit(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
 {
-    (void)snprintf(text, RUN_NOTE_LIMIT, "a file of a run may have %llu bytes at most",
+    (void)snprintf(text, RUN_NOTE_LIMIT, "a file in a run can have at most %llu bytes",
                    (unsigned long long)facts->file_bytes);
 }
 
@@ -254,7 +254,7 @@ static void write_no_python(const struct run_facts *facts, char text[RUN_NOTE_LI
 {
     (void)facts;
     (void)snprintf(text, RUN_NOTE_LIMIT,
-                   "there is no command python; where Python is installed, its command is python3");
+                   "there is no python command; where Python is installed, its command is python3");
 }
 
 static bool shows_no_value(const struct run_facts *facts)
@@ -267,22 +267,22 @@ static bool shows_no_value(const struct run_facts *facts)
 static void write_no_value(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
 {
     (void)facts;
-    (void)snprintf(text, RUN_NOTE_LIMIT,
-                   "the program printed nothing; if the value of its last line was wanted, "
-                   "print(...) shows it");
+    (void)snprintf(
+        text, RUN_NOTE_LIMIT,
+        "the program printed nothing; to see the value of its last line, use print(...)");
 }
 
 static const struct note_rule rules[] = {
     {child_was_killed_for_memory, write_memory_kills,
-     "use less memory, or fewer processes at a time: one was killed for memory, and the program "
-     "may have waited for it until its time was up"},
+     "use less memory, or fewer processes at a time: one was killed because memory ran out, and "
+     "the program may have waited for it until its time limit"},
     {module_is_missing, write_missing_module, NULL},
     {installs_without_network, write_no_installation,
      "if the program waited for a download, do without it: the run has no network, and more time "
-     "changes nothing; else make the program faster, or split the work"},
+     "does not help; else make the program faster, or split the work"},
     {reaches_no_host, write_no_host,
      "if the program waited for another host, do without it: the run has no network, and more time "
-     "changes nothing; else make the program faster, or split the work"},
+     "does not help; else make the program faster, or split the work"},
     {makes_no_socket, write_no_socket, NULL},
     {wrote_too_much, write_file_limit, NULL},
     {finds_no_python, write_no_python, NULL},

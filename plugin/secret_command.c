@@ -101,7 +101,7 @@ static bool send_order(int control, const struct secret_provider *provider, cons
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the command of the secret \"%s\"",
                   name);
     else if (!sent)
-        (void)fail_errno(error, name, "could not be asked for", errno);
+        (void)fail_errno(error, name, "could not be started", errno);
     free_order(&message, length);
     return sent;
 }
@@ -124,7 +124,7 @@ static bool await_reply(int control, int cancel_fd, const char *name, uint64_t d
         }
         if (ready > 0)
             return true;
-        (void)fail(error, name, "did not end, and nor did what runs it");
+        (void)fail(error, name, "did not end, and the program that runs it does not answer");
         return false;
     }
 }
@@ -172,7 +172,7 @@ static enum secret_answer receive_reply(int control, const char *name, struct se
     ssize_t length =
         channel_receive(control, value.memory.bytes, SECRET_REPLY_LIMIT, NULL, 0, &fd_count);
     if (length <= 0 || !secret_reply_decode(value.memory.bytes, (size_t)length, &reply))
-        return fail(error, name, "was not run: %s said nothing", HELPER);
+        return fail(error, name, "was not run: %s did not answer", HELPER);
     enum secret_answer answer = take_reply(&reply, name, &value, error);
     if (answer == SECRET_FOUND) {
         *ret = value;

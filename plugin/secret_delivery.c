@@ -20,7 +20,7 @@ static bool put_in_environment(struct call *call, const struct request_secret *s
 {
     if (memchr(value->memory.bytes, '\0', value->length) != NULL) {
         error_set(error, ERROR_SECRET_UNUSABLE,
-                  "the secret \"%s\" holds a NUL and cannot be an environment variable",
+                  "the secret \"%s\" contains a NUL byte and cannot be an environment variable",
                   secret->name);
         return false;
     }

@@ -42,9 +42,9 @@ static const char *find_fault(const struct stat *status, mode_t forbidden)
     if (status->st_uid != 0 && status->st_uid != geteuid())
         return "it belongs to another user";
     if ((status->st_mode & forbidden & (S_IWGRP | S_IWOTH)) != 0)
-        return "others than its owner may write to it";
+        return "users other than its owner may write to it";
     if ((status->st_mode & forbidden) != 0)
-        return "others than its owner may read it";
+        return "users other than its owner may read it";
     return NULL;
 }
 
@@ -106,7 +106,8 @@ enum secret_answer secret_file_read(const struct secret_provider *provider, cons
     if (fstat(parent, &status) != 0)
         return fail_errno(&place, errno, error);
     if (find_fault(&status, S_IWGRP | S_IWOTH) != NULL)
-        return refuse(&place, "the directory is another user's, or others may write to it", error);
+        return refuse(
+            &place, "the directory belongs to another user, or other users may write to it", error);
     CLEANUP_CLOSE int fd = open_file(parent, provider, name);
     if (fd < 0)
         return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);

@@ -52,7 +52,7 @@ static int check_owner(const struct walk *walk, const char *name, const struct s
 {
     if (status->st_uid == 0 || status->st_uid == geteuid())
         return 0;
-    return distrust(walk, name, "belongs to another user than root and the gateway's own",
+    return distrust(walk, name, "belongs to a user other than root and the gateway's own",
                     "chown root it");
 }
 
@@ -62,7 +62,7 @@ static int check_directory(const struct walk *walk, const char *name, const stru
         return -1;
     if ((status->st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status->st_mode & S_ISVTX) != 0)
         return 0;
-    return distrust(walk, name, "is a directory that others can write to", "chmod go-w it");
+    return distrust(walk, name, "is a directory that other users can write to", "chmod go-w it");
 }
 
 static int check_file(const struct walk *walk, const char *name, const struct stat *status)
@@ -74,7 +74,7 @@ static int check_file(const struct walk *walk, const char *name, const struct st
         return -1;
     if ((status->st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return 0;
-    return distrust(walk, name, "can be written by others", "chmod go-w it");
+    return distrust(walk, name, "can be written by other users", "chmod go-w it");
 }
 
 /* Goes to the directory of that name. */

@@ -50,8 +50,8 @@ bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const 
     if (ret->fd >= 0)
         return true;
     error_set(error, ERROR_INVALID_INPUT,
-              "context: /workspace: %.200s is no directory, or its path is not the resolved "
-              "one (no links, no \"..\")",
+              "context: /workspace: %.200s is not a directory, or its path is not resolved: it "
+              "must have no links and no \"..\"",
               path);
     error_set_hint(error, "this is the gateway's context_json, not the request");
     return false;

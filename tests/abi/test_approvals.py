@@ -129,7 +129,7 @@ def test_the_policy_says_which_decisions_there_are():
             tap.equal((got, reply), (code, ACCEPTED if code == OK else INVALID), decision)
         got, result, _, reply, _ = call(ECHO, {"decision": "edit", "arguments": EDITED})
         tap.equal((got, reply, result["error"]["message"]),
-                  (NOT_RUN, INVALID, "approval denied: the request does not take this decision"))
+                  (NOT_RUN, INVALID, "approval denied: the request does not accept this decision"))
     finally:
         provider.reset()
 
@@ -147,7 +147,7 @@ def test_nothing_stands_with_a_workspace():
             code, result, host, reply, asked = call(request, {"decision": decision}, context=context)
             tap.equal(asked["allowed_decisions"], ["allow_once", "deny", "edit", "cancel"])
             tap.equal((code, reply, result["error"]["code"]), (NOT_RUN, INVALID, "approval_denied"), decision)
-            tap.contains(result["error"]["message"], "does not take this decision")
+            tap.contains(result["error"]["message"], "does not accept this decision")
             tap.equal(events(host), ["refused"])
         for _ in range(2):
             code, result, _, reply, _ = call(request, {"decision": "allow_once"}, context=context)

@@ -96,7 +96,7 @@ def test_no_words_of_the_json_library():
         tap.contains(must_not_run(host, "invalid_input")["error"]["message"], words)
     for configuration, words in [({"policy": 1}, "/policy: unknown member"), ({"sandbox": 1}, "/sandbox: must be a string"),
                                  ({"sweep": 1}, "/sweep: must be true or false"), ({"check": True, "x": 1}, "/x: unknown member"),
-                                 ({"check": 1}, "/check: is true or absent"), ({"explain": {}}, "/explain/input_json: missing"),
+                                 ({"check": 1}, "/check: must be true or absent"), ({"explain": {}}, "/explain/input_json: missing"),
                                  ({"explain": {"input_json": 1}}, "/explain/input_json: must be a string")]:
         code, status = provider.prepare(**configuration)
         tap.equal((code, status["error"]["code"]), (NOT_RUN, "invalid_policy"), str(configuration))

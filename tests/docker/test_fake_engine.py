@@ -260,7 +260,7 @@ def test_words_of_an_engine_are_text():
         with FakeEngine(socket_path, warnings=["w" * length + "\u00e9\u65e5\x07\r\n" * 30]) as engine:
             refusal(engine, "sandbox_unavailable", "wwww")
     with FakeEngine(socket_path, stream=frame(1, b"-\xff\xe9\n")) as engine:
-        refusal(engine, "backend_failed", "the backend failed at the run")
+        refusal(engine, "backend_failed", "the backend failed")
 
 
 def network(engine, code, text):

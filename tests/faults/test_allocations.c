@@ -298,7 +298,7 @@ static bool try_point(enum memory_role role)
         memory->index = 0;
         judge(role, &answer);
     } else {
-        complain("the backend takes no run", "");
+        complain("the backend does not accept the run", "");
     }
     expect_nothing_left();
     return true;

@@ -99,8 +99,8 @@ def test_more_time_is_advised_only_where_it_would_be_given():
             provider.with_policy({**policy, "capabilities": extended}, case)
 
 
-NO_HOST = "this run has no network: no name is looked up, and no host is reached"
-NO_INSTALLATION = ("this run has no network, so pip, npm and other installers can fetch nothing, whatever their options; "
+NO_HOST = "this run has no network: names cannot be resolved, and no host can be reached"
+NO_INSTALLATION = ("this run has no network, so pip, npm and other installers cannot download anything, whatever their options; "
                    "use what is installed, or ask the operator for more")
 
 
@@ -170,7 +170,7 @@ def test_a_file_that_is_too_large():
     def case():
         output = run("python", "open('x', 'wb').write(bytes(2 << 20))")
         tap.contains(output["stderr"], "File too large")
-        tap.equal((output["cause"], output["notes"]), ("exit", ["a file of a run may have 1048576 bytes at most"]), output)
+        tap.equal((output["cause"], output["notes"]), ("exit", ["a file in a run can have at most 1048576 bytes"]), output)
         tap.equal(run("python", "print(open('x', 'wb').write(bytes(1 << 20)))")["notes"], [])
     limited(case, file_bytes=1 << 20)
 
@@ -178,7 +178,7 @@ def test_a_file_that_is_too_large():
 def test_a_value_that_is_not_printed():
     output = run("python", "numbers = [1, 2]\nsum(numbers)")
     tap.equal((output["stdout"], output["notes"]),
-              ("", ["the program printed nothing; if the value of its last line was wanted, print(...) shows it"]))
+              ("", ["the program printed nothing; to see the value of its last line, use print(...)"]))
     tap.equal(run("python", "numbers = [1, 2]\nprint(sum(numbers))")["notes"], [])
 
 
@@ -186,7 +186,7 @@ def test_python_by_another_name():
     for language in ("sh", "bash"):
         output = run(language, "PATH=/nowhere\npython -c 1")
         tap.equal((output["exit_code"], output["notes"]),
-                  (127, ["there is no command python; where Python is installed, its command is python3"]), output["stderr"])
+                  (127, ["there is no python command; where Python is installed, its command is python3"]), output["stderr"])
         tap.equal(run(language, "PATH=/nowhere\npython3 -c 1")["notes"], [])
 
 

@@ -124,7 +124,7 @@ def test_what_the_context_takes_away_is_nobodys_to_grant():
     host = ThisHost(lambda asked: True)
     host.struct.context_json = b'{"policy": {"capabilities": ["sandbox.exec"]}}'
     error = decide({}, [EXEC, "sandbox.exec.files"], host, {"files": [{"path": "f", "content": ""}]})
-    tap.equal((error["code"], error["hint"]), ("access_denied", "leave files out: the gateway gives this caller less than the policy"))
+    tap.equal((error["code"], error["hint"]), ("access_denied", "leave files out: the gateway grants this caller less than the policy does"))
 
 
 def test_more_time_is_advised_only_where_it_would_be_given():

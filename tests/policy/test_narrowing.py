@@ -45,8 +45,8 @@ def use(policy):
 
 LEFT = [  # narrowing, request, outcome, code of the error, its message or what is told of why
     ({}, SH, "allow", None, "policy:rule:shells says allow"),
-    ({"approval": "ask"}, SH, "ask", None, "policy:rule:shells allows, and the context has somebody asked"),
-    ({"approval": "deny"}, SH, "deny", "policy_denied", "policy denied: the gateway lets this caller run nothing"),
+    ({"approval": "ask"}, SH, "ask", None, "policy:rule:shells allows, but the context requires approval"),
+    ({"approval": "deny"}, SH, "deny", "policy_denied", "policy denied: the gateway does not let this caller run anything"),
     ({"approval": "ask"}, {"language": "lua", "code": "x"}, "deny", "policy_denied", "policy denied: approval rule 1 (no-lua)"),
     ({"languages": ["sh"]}, SH, "allow", None, "policy:rule:shells says allow"),
     ({"languages": ["python", "perl"]}, SH, "deny", "language_not_allowed", "the gateway does not offer this caller the language sh"),

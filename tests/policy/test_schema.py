@@ -74,7 +74,7 @@ PARSER_ALONE = [
     (r'is more than "max"|the default of \d+ is more than the max', "one member against another"),
     (r"the rule \(.*\) (applies|does not apply) to this example", "what a rule says of a request"),
     (r"/only_languages/\d+: is not in \"languages\"", "one member against another"),
-    (r"/id: is rule \d+'s already", "no schema word for a member that is given once in a list of objects"),
+    (r"/id: is already the id of rule \d+", "no schema word for a member that is given once in a list of objects"),
     (r"/memory_total_bytes: is less than the", "one member against another"),
     (r"/outer_uids/count: must be an integer between", "one member against another, and the range ends with the ids"),
     (r"must be an integer between|must be an integer$", "a schema takes 1.0 for an integer", lambda document: has_real(document)),

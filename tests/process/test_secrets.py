@@ -104,7 +104,7 @@ def test_providers_are_asked_in_their_order():
         refuses("unknown_secret", "three", "three")
         # One that cannot give what it has ends the search.
         (first.path / "one").chmod(0o404)
-        refuses("secret_unavailable", "others than its owner may read it", "one")
+        refuses("secret_unavailable", "users other than its owner may read it", "one")
 
 
 def test_one_line_feed_is_taken_off_a_file():
@@ -126,10 +126,10 @@ def test_files_that_are_not_safe_are_refused():
         for mode in (0o440, 0o404, 0o444, 0o420, 0o402, 0o410, 0o401, 0o666):
             path.chmod(mode)
             use(strict)
-            refuses("secret_unavailable", "others than its owner may")
+            refuses("secret_unavailable", "users other than its owner may")
             use({**strict, "shared": True})
             if mode & 0o022:
-                refuses("secret_unavailable", "others than its owner may write to it")
+                refuses("secret_unavailable", "users other than its owner may write to it")
             else:
                 gives("value")
         use(strict)
@@ -140,9 +140,9 @@ def test_files_that_are_not_safe_are_refused():
             refuses("secret_unavailable", "it belongs to another user")
             os.chown(path, 0, -1)
         directory.path.chmod(0o777)
-        refuses("secret_unavailable", "the directory is another user's, or others may write to it")
+        refuses("secret_unavailable", "the directory belongs to another user, or other users may write to it")
         directory.path.chmod(0o1777)
-        refuses("secret_unavailable", "the directory is another user's, or others may write to it")
+        refuses("secret_unavailable", "the directory belongs to another user, or other users may write to it")
         directory.path.chmod(0o700)
         path.unlink()
         os.mkfifo(path, 0o400)
@@ -181,7 +181,7 @@ def test_a_value_has_its_limit():
             else:
                 refuses("secret_too_large", 'the secret "token" is longer than 65536 bytes')
         directory.put("token", b"a\0b", 0o600)
-        refuses("secret_unusable", 'the secret "token" holds a NUL')
+        refuses("secret_unusable", 'the secret "token" contains a NUL')
 
 
 def test_credentials_of_systemd():
@@ -195,7 +195,7 @@ def test_credentials_of_systemd():
             gives("of systemd")
             refuses("unknown_secret", "other", "other")
             (directory.path / "token").chmod(0o444)
-            refuses("secret_unavailable", "others than its owner may read it")
+            refuses("secret_unavailable", "users other than its owner may read it")
             os.environ["CREDENTIALS_DIRECTORY"] = "relative"
             refuses("unknown_secret", "token")
         finally:
@@ -247,7 +247,7 @@ def test_a_command_that_fails_is_a_refusal_without_its_words():
                                  ("echo value; kill -9 $$", "secret_unavailable", "was ended by signal 9"),
                                  ("head -c 70000 /dev/zero | tr '\\0' x; sleep 1000", "secret_too_large", "longer than 65536 bytes"),
                                  ("head -c 65537 /dev/zero | tr '\\0' x", "secret_too_large", "longer than 65536 bytes"),
-                                 ("printf 'a\\0b'", "secret_unusable", "holds a NUL")):
+                                 ("printf 'a\\0b'", "secret_unusable", "contains a NUL")):
             use({"type": "command", "argv": [script(directory, text), "{name}"]})
             result = refuses(code, part)
             tap.lacks(str(result), "value")

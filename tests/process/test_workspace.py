@@ -149,7 +149,7 @@ def test_another_directory_than_the_one_that_was_approved():
             code, result = provider.with_policy(ASKED, lambda host=host: provider.invoke(LOOK, host))
         if path:
             tap.equal((code, result["status"], result["error"]["code"], result["stdout"]), (NOT_RUN, "denied", "approval_mismatch", ""), result)
-            tap.contains(result["error"]["message"], "the workspace is not the directory any more that was checked")
+            tap.contains(result["error"]["message"], "the workspace is no longer the directory that was checked")
         else:
             tap.equal((code, result["stdout"]), (OK, "inside"), "without a swap")
 
@@ -162,7 +162,7 @@ def test_one_that_is_gone():
         result = provider.with_policy(ASKED, lambda: provider.invoke(LOOK, Host(context={"workspace": str(workspace)}, request_approval=look)))
     finally:
         workspace.with_name("gone").rename(workspace)
-    refused(result, "denied", "approval_mismatch", "the workspace is not the directory any more")
+    refused(result, "denied", "approval_mismatch", "the workspace is no longer the directory")
 
 
 def test_a_grant_is_for_the_directory_that_was_shown():
@@ -192,7 +192,7 @@ def test_an_edit_is_for_the_directory_that_was_shown():
             stack.enter_context(swapped(workspace, other / "one"))
             provider.reply(token, {"decision": "edit", "arguments": {"language": "sh", "code": "ls /work"}})
         result = provider.with_policy(ASKED, lambda: provider.invoke(LOOK, Host(context={"workspace": str(workspace)}, request_approval=look)))
-    refused(result, "denied", "approval_mismatch", "the workspace is not the directory any more")
+    refused(result, "denied", "approval_mismatch", "the workspace is no longer the directory")
 
 
 @contextlib.contextmanager

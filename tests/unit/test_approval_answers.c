@@ -449,7 +449,7 @@ START_TEST(only_offered_decisions_count)
     ck_assert_int_eq(asker.reply, TOOL_INVALID);
     ck_assert(!asker.allowed);
     ck_assert_str_eq(asker.error.message,
-                     "approval denied: the request does not take this decision");
+                     "approval denied: the request does not accept this decision");
     asker.answer = "{\"decision\":\"cancel\"}"; /* offered or not */
     ask(&asker);
     ck_assert_int_eq(asker.reply, TOOL_ACCEPTED);

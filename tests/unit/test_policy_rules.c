@@ -60,12 +60,13 @@ static const struct {
      "/code_bytes/max: must be an integer between 0"},
     {RULE("allow", "\"code_bytes\":{\"min\":5,\"max\":4}"),
      "/code_bytes/min: is more than \"max\""},
-    {RULE("allow", "\"with\":{}"), "/with: is only for a rule that allows by \"code_sha256\""},
+    {RULE("allow", "\"with\":{}"),
+     "/with: is allowed only in a rule that allows by \"code_sha256\""},
     {RULE("deny", "\"code_sha256\":[\"" HASH_OF_ONE "\"],\"with\":{}"),
-     "/with: is only for a rule"},
+     "/with: is allowed only in a rule"},
     {RULE("allow", "\"code_sha256\":[\"" HASH_OF_ONE "\"],\"request_sha256\":[\"" HASH_OF_ONE
                    "\"],\"with\":{}"),
-     "/with: is only for a rule"},
+     "/with: is allowed only in a rule"},
     {WITH("\"arg\":1"), "/with/arg: unknown member"},
     {WITH("\"args\":[1]"), "/with/args/0: must be a string"},
     {WITH("\"env\":{\"A B\":\"\"}"), "/with/env/A B: a variable's name"},
@@ -81,7 +82,7 @@ static const struct {
     {MATCH(",\"request_sha256\":\"1\""), "/match/0/request_sha256: must be a SHA-256"},
     {MATCH(",\"with\":{\"env\":1}"), "/match/0/with/env: must be an object"},
     {MATCH(",\"secrets\":[\"a\"],\"with\":{\"secrets\":{\"A\":\"a\"}}"),
-     "/match/0/with: has secrets beside \"secrets\""},
+     "/match/0/with: has secrets, and so does \"secrets\": only one of them may"},
     {RULE("allow", "\"principals\":[]"), "/principals: must have at least 1 member"},
     {RULE("allow", "\"principals\":[\"\"]"), "/principals/0: must not be empty"},
     {RULE("allow", "\"match\":{}"), "/match: must be an array"},
@@ -98,9 +99,10 @@ static const struct {
     {MATCH(",\"secrets\":[\"a\",\"a b\"]"), "/match/0/secrets/1: must be a secret's name"},
     {MATCH(",\"principal\":null"), "/match/0/principal: must be a string"},
     {MATCH(",\"code\":1"), "/match/0/code: must be a string"},
-    {MATCH(",\"code\":\"1\",\"code_bytes\":1"), "/match/0/code: is there beside its hash or size"},
+    {MATCH(",\"code\":\"1\",\"code_bytes\":1"),
+     "/match/0/code: cannot be given together with its hash or size"},
     {MATCH(",\"code\":\"1\",\"code_sha256\":\"" HASH_OF_ONE "\""),
-     "/match/0/code: is there beside its hash or size"},
+     "/match/0/code: cannot be given together with its hash or size"},
     {MATCH(",\"code_bytes\":-1"), "/match/0/code_bytes: must be an integer"},
     {MATCH(",\"code_sha256\":1"), "/match/0/code_sha256: must be a string"},
     {MATCH(",\"code_sha256\":\"1\""), "/match/0/code_sha256: must be a SHA-256"},
@@ -135,7 +137,8 @@ START_TEST(an_id_is_given_once)
         load_rule("{\"decision\":\"ask\"},{\"decision\":\"ask\",\"id\":\"b\"},"
                   "{\"decision\":\"ask\",\"id\":\"a\"},{\"decision\":\"deny\",\"id\":\"a\"}",
                   &error));
-    ck_assert_str_eq(error.message, "policy test: /approval/rules/3/id: is rule 2's already");
+    ck_assert_str_eq(error.message,
+                     "policy test: /approval/rules/3/id: is already the id of rule 2");
 }
 END_TEST
 

@@ -80,12 +80,12 @@ START_TEST(a_missing_module)
 }
 END_TEST
 
-#define NOTHING_IS_INSTALLED                                                                       \
-    "this run has no network, so pip, npm and other installers can fetch nothing, whatever their " \
-    "options; use what is installed, or ask the operator for more"
-#define NO_HOST   "this run has no network: no name is looked up, and no host is reached"
+#define NOTHING_IS_INSTALLED                                                               \
+    "this run has no network, so pip, npm and other installers cannot download anything, " \
+    "whatever their options; use what is installed, or ask the operator for more"
+#define NO_HOST   "this run has no network: names cannot be resolved, and no host can be reached"
 #define NO_SOCKET "this run has no network: there are no internet sockets, not even for localhost; "
-#define NO_PYTHON "there is no command python; where Python is installed, its command is python3"
+#define NO_PYTHON "there is no python command; where Python is installed, its command is python3"
 
 /* What programs printed in a sandbox without network, as they did. */
 static const struct {
@@ -122,9 +122,9 @@ static const struct {
     {"/usr/bin/python3: No module named pip\n", NOTHING_IS_INSTALLED},
     {"E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?\n",
      NOTHING_IS_INSTALLED},
-    {"OSError: [Errno 27] File too large\n", "a file of a run may have 1048576 bytes at most"},
-    {"Error: EFBIG: file too large, write\n", "a file of a run may have 1048576 bytes at most"},
-    {"File size limit exceeded\n", "a file of a run may have 1048576 bytes at most"},
+    {"OSError: [Errno 27] File too large\n", "a file in a run can have at most 1048576 bytes"},
+    {"Error: EFBIG: file too large, write\n", "a file in a run can have at most 1048576 bytes"},
+    {"File size limit exceeded\n", "a file in a run can have at most 1048576 bytes"},
     {"main.sh: 1: python: not found\n", NO_PYTHON},
     {"main.bash: line 1: python: command not found\n", NO_PYTHON},
     {"main.zsh:1: command not found: python\n", NO_PYTHON},
@@ -280,8 +280,8 @@ static const struct {
 
 START_TEST(a_value_that_nobody_sees)
 {
-    static const char expected[] = "the program printed nothing; if the value of its last line was "
-                                   "wanted, print(...) shows it";
+    static const char expected[] =
+        "the program printed nothing; to see the value of its last line, use print(...)";
     struct run_facts facts = with_code(last_lines[_i].code);
     ck_assert_str_eq(note_of(&facts).text, ""); /* it has printed something */
     facts.printed = 0;

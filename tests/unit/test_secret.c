@@ -144,22 +144,22 @@ END_TEST
 START_TEST(a_file_of_another_user_is_not)
 {
     of_stranger = true;
-    expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "the directory is another user's");
+    expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "the directory belongs to another user");
 }
 END_TEST
 
 START_TEST(what_others_may_touch_is_refused)
 {
     ck_assert_int_eq(chmod(file, 0604), 0);
-    expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "others than its owner may read it");
+    expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "users other than its owner may read it");
     struct secret_provider shared = files;
     shared.shared = true;
     expect_found(&shared, "hunter2");
     ck_assert_int_eq(chmod(file, 0606), 0);
-    expect_failed(&shared, ERROR_SECRET_UNAVAILABLE, "others than its owner may write to it");
+    expect_failed(&shared, ERROR_SECRET_UNAVAILABLE, "users other than its owner may write to it");
     ck_assert_int_eq(chmod(file, 0600), 0);
     ck_assert_int_eq(chmod(directory, 0720), 0);
-    expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "others may write to it");
+    expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "other users may write to it");
 }
 END_TEST
 

@@ -206,7 +206,7 @@ static const struct {
     {SECRET_OUTCOME_SIGNAL, 9, ERROR_SECRET_UNAVAILABLE, "was ended by signal 9"},
     {SECRET_OUTCOME_TIMEOUT, 0, ERROR_SECRET_UNAVAILABLE, "did not end in time and was killed"},
     {SECRET_OUTCOME_FAULT, EMFILE, ERROR_SECRET_UNAVAILABLE, "was not run: Too many open files"},
-    {SECRET_OUTCOME_COUNT, 0, ERROR_SECRET_UNAVAILABLE, "code-execute-secret said nothing"},
+    {SECRET_OUTCOME_COUNT, 0, ERROR_SECRET_UNAVAILABLE, "code-execute-secret did not answer"},
 };
 
 START_TEST(says_what_the_helper_says)
@@ -236,9 +236,9 @@ START_TEST(a_reply_that_lies_about_its_length_is_none)
 {
     helper_says(SECRET_OUTCOME_VALUE, 0, "hunter2");
     helper.surplus = 1;
-    expect_failure(ERROR_SECRET_UNAVAILABLE, "code-execute-secret said nothing");
+    expect_failure(ERROR_SECRET_UNAVAILABLE, "code-execute-secret did not answer");
     helper.surplus = SECRET_REPLY_LIMIT;
-    expect_failure(ERROR_SECRET_UNAVAILABLE, "code-execute-secret said nothing");
+    expect_failure(ERROR_SECRET_UNAVAILABLE, "code-execute-secret did not answer");
     helper.surplus = 0;
     expect_value(&provider, "hunter2");
 }
@@ -249,9 +249,9 @@ START_TEST(a_helper_may_not_start_or_die)
     helper = (struct helper){.absent = true};
     expect_failure(ERROR_SECRET_UNAVAILABLE, "was not run: it is not there");
     helper = (struct helper){.dies = true};
-    expect_failure(ERROR_SECRET_UNAVAILABLE, "could not be asked for: Broken pipe");
+    expect_failure(ERROR_SECRET_UNAVAILABLE, "could not be started: Broken pipe");
     helper = (struct helper){.silent = true};
-    expect_failure(ERROR_SECRET_UNAVAILABLE, "code-execute-secret said nothing");
+    expect_failure(ERROR_SECRET_UNAVAILABLE, "code-execute-secret did not answer");
 }
 END_TEST
 
@@ -259,10 +259,12 @@ START_TEST(the_wait_ends_with_a_helper_that_does_not)
 {
     helper_says(SECRET_OUTCOME_VALUE, 0, "hunter2");
     nothing_comes = true;
-    expect_failure(ERROR_SECRET_UNAVAILABLE, "did not end, and nor did what runs it");
+    expect_failure(ERROR_SECRET_UNAVAILABLE,
+                   "did not end, and the program that runs it does not answer");
     nothing_comes = false;
     poll_error = ENOMEM;
-    expect_failure(ERROR_SECRET_UNAVAILABLE, "did not end, and nor did what runs it");
+    expect_failure(ERROR_SECRET_UNAVAILABLE,
+                   "did not end, and the program that runs it does not answer");
 }
 END_TEST
 

@@ -146,7 +146,7 @@ static const struct {
     {SANDBOX_MODE_PROCESS, CALL(""), NULL, 0, ERROR_UNKNOWN_SECRET, "unknown secret: one"},
     {SANDBOX_MODE_PROCESS,
      "{\"language\":\"python\",\"code\":\"x\",\"secrets\":{\"A\":\"{{secret:v}}\"}}", "hun\0er2", 7,
-     ERROR_SECRET_UNUSABLE, "holds a NUL"},
+     ERROR_SECRET_UNUSABLE, "contains a NUL"},
 };
 
 START_TEST(a_secret_has_its_place_or_is_refused)

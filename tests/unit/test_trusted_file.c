@@ -190,11 +190,12 @@ END_TEST
 static const struct {
     const char *change, *below, *message, *hint;
 } changes[] = {
-    {"chmod 0620 a/file", "a/file", "\"file\" can be written by others", "chmod go-w"},
-    {"chmod 0602 a/file", "a/link", "\"file\" can be written by others", "chmod go-w"},
-    {"chmod 0775 a", "a/file", "\"a\" is a directory that others can write to", "chmod go-w"},
-    {"chmod 0757 a", "far/file", "\"a\" is a directory that others can write to", "chmod go-w"},
-    {"chmod 0777 .", "a/file", "is a directory that others can write to", "chmod go-w"},
+    {"chmod 0620 a/file", "a/file", "\"file\" can be written by other users", "chmod go-w"},
+    {"chmod 0602 a/file", "a/link", "\"file\" can be written by other users", "chmod go-w"},
+    {"chmod 0775 a", "a/file", "\"a\" is a directory that other users can write to", "chmod go-w"},
+    {"chmod 0757 a", "far/file", "\"a\" is a directory that other users can write to",
+     "chmod go-w"},
+    {"chmod 0777 .", "a/file", "is a directory that other users can write to", "chmod go-w"},
     {"true", "a", ": not a regular file", ""},
     {"true", "a/file/", "cannot be read: Not a directory", ""},
     {"true", "a/fifo", ": not a regular file", ""},
@@ -215,17 +216,17 @@ START_TEST(a_sticky_directory_is_everybodys_and_yet_safe)
     run("chmod 1777 %s", root);
     expect_opened("to/file");
     somebody_elses = inode_of("a");
-    expect_refused("a/file", "\"a\" belongs to another user", "chown root");
+    expect_refused("a/file", "\"a\" belongs to a user other than root", "chown root");
 }
 END_TEST
 
 static const struct {
     const char *whose, *below, *message;
 } owners[] = {
-    {"a/file", "a/file", "\"file\" belongs to another user than root"},
-    {"a", "a/file", "\"a\" belongs to another user than root"},
-    {"to", "to/file", "\"to\" belongs to another user than root"},
-    {"a/link", "a/link", "\"link\" belongs to another user than root"},
+    {"a/file", "a/file", "\"file\" belongs to a user other than root"},
+    {"a", "a/file", "\"a\" belongs to a user other than root"},
+    {"to", "to/file", "\"to\" belongs to a user other than root"},
+    {"a/link", "a/link", "\"link\" belongs to a user other than root"},
 };
 
 START_TEST(refuses_what_is_somebody_elses)

@@ -60,7 +60,8 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
         char allowed[MODES_LIMIT];
         list_modes(policy, allowed);
         error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
-        error_set_hint(error, "the policy allows: %s", allowed);
+        error_set_hint(error, "set CODE_EXEC_SANDBOX to a mode that the policy allows: %s",
+                       allowed);
         return false;
     }
     if (!policy->mode_allowed[mode]) {

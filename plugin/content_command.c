@@ -9,7 +9,7 @@
 
 #include "cleanup.h"
 #include "content_checkers.h"
-#include "plan.h"
+#include "describe.h"
 #include "program_input.h"
 #include "readiness.h"
 #include "run.h"
@@ -48,7 +48,7 @@ struct content_answer content_ask_command(struct call *call, struct error *error
     size_t length = 0;
     CLEANUP_FREE char *question = call_content_question(call, &length);
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
-    if (question == NULL || !plan_content_command(call, &description))
+    if (question == NULL || !content_plan_command(call, &description))
         return content_outside_stopped(error);
     struct error fault;
     CLEANUP_CLOSE int input = program_input_open(question, length, &fault);

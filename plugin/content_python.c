@@ -14,8 +14,8 @@
 #include "cleanup.h"
 #include "content_checkers.h"
 #include "content_program.h"
+#include "describe.h"
 #include "json_place.h"
-#include "plan.h"
 #include "readiness.h"
 #include "run.h"
 #include "string_list.h"
@@ -117,7 +117,7 @@ static bool add_input(struct run_description *description, const void *content, 
     char path[32];
     (void)snprintf(path, sizeof(path), "input/%zu",
                    description->file_count - CONTENT_PROGRAM_FILES - 1);
-    return plan_add_file(description, path, content, length);
+    return describe_add_file(description, path, content, length);
 }
 
 /* The checker, its rules, and what it is to read; *ret_files are the numbers of the latter. */
@@ -132,10 +132,10 @@ static bool describe(const struct call *call, const struct content_rules *rules,
             ret_files[count++] = (uint32_t)i + 1;
     size_t length = 0;
     CLEANUP_FREE char *text = make_rules(call, rules, count, &length);
-    if (text == NULL || !plan_content_check(call, count + CONTENT_PROGRAM_FILES + 1, ret) ||
-        !plan_add_file(ret, call->language->file, python_check_text, python_check_length) ||
-        !plan_add_file(ret, "constant_fold.py", constant_fold_text, constant_fold_length) ||
-        !plan_add_file(ret, "rules.json", text, length) ||
+    if (text == NULL || !content_plan_check(call, count + CONTENT_PROGRAM_FILES + 1, ret) ||
+        !describe_add_file(ret, call->language->file, python_check_text, python_check_length) ||
+        !describe_add_file(ret, "constant_fold.py", constant_fold_text, constant_fold_length) ||
+        !describe_add_file(ret, "rules.json", text, length) ||
         !add_input(ret, request->code, request->code_length))
         return false;
     for (size_t i = 1; i < count; i++) {
@@ -307,7 +307,7 @@ struct content_answer content_check_python(struct call *call, const struct conte
     CLEANUP_CLOSE int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     CLEANUP(run_clear)
     struct run run = {
-        .mode = plan_checking_mode(call->configuration.mode),
+        .mode = content_checking_mode(call->configuration.mode),
         .description = &description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "capability_check.h"
 #include "cleanup.h"
+#include "content.h"
 #include "decision.h"
 #include "gate.h"
 #include "protocol/layers.h"

@@ -17,6 +17,7 @@
 #include "audit_record.h"
 #include "capability_check.h"
 #include "cleanup.h"
+#include "content.h"
 #include "context.h"
 #include "decision.h"
 #include "environment.h"

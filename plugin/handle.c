@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "request.h"
-
 static bool is_alphanumeric(char c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define SECRET_NAME_LIMIT    128
 #define SECRET_HANDLE_PREFIX "{{secret:"
 #define SECRET_HANDLE_SUFFIX "}}"
 

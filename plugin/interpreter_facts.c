@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "plan.h"
+#include "describe.h"
 #include "preparation_facts.h"
 #include "readiness.h"
 #include "run.h"
@@ -33,7 +33,7 @@ static bool describe(const struct trial_subject *subject, const char *image_id,
                      struct run_description *ret)
 {
     const char *const command[] = {"sh", "-c", script, "sh", NULL};
-    if (!plan_trial(subject, ret))
+    if (!describe_trial(subject, ret))
         return false;
     CLEANUP(cleanup_string_list) char **program = TAKE_POINTER(ret->argv);
     ret->purpose = RUN_PURPOSE_PROGRAM;

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "describe.h"
+
 #include "plan.h"
 
 /* New: for programs that name no module, and for those with each word of the policy's

@@ -10,7 +10,7 @@
 
 #include "backend_client.h"
 #include "cleanup.h"
-#include "plan.h"
+#include "describe.h"
 #include "remedy.h"
 #include "run.h"
 
@@ -210,7 +210,7 @@ bool readiness_trial(const struct trial_subject *subject, const struct trial_wat
                      struct run_event *ret, struct error *error)
 {
     CLEANUP(run_description_clear) struct run_description description = {0};
-    if (!plan_trial(subject, &description)) {
+    if (!describe_trial(subject, &description)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the trial's description");
         return false;
     }
@@ -223,7 +223,7 @@ bool readiness_prepare(const struct trial_subject *subject, const char *word, st
     static const struct tool_host no_host;
     const struct trial_watcher watcher = {.host = &no_host, .cancel_fd = -1};
     CLEANUP(run_description_clear) struct run_description description = {0};
-    if (!plan_preparation(subject, word, &description)) {
+    if (!describe_preparation(subject, word, &description)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the preparation's description");
         return false;
     }
@@ -241,7 +241,7 @@ bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct
     static const struct tool_host no_host;
     const struct trial_watcher watcher = {.host = &no_host, .cancel_fd = -1};
     CLEANUP(run_description_clear) struct run_description description = {0};
-    if (!plan_sweep(policy, mode, &description)) {
+    if (!describe_sweep(policy, mode, &description)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the sweep's description");
         return false;
     }

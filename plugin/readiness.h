@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
+#include "describe.h"
 #include "error.h"
-#include "plan.h"
 #include "protocol/run_event.h"
 #include "tool_provider.h"
 

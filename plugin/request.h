@@ -27,7 +27,6 @@
 #define REQUEST_TIMEOUT_LIMIT     300000000 /* ms; the policy's ceiling is far lower */
 #define REQUEST_IMAGE_LIMIT       255
 #define REQUEST_SESSION_LIMIT     128
-#define SECRET_NAME_LIMIT         128
 
 /* What kind of call it is: the tool's own name or a shape that is taken for it. */
 enum request_shape {

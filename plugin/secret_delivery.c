@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "describe.h"
 #include "environment.h"
-#include "plan.h"
+#include "handle.h"
 #include "redaction.h"
 #include "secret.h"
 
@@ -78,7 +79,7 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
     bool put = has_file(description, relative);
     if (!put) {
         description->private_file_count++;
-        put = plan_add_file(description, relative, value->memory.bytes, value->length);
+        put = describe_add_file(description, relative, value->memory.bytes, value->length);
     }
     if (put && environment_set(&description->environment, secret->variable, path, strlen(path)))
         return true;

@@ -5,6 +5,7 @@
  * backend takes; what is refused is told why in printable words.
  */
 #include "../../plugin/cleanup.h"
+#include "../../plugin/describe.h"
 #include "../../plugin/language.h"
 #include "../../plugin/plan.h"
 #include "../../plugin/policy.h"
@@ -162,7 +163,7 @@ static void check_description(const struct policy *policy, const struct policy_l
     struct run_description description;
     struct run_description decoded;
     size_t length = 0;
-    MUST(plan_trial(&subject, &description));
+    MUST(describe_trial(&subject, &description));
     CLEANUP_FREE unsigned char *bytes = run_description_encode(&description, &length);
     MUST(bytes && run_description_decode(bytes, length, &decoded));
     MUST(decoded.isolation ==

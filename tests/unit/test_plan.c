@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "content_checkers.h"
+#include "describe.h"
 #include "failing_memory.h"
 #include "plan.h"
 #include "tap_suite.h"
@@ -191,8 +193,8 @@ START_TEST(no_half_of_a_content_check_is_planned)
     for (; !planned_all; failing++) {
         CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
         memory_left = failing;
-        planned_all = _i < SANDBOX_MODE_COUNT ? plan_content_check(call, 4, &description)
-                                              : plan_content_command(call, &description);
+        planned_all = _i < SANDBOX_MODE_COUNT ? content_plan_check(call, 4, &description)
+                                              : content_plan_command(call, &description);
         memory_left = -1;
         if (!planned_all)
             continue;
@@ -223,9 +225,9 @@ START_TEST(no_half_of_what_runs_nothing_is_planned)
     for (; !planned_all; failing++) {
         CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
         memory_left = failing;
-        planned_all = _i < 2    ? plan_trial(&subject, &description)
-                      : _i == 2 ? plan_sweep(policy, SANDBOX_MODE_DOCKER, &description)
-                                : plan_preparation(&subject, "numpy", &description);
+        planned_all = _i < 2    ? describe_trial(&subject, &description)
+                      : _i == 2 ? describe_sweep(policy, SANDBOX_MODE_DOCKER, &description)
+                                : describe_preparation(&subject, "numpy", &description);
         memory_left = -1;
         ck_assert_int_eq(description.argv != NULL, planned_all);
         ck_assert(!planned_all || _i != 2 || description.purpose == RUN_PURPOSE_SWEEP);

@@ -16,9 +16,9 @@
 
 bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *error);
 bool __wrap_backend_exists(enum sandbox_mode mode, struct error *error);
-bool __wrap_plan_sweep(const struct policy *policy, enum sandbox_mode mode,
+bool __wrap_describe_sweep(const struct policy *policy, enum sandbox_mode mode,
                        struct run_description *ret);
-bool __real_plan_sweep(const struct policy *policy, enum sandbox_mode mode,
+bool __real_describe_sweep(const struct policy *policy, enum sandbox_mode mode,
                        struct run_description *ret);
 
 static unsigned runs;
@@ -45,10 +45,10 @@ bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *
     return !no_answer;
 }
 
-bool __wrap_plan_sweep(const struct policy *policy, enum sandbox_mode mode,
+bool __wrap_describe_sweep(const struct policy *policy, enum sandbox_mode mode,
                        struct run_description *ret)
 {
-    return !no_memory && __real_plan_sweep(policy, mode, ret);
+    return !no_memory && __real_describe_sweep(policy, mode, ret);
 }
 
 static struct policy *policy;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "handle.h"
 #include "request.h"
 #include "tap_suite.h"
 

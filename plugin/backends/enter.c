@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 #include "../protocol/channel.h"
 #include "descriptor_limit.h"
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 
 /* ioprio_set(2), which has no header. */
 #define IOPRIO_OF_PROCESS   1

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 
 #define SEND_ATTEMPTS 8
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 
 static void wipe_free(unsigned char *bytes, size_t length)
 {

@@ -16,7 +16,7 @@
 #include "../backends/process/main_program.h"
 #include "../backends/process/sandbox_blueprint.h"
 #include "../backends/process/sandbox_clone.h"
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 #include "../protocol/channel.h"
 #include "../protocol/preparation_outcome.h"
 

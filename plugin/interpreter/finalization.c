@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 #include "outer_return.h"
 #include "python_abi.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unwind.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 
 struct search {
     uintptr_t function;

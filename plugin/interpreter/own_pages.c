@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
 #define RANGES_LIMIT  2048  /* of pages that follow each other */

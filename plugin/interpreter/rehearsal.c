@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 #include "own_pages.h"
 
 #define PATIENCE_MS 5000

@@ -11,7 +11,7 @@
 
 #include "../backends/process/interpreter_protocol.h"
 #include "../backends/process/main_program.h"
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 #include "copies.h"
 #include "own_pages.h"
 

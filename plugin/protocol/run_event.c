@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "../cleanup.h"
+#include "../base/cleanup.h"
 #include "wire.h"
 
 #define SIGNAL_MAX 64 /* the last real-time signal of Linux */

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "random.h"
-#include "redaction.h"
+#include "run/redaction.h"
 
 #define SECRETS      20
 #define CHUNK_BYTES  65536

@@ -26,7 +26,7 @@
 #include "../../plugin/backends/process/launch.h"
 #include "../../plugin/backends/process/mount_fd.h"
 #include "../../plugin/backends/process/sandbox.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 
 #define KNOCK_OUTS_LIMIT 32
 #define STEPS_LIMIT      32

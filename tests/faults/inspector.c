@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../process/harness.h"
 
 static char copied[] = "/var/tmp/code-execute-faults-XXXXXX/inside";

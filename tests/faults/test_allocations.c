@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../process/harness.h"
 #include "inspector.h"
 #include "remains.h"

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../process/harness.h"
 #include "injector.h"
 #include "inspector.h"

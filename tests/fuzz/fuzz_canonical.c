@@ -3,9 +3,9 @@
  * short as can be, and its names stand in the order of their UTF-16 code units. */
 #include <jansson.h>
 
-#include "../../plugin/canonical.h"
-#include "../../plugin/cleanup.h"
-#include "../../plugin/utf8.h"
+#include "../../plugin/base/cleanup.h"
+#include "../../plugin/base/utf8.h"
+#include "../../plugin/json/canonical.h"
 #include "fuzz.h"
 
 #define FLAGS       (JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)

@@ -9,7 +9,7 @@
 
 #include "../../plugin/backends/docker/container_attest.h"
 #include "../../plugin/backends/docker/container_config.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "fuzz.h"
 
 #define ID "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

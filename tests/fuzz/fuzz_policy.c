@@ -4,14 +4,14 @@
  * does, has the same hash with a blank behind it, and gives every language a description that a
  * backend takes; what is refused is told why in printable words.
  */
-#include "../../plugin/cleanup.h"
-#include "../../plugin/describe.h"
-#include "../../plugin/language.h"
-#include "../../plugin/plan.h"
-#include "../../plugin/policy.h"
-#include "../../plugin/policy_lint.h"
-#include "../../plugin/request.h"
-#include "../../plugin/string_list.h"
+#include "../../plugin/base/cleanup.h"
+#include "../../plugin/base/string_list.h"
+#include "../../plugin/gate/plan.h"
+#include "../../plugin/policy/lint/policy_lint.h"
+#include "../../plugin/policy/policy.h"
+#include "../../plugin/request/request.h"
+#include "../../plugin/run/describe.h"
+#include "../../plugin/vocabulary/language.h"
 #include "fuzz.h"
 
 static void check_limit(const struct policy_limit *limit, uint64_t minimum, uint64_t maximum)

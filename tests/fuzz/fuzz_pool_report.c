@@ -4,7 +4,7 @@
  * one. What is taken is in range and is written again as the same bytes; cut anywhere, or with a
  * byte more, it is refused.
  */
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../../plugin/protocol/pool_report.h"
 #include "../../plugin/protocol/run_event.h"
 #include "fuzz.h"

@@ -6,14 +6,14 @@
  */
 #include <jansson.h>
 
-#include "../../plugin/call.h"
-#include "../../plugin/canonical.h"
-#include "../../plugin/cleanup.h"
-#include "../../plugin/environment.h"
-#include "../../plugin/handle.h"
-#include "../../plugin/plan.h"
-#include "../../plugin/string_list.h"
-#include "../../plugin/utf8.h"
+#include "../../plugin/base/cleanup.h"
+#include "../../plugin/base/string_list.h"
+#include "../../plugin/base/utf8.h"
+#include "../../plugin/call/call.h"
+#include "../../plugin/gate/plan.h"
+#include "../../plugin/json/canonical.h"
+#include "../../plugin/vocabulary/environment.h"
+#include "../../plugin/vocabulary/handle.h"
 #include "fuzz.h"
 
 static struct policy *builtin_policy(void)

@@ -4,7 +4,7 @@
  * is taken is safe and is written again as the same bytes; cut anywhere, or with a byte more, it is
  * refused. The same bytes taken for the parts of a description make one that survives the way.
  */
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../../plugin/protocol/run_description.h"
 #include "../../plugin/protocol/run_event.h"
 #include "fuzz.h"

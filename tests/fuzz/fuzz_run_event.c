@@ -4,7 +4,7 @@
  * taken is in range and is written again as the same bytes; cut anywhere, or with a byte more, it
  * is refused. An event that is filled with the bytes survives the way exactly when it is in range.
  */
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../../plugin/protocol/run_event.h"
 #include "fuzz.h"
 

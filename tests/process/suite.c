@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../support/tap_suite.h"
 
 #define SKIPS_LIMIT       256

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "random.h"
 #include "tap_suite.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);

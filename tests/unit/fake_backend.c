@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "protocol/channel.h"
 #include "protocol/pool_report.h"
 #include "protocol/run_description.h"

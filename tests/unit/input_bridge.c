@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "canonical.h"
-#include "cleanup.h"
-#include "context.h"
-#include "manifest.h"
-#include "policy.h"
-#include "request.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "call/call.h"
+#include "call/context.h"
+#include "exports/manifest.h"
+#include "policy/policy.h"
+#include "request/request.h"
 #include "result_schema.h"
-#include "string_list.h"
+#include "json/canonical.h"
 
 static bool judge_request(const char *line, size_t length, struct error *error)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "redaction.h"
+#include "base/cleanup.h"
+#include "run/redaction.h"
 
 #define OUTPUT_LIMIT 65536
 

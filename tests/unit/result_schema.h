@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output_schema.h"
+#include "result/output_schema.h"
 
 /* What is wrong, and where. */
 struct result_fault {

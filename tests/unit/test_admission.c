@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "admission.h"
-#include "cleanup.h"
+#include "admission/admission.h"
+#include "base/cleanup.h"
 #include "tap_suite.h"
 
 #define LONG_MS  60000

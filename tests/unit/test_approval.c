@@ -14,9 +14,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "approval.h"
-#include "call_registry.h"
-#include "cleanup.h"
+#include "approval/approval.h"
+#include "base/cleanup.h"
+#include "call/call_registry.h"
 #include "tap_suite.h"
 
 #define THREADS    8

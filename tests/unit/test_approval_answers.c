@@ -10,8 +10,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "approval.h"
-#include "cleanup.h"
+#include "approval/approval.h"
+#include "base/cleanup.h"
 #include "tap_suite.h"
 
 #define HASH            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

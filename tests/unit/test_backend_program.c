@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "backend_client.h"
-#include "backend_program.h"
+#include "program/backend_program.h"
+#include "run/backend_client.h"
 #include "tap_suite.h"
 
 struct connection {

@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include "canonical.h"
-#include "cleanup.h"
-#include "json_text.h"
+#include "base/cleanup.h"
 #include "tap_suite.h"
+#include "json/canonical.h"
+#include "json/json_text.h"
 
 static const struct {
     const char *text;

@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "../../plugin/backends/process/cause.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 #define EXITED(code)     ((code) << 8)

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "cleanup.h"
-#include "configuration.h"
+#include "base/cleanup.h"
+#include "policy/configuration.h"
 #include "tap_suite.h"
 
 #define THREADS 8

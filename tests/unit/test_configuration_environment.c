@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "configuration.h"
+#include "base/cleanup.h"
+#include "policy/configuration.h"
 #include "tap_suite.h"
 
 char *__real_strdup(const char *string);

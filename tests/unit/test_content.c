@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "cleanup.h"
-#include "content.h"
+#include "base/cleanup.h"
+#include "call/call.h"
+#include "content/content.h"
 #include "failing_memory.h"
 #include "tap_suite.h"
 

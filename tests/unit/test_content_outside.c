@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "call.h"
-#include "cleanup.h"
-#include "content.h"
+#include "base/cleanup.h"
+#include "call/call.h"
+#include "content/content.h"
 #include "failing_memory.h"
 #include "tap_suite.h"
 

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "context.h"
+#include "base/cleanup.h"
+#include "call/context.h"
+#include "call/workspace.h"
 #include "tap_suite.h"
-#include "workspace.h"
 
 char *__real_strdup(const char *string);
 char *__wrap_strdup(const char *string);

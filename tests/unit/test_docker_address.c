@@ -13,7 +13,7 @@
 
 #include "../../plugin/backends/docker/engine_address.h"
 #include "../../plugin/backends/docker/engine_context.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 #define TEXT(literal) ((char *)(uintptr_t)(literal))

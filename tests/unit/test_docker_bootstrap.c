@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../../plugin/backends/docker/bootstrap.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 #define LIST(...)      ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})

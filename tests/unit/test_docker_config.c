@@ -12,7 +12,7 @@
 #include "../../plugin/backends/docker/container_config.h"
 #include "../../plugin/backends/docker/owner.h"
 #include "../../plugin/backends/docker/seccomp_profile.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "random.h"
 #include "tap_suite.h"
 

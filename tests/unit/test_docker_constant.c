@@ -8,7 +8,7 @@
 #include "../../plugin/backends/docker/bootstrap.h"
 #include "../../plugin/backends/docker/container_config.h"
 #include "../../plugin/backends/docker/owner.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 struct member {

@@ -8,7 +8,7 @@
 #include "../../plugin/backends/docker/container_config.h"
 #include "../../plugin/backends/docker/end_mark.h"
 #include "../../plugin/backends/docker/shelf.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 #define SECOND    UINT64_C(1000000)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../plugin/backends/docker/pull_progress.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 static void take(struct pull_progress *progress, const char *line)

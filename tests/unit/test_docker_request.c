@@ -13,13 +13,13 @@
 
 #include "../../plugin/backends/docker/container_config.h"
 #include "../../plugin/backends/docker/seccomp_profile.h"
-#include "call.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
+#include "call/call.h"
 #include "docker_request.h"
-#include "environment.h"
-#include "plan.h"
+#include "gate/plan.h"
 #include "random.h"
 #include "tap_suite.h"
+#include "vocabulary/environment.h"
 
 /* About 10 s of one core; CODE_EXECUTE_TEST_LONG=1 in the environment: the whole million. */
 #define ROUNDS      100000

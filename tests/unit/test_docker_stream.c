@@ -11,7 +11,7 @@
 #include "../../plugin/backends/docker/engine_facts.h"
 #include "../../plugin/backends/docker/http_head.h"
 #include "../../plugin/backends/docker/stream_frames.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "random.h"
 #include "tap_suite.h"
 

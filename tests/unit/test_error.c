@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "error.h"
-#include "language.h"
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "tap_suite.h"
+#include "vocabulary/language.h"
 
 START_TEST(formats)
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "gate_support.h"
 #include "recording_host.h"
 #include "tap_suite.h"

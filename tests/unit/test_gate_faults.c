@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "admission.h"
-#include "call.h"
-#include "cleanup.h"
-#include "gate.h"
+#include "admission/admission.h"
+#include "base/cleanup.h"
+#include "call/call.h"
+#include "gate/gate.h"
 #include "gate_support.h"
-#include "readiness.h"
 #include "recording_host.h"
+#include "run/readiness.h"
 #include "tap_suite.h"
 
 #define REQUEST(members) "{\"language\":\"sh\",\"code\":\"true\"" members "}"

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "cleanup.h"
-#include "host.h"
-#include "secret.h"
+#include "base/cleanup.h"
+#include "host/host.h"
+#include "secrets/secret.h"
 #include "tap_suite.h"
 
 /* What the lying callbacks do. */

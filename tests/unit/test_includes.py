@@ -43,15 +43,15 @@ def test_a_planted_include_against_the_direction():
     refused("plugin/backends/docker/run.c", "../process/sandbox.h",
             "plugin/backends/docker/run.c: includes plugin/backends/process/sandbox.h, and plugin/backends/docker must not depend on "
             "plugin/backends/process")
-    refused("host-shim/main.c", "../plugin/base64.h",
-            "host-shim/main.c: includes plugin/base64.h, and host-shim must not depend on plugin")
-    refused("plugin/cleanup.h", "tool_provider.h",
-            "plugin/cleanup.h: includes abi/tool_provider.h, and plugin/base must not depend on abi")
+    refused("host-shim/main.c", "../plugin/json/canonical.h",
+            "host-shim/main.c: includes plugin/json/canonical.h, and host-shim must not depend on plugin")
+    refused("plugin/base/cleanup.h", "tool_provider.h",
+            "plugin/base/cleanup.h: includes abi/tool_provider.h, and plugin/base must not depend on abi")
 
 
 def test_a_planted_cycle():
     for path, name, target in (("host-shim/main.c", "mcp/server.h", "host-shim/mcp/server.h"),
-                               ("plugin/protocol/wire.c", "../error.h", "plugin/error.h")):
+                               ("plugin/json/json_text.c", "vocabulary/handle.h", "plugin/vocabulary/handle.h")):
         status, said = says(**{path: name})
         tap.equal(status, 1, path)
         tap.contains(said, f"cycle: {path} includes {target}\n")
@@ -59,7 +59,7 @@ def test_a_planted_cycle():
 
 
 def test_an_include_that_leads_nowhere():
-    refused("plugin/gate.c", "no_such.h", "plugin/gate.c: no_such.h is not in the tree")
+    refused("plugin/gate/gate.c", "no_such.h", "plugin/gate/gate.c: no_such.h is not in the tree")
 
 
 tap.run(globals())

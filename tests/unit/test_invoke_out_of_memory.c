@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "gate_support.h"
-#include "readiness.h"
 #include "recording_host.h"
+#include "run/readiness.h"
 #include "tap_suite.h"
 
 void *__real_malloc(size_t size);

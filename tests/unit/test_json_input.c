@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "json_input.h"
+#include "base/cleanup.h"
 #include "tap_suite.h"
+#include "json/json_input.h"
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "../../plugin/backends/process/sandbox.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 /* Where the ruleset gives the right to read, and where it gives the rights of scratch. */

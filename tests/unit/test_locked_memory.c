@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "locked_memory.h"
-#include "redaction.h"
+#include "base/cleanup.h"
+#include "base/locked_memory.h"
+#include "run/redaction.h"
 #include "tap_suite.h"
 
 #define FLAGS_SIZE 512

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "deadline.h"
+#include "base/cleanup.h"
+#include "base/deadline.h"
 #include "tap_suite.h"
 #include "tool_provider.h"
 

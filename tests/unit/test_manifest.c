@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "error.h"
-#include "manifest.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "exports/manifest.h"
 #include "tap_suite.h"
 
 static void *ask(void *unused)

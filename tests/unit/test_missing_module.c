@@ -2,8 +2,8 @@
 /* What interpreters say when a library is not there, as they said it. */
 #include <check.h>
 
-#include "cleanup.h"
-#include "missing_module.h"
+#include "base/cleanup.h"
+#include "result/missing_module.h"
 #include "tap_suite.h"
 
 static const struct {

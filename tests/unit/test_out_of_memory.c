@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "inquiry.h"
-#include "manifest.h"
-#include "policy.h"
-#include "request.h"
+#include "base/cleanup.h"
+#include "exports/inquiry.h"
+#include "exports/manifest.h"
+#include "policy/policy.h"
+#include "request/request.h"
 #include "tap_suite.h"
 
 void *__real_malloc(size_t size);

@@ -2,7 +2,7 @@
 /* Which ranges of ids the maps of user namespaces hold. */
 #include "../../plugin/backends/process/outer_ids.h"
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 static const struct {

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "output_capture.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
 #include "random.h"
+#include "run/output_capture.h"
 #include "tap_suite.h"
-#include "utf8.h"
 
 #define LIMITS       65
 #define TOTAL        200

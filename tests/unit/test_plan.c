@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "content_checkers.h"
-#include "describe.h"
+#include "base/cleanup.h"
+#include "content/content_checkers.h"
 #include "failing_memory.h"
-#include "plan.h"
+#include "gate/plan.h"
+#include "run/describe.h"
 #include "tap_suite.h"
 
 #define PYTHON(members) "{\"language\":\"python\",\"code\":\"x\"" members "}"

@@ -8,15 +8,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "capability.h"
-#include "cleanup.h"
-#include "language.h"
-#include "policy.h"
-#include "policy_file.h"
-#include "policy_parse.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "policy/policy.h"
+#include "policy/policy_file.h"
+#include "policy/policy_parse.h"
 #include "protocol/layers.h"
-#include "string_list.h"
 #include "tap_suite.h"
+#include "vocabulary/capability.h"
+#include "vocabulary/language.h"
 
 static struct policy *load(const char *patch, struct error *error)
 {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "policy.h"
-#include "string_list.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "policy/policy.h"
 #include "tap_suite.h"
 
 #define PYTHON(members) \

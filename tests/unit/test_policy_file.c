@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "policy_file.h"
+#include "base/cleanup.h"
+#include "policy/policy_file.h"
 #include "tap_suite.h"
 
 #define TEXT "{\"max_runs\":1}"

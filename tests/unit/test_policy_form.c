@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "policy.h"
-#include "policy_parse.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
+#include "policy/policy_parse.h"
 #include "tap_suite.h"
 
 static const struct {

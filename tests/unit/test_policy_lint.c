@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "policy_cover.h"
-#include "policy_lint.h"
+#include "base/cleanup.h"
+#include "policy/lint/policy_cover.h"
+#include "policy/lint/policy_lint.h"
 #include "random.h"
 #include "tap_suite.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "policy.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
 #include "random.h"
 #include "tap_suite.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "../../plugin/protocol/layers.h"
 #include "../../plugin/protocol/pool_report.h"
 #include "../../plugin/protocol/run_description.h"

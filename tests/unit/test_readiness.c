@@ -8,18 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend_client.h"
-#include "cleanup.h"
-#include "readiness.h"
-#include "run.h"
+#include "base/cleanup.h"
+#include "run/backend_client.h"
+#include "run/readiness.h"
+#include "run/run.h"
 #include "tap_suite.h"
 
 bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *error);
 bool __wrap_backend_exists(enum sandbox_mode mode, struct error *error);
 bool __wrap_describe_sweep(const struct policy *policy, enum sandbox_mode mode,
-                       struct run_description *ret);
+                           struct run_description *ret);
 bool __real_describe_sweep(const struct policy *policy, enum sandbox_mode mode,
-                       struct run_description *ret);
+                           struct run_description *ret);
 
 static unsigned runs;
 static bool no_backend;
@@ -46,7 +46,7 @@ bool __wrap_run_execute(struct run *run, struct run_outcome *ret, struct error *
 }
 
 bool __wrap_describe_sweep(const struct policy *policy, enum sandbox_mode mode,
-                       struct run_description *ret)
+                           struct run_description *ret)
 {
     return !no_memory && __real_describe_sweep(policy, mode, ret);
 }

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "random.h"
-#include "redaction.h"
 #include "redaction_reference.h"
+#include "run/redaction.h"
 #include "tap_suite.h"
 
 #define SECRETS_LIMIT 4

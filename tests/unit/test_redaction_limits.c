@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "cleanup.h"
-#include "redaction.h"
+#include "base/cleanup.h"
 #include "redaction_reference.h"
+#include "run/redaction.h"
 #include "tap_suite.h"
 
 void *__real_mmap64(void *address, size_t length, int protection, int flags, int fd,

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "handle.h"
-#include "request.h"
+#include "base/cleanup.h"
+#include "request/request.h"
 #include "tap_suite.h"
+#include "vocabulary/handle.h"
 
 /* A request for python with more members; most rows are about one of those. */
 #define WITH(members) "{\"language\":\"python\",\"code\":\"x\"," members "}"

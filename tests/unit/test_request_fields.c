@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
-#include "cleanup.h"
-#include "plan.h"
-#include "request_arguments.h"
-#include "request_fields.h"
+#include "base/cleanup.h"
+#include "call/call.h"
+#include "gate/plan.h"
+#include "request/request_arguments.h"
+#include "request/request_fields.h"
 #include "tap_suite.h"
 
 #define DIGEST(digit) "@sha256:" digit digit digit digit digit digit digit digit

@@ -2,8 +2,8 @@
 /* Which facts of a run make which note; tests/modes/test_notes.py has the runs. */
 #include <check.h>
 
-#include "cleanup.h"
-#include "run_notes.h"
+#include "base/cleanup.h"
+#include "result/run_notes.h"
 #include "tap_suite.h"
 
 #define MIB (UINT64_C(1) << 20)

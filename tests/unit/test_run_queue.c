@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "admission/run_queue.h"
+#include "base/cleanup.h"
 #include "random.h"
-#include "run_queue.h"
 #include "tap_suite.h"
 
 #define SOME 8

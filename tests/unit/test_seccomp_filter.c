@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #include "../../plugin/backends/process/seccomp_filter.h"
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 #define ERRNO(number) (SECCOMP_RET_ERRNO | (number))

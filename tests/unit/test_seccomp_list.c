@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../plugin/cleanup.h"
+#include "../../plugin/base/cleanup.h"
 #include "tap_suite.h"
 
 static json_t *list;

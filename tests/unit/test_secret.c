@@ -3,7 +3,7 @@
  * secret, secret_provider, secret_file: what a host or a provider of files and variables may do in
  * the place of giving a value, and calls of the system that fail. Single-threaded.
  */
-#include "secret.h"
+#include "secrets/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "policy.h"
-#include "secret_provider.h"
+#include "base/cleanup.h"
+#include "policy/policy.h"
+#include "secrets/secret_provider.h"
 #include "tap_suite.h"
 
 #define STRANGER 4242 /* a user that this process is not */

@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "backend_program.h"
-#include "cleanup.h"
+#include "base/cleanup.h"
 #include "failing_memory.h"
+#include "program/backend_program.h"
 #include "protocol/secret_order.h"
-#include "secret_provider.h"
+#include "secrets/secret_provider.h"
 #include "tap_suite.h"
 
 #define NEVER_FAILS 100 /* allocations; more than reading a secret makes */

@@ -3,18 +3,18 @@
  * secret_delivery: where a secret is put, what stops it, and that memory that ends is said so.
  * Single-threaded.
  */
-#include "secret_delivery.h"
+#include "gate/secret_delivery.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "environment.h"
+#include "base/cleanup.h"
 #include "failing_memory.h"
-#include "plan.h"
+#include "gate/plan.h"
 #include "tap_suite.h"
+#include "vocabulary/environment.h"
 
 #define NEVER_FAILS 200 /* allocations; more than a delivery makes */
 

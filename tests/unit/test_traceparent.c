@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
+#include "request/traceparent.h"
 #include "tap_suite.h"
-#include "traceparent.h"
 
 #define TRACE  "0af7651916cd43dd8448eb211c80319c"
 #define PARENT "b7ad6b7169203331"

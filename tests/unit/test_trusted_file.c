@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
+#include "base/trusted_file.h"
 #include "tap_suite.h"
-#include "trusted_file.h"
 
 int __real_fstat64(int fd, struct stat *ret);
 int __wrap_fstat64(int fd, struct stat *ret);

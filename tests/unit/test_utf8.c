@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
 #include "random.h"
 #include "tap_suite.h"
-#include "utf8.h"
 
 #define RANDOM_TEXTS 20000
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/wire.h"
 
 #define TEXT_LIMIT 65536 /* bytes of a file that is said in the text itself */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../run_answer.h"
 #include "container_attest.h"
 #include "engine_answer.h"

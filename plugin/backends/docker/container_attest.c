@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 /* Engines write "nothing" as null, as an empty text, list or object, as 0 and as false. */
 static bool is_empty(const json_t *value)

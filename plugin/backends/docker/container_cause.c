@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define SIGNAL_BASE 128
 

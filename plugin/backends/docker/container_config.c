@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "bootstrap.h"
 #include "waiting_program.h"
 

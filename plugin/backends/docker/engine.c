@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "oom_watch.h"
 
 /* Everything that decides where the engine is. NULL when out of memory. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define ID_PREFIX "sha256:"
 

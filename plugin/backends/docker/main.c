@@ -5,7 +5,7 @@
  */
 #include <signal.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/channel.h"
 #include "../enter.h"
 #include "supervisor.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define START_FIELD 22 /* of /proc/PID/stat; see proc(5) */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../run_answer.h"
 #include "container_config.h"
 #include "run_private.h"

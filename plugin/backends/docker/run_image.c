@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "run_private.h"
 
 #define PULL_TICK_US    UINT64_C(1000000)  /* between two words to the plugin */

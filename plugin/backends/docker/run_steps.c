@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "container_config.h"
 #include "engine_answer.h"
 #include "oom_watch.h"

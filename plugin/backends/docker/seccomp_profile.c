@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 extern const char profile_process_begin[];
 extern const char profile_process_end[];

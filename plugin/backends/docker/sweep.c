@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define REMOVE_TIME_MS 60000
 #define PATH_LIMIT     256

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "cgroup_file.h"
 
 /* The same facts under the names of the two versions (cgroup-v1/memory.rst, cgroup-v2.rst). To move

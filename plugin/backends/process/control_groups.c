@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "sandbox.h"
 
 static bool enter(int entrance)

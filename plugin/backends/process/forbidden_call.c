@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 /* The kernel's struct may be longer than the one this was built with, and wants zeroes. */
 static struct seccomp_notif *new_notification(void)

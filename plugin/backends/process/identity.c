@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "sandbox.h"
 
 /* The supervisor has written the maps: the ids are to be had. As the host's root this process is

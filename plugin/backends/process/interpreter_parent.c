@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/channel.h"
 #include "../descriptor_limit.h"
 #include "interpreter_environment.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "interpreter_environment.h"
 #include "interpreter_files.h"
 #include "interpreter_protocol.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/channel.h"
 #include "interpreter_protocol.h"
 #include "trusted_path.h"

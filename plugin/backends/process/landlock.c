@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "sandbox.h"
 
 /* Rights on files, by bit; the comment is the ABI that brought them. */

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "cgroup_file.h"
 #include "interpreter_parent.h"
 #include "main_program.h"

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define GROUP_PAUSE_US 10000 /* between attempts on a busy group */
 

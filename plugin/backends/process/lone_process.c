@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define TEXT_SIZE 128 /* its one line is about 30 */
 

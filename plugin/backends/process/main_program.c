@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "exit_request.h"
 #include "forbidden_call.h"
 #include "lone_process.h"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "sandbox.h"
 
 const struct namespace_kind namespace_kinds[NAMESPACE_COUNT] = {

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/run_event.h"
 #include "interpreter_files.h"
 #include "interpreter_trial.h"

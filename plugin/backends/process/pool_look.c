@@ -2,7 +2,7 @@
 /* Owns what can be asked of the pool without a change to it: see pool.h. Runs in the supervisor. */
 #include "pool.h"
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 struct shelf *pool_find(struct pool *pool, const struct sandbox_shape *shape)
 {

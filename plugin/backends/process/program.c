@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "main_program.h"
 
 static bool is_executable(const char *path)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/channel.h"
 
 /* A report that is lost is a wrong answer: what may pass, as a lack of memory does, is tried again,

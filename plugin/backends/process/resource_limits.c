@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../descriptor_limit.h"
 #include "sandbox.h"
 

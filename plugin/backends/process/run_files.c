@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "mount_fd.h"
 
 static int write_whole(int fd, const unsigned char *bytes, size_t length)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../run_answer.h"
 
 /* The sweep itself was the supervisor's first act. */

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/channel.h"
 #include "lone_process.h"
 #include "main_program.h"

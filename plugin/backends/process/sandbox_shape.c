@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 static bool same_strings(char *const *one, char *const *other)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "sandbox.h"
 
 void sandbox_detail(struct sandbox *sandbox, const char *text)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "sandbox_clone.h"
 
 #define KEPT_US (UINT64_C(60) * 1000000) /* since it was last wanted */

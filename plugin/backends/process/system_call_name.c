@@ -5,7 +5,7 @@
 #include <seccomp.h>
 #include <stdio.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 void system_call_name(int number, char *ret, size_t size)
 {

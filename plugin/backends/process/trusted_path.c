@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 
 #define LINKS_LIMIT 40 /* as many symbolic links as the kernel follows */
 

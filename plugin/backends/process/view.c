@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "interpreter_files.h"
 #include "mount_fd.h"
 #include "sandbox.h"

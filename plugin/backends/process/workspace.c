@@ -12,7 +12,7 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
-#include "../../cleanup.h"
+#include "../../base/cleanup.h"
 #include "../../protocol/directory.h"
 #include "mount_fd.h"
 #include "sandbox.h"

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
-#include "../../deadline.h"
+#include "../../base/cleanup.h"
+#include "../../base/deadline.h"
 #include "../descriptor_limit.h"
 
 #define KILL_LIMIT_MS 5000

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../cleanup.h"
-#include "../../locked_memory.h"
+#include "../../base/cleanup.h"
+#include "../../base/locked_memory.h"
 #include "../../protocol/channel.h"
 #include "../../protocol/run_event.h"
 #include "../../protocol/secret_order.h"

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Admission: a call that is about to start processes takes a place first, and waits its turn where
+ * all are taken (run_queue.h). The gateway's own thread waits, inside tool_invoke(); it is woken
+ * alone, by whoever gives a place back, by its cancellation, or by its time. Any thread.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "admission/run_queue.h"
+#include "base/error.h"
+
+/* The bounds of "retry_after_ms". */
+#define ADMISSION_RETRY_MINIMUM_MS 100
+#define ADMISSION_RETRY_MAXIMUM_MS 60000
+
+enum admission_state { ADMISSION_OUTSIDE, ADMISSION_WAITS, ADMISSION_IN, ADMISSION_DISPLACED };
+
+/* A call's; all zero at first, and inner but for waited_ms. */
+struct admission {
+    struct run_queue_entry entry;
+    enum admission_state state;
+    const atomic_bool *cancelled; /* borrowed */
+    pthread_cond_t changed;       /* of this one's state; there while it waits */
+    uint64_t since_ms;            /* has had its place since then */
+    uint64_t waited_ms;           /* for places, all in all */
+};
+
+/* What a call brings; all borrowed until admission_enter() returns, and principal until
+ * admission_leave(). */
+struct admission_terms {
+    const char *principal;        /* NULL: the host has not said */
+    uint64_t max_runs;            /* the policy's */
+    uint64_t max_queued;          /* the policy's */
+    uint64_t memory_bytes;        /* the run's limit */
+    uint64_t memory_total_bytes;  /* the policy's; 0: no bound */
+    uint64_t patience_ms;         /* how long it may wait */
+    const atomic_bool *cancelled; /* becomes true before admission_wake_cancelled() */
+};
+
+/* Takes a place, at once or in its turn; admission_leave() gives it back. false with error
+ * TOO_MANY_REQUESTS (the queue is full, or patience_ms are over) and its retry_after_ms, or
+ * CANCELLED while it waited. */
+bool admission_enter(struct admission *admission, const struct admission_terms *terms,
+                     struct error *error);
+/* Harmless without a place. */
+void admission_leave(struct admission *admission);
+
+/* Wakes the waiting calls that are cancelled. */
+void admission_wake_cancelled(void);
+
+struct admission_counts {
+    uint64_t running;
+    uint64_t queued;
+};
+
+struct admission_counts admission_count(void);
+
+/* In a child of fork(): nobody runs and nobody waits. Takes no lock. */
+void admission_after_fork(void);
+
+/* How long until as many calls as now wait, and one more, have had their turn, within the bounds
+ * above: held_ms is what a place is held for, which admission.c takes to be the average of the last
+ * few, or of how long those under way have lasted where that is longer. places is not 0. */
+uint64_t admission_retry_after_ms(double held_ms, uint64_t queued, uint64_t places);

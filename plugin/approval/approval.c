@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asking, waiting for and answering approvals. Runs in the gateway: approval_obtain() on the thread
+ * inside tool_invoke(), approval_reply() on whichever thread answers. The mutex is never held
+ * during a callback.
+ */
+#include "approval/approval.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "host/host.h"
+
+enum entry_state {
+    ENTRY_OPEN,     /* a call waits for the answer, or is still inside the callback */
+    ENTRY_PENDING,  /* no call waits; the answer will be used by an identical one */
+    ENTRY_ANSWERED, /* used up by the call that waits, or by the next identical one */
+    ENTRY_STANDING, /* answered for as long as the provider is loaded */
+};
+
+struct entry {
+    struct entry *next;
+    uint64_t token;
+    enum entry_state state;
+    bool waited_for; /* a call holds this entry and will remove it */
+    uint64_t expires_ms;
+    unsigned answers; /* as in the question */
+    char request_sha256[SHA256_HEX_LENGTH + 1];
+    /* Whose request it is: a grant serves nobody else, one for a session none of the others. */
+    char principal_sha256[SHA256_HEX_LENGTH + 1];
+    char session_sha256[SHA256_HEX_LENGTH + 1];
+    enum approval_answer answer; /* from ENTRY_ANSWERED on */
+    enum error_code refusal;     /* where the answer does not allow */
+    struct approval_outcome outcome;
+};
+
+/* Who asks: the identity that an entry is looked up by. */
+struct asker {
+    char principal_sha256[SHA256_HEX_LENGTH + 1];
+    char session_sha256[SHA256_HEX_LENGTH + 1];
+};
+
+static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t table_changed = PTHREAD_COND_INITIALIZER;
+static struct entry *table;
+
+static void unlock_table(const int *unused)
+{
+    (void)unused;
+    (void)pthread_mutex_unlock(&table_mutex);
+}
+
+static int lock_table(void)
+{
+    (void)pthread_mutex_lock(&table_mutex);
+    return 0;
+}
+
+#define HOLD_TABLE_LOCK() \
+    CLEANUP(unlock_table) __attribute__((unused)) int table_lock = lock_table()
+
+/* The entry is in the table. */
+static void remove_entry(struct entry *entry)
+{
+    struct entry **place = &table;
+    while (*place != entry)
+        place = &(*place)->next;
+    *place = entry->next;
+    free(entry->outcome.arguments);
+    free(entry);
+}
+
+static void remove_expired(void)
+{
+    uint64_t now = monotonic_ms();
+    for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
+        next = entry->next;
+        if (!entry->waited_for && entry->expires_ms <= now)
+            remove_entry(entry);
+    }
+}
+
+static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1])
+{
+    unsigned char bytes[APPROVAL_ID_LENGTH / 2];
+    do {
+        if (getrandom(ret_token, sizeof(*ret_token), 0) != (ssize_t)sizeof(*ret_token) ||
+            getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+            return false;
+    } while (*ret_token == 0);
+    hex_text(bytes, sizeof(bytes), id);
+    return true;
+}
+
+static void hash_name(const char *name, char ret[SHA256_HEX_LENGTH + 1])
+{
+    /* Nobody named is not the same as one of an empty name. */
+    sha256_hex(name, name != NULL ? strlen(name) + 1 : 0, ret);
+}
+
+static bool has_a_call(const struct entry *entry)
+{
+    return entry->waited_for;
+}
+
+static bool is_request(const struct entry *entry)
+{
+    return entry->state != ENTRY_STANDING;
+}
+
+/* How many are such: that principal's, or with NULL all. */
+static uint64_t count_entries(bool (*is_such)(const struct entry *), const char *principal_sha256)
+{
+    uint64_t count = 0;
+    for (const struct entry *entry = table; entry != NULL; entry = entry->next)
+        count += is_such(entry) && (principal_sha256 == NULL ||
+                                    strcmp(entry->principal_sha256, principal_sha256) == 0);
+    return count;
+}
+
+/* Whoever asks a lot leaves room for who asks later. */
+static bool check_waiting(const struct approval_question *question, const char *principal_sha256,
+                          struct error *error)
+{
+    uint64_t waiting = count_entries(has_a_call, NULL);
+    uint64_t own = count_entries(has_a_call, principal_sha256);
+    if (waiting + own < question->max_waiting)
+        return true;
+    error_set(error, ERROR_TOO_MANY_REQUESTS,
+              "%llu calls wait for approval, %llu of them this caller's; the policy allows %llu",
+              (unsigned long long)waiting, (unsigned long long)own,
+              (unsigned long long)question->max_waiting);
+    error_set_hint(error, "call again when some of them have been answered");
+    return false;
+}
+
+/* And so does who goes away and leaves questions behind. */
+static bool check_requests(const char *principal_sha256, struct error *error)
+{
+    uint64_t kept = count_entries(is_request, NULL);
+    uint64_t own = count_entries(is_request, principal_sha256);
+    if (kept + own < APPROVAL_REQUESTS_LIMIT)
+        return true;
+    error_set(error, ERROR_TOO_MANY_REQUESTS,
+              "%llu approval requests are kept, %llu of them this caller's; there is room for %d",
+              (unsigned long long)kept, (unsigned long long)own, APPROVAL_REQUESTS_LIMIT);
+    error_set_hint(error,
+                   "repeat calls whose requests have been answered, or wait until some expire");
+    return false;
+}
+
+static struct entry *add_entry(const struct approval_question *question, const struct asker *asker,
+                               struct error *error)
+{
+    if (!check_waiting(question, asker->principal_sha256, error) ||
+        !check_requests(asker->principal_sha256, error))
+        return NULL;
+    struct entry *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the approval request");
+        return NULL;
+    }
+    if (!random_identity(&entry->token, entry->outcome.id)) {
+        free(entry);
+        error_set(error, ERROR_APPROVAL_UNAVAILABLE, "no random number for the approval request");
+        return NULL;
+    }
+    (void)snprintf(entry->request_sha256, sizeof(entry->request_sha256), "%s",
+                   question->request_sha256);
+    memcpy(entry->principal_sha256, asker->principal_sha256, sizeof(entry->principal_sha256));
+    memcpy(entry->session_sha256, asker->session_sha256, sizeof(entry->session_sha256));
+    entry->answers = question->answers | APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) |
+                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL) |
+                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_UNAVAILABLE);
+    entry->waited_for = true;
+    entry->expires_ms = monotonic_ms() + question->timeout_ms;
+    entry->next = table;
+    table = entry;
+    return entry;
+}
+
+static const char *refusal_text(enum error_code refusal)
+{
+    switch ((int)refusal) {
+    case ERROR_APPROVAL_MISMATCH:
+        return "approval mismatch";
+    case ERROR_APPROVAL_REPLAYED:
+        return "approval replayed";
+    case ERROR_CANCELLED:
+        return "cancelled by the approver";
+    case ERROR_APPROVAL_UNAVAILABLE:
+        return "approval is needed, and nobody could be asked";
+    default:
+        return "approval denied";
+    }
+}
+
+/* Of too many the one that was asked for first is forgotten: its request is asked about again. */
+static void limit_grants(void)
+{
+    size_t count = 0;
+    struct entry *first = NULL;
+    for (struct entry *entry = table; entry != NULL; entry = entry->next) {
+        if (entry->state != ENTRY_STANDING)
+            continue;
+        first = entry;
+        count++;
+    }
+    if (count > APPROVAL_GRANTS_LIMIT)
+        remove_entry(first);
+}
+
+/* Turns an answered entry into the call's result, and the entry into what is left of it. */
+static bool use_answer(struct entry *entry, struct approval_outcome *outcome, struct error *error)
+{
+    *outcome = entry->outcome;
+    entry->outcome.arguments = NULL;
+    outcome->expires_ms = monotonic_ms() + APPROVAL_RUN_MS;
+    bool allowed = approval_answer_allows(entry->answer);
+    if (!allowed)
+        error_set(error, entry->refusal, "%s%s%s", refusal_text(entry->refusal),
+                  outcome->reason[0] != '\0' ? ": " : "", outcome->reason);
+    if (entry->answer == APPROVAL_ANSWER_ALLOW_SESSION) {
+        entry->state = ENTRY_STANDING;
+        entry->waited_for = false;
+        entry->expires_ms = UINT64_MAX;
+        limit_grants();
+    } else {
+        remove_entry(entry);
+    }
+    return allowed;
+}
+
+static bool report_pending(const struct entry *entry, struct approval_outcome *outcome,
+                           struct error *error)
+{
+    *outcome = entry->outcome;
+    (void)snprintf(outcome->decision, sizeof(outcome->decision), "pending");
+    error_set(error, ERROR_APPROVAL_PENDING, "approval pending: %s", entry->outcome.id);
+    return false;
+}
+
+static bool belongs_to(const struct entry *entry, const struct asker *asker)
+{
+    return strcmp(entry->principal_sha256, asker->principal_sha256) == 0 &&
+           (entry->answer != APPROVAL_ANSWER_ALLOW_SESSION ||
+            strcmp(entry->session_sha256, asker->session_sha256) == 0);
+}
+
+/* What stands serves only a question that would take such an answer. */
+static bool may_serve(const struct entry *entry, const struct approval_question *question)
+{
+    return entry->state != ENTRY_STANDING ||
+           (question->answers & APPROVAL_ANSWER_BIT(entry->answer)) != 0;
+}
+
+/* Is there an answer, or a question, for this very request from an earlier call? */
+static bool use_earlier(const struct approval_question *question, const struct asker *asker,
+                        struct approval_outcome *outcome, bool *ret_allowed, struct error *error)
+{
+    remove_expired();
+    for (struct entry *entry = table; entry != NULL; entry = entry->next) {
+        if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
+            !belongs_to(entry, asker) || !may_serve(entry, question))
+            continue;
+        *ret_allowed = entry->state == ENTRY_PENDING ? report_pending(entry, outcome, error)
+                                                     : use_answer(entry, outcome, error);
+        return true;
+    }
+    return false;
+}
+
+static bool deny(struct entry *entry, enum error_code code, const char *message,
+                 struct approval_outcome *outcome, struct error *error)
+{
+    *outcome = entry->outcome;
+    (void)snprintf(outcome->decision, sizeof(outcome->decision), "deny");
+    error_set(error, code, "%s", message);
+    remove_entry(entry);
+    return false;
+}
+
+static bool time_out(struct entry *entry, struct approval_outcome *outcome, struct error *error)
+{
+    return deny(entry, ERROR_APPROVAL_TIMEOUT, "approval timed out", outcome, error);
+}
+
+/* Called with the lock held; releases it while it waits. */
+static bool wait_for_answer(struct entry *entry, const struct approval_question *question,
+                            struct approval_outcome *outcome, struct error *error)
+{
+    struct timespec deadline = {
+        .tv_sec = (time_t)(entry->expires_ms / 1000),
+        .tv_nsec = (long)(entry->expires_ms % 1000) * 1000000,
+    };
+    while (entry->state == ENTRY_OPEN) {
+        if (question->cancelled(question->user))
+            return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome,
+                        error);
+        if (monotonic_ms() >= entry->expires_ms)
+            return time_out(entry, outcome, error);
+        (void)pthread_cond_clockwait(&table_changed, &table_mutex, CLOCK_MONOTONIC, &deadline);
+    }
+    return use_answer(entry, outcome, error);
+}
+
+/* What an answer that does not allow refuses with. */
+static enum error_code refusal_of(enum approval_answer answer)
+{
+    if (answer == APPROVAL_ANSWER_CANCEL)
+        return ERROR_CANCELLED;
+    return answer == APPROVAL_ANSWER_UNAVAILABLE ? ERROR_APPROVAL_UNAVAILABLE
+                                                 : ERROR_APPROVAL_DENIED;
+}
+
+/* The answer of the entry from now on. false: it cannot be taken, and the request stands denied. */
+static bool give_answer(struct entry *entry, struct approval_decision_text *decision, bool readable)
+{
+    bool bound = decision->request_sha256[0] == '\0' ||
+                 strcmp(decision->request_sha256, entry->request_sha256) == 0;
+    bool offered = (entry->answers & APPROVAL_ANSWER_BIT(decision->answer)) != 0;
+    bool valid = readable && bound && offered;
+    const char *reason = decision->reason;
+    entry->state = ENTRY_ANSWERED;
+    entry->answer = valid ? decision->answer : APPROVAL_ANSWER_DENY;
+    entry->refusal = refusal_of(entry->answer);
+    if (!readable) {
+        reason = "the decision could not be read";
+    } else if (!bound) {
+        reason = "the decision was made for another request";
+        entry->refusal = ERROR_APPROVAL_MISMATCH;
+    } else if (!offered) {
+        reason = "the request does not accept this decision";
+    } else {
+        entry->outcome.arguments = TAKE_POINTER(decision->arguments);
+    }
+    (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "%s",
+                   approval_answer_name(entry->answer));
+    if (valid && decision->id[0] != '\0')
+        memcpy(entry->outcome.id, decision->id, sizeof(entry->outcome.id));
+    /* Where nobody was asked nobody is named. */
+    if (entry->answer != APPROVAL_ANSWER_UNAVAILABLE)
+        memcpy(entry->outcome.approver, decision->approver, sizeof(decision->approver));
+    (void)snprintf(entry->outcome.reason, sizeof(entry->outcome.reason), "%s", reason);
+    return valid;
+}
+
+/* Who says yes and then something else for the same token is two people, or one and a copy of what
+ * they said: where nothing has run by it yet, nothing will. */
+static void refuse_replay(struct entry *entry, const struct approval_decision_text *decision)
+{
+    bool same =
+        decision->answer == entry->answer &&
+        (decision->arguments == NULL || strcmp(decision->arguments, entry->outcome.arguments) == 0);
+    if (same || !approval_answer_allows(entry->answer))
+        return;
+    if (entry->state == ENTRY_STANDING)
+        entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
+    entry->state = ENTRY_ANSWERED;
+    entry->answer = APPROVAL_ANSWER_DENY;
+    entry->refusal = ERROR_APPROVAL_REPLAYED;
+    free(TAKE_POINTER(entry->outcome.arguments));
+    (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "deny");
+    (void)snprintf(entry->outcome.reason, sizeof(entry->outcome.reason),
+                   "the request was answered twice, and differently");
+}
+
+static bool settle(struct entry *entry, uint32_t verdict, const struct approval_question *question,
+                   struct approval_outcome *outcome, struct error *error)
+{
+    bool nobody = entry->state == ENTRY_ANSWERED && entry->answer == APPROVAL_ANSWER_UNAVAILABLE;
+    if (nobody && question->cancelled(question->user))
+        return deny(entry, ERROR_CANCELLED, "cancelled while waiting for approval", outcome, error);
+    if (entry->state != ENTRY_OPEN)
+        return use_answer(entry, outcome, error);
+    if (verdict == TOOL_VERDICT_LATER)
+        return wait_for_answer(entry, question, outcome, error);
+    if (verdict == TOOL_VERDICT_PENDING) {
+        entry->state = ENTRY_PENDING;
+        entry->waited_for = false;
+        entry->expires_ms = monotonic_ms() + APPROVAL_PENDING_MS;
+        return report_pending(entry, outcome, error);
+    }
+    if (monotonic_ms() >= entry->expires_ms)
+        return time_out(entry, outcome, error);
+    if (verdict == TOOL_VERDICT_ALLOW) {
+        struct approval_decision_text yes = {.answer = APPROVAL_ANSWER_ALLOW_ONCE,
+                                             .approver = "host"};
+        (void)give_answer(entry, &yes, true);
+        return use_answer(entry, outcome, error);
+    }
+    return deny(entry, ERROR_APPROVAL_DENIED, "approval denied", outcome, error);
+}
+
+bool approval_obtain(const struct tool_host *host, const struct approval_question *question,
+                     struct approval_outcome *outcome, struct error *error)
+{
+    if (host->request_approval == NULL) {
+        (void)snprintf(outcome->decision, sizeof(outcome->decision), "%s",
+                       approval_answer_name(APPROVAL_ANSWER_UNAVAILABLE));
+        error_set(error, ERROR_APPROVAL_UNAVAILABLE,
+                  "approval is needed, and the host has no approver");
+        host_log(
+            host, TOOL_LOG_ERROR,
+            "code-execute: the policy asks for approval, and the gateway's struct tool_host has "
+            "no request_approval");
+        return false;
+    }
+    struct entry *entry = NULL;
+    uint64_t token = 0;
+    char id[APPROVAL_ID_LENGTH + 1];
+    struct asker asker;
+    hash_name(question->principal, asker.principal_sha256);
+    hash_name(question->session, asker.session_sha256);
+    {
+        HOLD_TABLE_LOCK();
+        bool allowed = false;
+        if (use_earlier(question, &asker, outcome, &allowed, error))
+            return allowed;
+        entry = add_entry(question, &asker, error);
+        if (entry == NULL)
+            return false;
+        token = entry->token;
+        memcpy(id, entry->outcome.id, sizeof(id));
+    }
+    char *request_json = question->make_request(question->user, id);
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    if (request_json != NULL)
+        verdict = host_request_approval(host, token, request_json);
+    free(request_json);
+
+    HOLD_TABLE_LOCK();
+    return settle(entry, verdict, question, outcome, error);
+}
+
+bool approval_holds(const struct approval_outcome *outcome, struct error *error)
+{
+    if (outcome->expires_ms == 0 || monotonic_ms() < outcome->expires_ms)
+        return true;
+    error_set(error, ERROR_APPROVAL_TIMEOUT, "the approval expired before the run could begin");
+    return false;
+}
+
+/* Called with the lock held. */
+static struct entry *find_token(uint64_t token)
+{
+    struct entry *entry = table;
+    while (entry != NULL && entry->token != token)
+        entry = entry->next;
+    return entry != NULL && entry->expires_ms > monotonic_ms() ? entry : NULL;
+}
+
+/* Only while the host is being asked: later the caller knows the request by its id. */
+static int32_t name_pending(uint64_t token, const char id[APPROVAL_ID_LENGTH + 1])
+{
+    HOLD_TABLE_LOCK();
+    struct entry *entry = find_token(token);
+    if (entry == NULL || entry->state != ENTRY_OPEN)
+        return TOOL_UNKNOWN;
+    memcpy(entry->outcome.id, id, sizeof(entry->outcome.id));
+    return TOOL_ACCEPTED;
+}
+
+int32_t approval_reply(uint64_t token, const char *decision_json)
+{
+    char pending_id[APPROVAL_ID_LENGTH + 1];
+    if (approval_pending_id_read(decision_json, pending_id))
+        return name_pending(token, pending_id);
+    CLEANUP(approval_decision_clear)
+    struct approval_decision_text decision = {.answer = APPROVAL_ANSWER_DENY};
+    bool readable = approval_decision_read(decision_json, &decision);
+
+    HOLD_TABLE_LOCK();
+    struct entry *entry = find_token(token);
+    if (entry == NULL)
+        return TOOL_UNKNOWN;
+    if (entry->state == ENTRY_ANSWERED || entry->state == ENTRY_STANDING) {
+        if (readable)
+            refuse_replay(entry, &decision);
+        return TOOL_UNKNOWN;
+    }
+    bool valid = give_answer(entry, &decision, readable);
+    (void)pthread_cond_broadcast(&table_changed);
+    return valid ? TOOL_ACCEPTED : TOOL_INVALID;
+}
+
+uint64_t approval_waiting_count(void)
+{
+    HOLD_TABLE_LOCK();
+    return count_entries(has_a_call, NULL);
+}
+
+void approval_wake_all(void)
+{
+    HOLD_TABLE_LOCK();
+    (void)pthread_cond_broadcast(&table_changed);
+}
+
+void approval_forget_all(void)
+{
+    HOLD_TABLE_LOCK();
+    for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
+        next = entry->next;
+        if (entry->waited_for) {
+            entry->state = ENTRY_ANSWERED;
+            entry->answer = APPROVAL_ANSWER_DENY;
+            entry->refusal = ERROR_APPROVAL_DENIED;
+            (void)snprintf(entry->outcome.decision, sizeof(entry->outcome.decision), "deny");
+        } else {
+            remove_entry(entry);
+        }
+    }
+    (void)pthread_cond_broadcast(&table_changed);
+}
+
+void approval_after_fork(void)
+{
+    table_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    table_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    table = NULL; /* not freed: a thread of the parent may have been in the middle of it */
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of strings. Pure code; runs in the gateway on the calling thread.
+ */
+#include "base/string_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+char **string_list_new(size_t count)
+{
+    return calloc(count + 1, sizeof(char *));
+}
+
+void string_list_free(char **list)
+{
+    if (list == NULL)
+        return;
+    for (size_t i = 0; list[i] != NULL; i++)
+        free(list[i]);
+    free((void *)list);
+}
+
+bool string_list_contains(char *const *list, const char *string)
+{
+    for (; list != NULL && *list != NULL; list++) {
+        if (strcmp(*list, string) == 0)
+            return true;
+    }
+    return false;
+}
+
+char *copy_bytes(const char *bytes, size_t length)
+{
+    char *copy = malloc(length + 1);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, bytes, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+size_t string_list_count(char *const *list)
+{
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    return count;
+}
+
+bool string_list_append(char ***list, const char *string)
+{
+    size_t count = string_list_count(*list);
+    char **grown = reallocarray(*list, count + 2, sizeof(*grown));
+    if (grown == NULL)
+        return false;
+    *list = grown;
+    grown[count] = strdup(string);
+    grown[count + 1] = NULL;
+    return grown[count] != NULL;
+}
+
+bool string_list_append_all(char ***list, const char *const *more)
+{
+    for (size_t i = 0; more != NULL && more[i] != NULL; i++)
+        if (!string_list_append(list, more[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening a file that decides something, by a path on which nobody but root and the gateway's own
+ * user can put another file in its place: file, directories and symbolic links are theirs, and
+ * writable by no one else. A directory that is writable by others is taken where it is sticky
+ * (/tmp): there nobody removes what belongs to somebody else. Access lists count, as their mask is
+ * in the mode. Any thread.
+ */
+#pragma once
+
+#include "base/error.h"
+
+#define TRUSTED_LINKS_LIMIT 40 /* as many symbolic links as the kernel follows */
+
+/* A descriptor of the regular file, open for reading; -1 with an error of that code, whose message
+ * begins with "kind path: ". A relative path begins in the working directory. */
+int trusted_file_open(const char *kind, const char *path, enum error_code code,
+                      struct error *error);

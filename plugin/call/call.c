@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call's life. Runs on the thread inside tool_invoke(). */
+#include "call/call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "host/host.h"
+#include "json/json_text.h"
+
+#define NOTE_LIMIT 512
+
+void call_init(struct call *call, const struct tool_host *host)
+{
+    *call = (struct call){.registration.cancel_fd = -1,
+                          .run.cancel_fd = -1,
+                          .run.stdin_fd = -1,
+                          .workspace = WORKSPACE_NONE};
+    call->host_mistake = host_copy(host, &call->host);
+    call->notes = json_array();
+
+    /* Unique names for runs, not a secret: without entropy the call still gets one, of zeroes. */
+    unsigned char bytes[RUN_ID_LENGTH / 2] = {0};
+    (void)!getrandom(bytes, sizeof(bytes), 0);
+    hex_text(bytes, sizeof(bytes), call->run_id);
+}
+
+void call_context_clear(struct call_context *context)
+{
+    free(context->principal);
+    free(context->session);
+    free(context->traceparent);
+    free(context->workspace);
+    narrowing_clear(&context->narrowing);
+}
+
+static void drop_request(struct call *call)
+{
+    run_description_clear(&call->description);
+    if (call->parsed)
+        request_clear(&call->request);
+}
+
+void call_replace_request(struct call *call, struct request *request)
+{
+    drop_request(call);
+    call->request = *request;
+    *request = (struct request){0};
+    call->language = NULL;
+    call->content.stale = true;
+    call->request_sha256[0] = '\0';
+    (void)json_array_clear(call->notes);
+    (void)json_array_extend(call->notes, call->request.notes);
+}
+
+void call_clear(struct call *call)
+{
+    call_unregister(&call->registration);
+    run_clear(&call->run);
+    redaction_free(call->redaction);
+    drop_request(call);
+    free(call->approval.arguments);
+    configuration_clear(&call->configuration);
+    call_context_clear(&call->context);
+    workspace_close(&call->workspace);
+    content_clear(&call->content);
+    json_decref(call->notes);
+}
+
+void call_note(struct call *call, const char *format, ...)
+{
+    char note[NOTE_LIMIT];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(note, sizeof(note), format, arguments);
+    va_end(arguments);
+    utf8_end_whole(note);
+    (void)json_array_append_new(call->notes, json_string(note));
+}
+
+const struct policy_limit *call_wall_limit(const struct call *call,
+                                           const struct policy_limits *limits)
+{
+    return call->request.shape == REQUEST_SANDBOX_EXEC ? &limits->sandbox_exec_wall_ms
+                                                       : &limits->wall_ms;
+}
+
+uint64_t call_usual_wall_ms(const struct call *call)
+{
+    return call_wall_limit(call, &call->limits)->default_value;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One tool_invoke() from its first byte to its result: everything that belongs to the call, filled
+ * stage by stage (gate.h), read by the approval request, the audit records and the result. Owned by
+ * the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "admission/admission.h"
+#include "approval/approval.h"
+#include "base/error.h"
+#include "call/call_registry.h"
+#include "call/findings.h"
+#include "call/workspace.h"
+#include "host/host.h"
+#include "policy/configuration.h"
+#include "policy/narrowing.h"
+#include "request/request.h"
+#include "run/run.h"
+#include "tool_provider.h"
+#include "json/canonical.h"
+#include "json/json_text.h"
+
+/* From the host's context_json: trusted, and never from the model. NULL: not given. */
+struct call_context {
+    char *principal;
+    char *session;
+    char *traceparent;
+    char *workspace;
+    struct narrowing narrowing; /* "policy" */
+};
+
+struct call {
+    struct tool_host host;
+    enum host_mistake host_mistake;
+    struct call_context context;
+    const char *tool; /* as called: a name of the manifest */
+    char run_id[RUN_ID_LENGTH + 1];
+    struct registered_call registration;
+    struct admission admission;
+
+    struct configuration configuration; /* policy NULL: not settled yet */
+    bool parsed;                        /* request is filled */
+    struct request request;
+    const struct policy_language *language; /* the policy's way to run it */
+    struct workspace workspace;             /* what context.workspace was found to be */
+    struct policy_limits limits;            /* the language's, as far as the context leaves them */
+    struct run_description
+        description; /* what the backend will get; secrets only from collect_secrets on */
+    uint64_t stdout_limit;
+    uint64_t stderr_limit;
+    uint64_t output_limit;
+
+    char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
+    struct content_findings content;
+    struct approval_outcome approval;
+    struct redaction *redaction; /* NULL: no secrets */
+
+    bool start_recorded; /* the audit has the start: it must get the end */
+    bool executed;       /* run and outcome are filled */
+    struct run run;
+    struct run_outcome outcome;
+    json_t *notes; /* array of strings */
+};
+
+/* tool, host and input are borrowed as in tool_invoke(). */
+void call_init(struct call *call, const struct tool_host *host);
+void call_clear(struct call *call);
+void call_context_clear(struct call_context *context);
+/* Takes another request over in the place of the one that was read, of which nothing is left; who
+ * calls, under which policy, and what was decided stay. */
+void call_replace_request(struct call *call, struct request *request);
+
+/* Adds a line to the result's notes; when out of memory, the note is lost and nothing else. */
+void call_note(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The canonical text that the approval is bound to: everything that decides what runs. New, with
+ * its length; NULL when out of memory. */
+char *call_canonical_request(const struct call *call, size_t *ret_length);
+/* Its SHA-256, of the call as it is at this moment; false when out of memory. */
+bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1]);
+
+/* Of those limits the one for the wall time of calls in this call's shape. */
+const struct policy_limit *call_wall_limit(const struct call *call,
+                                           const struct policy_limits *limits);
+/* The wall time of a call that asks for none. */
+uint64_t call_usual_wall_ms(const struct call *call);
+
+/* The member "limits": those in force, as result, audit and approval show them. */
+void call_write_limits(struct json_draft *draft, const struct call *call);
+
+/* The JSON that a content checker of the gateway's or of the operator's is asked with: all that is
+ * hashed, with the files' content, and who asks. New, with its length; NULL when out of memory. */
+char *call_content_question(const struct call *call, size_t *ret_length);
+
+/* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. With a workspace
+ * nothing that stands for later calls. */
+unsigned call_approval_answers(const struct call *call);
+/* The JSON that the approver sees, new; NULL when out of memory. */
+char *call_approval_request(const struct call *call, const char *approval_id);

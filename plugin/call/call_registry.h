@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The calls under way: what tool_cancel() finds by call id, what tool_shutdown() ends and waits
+ * for. How many there may be is bounded where they take their time: in their approval (approval.h),
+ * in the queue and in the run (admission.h). Any thread. A registered call's cancellation is an
+ * eventfd, so that it can be polled beside the run's output.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct registered_call {
+    struct registered_call *next;
+    uint64_t call_id;
+    int cancel_fd; /* becomes readable, and stays so, when the call is cancelled */
+    atomic_bool cancelled;
+};
+
+/* Counts the call in and fills *call, which must stay where it is until call_unregister(). false
+ * with CANCELLED (the provider is shutting down) or INTERNAL. */
+bool call_register(struct registered_call *call, uint64_t call_id, struct error *error);
+void call_unregister(struct registered_call *call);
+
+/* tool_cancel(): was there such a call? Id 0 finds none. */
+bool call_cancel(uint64_t call_id);
+
+/* Cancels every call, keeps new ones out, and waits until none is left. */
+void call_cancel_all_and_wait(void);
+/* Lets calls in again, once for each call_cancel_all_and_wait(). */
+void call_admit_again(void);
+
+uint64_t call_count(void);
+
+/* In a child of fork(): the calls under way are the parent's. Takes no lock. */
+void call_registry_after_fork(void);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking policy and host. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "call/capability_check.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "host/host.h"
+#include "request/request_fields.h"
+
+/* More time than usual is what that capability is about, and not the member. */
+static bool needs_capability(const struct call *call, const struct request_field *field)
+{
+    return field->capability != CAPABILITY_EXEC && request_field_is_given(field, &call->request) &&
+           (field->capability != CAPABILITY_LIMITS_EXTENDED ||
+            call->request.timeout_ms > call_usual_wall_ms(call));
+}
+
+static size_t need_secrets(const struct request *request, struct capability_need *ret)
+{
+    for (size_t i = 0; i < request->secret_count; i++)
+        ret[i] = (struct capability_need){CAPABILITY_SECRETS, request->secrets[i].name};
+    return request->secret_count;
+}
+
+size_t capability_needs(const struct call *call, struct capability_need ret[CAPABILITY_NEEDS_LIMIT])
+{
+    size_t field_count;
+    const struct request_field *fields = request_fields(&field_count);
+    size_t count = 0;
+    ret[count++] = (struct capability_need){.capability = CAPABILITY_EXEC};
+    if (call->configuration.mode == SANDBOX_MODE_NONE)
+        ret[count++] = (struct capability_need){.capability = CAPABILITY_MODE_NONE};
+    for (size_t i = 0; i < field_count; i++) {
+        if (!needs_capability(call, &fields[i]))
+            continue;
+        if (fields[i].capability == CAPABILITY_SECRETS)
+            count += need_secrets(&call->request, ret + count);
+        else
+            ret[count++] = (struct capability_need){.capability = fields[i].capability};
+    }
+    return count;
+}
+
+bool capability_policy_grants(const struct call *call, const struct capability_need *need)
+{
+    return capability_list_grants(call->configuration.policy->capabilities, need->capability,
+                                  need->parameter) &&
+           narrowing_leaves_capability(&call->context.narrowing, need->capability, need->parameter);
+}
+
+/* No parameter of any capability: a host that grants it says yes to what it does not know, so its
+ * yes to a parameter says nothing. */
+#define NO_PARAMETER "!"
+
+/* The whole first. What a host without parameters answers to that is all it can say: where it does
+ * not grant the whole, its list of grants has no parameter, and a list of denials is told by
+ * NO_PARAMETER. */
+static bool host_grants(const struct call *call, const struct capability_need *need,
+                        const char *text)
+{
+    char nonsense[CAPABILITY_TEXT_SIZE];
+    if (host_grants_capability(&call->host, capability_name(need->capability)))
+        return true;
+    if (need->parameter == NULL)
+        return false;
+    capability_text(need->capability, NO_PARAMETER, nonsense);
+    return !host_grants_capability(&call->host, nonsense) &&
+           host_grants_capability(&call->host, text);
+}
+
+/* The member that a request can leave out to do without the capability; NULL: it needs it whatever
+ * it asks for. */
+static const char *member_that_needs(enum capability capability)
+{
+    size_t count;
+    const struct request_field *fields = request_fields(&count);
+    for (size_t i = 0; capability != CAPABILITY_EXEC && i < count; i++)
+        if (fields[i].capability == capability)
+            return fields[i].name;
+    return NULL;
+}
+
+void capability_refuse(const struct call *call, const struct capability_need *need,
+                       struct error *error)
+{
+    char text[CAPABILITY_TEXT_SIZE];
+    capability_text(need->capability, need->parameter, text);
+    error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
+    char either[64] = "no change of the request helps";
+    const char *member = member_that_needs(need->capability);
+    const char *join = member ? ", or" : ":";
+    if (member)
+        (void)snprintf(either, sizeof(either), "leave %s out", member);
+    if (capability_policy_grants(call, need))
+        error_set_hint(error, "%s%s ask the gateway's operator to grant %s", either, join, text);
+    else if (capability_list_grants(call->configuration.policy->capabilities, need->capability,
+                                    need->parameter))
+        error_set_hint(error, "%s: the gateway grants this caller less than the policy does",
+                       either);
+    else
+        error_set_hint(error, "%s%s ask the operator to add %s to the policy's \"capabilities\"",
+                       either, join, text);
+}
+
+bool capability_is_granted(const struct call *call, enum capability capability)
+{
+    const struct capability_need need = {.capability = capability};
+    return capability_policy_grants(call, &need) &&
+           host_grants(call, &need, capability_name(capability));
+}
+
+bool capability_check(const struct call *call, struct error *error)
+{
+    struct capability_need needs[CAPABILITY_NEEDS_LIMIT];
+    size_t count = capability_needs(call, needs);
+    for (size_t i = 0; i < count; i++) {
+        char text[CAPABILITY_TEXT_SIZE];
+        capability_text(needs[i].capability, needs[i].parameter, text);
+        if (capability_policy_grants(call, &needs[i]) && host_grants(call, &needs[i], text))
+            continue;
+        capability_refuse(call, &needs[i], error);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the host's context. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "call/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "json/json_input.h"
+#include "json/json_place.h"
+
+#define CONTEXT_BYTES_LIMIT 65536
+#define CONTEXT_DEPTH_LIMIT 8
+
+static bool copy_text(const char *text, char **ret)
+{
+    if (text == NULL)
+        return true;
+    *ret = strdup(text);
+    return *ret != NULL;
+}
+
+static bool refuse(struct error *error)
+{
+    error_set_hint(error, "this is the gateway's context_json, not the request");
+    return false;
+}
+
+static bool read_policy(json_t *policy, struct narrowing *ret, struct error *error)
+{
+    struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
+    struct json_place place = json_place_named(&root, "policy");
+    if (policy == NULL || narrowing_read(&place, policy, ret))
+        return true;
+    if (error->code != ERROR_OUT_OF_MEMORY)
+        (void)refuse(error);
+    return false;
+}
+
+bool context_parse(const char *context_json, struct call_context *ret, struct error *error)
+{
+    static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
+    static const char *const members[] = {"principal", "session", "traceparent",
+                                          "workspace", "policy",  NULL};
+    if (context_json == NULL)
+        return true;
+    json_auto_t *json =
+        json_input_parse("context", context_json, strnlen(context_json, CONTEXT_BYTES_LIMIT + 1),
+                         &limits, ERROR_INVALID_INPUT, error);
+    if (json == NULL)
+        return false;
+    const char *principal = NULL;
+    const char *session = NULL;
+    const char *traceparent = NULL;
+    const char *workspace = NULL;
+    struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
+    if (!json_read_known_members(&root, json, members) ||
+        !json_read_member_string(&root, json, "principal", &principal) ||
+        !json_read_member_string(&root, json, "session", &session) ||
+        !json_read_member_string(&root, json, "traceparent", &traceparent) ||
+        !json_read_member_string(&root, json, "workspace", &workspace))
+        return refuse(error);
+    if (!read_policy(json_object_get(json, "policy"), &ret->narrowing, error))
+        return false;
+    if (copy_text(principal, &ret->principal) && copy_text(session, &ret->session) &&
+        copy_text(traceparent, &ret->traceparent) && copy_text(workspace, &ret->workspace))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the context");
+    return false;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Judging the workspace. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "call/workspace.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+
+static bool is_below(const char *path, const char *directory)
+{
+    size_t length = strlen(directory);
+    return strncmp(path, directory, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+static bool is_allowed(const struct policy *policy, const char *path)
+{
+    for (char **directory = policy->workspaces; *directory != NULL; directory++)
+        if (is_below(path, *directory))
+            return true;
+    return false;
+}
+
+/* An engine has nothing but bind mounts for it, through which a program would reach the machine's
+ * sockets. */
+static bool refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
+{
+    error_set(error, ERROR_NOT_SUPPORTED,
+              "context: /workspace: mode %s cannot show it without the machine's sockets and FIFOs",
+              sandbox_mode_name(mode));
+    error_set_hint(error, "the gateway can %sleave workspace out of its context_json",
+                   policy->mode_allowed[SANDBOX_MODE_PROCESS] ? "use process mode, or " : "");
+    return false;
+}
+
+bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const char *path,
+                     struct workspace *ret, struct error *error)
+{
+    if (path == NULL || ret->fd >= 0)
+        return true;
+    if (mode != SANDBOX_MODE_PROCESS)
+        return refuse_mode(policy, mode, error);
+    if (!is_allowed(policy, path)) {
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: workspace %.200s", path);
+        error_set_hint(error, "the operator allows workspaces below the directories of the "
+                              "policy's \"workspace.below\"");
+        return false;
+    }
+    /* Without a link on its way the path that was compared above is the directory's own. */
+    ret->fd = directory_open(path, &ret->id);
+    if (ret->fd >= 0)
+        return true;
+    error_set(error, ERROR_INVALID_INPUT,
+              "context: /workspace: %.200s is not a directory, or its path is not resolved: it "
+              "must have no links and no \"..\"",
+              path);
+    error_set_hint(error, "this is the gateway's context_json, not the request");
+    return false;
+}
+
+void workspace_close(struct workspace *workspace)
+{
+    close_fd(TAKE_FD(workspace->fd));
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answering. Runs in the gateway, on the thread inside tool_prepare(). */
+#include "exports/inquiry.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "call/context.h"
+#include "exports/explanation.h"
+#include "exports/interpreter_facts.h"
+#include "exports/status.h"
+#include "gate/offer.h"
+#include "policy/configuration.h"
+#include "policy/lint/policy_lint.h"
+#include "policy/policy_parse.h"
+#include "request/request.h"
+#include "json/json_input.h"
+#include "json/json_place.h"
+#include "json/json_text.h"
+
+/* A request inside a JSON string may be twice as long there. */
+#define INQUIRY_BYTES_LIMIT ((size_t)3 * REQUEST_BYTES_LIMIT)
+#define INQUIRY_DEPTH_LIMIT 4
+
+struct inquiry {
+    const char *policy_file;
+    const char *sandbox;
+    bool check;
+    bool explain;
+    struct explanation_subject subject;
+};
+
+static json_t *parse(const char *config_json, struct error *error)
+{
+    static const struct json_input_limits limits = {INQUIRY_BYTES_LIMIT, INQUIRY_DEPTH_LIMIT};
+    return json_input_parse("configuration", config_json,
+                            strnlen(config_json, INQUIRY_BYTES_LIMIT + 1), &limits,
+                            ERROR_INVALID_POLICY, error);
+}
+
+bool inquiry_is_one(const char *config_json)
+{
+    struct error error;
+    json_auto_t *json = config_json != NULL ? parse(config_json, &error) : NULL;
+    return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL ||
+           json_object_get(json, "counters") != NULL ||
+           json_object_get(json, "interpreters") != NULL || json_object_get(json, "offer") != NULL;
+}
+
+static bool read_explain(const json_t *explain, struct inquiry *ret, struct error *error)
+{
+    static const char *const members[] = {"tool", "input_json", "context_json", NULL};
+    struct explanation_subject *subject = &ret->subject;
+    if (explain == NULL)
+        return true;
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "explain");
+    struct json_place input = json_place_named(&place, "input_json");
+    ret->explain = true;
+    return json_read_known_members(&place, explain, members) &&
+           json_read_member_string(&place, explain, "tool", &subject->tool) &&
+           json_read_string(&input, json_object_get(explain, "input_json"), 0, SIZE_MAX,
+                            &subject->input_json) &&
+           json_read_member_string(&place, explain, "context_json", &subject->context_json);
+}
+
+static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
+{
+    static const char *const members[] = {"policy_file", "sandbox", "check", "explain", NULL};
+    const json_t *check = json_object_get(json, "check");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place check_place = json_place_named(&root, "check");
+    if (!json_read_known_members(&root, json, members) ||
+        !json_read_member_string(&root, json, "policy_file", &ret->policy_file) ||
+        !json_read_member_string(&root, json, "sandbox", &ret->sandbox))
+        return false;
+    if (check != NULL && !json_is_true(check))
+        return json_place_refuse(&check_place, "must be true or absent");
+    ret->check = check != NULL;
+    return read_explain(json_object_get(json, "explain"), ret, error);
+}
+
+static bool find_configuration(const struct inquiry *inquiry, struct configuration *ret,
+                               struct error *error)
+{
+    if (inquiry->policy_file == NULL && inquiry->sandbox == NULL)
+        return configuration_current(ret, error);
+    return configuration_load(inquiry->policy_file, inquiry->sandbox, ret, error);
+}
+
+static json_t *policy_json(const struct configuration *configuration)
+{
+    const struct policy *policy = configuration->policy;
+    return json_pack("{s:s, s:s, s:s, s:s}", "source", policy->source, "sha256", policy->sha256,
+                     "default_mode", sandbox_mode_name(policy->default_mode), "mode",
+                     sandbox_mode_name(configuration->mode));
+}
+
+/* Adds to the answer; false with OUT_OF_MEMORY. */
+static bool answer(const struct inquiry *inquiry, const struct configuration *configuration,
+                   json_t *text, struct error *error)
+{
+    bool made = json_object_set_new(text, "policy", policy_json(configuration)) == 0 &&
+                (!inquiry->check ||
+                 json_object_set_new(text, "findings", policy_lint(configuration->policy)) == 0) &&
+                (!inquiry->explain ||
+                 json_object_set_new(text, "explanation",
+                                     explanation_json(configuration, &inquiry->subject)) == 0);
+    if (!made)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return made;
+}
+
+/* They are the process's, whatever is configured: the question has no other member. */
+static bool answer_counters(const json_t *json, json_t *text, struct error *error)
+{
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "counters");
+    if (json_object_size(json) != 1 || json_typeof(json_object_get(json, "counters")) != JSON_TRUE)
+        return json_place_refuse(&place, "must be true, and the only member");
+    bool made = json_object_set_new(text, "counters", status_counters()) == 0 &&
+                json_object_set_new(text, "pools", status_pools()) == 0;
+    if (!made)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return made;
+}
+
+/* Of the configuration in force. */
+static bool answer_interpreters(const json_t *json, json_t *text, struct error *error)
+{
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "interpreters");
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    if (json_object_size(json) != 1 || !json_is_true(json_object_get(json, "interpreters")))
+        return json_place_refuse(&place, "must be true, and the only member");
+    if (!configuration_current(&configuration, error))
+        return false;
+    if (json_object_set_new(text, "interpreters", interpreter_facts(&configuration)) == 0)
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return false;
+}
+
+/* Entries that are none of this provider's grant nothing in its lists. */
+static bool read_grants(const struct json_place *place, json_t *value, char ***ret)
+{
+    return value == NULL || policy_read_strings(place, value, 0, NULL, ret);
+}
+
+/* Of the configuration in force. */
+static bool answer_offer(const json_t *json, json_t *text, struct error *error)
+{
+    static const char *const members[] = {"capabilities", "context_json", NULL};
+    const json_t *question = json_object_get(json, "offer");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, "offer");
+    struct json_place grants_place = json_place_named(&place, "capabilities");
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    CLEANUP(call_context_clear) struct call_context context = {0};
+    CLEANUP(cleanup_string_list) char **grants = NULL;
+    const char *context_json = NULL;
+    if (json_object_size(json) != 1)
+        return json_place_refuse(&place, "must be the only member");
+    if (!json_read_known_members(&place, question, members) ||
+        !json_read_member_string(&place, question, "context_json", &context_json) ||
+        !read_grants(&grants_place, json_object_get(question, "capabilities"), &grants) ||
+        !configuration_current(&configuration, error) ||
+        !context_parse(context_json, &context, error) ||
+        !narrowing_check(&context.narrowing, configuration.policy, error))
+        return false;
+    const struct offer offer = {&configuration, &context.narrowing, grants};
+    json_t *schemas = json_pack("{s:o}", "code_execute", offer_input_schema(&offer));
+    if (json_object_set_new(text, "input_schemas", schemas) == 0)
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return false;
+}
+
+static bool look_into(const char *config_json, json_t *text, struct error *error)
+{
+    json_auto_t *json = parse(config_json, error);
+    struct inquiry inquiry = {0};
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    if (json_object_get(json, "counters") != NULL)
+        return answer_counters(json, text, error);
+    if (json_object_get(json, "interpreters") != NULL)
+        return answer_interpreters(json, text, error);
+    if (json_object_get(json, "offer") != NULL)
+        return answer_offer(json, text, error);
+    return json != NULL && read_members(json, &inquiry, error) &&
+           find_configuration(&inquiry, &configuration, error) &&
+           answer(&inquiry, &configuration, text, error);
+}
+
+char *inquiry_answer(const char *config_json, bool *ret_answered)
+{
+    struct error error;
+    json_auto_t *text =
+        json_pack("{s:s, s:s}", "provider", "code-execute", "version", CODE_EXECUTE_VERSION);
+    *ret_answered = look_into(config_json, text, &error);
+    json_t *refusal = *ret_answered
+                          ? json_null()
+                          : json_pack("{s:s, s:s, s:s}", "code", error_code_name(error.code),
+                                      "message", error.message, "hint", error.hint);
+    if (json_object_set_new(text, "error", refusal) != 0)
+        return NULL;
+    return json_text(text, JSON_ORDER_MADE);
+}

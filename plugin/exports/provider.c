@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exports of the ABI: each a thin shell around the part that does it. Contracts are in
+ * tool_provider.h. Runs in the gateway, on whichever thread calls.
+ */
+#include "tool_provider.h"
+
+#include <stdlib.h>
+
+#include "admission/process_owner.h"
+#include "approval/approval.h"
+#include "base/cleanup.h"
+#include "call/call.h"
+#include "call/call_registry.h"
+#include "exports/inquiry.h"
+#include "exports/manifest.h"
+#include "exports/status.h"
+#include "gate/gate.h"
+#include "policy/configuration.h"
+#include "result/result.h"
+#include "run/backend_client.h"
+#include "run/readiness.h"
+
+/* A child of fork() has nothing of its parent's but the configuration. */
+static void start_anew(void)
+{
+    call_registry_after_fork();
+    admission_after_fork();
+    approval_after_fork();
+    backend_after_fork();
+    readiness_after_fork();
+    configuration_after_fork();
+    manifest_after_fork();
+    status_after_fork();
+}
+
+static void enter(void)
+{
+    process_owner_enter(start_anew);
+}
+
+uint32_t tool_abi_version(void)
+{
+    return TOOL_ABI_VERSION;
+}
+
+const char *tool_manifest(void)
+{
+    enter();
+    return manifest_text();
+}
+
+int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_host *host,
+                    char **output_json)
+{
+    if (output_json == NULL)
+        return TOOL_FAILED;
+    *output_json = NULL;
+    enter();
+    /* On the heap: a host's thread may have a small stack. */
+    struct call *call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return TOOL_FAILED;
+    struct error error;
+    call_init(call, host);
+    bool ran = gate_pass(call, tool, input_json, &error);
+    bool began = call->executed; /* a run that was ended before its program began did not run */
+    const struct run_event ended = call->outcome.ended;
+    char *text = result_text(call, ran ? NULL : &error);
+    call_clear(call);
+    free(call);
+    status_count_call(began ? &ended : NULL, ran ? NULL : &error);
+    if (text == NULL)
+        return TOOL_FAILED;
+    *output_json = text;
+    return began ? TOOL_OK : TOOL_NOT_RUN;
+}
+
+void tool_free(void *pointer)
+{
+    free(pointer);
+}
+
+int32_t tool_cancel(uint64_t call_id)
+{
+    enter();
+    return call_cancel(call_id) ? TOOL_ACCEPTED : TOOL_UNKNOWN;
+}
+
+int32_t tool_reply_approval(uint64_t token, const char *decision_json)
+{
+    enter();
+    return approval_reply(token, decision_json);
+}
+
+static int32_t answer_inquiry(const char *config_json, char **status_json)
+{
+    bool answered = false;
+    char *text = inquiry_answer(config_json, &answered);
+    if (text == NULL)
+        return TOOL_FAILED;
+    if (status_json != NULL)
+        *status_json = TAKE_POINTER(text);
+    free(text);
+    return answered ? TOOL_OK : TOOL_NOT_RUN;
+}
+
+int32_t tool_prepare(const char *config_json, char **status_json)
+{
+    if (status_json != NULL)
+        *status_json = NULL;
+    enter();
+    if (inquiry_is_one(config_json))
+        return answer_inquiry(config_json, status_json);
+    struct error error;
+    bool sweep = false;
+    bool accepted = configuration_prepare(config_json, &sweep, &error);
+    if (accepted)
+        readiness_forget();
+    if (status_json != NULL || sweep) {
+        char *text = status_text(accepted ? NULL : &error, sweep);
+        if (text == NULL)
+            return TOOL_FAILED;
+        if (status_json != NULL)
+            *status_json = TAKE_POINTER(text);
+        free(text);
+    }
+    return accepted ? TOOL_OK : TOOL_NOT_RUN;
+}
+
+int32_t tool_status(char **status_json)
+{
+    if (status_json == NULL)
+        return TOOL_FAILED;
+    enter();
+    *status_json = status_text(NULL, false);
+    return *status_json != NULL ? TOOL_OK : TOOL_FAILED;
+}
+
+void tool_shutdown(void)
+{
+    enter();
+    call_cancel_all_and_wait();
+    backend_stop_all();
+    approval_forget_all();
+    readiness_forget();
+    configuration_forget();
+    call_admit_again();
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    tool_shutdown();
+    manifest_release();
+    process_owner_release();
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Probing and reporting. Runs in the gateway, on the thread inside tool_status() or tool_prepare().
+ */
+#include "exports/status.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "admission/admission.h"
+#include "approval/approval.h"
+#include "base/cleanup.h"
+#include "call/call_registry.h"
+#include "gate/offer.h"
+#include "policy/configuration.h"
+#include "run/backend_client.h"
+#include "run/readiness.h"
+#include "run/remedy.h"
+#include "json/json_text.h"
+
+/* One for each backend. */
+static const enum sandbox_mode backend_modes[] = {SANDBOX_MODE_DOCKER, SANDBOX_MODE_PROCESS};
+
+static atomic_uint_fast64_t calls_run;
+static atomic_uint_fast64_t calls_not_run;
+static atomic_uint_fast64_t sandboxes[SANDBOX_ORIGIN_COUNT];
+static atomic_uint_fast64_t calls_too_many;
+
+void status_count_call(const struct run_event *ended, const struct error *error)
+{
+    (void)atomic_fetch_add(ended != NULL ? &calls_run : &calls_not_run, 1);
+    if (ended != NULL)
+        (void)atomic_fetch_add(&sandboxes[ended->origin], 1);
+    if (error != NULL && error->code == ERROR_TOO_MANY_REQUESTS)
+        (void)atomic_fetch_add(&calls_too_many, 1);
+}
+
+void status_after_fork(void)
+{
+    atomic_store(&calls_run, 0);
+    atomic_store(&calls_not_run, 0);
+    for (size_t i = 0; i < COUNT_OF(sandboxes); i++)
+        atomic_store(&sandboxes[i], 0);
+    atomic_store(&calls_too_many, 0);
+}
+
+static json_t *error_json(const struct error *error)
+{
+    return json_pack("{s:s, s:s, s:s}", "code", error_code_name(error->code), "message",
+                     error->message, "hint", error->hint);
+}
+
+static json_t *engine_json(const struct engine_report *engine)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name", engine->name, "version",
+                     engine->version, "api", engine->api, "runtime", engine->runtime,
+                     "runtime_version", engine->runtime_version, "rootless", (int)engine->rootless,
+                     "user_namespace", (int)engine->user_namespace);
+}
+
+/* What the trial says of one layer. Behind a failure nothing was tried any more. */
+static const char *layer_state(const struct run_event *trial, enum isolation_layer layer)
+{
+    if ((trial->isolation.applied & LAYER_BIT(layer)) != 0)
+        return "applied";
+    if (trial->failure == RUN_FAILURE_LAYER && trial->failed_layer == (uint32_t)layer)
+        return "failed";
+    if ((trial->isolation.missing & LAYER_BIT(layer)) != 0)
+        return "missing";
+    return "untested";
+}
+
+static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
+                          enum isolation_layer layer)
+{
+    const struct isolation_report *report = &trial->isolation;
+    const char *state = layer_state(trial, layer);
+    char detail[360];
+    (void)snprintf(detail, sizeof(detail), "%s", isolation_layer_meaning(layer));
+    if (layer == LAYER_LANDLOCK && report->landlock_abi > 0)
+        (void)snprintf(detail, sizeof(detail), "ABI %u", report->landlock_abi);
+    if (layer == LAYER_CGROUP && report->cgroup_version > 0)
+        (void)snprintf(detail, sizeof(detail), "version %u:%s%s%s%s", report->cgroup_version,
+                       report->cgroup_has_memory != 0 ? " memory" : "",
+                       report->cgroup_has_pids != 0 ? " pids" : "",
+                       trial->groups[0] != '\0' ? ", below " : "", trial->groups);
+    json_t *json = json_pack("{s:s, s:s, s:s}", "name", isolation_layer_name(layer), "state", state,
+                             "detail", detail);
+    if (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0) {
+        char remedy[512];
+        if (mode == SANDBOX_MODE_DOCKER)
+            (void)snprintf(remedy, sizeof(remedy), "%s", remedy_for_container_layer(layer));
+        else
+            remedy_for_layer(layer, trial->error_number, remedy, sizeof(remedy));
+        (void)json_object_set_new(json, "remedy", json_string(remedy));
+    }
+    return json;
+}
+
+/* Nobody waits for a report, and nothing is fetched for one. */
+static const struct tool_host no_host;
+static const struct trial_watcher nobody = {.host = &no_host, .cancel_fd = -1};
+
+static bool try_layers(const struct policy *policy, enum sandbox_mode mode, const char *image,
+                       struct run_event *ret, struct error *error)
+{
+    const struct trial_subject subject = {.policy = policy, .mode = mode, .image = image};
+    return readiness_trial(&subject, &nobody, ret, error);
+}
+
+/* With the first image that the engine has: that one is absent says nothing of the layers. */
+static bool try_layers_of_docker(const struct policy *policy, struct run_event *ret,
+                                 struct error *error)
+{
+    bool reported = false;
+    size_t i = 0;
+    do {
+        const char *image = i < policy->docker.image_count ? policy->docker.images[i].name : NULL;
+        reported = try_layers(policy, SANDBOX_MODE_DOCKER, image, ret, error);
+    } while (reported && ret->engine_problem == ENGINE_PROBLEM_NO_IMAGE &&
+             ++i < policy->docker.image_count);
+    return reported;
+}
+
+/* Is the backend's mode usable under this policy, layer by layer? */
+static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
+                            bool *ret_available)
+{
+    struct error error;
+    struct run_event trial = {0};
+    bool reported = backend_exists(mode, &error) &&
+                    (mode == SANDBOX_MODE_DOCKER ? try_layers_of_docker(policy, &trial, &error)
+                                                 : try_layers(policy, mode, NULL, &trial, &error));
+    bool available = reported && trial.failure == RUN_FAILURE_NONE && trial.exit_code == 0;
+    if (reported && !available)
+        readiness_explain(&trial, NULL, NULL, &error);
+    json_t *layers = json_array();
+    for (int layer = 0; reported && mode != SANDBOX_MODE_NONE && layer < LAYER_COUNT; layer++)
+        (void)json_array_append_new(layers, layer_json(mode, &trial, (enum isolation_layer)layer));
+    *ret_available = available;
+    json_t *json =
+        json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", sandbox_mode_name(mode), "available",
+                  (int)available, "allowed", (int)policy->mode_allowed[mode], "layers", layers,
+                  "error", available ? json_null() : error_json(&error));
+    if (trial.engine.name[0] != '\0')
+        (void)json_object_set_new(json, "engine", engine_json(&trial.engine));
+    return json;
+}
+
+static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
+                            const struct policy_language *language)
+{
+    struct error error;
+    char image_id[IMAGE_ID_SIZE];
+    const struct policy_image *image =
+        mode == SANDBOX_MODE_DOCKER ? policy_find_image(policy, language->name) : NULL;
+    const struct trial_subject subject = {
+        .policy = policy,
+        .mode = mode,
+        .language = language,
+        .image = image != NULL ? image->name : NULL,
+    };
+    bool found = readiness_check(&subject, &nobody, image_id, &error);
+    char *const *command = image != NULL && image->argv != NULL ? image->argv : language->argv;
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o}", "language", language->name, "found",
+                     (int)found, "program", command[0], "package", language->package, "image",
+                     image != NULL ? json_string(image->name) : json_null(), "error",
+                     found ? json_null() : error_json(&error));
+}
+
+static json_t *runtimes_json(const struct policy *policy, enum sandbox_mode mode)
+{
+    json_t *runtimes = json_array();
+    for (size_t i = 0; i < policy->language_count; i++)
+        (void)json_array_append_new(runtimes, runtime_json(policy, mode, &policy->languages[i]));
+    return runtimes;
+}
+
+static void add_configuration(json_t *status, const struct configuration *configuration,
+                              bool *ret_usable)
+{
+    const struct policy *policy = configuration->policy;
+    json_t *backends = json_array();
+    for (int mode = 0; mode < SANDBOX_MODE_COUNT; mode++) {
+        bool available = false;
+        (void)json_array_append_new(backends,
+                                    backend_json(policy, (enum sandbox_mode)mode, &available));
+        if ((enum sandbox_mode)mode == configuration->mode)
+            *ret_usable = available;
+    }
+    (void)json_object_set_new(status, "mode", json_string(sandbox_mode_name(configuration->mode)));
+    (void)json_object_set_new(status, "backends", backends);
+    (void)json_object_set_new(status, "runtimes",
+                              *ret_usable ? runtimes_json(policy, configuration->mode)
+                                          : json_array());
+    /* Without a sandbox of its own a program has the gateway's network. */
+    bool open_world = policy->network_allowed || configuration->mode == SANDBOX_MODE_NONE;
+    (void)json_object_set_new(
+        status, "annotations",
+        json_pack("{s:{s:b}}", "code_execute", "openWorldHint", (int)open_world));
+    (void)json_object_set_new(
+        status, "input_schemas",
+        json_pack("{s:o}", "code_execute",
+                  offer_input_schema(&(struct offer){.configuration = configuration})));
+    (void)json_object_set_new(status, "policy",
+                              json_pack("{s:s, s:s, s:s}", "source", policy->source, "sha256",
+                                        policy->sha256, "default_mode",
+                                        sandbox_mode_name(policy->default_mode)));
+}
+
+/* By mode: how many strays are gone, how many would not go, or why none was looked for. */
+static json_t *sweep_json(const struct policy *policy, enum sandbox_mode mode)
+{
+    struct error error;
+    struct run_event ended;
+    if (!readiness_sweep(policy, mode, &ended, &error))
+        return json_pack("{s:s, s:n, s:n, s:o}", "mode", sandbox_mode_name(mode), "removed", "left",
+                         "error", error_json(&error));
+    return json_pack("{s:s, s:I, s:I, s:n}", "mode", sandbox_mode_name(mode), "removed",
+                     (json_int_t)ended.swept, "left", (json_int_t)ended.unswept, "error");
+}
+
+static void add_sweep(json_t *status, const struct policy *policy)
+{
+    json_t *sweep = json_array();
+    for (size_t i = 0; i < COUNT_OF(backend_modes); i++)
+        if (policy->mode_allowed[backend_modes[i]])
+            (void)json_array_append_new(sweep, sweep_json(policy, backend_modes[i]));
+    (void)json_object_set_new(status, "sweep", sweep);
+}
+
+json_t *status_counters(void)
+{
+    const struct admission_counts admission = admission_count();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
+                     (json_int_t)call_count(), "calls_running", (json_int_t)admission.running,
+                     "calls_queued", (json_int_t)admission.queued, "calls_waiting_for_approval",
+                     (json_int_t)approval_waiting_count(), "calls_run",
+                     (json_int_t)atomic_load(&calls_run), "calls_not_run",
+                     (json_int_t)atomic_load(&calls_not_run), "calls_too_many",
+                     (json_int_t)atomic_load(&calls_too_many), "sandboxes_new",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_NEW]), "sandboxes_copied",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_COPIED]), "sandboxes_ready",
+                     (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]));
+}
+
+static const char *const pool_states[] = {
+    [POOL_STOPPED] = "stopped",
+    [POOL_ANSWERED] = "answered",
+    [POOL_SILENT] = "silent",
+};
+
+static const char *const interpreter_names[RUN_INTERPRETER_COUNT] = {
+    [RUN_INTERPRETER_NONE] = "none",
+    [RUN_INTERPRETER_PYTHON] = "python",
+    [RUN_INTERPRETER_NODE] = "node",
+};
+
+static json_t *pool_row_json(size_t interpreter, const struct pool_row *row)
+{
+    bool known = row->memory_bytes != RUN_USAGE_UNKNOWN;
+    return json_pack("{s:s, s:I, s:I, s:o}", "interpreter", interpreter_names[interpreter], "ready",
+                     (json_int_t)row->ready, "wanted", (json_int_t)row->wanted, "memory_bytes",
+                     known ? json_integer((json_int_t)row->memory_bytes) : json_null());
+}
+
+static json_t *pool_json(enum sandbox_mode mode)
+{
+    struct pool_report report;
+    enum pool_state state = backend_ask_pool(mode, &report);
+    json_auto_t *rows = json_array();
+    for (size_t i = 0; state != POOL_SILENT && i < RUN_INTERPRETER_COUNT; i++)
+        if (json_array_append_new(rows, pool_row_json(i, &report.rows[i])) != 0)
+            return NULL;
+    return json_pack("{s:s, s:s, s:O}", "backend", sandbox_mode_name(mode), "state",
+                     pool_states[state], "sandboxes", rows);
+}
+
+json_t *status_pools(void)
+{
+    json_auto_t *pools = json_array();
+    for (size_t i = 0; i < COUNT_OF(backend_modes); i++)
+        if (json_array_append_new(pools, pool_json(backend_modes[i])) != 0)
+            return NULL;
+    return json_incref(pools);
+}
+
+char *status_text(const struct error *refusal, bool sweep)
+{
+    CLEANUP(configuration_clear) struct configuration configuration = {0};
+    struct error error;
+    bool usable = false;
+    json_auto_t *status =
+        json_pack("{s:s, s:s, s:o, s:o}", "provider", "code-execute", "version",
+                  CODE_EXECUTE_VERSION, "counters", status_counters(), "pools", status_pools());
+    bool configured = configuration_current(&configuration, &error);
+    if (configured && sweep)
+        add_sweep(status, configuration.policy); /* first: what is left may be in the way */
+    if (configured)
+        add_configuration(status, &configuration, &usable);
+    if (refusal == NULL && !configured)
+        refusal = &error;
+    (void)json_object_set_new(status, "error", refusal != NULL ? error_json(refusal) : json_null());
+    (void)json_object_set_new(status, "ready", json_boolean(usable));
+    return json_text(status, JSON_ORDER_MADE);
+}

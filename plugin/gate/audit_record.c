@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building audit records. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "gate/audit_record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "host/host.h"
+#include "request/request_fields.h"
+#include "result/result.h"
+#include "json/json_text.h"
+
+#define TIME_LIMIT 96 /* what the format could print at most */
+
+/* RFC 3339 in UTC with milliseconds; made without strftime(), which follows the host's locale. */
+static void format_time(char text[TIME_LIMIT])
+{
+    struct timespec now = {0};
+    struct tm utc = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)gmtime_r(&now.tv_sec, &utc);
+    (void)snprintf(text, TIME_LIMIT, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", utc.tm_year + 1900,
+                   utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                   now.tv_nsec / 1000000);
+}
+
+static void write_or_null(struct json_draft *record, const char *name, const char *text)
+{
+    json_draft_string(record, name, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+static void write_approval(struct json_draft *record, const struct approval_outcome *approval)
+{
+    json_draft_open(record, "approval", '{');
+    write_or_null(record, "approver", approval->approver);
+    write_or_null(record, "decision", approval->decision);
+    write_or_null(record, "edited_from", approval->edited_from);
+    write_or_null(record, "id", approval->id);
+    write_or_null(record, "reason", approval->reason);
+    json_draft_close(record, '}');
+}
+
+/* What all three have in common. */
+static struct json_draft begin_record(const struct call *call, const char *event)
+{
+    struct json_draft record = {.order = JSON_ORDER_SORTED};
+    char time_text[TIME_LIMIT];
+    char code_sha256[SHA256_HEX_LENGTH + 1];
+    format_time(time_text);
+    sha256_hex(call->request.code, call->request.code_length, code_sha256);
+    json_draft_open(&record, NULL, '{');
+    write_approval(&record, &call->approval);
+    json_draft_string(&record, "code_sha256", code_sha256);
+    json_draft_string(&record, "event", event);
+    write_or_null(&record, "image", call->description.docker.image);
+    write_or_null(&record, "image_id", call->description.docker.image_id);
+    json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
+    json_draft_value(&record, "narrowing", narrowing_json(&call->context.narrowing));
+    json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);
+    write_or_null(&record, "principal", call->context.principal);
+    json_draft_string(&record, "provider", "code-execute");
+    write_or_null(&record, "request_sha256", call->request_sha256);
+    json_draft_string(&record, "run_id", call->run_id);
+    write_or_null(&record, "session", call->context.session);
+    json_draft_string(&record, "time", time_text);
+    json_draft_string(&record, "tool", call->tool);
+    write_or_null(&record, "traceparent", call->context.traceparent);
+    request_fields_audit(&record, &call->request);
+    return record;
+}
+
+/* A record that lacks anything is none. */
+static bool store(const struct call *call, struct json_draft *record)
+{
+    size_t length = 0;
+    json_draft_close(record, '}');
+    CLEANUP_FREE char *text = json_draft_take(record, &length);
+    return text != NULL && host_audit(&call->host, text);
+}
+
+bool audit_record_start(const struct call *call)
+{
+    struct json_draft record = begin_record(call, "start");
+    content_write_places(&record, call);
+    call_write_limits(&record, call);
+    return store(call, &record);
+}
+
+static void write_end(struct json_draft *record, const struct call *call, const struct error *error)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    bool has_cause = error == NULL || call->executed;
+    json_draft_string(record, "status", result_status(call, error));
+    json_draft_string(record, "cause", has_cause ? result_cause(call, error) : NULL);
+    if (error == NULL && ended->exit_code >= 0)
+        json_draft_integer(record, "exit_code", ended->exit_code);
+    else
+        json_draft_string(record, "exit_code", NULL);
+    result_write_signal(record, call, error);
+    json_draft_integer(record, "duration_ms", (int64_t)call->outcome.duration_ms);
+    json_draft_integer(record, "queued_ms", (int64_t)call->admission.waited_ms);
+    json_draft_integer(record, "stdout_bytes", (int64_t)call->run.output.capture.total);
+    json_draft_integer(record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
+    result_write_isolation(record, call);
+    json_draft_string(record, "error", error != NULL ? error_code_name(error->code) : NULL);
+}
+
+void audit_record_end(const struct call *call, const struct error *error)
+{
+    struct json_draft record = begin_record(call, "end");
+    write_end(&record, call, error);
+    if (!store(call, &record))
+        host_log(&call->host, TOOL_LOG_ERROR,
+                 "code-execute: the audit record of the end of run %s was not stored",
+                 call->run_id);
+}
+
+void audit_record_refusal(const struct call *call, const struct error *error)
+{
+    struct json_draft record = begin_record(call, "refused");
+    content_write_places(&record, call);
+    json_draft_string(&record, "status", result_status(call, error));
+    json_draft_string(&record, "error", error_code_name(error->code));
+    json_draft_string(&record, "message", error->message);
+    (void)store(call, &record); /* nothing runs either way */
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records a call leaves with the host: "refused" where the gate stopped it, else "start" before
+ * and "end" after the run. Who, what by hash, under which policy, approved by whom, isolated how,
+ * ended how; never code, output or a secret's value. Chaining and storing is the host's part. Runs
+ * on the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "call/call.h"
+
+/* true: the host says the record is stored. */
+bool audit_record_start(const struct call *call);
+/* error: NULL where the program ran to an end. */
+void audit_record_end(const struct call *call, const struct error *error);
+void audit_record_refusal(const struct call *call, const struct error *error);

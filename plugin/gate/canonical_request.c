@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What leaves the plugin of a call before it runs: the text that its approval is bound to, and what
+ * approvers and content checkers are asked with. Runs on the thread inside tool_invoke().
+ */
+#include "call/call.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "request/request_arguments.h"
+#include "request/request_fields.h"
+
+struct limit {
+    const char *name;
+    uint64_t value;
+};
+
+static int compare_limits(const void *left, const void *right)
+{
+    return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
+}
+
+void call_write_limits(struct json_draft *draft, const struct call *call)
+{
+    const struct run_limits *of_run = &call->description.limits;
+    struct limit limits[] = {
+        {"wall_ms", of_run->wall_ms},
+        {"cpu_ms", of_run->cpu_ms},
+        {"memory_bytes", of_run->memory_bytes},
+        {"processes", of_run->processes},
+        {"open_files", of_run->open_files},
+        {"file_bytes", of_run->file_bytes},
+        {"scratch_bytes", of_run->scratch_bytes},
+        {"scratch_inodes", of_run->scratch_inodes},
+        {"stdout_bytes", call->stdout_limit},
+        {"stderr_bytes", call->stderr_limit},
+        {"output_total_bytes", call->output_limit},
+    };
+    if (draft->order == JSON_ORDER_SORTED)
+        qsort(limits, COUNT_OF(limits), sizeof(limits[0]), compare_limits);
+    json_draft_open(draft, "limits", '{');
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        json_draft_integer(draft, limits[i].name, (int64_t)limits[i].value);
+    json_draft_close(draft, '}');
+}
+
+static void write_image(struct json_draft *draft, const char *name, const struct call *call)
+{
+    json_draft_string(draft, name, call->description.docker.image);
+}
+
+static void write_image_id(struct json_draft *draft, const char *name, const struct call *call)
+{
+    json_draft_string(draft, name, call->description.docker.image_id);
+}
+
+static void write_limits(struct json_draft *draft, const char *name __attribute__((unused)),
+                         const struct call *call)
+{
+    call_write_limits(draft, call);
+}
+
+static void write_mode(struct json_draft *draft, const char *name, const struct call *call)
+{
+    json_draft_string(draft, name, sandbox_mode_name(call->configuration.mode));
+}
+
+static void write_narrowing(struct json_draft *draft, const char *name, const struct call *call)
+{
+    if (call->context.narrowing.json)
+        json_draft_value(draft, name, narrowing_json(&call->context.narrowing));
+}
+
+static void write_policy_base(struct json_draft *draft, const char *name, const struct call *call)
+{
+    json_draft_string(draft, name, call->configuration.policy->base_sha256);
+}
+
+static void write_workspace(struct json_draft *draft, const char *name, const struct call *call)
+{
+    json_draft_string(draft, name, call->context.workspace);
+}
+
+/* As a text: a JSON number has 53 bits for certain, an inode 64. */
+static void write_workspace_id(struct json_draft *draft, const char *name, const struct call *call)
+{
+    const struct directory_id *id = &call->description.workspace_id;
+    char text[48];
+    if (!call->context.workspace)
+        return;
+    (void)snprintf(text, sizeof(text), "%" PRIu64 ":%" PRIu64, id->device, id->inode);
+    json_draft_string(draft, name, text);
+}
+
+/* What decides a run beside the request as it was written: members that the call has settled. */
+static const struct settled_member {
+    const char *name;
+    void (*write)(struct json_draft *draft, const char *name, const struct call *call);
+} settled_members[] = {
+    {"image", write_image},         {"image_id", write_image_id},
+    {"limits", write_limits},       {"mode", write_mode},
+    {"narrowing", write_narrowing}, {"policy_base_sha256", write_policy_base},
+    {"workspace", write_workspace}, {"workspace_id", write_workspace_id},
+};
+
+/* A member of the canonical request; one of the two, or neither for the tool's name. */
+struct canonical_member {
+    const char *name;
+    const struct settled_member *settled;
+    const struct request_field *field;
+};
+
+#define CANONICAL_MEMBERS_LIMIT (REQUEST_FIELDS_LIMIT + COUNT_OF(settled_members) + 1)
+
+static bool is_settled(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(settled_members); i++)
+        if (strcmp(settled_members[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int compare_members(const void *left, const void *right)
+{
+    return strcmp(((const struct canonical_member *)left)->name,
+                  ((const struct canonical_member *)right)->name);
+}
+
+/* All of them in the order of RFC 8785, which is strcmp()'s for ASCII. */
+static size_t canonical_members(struct canonical_member ret[CANONICAL_MEMBERS_LIMIT])
+{
+    size_t field_count;
+    const struct request_field *fields = request_fields(&field_count);
+    size_t count = 0;
+    ret[count++] = (struct canonical_member){.name = "tool"};
+    for (size_t i = 0; i < COUNT_OF(settled_members); i++)
+        ret[count++] = (struct canonical_member){.name = settled_members[i].name,
+                                                 .settled = &settled_members[i]};
+    for (size_t i = 0; i < field_count; i++)
+        if (fields[i].hashed_as && !is_settled(fields[i].hashed_as))
+            ret[count++] =
+                (struct canonical_member){.name = fields[i].hashed_as, .field = &fields[i]};
+    qsort(ret, count, sizeof(ret[0]), compare_members);
+    return count;
+}
+
+/* Made and hashed twice a call, so not by way of a JSON value. */
+static void write_request(struct json_draft *draft, const struct call *call, const char *tool,
+                          enum request_files_form files)
+{
+    struct canonical_member members[CANONICAL_MEMBERS_LIMIT];
+    size_t count = canonical_members(members);
+    for (size_t i = 0; i < count; i++) {
+        if (members[i].settled)
+            members[i].settled->write(draft, members[i].name, call);
+        else if (members[i].field)
+            request_field_write(members[i].field, draft, &call->request, files);
+        else
+            json_draft_string(draft, members[i].name, tool);
+    }
+}
+
+char *call_canonical_request(const struct call *call, size_t *ret_length)
+{
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    json_draft_open(&draft, NULL, '{');
+    write_request(&draft, call, "code_execute", REQUEST_FILES_HASHED);
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, ret_length);
+}
+
+char *call_content_question(const struct call *call, size_t *ret_length)
+{
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    json_draft_open(&draft, NULL, '{');
+    write_request(&draft, call, call->tool, REQUEST_FILES_WHOLE);
+    json_draft_string(&draft, "policy_sha256", call->configuration.policy->sha256);
+    json_draft_string(&draft, "principal", call->context.principal);
+    json_draft_string(&draft, "reason", call->request.reason);
+    json_draft_string(&draft, "request_sha256", call->request_sha256);
+    json_draft_string(&draft, "session", call->context.session);
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, ret_length);
+}
+
+bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
+{
+    size_t length = 0;
+    CLEANUP_FREE char *text = call_canonical_request(call, &length);
+    if (text == NULL)
+        return false;
+    sha256_hex(text, length, ret);
+    return true;
+}
+
+static_assert(APPROVER_ONCE == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ONCE) &&
+                  APPROVER_SESSION == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) &&
+                  APPROVER_ALWAYS == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS) &&
+                  APPROVER_DENY == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_DENY) &&
+                  APPROVER_EDIT == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_EDIT),
+              "the policy's decisions are the approver's answers");
+
+/* What is in a workspace is not in the request's hash, so nothing stands for what it holds later.
+ */
+unsigned call_approval_answers(const struct call *call)
+{
+    static const unsigned standing = APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) |
+                                     APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS);
+    unsigned answers = call->configuration.policy->approver_decisions |
+                       APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
+    return call->context.workspace != NULL ? answers & ~standing : answers;
+}
+
+char *call_approval_request(const struct call *call, const char *approval_id)
+{
+    struct json_draft draft = {.order = JSON_ORDER_SORTED};
+    size_t length = 0;
+    json_draft_open(&draft, NULL, '{');
+    write_request(&draft, call, call->tool, REQUEST_FILES_HASHED);
+    json_draft_string(&draft, "policy_sha256", call->configuration.policy->sha256);
+    json_draft_string(&draft, "approval_id", approval_id);
+    json_draft_string(&draft, "run_id", call->run_id);
+    json_draft_string(&draft, "request_sha256", call->request_sha256);
+    json_draft_integer(&draft, "expires_in_ms",
+                       (int64_t)call->configuration.policy->approval_timeout_ms);
+    json_draft_boolean(&draft, "in_band", call->configuration.policy->approval_in_band);
+    json_draft_string(&draft, "principal", call->context.principal);
+    json_draft_string(&draft, "session", call->context.session);
+    json_draft_string(&draft, "reason", call->request.reason);
+    content_write(&draft, call);
+    json_draft_value(&draft, "arguments", request_arguments(&call->request));
+    json_draft_open(&draft, "allowed_decisions", '[');
+    for (int answer = 0; answer < APPROVAL_ANSWER_COUNT; answer++)
+        if ((call_approval_answers(call) & APPROVAL_ANSWER_BIT(answer)) != 0)
+            json_draft_string(&draft, NULL, approval_answer_name((enum approval_answer)answer));
+    json_draft_close(&draft, ']');
+    json_draft_open(&draft, "decision_members", '[');
+    for (size_t i = 0; approval_decision_members()[i] != NULL; i++)
+        json_draft_string(&draft, NULL, approval_decision_members()[i]);
+    json_draft_close(&draft, ']');
+    json_draft_close(&draft, '}');
+    return json_draft_take(&draft, &length);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse -> validate -> policy -> capability -> readiness -> content -> approval -> admission ->
+ * secrets -> audit start -> run -> audit end. Runs in the gateway, on the thread inside
+ * tool_invoke(). What an approver made of a request goes through all that stands before the
+ * approval once more. Readiness stands before approval, so that nobody is asked about what cannot
+ * run, and behind capability, so that a stranger starts no process. Admission stands behind
+ * approval, so that who waits for a person has nobody's place, and before secrets, so that none is
+ * in memory while its call waits.
+ */
+#include "gate/gate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "call/capability_check.h"
+#include "call/context.h"
+#include "call/workspace.h"
+#include "content/content.h"
+#include "gate/audit_record.h"
+#include "gate/decision.h"
+#include "gate/offer_hint.h"
+#include "gate/plan.h"
+#include "gate/secret_delivery.h"
+#include "host/host.h"
+#include "program/program_input.h"
+#include "request/traceparent.h"
+#include "run/readiness.h"
+#include "vocabulary/environment.h"
+
+static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
+{
+    if (tool != NULL && strcmp(tool, "code_execute") == 0) {
+        *ret = REQUEST_CODE_EXECUTE;
+        return true;
+    }
+    if (tool != NULL && strcmp(tool, "sandbox.exec") == 0) {
+        *ret = REQUEST_SANDBOX_EXEC;
+        return true;
+    }
+    error_set(error, ERROR_UNKNOWN_TOOL, "unknown tool");
+    return false;
+}
+
+/* A gateway may pass on what its client has said; the run is not refused for it. */
+static void leave_out_junk(struct call *call)
+{
+    if (call->context.traceparent == NULL || traceparent_is_valid(call->context.traceparent))
+        return;
+    free(call->context.traceparent);
+    call->context.traceparent = NULL;
+    call_note(call, "the context's traceparent does not follow W3C Trace Context and was ignored");
+}
+
+static bool parse(struct call *call, const char *tool, const char *input_json, struct error *error)
+{
+    enum request_shape shape;
+    if (!find_tool(tool, &shape, error))
+        return false;
+    call->tool = shape == REQUEST_SANDBOX_EXEC ? "sandbox.exec" : "code_execute";
+    if (input_json == NULL) {
+        error_set(error, ERROR_INVALID_INPUT, "request: no input");
+        return false;
+    }
+    /* One byte beyond the limit is enough to see that it is too long. */
+    size_t length = strnlen(input_json, REQUEST_BYTES_LIMIT + 1);
+    if (!request_parse(shape, input_json, length, &call->request, error)) {
+        offer_hint_input(call, error);
+        return false;
+    }
+    call->parsed = true;
+    (void)json_array_extend(call->notes, call->request.notes);
+    if (!context_parse(call->host.context_json, &call->context, error))
+        return false;
+    leave_out_junk(call);
+    return true;
+}
+
+static bool hash_request(struct call *call, struct error *error)
+{
+    if (call_hash_request(call, call->request_sha256))
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the request's hash");
+    return false;
+}
+
+static bool check_network(const struct call *call, struct error *error)
+{
+    bool allowed = call->configuration.policy->network_allowed;
+    if (!call->request.network || (allowed && narrowing_leaves_network(&call->context.narrowing)))
+        return true;
+    error_set(error, ERROR_POLICY_DENIED, "policy denied: network");
+    error_set_hint(error, allowed
+                              ? "work without the network: the gateway grants this caller none"
+                              : "work without the network, or ask the operator to allow it in the "
+                                "policy's \"network\"");
+    return false;
+}
+
+/* An edited request stays with the directory that was shown to who edited it, too. */
+static bool pin_workspace(struct call *call, struct error *error)
+{
+    if (!workspace_check(call->configuration.policy, call->configuration.mode,
+                         call->context.workspace, &call->workspace, error))
+        return false;
+    call->description.workspace_id = call->workspace.id;
+    return true;
+}
+
+static bool apply_policy(struct call *call, struct error *error)
+{
+    /* An edited request stays under the policy that was shown to who edited it. */
+    if (call->configuration.policy == NULL && !configuration_current(&call->configuration, error))
+        return false;
+    const struct policy *policy = call->configuration.policy;
+    const struct request *request = &call->request;
+    if (!narrowing_check(&call->context.narrowing, policy, error) || !plan_run(call, error) ||
+        !check_network(call, error))
+        return false;
+    if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||
+        !hash_request(call, error) || !decision_check_rules(call, error))
+        return false;
+    if (request->network)
+        call_note(call, "the program has the network of %s",
+                  call->configuration.mode == SANDBOX_MODE_DOCKER ? "the engine's bridge"
+                                                                  : "the gateway's machine");
+    else if (request->secret_count > 0)
+        call_note(call, "the program has no network: secrets can only be used locally");
+    return true;
+}
+
+/* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
+ */
+static bool pin_image(struct call *call, const char *image_id, struct error *error)
+{
+    if (image_id[0] == '\0')
+        return true;
+    free(call->description.docker.image_id);
+    call->description.docker.image_id = strdup(image_id);
+    if (call->description.docker.image_id != NULL)
+        return hash_request(call, error);
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the image's id");
+    return false;
+}
+
+/* A call waits for half of its time at most: the wait is inside its time, and a program that would
+ * have less than half of it is better not begun. */
+static bool take_place(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    uint64_t patience_ms = call->description.limits.wall_ms / 2;
+    uint64_t waited_ms = call->admission.waited_ms;
+    const struct admission_terms terms = {
+        .principal = call->context.principal,
+        .max_runs = policy->max_runs,
+        .max_queued = policy->max_queued,
+        .memory_bytes = call->description.limits.memory_bytes,
+        .memory_total_bytes = policy->memory_total_bytes,
+        .patience_ms = patience_ms > waited_ms ? patience_ms - waited_ms : 0,
+        .cancelled = &call->registration.cancelled,
+    };
+    return admission_enter(&call->admission, &terms, error);
+}
+
+static bool check_readiness(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    const struct trial_subject subject = {
+        .policy = policy,
+        .mode = call->configuration.mode,
+        .language = call->language,
+        .image = call->description.docker.image,
+        .network = call->request.network,
+        .pull = policy->docker.pull,
+        .workspace = call->context.workspace,
+        .workspace_id = call->workspace.id,
+    };
+    const struct trial_watcher watcher = {.host = &call->host,
+                                          .cancel_fd = call->registration.cancel_fd};
+    char image_id[IMAGE_ID_SIZE] = "";
+    /* Who has to find out starts processes, as a run does. */
+    bool ready = (readiness_is_known(&subject) || take_place(call, error)) &&
+                 readiness_check(&subject, &watcher, image_id, error);
+    admission_leave(&call->admission);
+    return ready && pin_image(call, image_id, error);
+}
+
+static char *make_approval_request(void *user, const char *id)
+{
+    return call_approval_request(user, id);
+}
+
+static bool is_cancelled(void *user)
+{
+    struct call *call = user;
+    return atomic_load(&call->registration.cancelled);
+}
+
+static bool obtain_approval(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    /* Once more: the hash is final only now that the image is known. */
+    if (!decision_check_rules(call, error))
+        return false;
+    struct policy_verdict verdict = decision_of(call);
+    if (verdict.decision == APPROVAL_ALLOW) {
+        (void)snprintf(call->approval.decision, sizeof(call->approval.decision), "not_required");
+        decision_name(policy, &verdict, call->approval.approver, sizeof(call->approval.approver));
+        return true;
+    }
+    const struct approval_question question = {
+        .request_sha256 = call->request_sha256,
+        .principal = call->context.principal,
+        .session = call->context.session,
+        .answers = call_approval_answers(call),
+        .timeout_ms = policy->approval_timeout_ms,
+        .max_waiting = policy->approval_max_waiting,
+        .make_request = make_approval_request,
+        .cancelled = is_cancelled,
+        .user = call,
+    };
+    return approval_obtain(&call->host, &question, &call->approval, error);
+}
+
+/* As with a trial: what is started here takes a place. */
+static bool check_content(struct call *call, struct error *error)
+{
+    bool checked =
+        (!content_needs_process(call) || take_place(call, error)) && content_check(call, error);
+    admission_leave(&call->admission);
+    return checked;
+}
+
+/* All that stands before the approval. */
+static bool judge(struct call *call, struct error *error)
+{
+    return apply_policy(call, error) && host_is_sound(&call->host, call->host_mistake, error) &&
+           capability_check(call, error) && check_readiness(call, error) &&
+           check_content(call, error);
+}
+
+static bool take_edit(struct call *call, struct error *error)
+{
+    const char *arguments = call->approval.arguments;
+    struct request edited;
+    if (arguments == NULL)
+        return true;
+    memcpy(call->approval.edited_from, call->request_sha256, sizeof(call->request_sha256));
+    if (!request_parse(call->request.shape, arguments, strlen(arguments), &edited, error)) {
+        /* Not the agent's to correct. */
+        error->code = ERROR_APPROVAL_DENIED;
+        error_set_hint(error, "%s", error_code_hint(ERROR_APPROVAL_DENIED));
+        error_add_context(error, "approval denied: the approver's edit cannot be used");
+        return false;
+    }
+    call_replace_request(call, &edited);
+    call_note(
+        call,
+        "the approver changed the request: the program that ran is not the one that was sent");
+    return judge(call, error);
+}
+
+/* What was approved is what runs: the hash is made again from what the description was built of. */
+static bool confirm_request(struct call *call, struct error *error)
+{
+    char hash[SHA256_HEX_LENGTH + 1];
+    bool same = call_hash_request(call, hash) && strcmp(hash, call->request_sha256) == 0 &&
+                call->description.files[0].length == call->request.code_length &&
+                memcmp(call->description.files[0].content, call->request.code,
+                       call->request.code_length) == 0;
+    if (!same)
+        error_set(error, ERROR_APPROVAL_MISMATCH,
+                  "approval mismatch: the request is not the one that was approved");
+    return same && approval_holds(&call->approval, error);
+}
+
+/* What it waited is taken from the program's time. Later than the hash, which is over what was
+ * asked for. */
+static void spend_wait(struct call *call)
+{
+    uint64_t *wall_ms = &call->description.limits.wall_ms;
+    uint64_t waited_ms = call->admission.waited_ms;
+    if (waited_ms == 0)
+        return;
+    call_note(call, "the call waited %llu ms for its turn: the program has the rest of its %llu ms",
+              (unsigned long long)waited_ms, (unsigned long long)*wall_ms);
+    /* Who woke up late has waited longer than it was to. */
+    *wall_ms -= waited_ms < *wall_ms / 2 ? waited_ms : *wall_ms / 2;
+}
+
+static bool record_start(struct call *call, struct error *error)
+{
+    if (!confirm_request(call, error))
+        return false;
+    spend_wait(call);
+    if (audit_record_start(call)) {
+        call->start_recorded = true;
+        return true;
+    }
+    error_set(error, ERROR_AUDIT_UNAVAILABLE, "the audit record of the start was not stored");
+    return false;
+}
+
+static bool run_program(struct call *call, struct error *error)
+{
+    CLEANUP_CLOSE int input =
+        program_input_open(call->request.stdin_text, call->request.stdin_length, error);
+    if (input < 0)
+        return false;
+    call->run = (struct run){
+        .mode = call->configuration.mode,
+        .description = &call->description,
+        .spent = &call->description,
+        .stdin_fd = input,
+        .cancel_fd = call->registration.cancel_fd,
+        .output_limit = call->output_limit,
+        .output = {.id = TOOL_STREAM_STDOUT,
+                   .host = &call->host,
+                   .redaction = {.redaction = call->redaction}},
+        .errors = {.id = TOOL_STREAM_STDERR,
+                   .host = &call->host,
+                   .redaction = {.redaction = call->redaction}},
+    };
+    output_capture_init(&call->run.output.capture, (size_t)call->stdout_limit);
+    output_capture_init(&call->run.errors.capture, (size_t)call->stderr_limit);
+    bool ended = run_execute(&call->run, &call->outcome, error);
+    call->executed = call->outcome.started;
+    if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {
+        readiness_explain(&call->outcome.ended, call->language, call->description.docker.image,
+                          error);
+        return false;
+    }
+    return ended;
+}
+
+bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
+                       struct error *error)
+{
+    return parse(call, tool, input_json, error) && apply_policy(call, error);
+}
+
+/* From now on the host can cancel it. */
+static bool begin_call(struct call *call, struct error *error)
+{
+    return call_register(&call->registration, call->host.call_id, error);
+}
+
+/* A call may be cancelled from inside any callback, and then goes no further. */
+static bool is_wanted(struct call *call, struct error *error)
+{
+    if (!is_cancelled(call))
+        return true;
+    error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+    return false;
+}
+
+bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
+{
+    static bool (*const stages[])(struct call *, struct error *) = {
+        begin_call, judge,           obtain_approval, take_edit,
+        take_place, deliver_secrets, record_start,    run_program,
+    };
+    bool passed = parse(call, tool, input_json, error);
+    for (size_t i = 0; passed && i < COUNT_OF(stages); i++)
+        passed = is_wanted(call, error) && stages[i](call, error);
+    admission_leave(&call->admission);
+    if (call->start_recorded)
+        audit_record_end(call, passed ? NULL : error);
+    else if (call->configuration.policy != NULL)
+        audit_record_refusal(call, error);
+    return passed;
+}

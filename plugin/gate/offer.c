@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What policy, host and context leave of the input schema. Runs in the gateway, on the thread
+ * inside tool_invoke(), tool_status() or tool_prepare(). */
+#include "gate/offer.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "request/input_schema.h"
+#include "request/request_fields.h"
+#include "vocabulary/capability.h"
+
+static const struct policy *policy_of(const struct offer *offer)
+{
+    return offer->configuration->policy;
+}
+
+static bool grants(const struct offer *offer, enum capability capability, const char *parameter)
+{
+    return capability_list_grants(policy_of(offer)->capabilities, capability, parameter) &&
+           (offer->narrowing == NULL ||
+            narrowing_leaves_capability(offer->narrowing, capability, parameter)) &&
+           (offer->host == NULL || capability_list_grants(offer->host, capability, parameter));
+}
+
+static bool offers_network(const struct offer *offer)
+{
+    return policy_of(offer)->network_allowed && grants(offer, CAPABILITY_NETWORK, NULL) &&
+           (offer->narrowing == NULL || narrowing_leaves_network(offer->narrowing));
+}
+
+/* A list that grants single secrets names them. */
+static bool grants_one_of(const struct offer *offer, char *const *list)
+{
+    const char *name = capability_name(CAPABILITY_SECRETS);
+    size_t length = strlen(name);
+    for (; list != NULL && *list != NULL; list++)
+        if (strncmp(*list, name, length) == 0 && (*list)[length] == '=' &&
+            grants(offer, CAPABILITY_SECRETS, *list + length + 1))
+            return true;
+    return false;
+}
+
+static bool offers_secrets(const struct offer *offer)
+{
+    for (char *const *secret = policy_of(offer)->secrets; secret != NULL && *secret; secret++) {
+        if (strcmp(*secret, "*") != 0 && grants(offer, CAPABILITY_SECRETS, *secret))
+            return true;
+        if (strcmp(*secret, "*") == 0 &&
+            (grants(offer, CAPABILITY_SECRETS, NULL) ||
+             grants_one_of(offer, policy_of(offer)->capabilities) ||
+             grants_one_of(offer, offer->host) ||
+             (offer->narrowing != NULL && grants_one_of(offer, offer->narrowing->capabilities))))
+            return true;
+    }
+    return false;
+}
+
+/* Those that a request may name, with NULL at the end; new. */
+static char **images_of(const struct offer *offer)
+{
+    const struct policy *policy = policy_of(offer);
+    CLEANUP(cleanup_string_list) char **images = string_list_new(0);
+    if (offer->configuration->mode != SANDBOX_MODE_DOCKER || !grants(offer, CAPABILITY_IMAGE, NULL))
+        return TAKE_POINTER(images);
+    for (size_t i = 0; i < policy->docker.image_count; i++) {
+        const char *name = policy->docker.images[i].name;
+        if (policy_image_is_settled(policy, name) && !string_list_contains(images, name) &&
+            !string_list_append(&images, name))
+            return NULL;
+    }
+    for (char *const *name = policy->docker.offered; name != NULL && *name != NULL; name++)
+        if (policy_image_is_settled(policy, *name) && !string_list_contains(images, *name) &&
+            !string_list_append(&images, *name))
+            return NULL;
+    return TAKE_POINTER(images);
+}
+
+static bool offers_image(const struct offer *offer)
+{
+    CLEANUP(cleanup_string_list) char **images = images_of(offer);
+    return string_list_count(images) > 0;
+}
+
+/* In docker mode one without an image of its own runs only where a request may name one. */
+static bool offers_language(const struct offer *offer, const char *name)
+{
+    const struct policy *policy = policy_of(offer);
+    if (offer->narrowing != NULL && !narrowing_leaves_language(offer->narrowing, name))
+        return false;
+    if (offer->configuration->mode != SANDBOX_MODE_DOCKER || offers_image(offer))
+        return true;
+    const struct policy_image *image = policy_find_image(policy, name);
+    return image != NULL && policy_image_is_settled(policy, image->name);
+}
+
+static bool offers_member(const struct offer *offer, const struct request_field *field)
+{
+    switch (field->capability) {
+    case CAPABILITY_EXEC:
+    case CAPABILITY_LIMITS_EXTENDED: /* less time can be asked for without it */
+        return true;
+    case CAPABILITY_NETWORK:
+        return offers_network(offer);
+    case CAPABILITY_SECRETS:
+        return offers_secrets(offer);
+    case CAPABILITY_IMAGE:
+        return offers_image(offer);
+    case CAPABILITY_SESSION:
+        return false; /* not in this version */
+    case CAPABILITY_FILES:
+    case CAPABILITY_MODE_NONE:
+    case CAPABILITY_COUNT:
+        break;
+    }
+    return grants(offer, field->capability, NULL);
+}
+
+/* In milliseconds, of all languages that are offered. */
+struct offered_time {
+    uint64_t least_usual;
+    uint64_t most_usual;
+    uint64_t maximum;
+};
+
+static struct offered_time time_of(const struct offer *offer)
+{
+    const struct policy *policy = policy_of(offer);
+    bool extended = grants(offer, CAPABILITY_LIMITS_EXTENDED, NULL);
+    struct offered_time time = {.least_usual = UINT64_MAX};
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const struct policy_limits *of_language = &policy->languages[i].limits;
+        if (!offers_language(offer, policy->languages[i].name))
+            continue;
+        struct policy_limits limits = offer->narrowing != NULL
+                                          ? narrowing_limits(offer->narrowing, of_language)
+                                          : *of_language;
+        uint64_t usual = limits.wall_ms.default_value;
+        uint64_t most = extended ? limits.wall_ms.maximum : usual;
+        time.least_usual = usual < time.least_usual ? usual : time.least_usual;
+        time.most_usual = usual > time.most_usual ? usual : time.most_usual;
+        time.maximum = most > time.maximum ? most : time.maximum;
+    }
+    return time;
+}
+
+/* Adds the name to a list of them, where it fits whole. */
+static void add_name(const char *name, char *ret, size_t size)
+{
+    size_t used = strlen(ret);
+    if (used + strlen(name) + 3 < size)
+        (void)snprintf(ret + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+void offer_languages(const struct offer *offer, char *ret, size_t size)
+{
+    const struct policy *policy = policy_of(offer);
+    ret[0] = '\0';
+    for (size_t i = 0; i < policy->language_count; i++)
+        if (offers_language(offer, policy->languages[i].name))
+            add_name(policy->languages[i].name, ret, size);
+}
+
+void offer_images(const struct offer *offer, char *ret, size_t size)
+{
+    CLEANUP(cleanup_string_list) char **images = images_of(offer);
+    ret[0] = '\0';
+    for (size_t i = 0; i < string_list_count(images); i++)
+        add_name(images[i], ret, size);
+}
+
+void offer_members(const struct offer *offer, char *ret, size_t size)
+{
+    size_t count = 0;
+    const struct request_field *fields = request_fields(&count);
+    ret[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        if (offers_member(offer, &fields[i]))
+            add_name(fields[i].name, ret, size);
+}
+
+/* An empty list would be no schema: clients refuse it. */
+static bool name_languages(const struct offer *offer, json_t *schema)
+{
+    const struct policy *policy = policy_of(offer);
+    json_auto_t *names = json_array();
+    for (int asked = 1; asked >= 0 && json_array_size(names) == 0; asked--)
+        for (size_t i = 0; i < policy->language_count; i++) {
+            const char *name = policy->languages[i].name;
+            if ((asked == 0 || offers_language(offer, name)) &&
+                json_array_append_new(names, json_string(name)) != 0)
+                return false;
+        }
+    return input_schema_offer_languages(schema, names);
+}
+
+static bool name_images(const struct offer *offer, json_t *schema)
+{
+    CLEANUP(cleanup_string_list) char **images = images_of(offer);
+    json_auto_t *names = json_array();
+    for (size_t i = 0; i < string_list_count(images); i++)
+        if (json_array_append_new(names, json_string(images[i])) != 0)
+            return false;
+    return images != NULL && json_array_append_new(names, json_null()) == 0 &&
+           json_object_set(schema, "enum", names) == 0;
+}
+
+json_t *offer_input_schema(const struct offer *offer)
+{
+    size_t count = 0;
+    const struct request_field *fields = request_fields(&count);
+    json_auto_t *schema = input_schema();
+    json_t *properties = json_object_get(schema, "properties");
+    struct offered_time time = time_of(offer);
+    for (size_t i = 0; i < count; i++)
+        if (!offers_member(offer, &fields[i]))
+            (void)json_object_del(properties, fields[i].name);
+    json_t *image = json_object_get(properties, "image");
+    if (!name_languages(offer, schema) || (image != NULL && !name_images(offer, image)) ||
+        (time.maximum > 0 &&
+         !input_schema_offer_time(schema, time.least_usual, time.most_usual, time.maximum)))
+        return NULL;
+    return TAKE_POINTER(schema);
+}

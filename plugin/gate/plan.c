@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building run descriptions. Runs in the gateway, on the thread inside tool_invoke() or
+ * tool_status(). */
+#include "gate/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/string_list.h"
+#include "call/timeout_hint.h"
+#include "gate/offer_hint.h"
+#include "gate/shell_names.h"
+#include "run/describe.h"
+#include "run/preparation.h"
+#include "vocabulary/environment.h"
+
+static bool settle_time(struct call *call, struct error *error)
+{
+    const struct policy_limits *limits = &call->limits;
+    struct run_limits *run = &call->description.limits;
+    uint64_t most_ms = call_wall_limit(call, limits)->maximum;
+    run->wall_ms = call_usual_wall_ms(call);
+    if (call->request.timeout_ms == 0)
+        return true;
+    if (call->request.timeout_ms > most_ms) {
+        bool narrowed = most_ms < call_wall_limit(call, &call->language->limits)->maximum;
+        error_set(error, ERROR_LIMIT_TOO_HIGH,
+                  "request: /timeout_ms: %llu is more than the %s ceiling of %llu for %s",
+                  (unsigned long long)call->request.timeout_ms, narrowed ? "gateway's" : "policy's",
+                  (unsigned long long)most_ms, call->language->name);
+        timeout_hint_too_high(call, error);
+        return false;
+    }
+    run->wall_ms = call->request.timeout_ms;
+    /* More time is of no use without the processor's share of it. */
+    if (run->wall_ms > run->cpu_ms)
+        run->cpu_ms = run->wall_ms < limits->cpu_ms.maximum ? run->wall_ms : limits->cpu_ms.maximum;
+    return true;
+}
+
+/* Without a sandbox nothing is kept. */
+static bool prepare(struct call *call)
+{
+    struct run_description *description = &call->description;
+    return call->configuration.mode == SANDBOX_MODE_NONE ||
+           preparation_fill(&call->language->preparation, &call->request, call->language->file,
+                            description);
+}
+
+static bool stands_in_place_of(const char *path, const char *file)
+{
+    size_t length = strlen(file);
+    return strncmp(path, file, length) == 0 && (path[length] == '\0' || path[length] == '/');
+}
+
+static bool add_files(struct call *call, struct error *error)
+{
+    struct run_description *description = &call->description;
+    const struct request *request = &call->request;
+    const char *program = call->language->file;
+    description->files = calloc(request->file_count + 1 + request->secret_count,
+                                sizeof(*description->files)); /* secrets may be files */
+    bool copied = description->files != NULL;
+    if (copied) {
+        description->file_count = request->file_count + 1;
+        copied =
+            describe_file(program, request->code, request->code_length, &description->files[0]);
+    }
+    for (size_t i = 0; copied && i < request->file_count; i++) {
+        const struct run_file *file = &request->files[i];
+        if (stands_in_place_of(file->path, program)) {
+            error_set(error, ERROR_INVALID_INPUT,
+                      "request: /files/%zu/path: %s is the program's own file", i, program);
+            return false;
+        }
+        copied = describe_file(file->path, file->content, file->length, &description->files[i + 1]);
+    }
+    if (!copied)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the program's files");
+    return copied;
+}
+
+static bool refuse_unsupported(const struct call *call, struct error *error)
+{
+    const struct request *request = &call->request;
+    if (request->session != NULL) {
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "request: /session: sessions are not supported yet; every run is fresh");
+        return true;
+    }
+    if (request->image != NULL && call->configuration.mode != SANDBOX_MODE_DOCKER) {
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "request: /image: only docker mode has images; the mode is %s",
+                  sandbox_mode_name(call->configuration.mode));
+        return true;
+    }
+    return false;
+}
+
+/* The request's image, of the policy's list, or the language's own; NULL in other modes. */
+static bool choose_image(const struct call *call, const char **ret, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    const char *asked = call->request.image;
+    if (call->configuration.mode != SANDBOX_MODE_DOCKER) {
+        *ret = NULL;
+        return true;
+    }
+    const struct policy_image *own = policy_find_image(policy, call->language->name);
+    if (asked != NULL && !policy_offers_image(policy, asked)) {
+        error_set(error, ERROR_POLICY_DENIED, "policy denied: image");
+        offer_hint_image(call, own != NULL && policy_image_is_settled(policy, own->name), error);
+        return false;
+    }
+    if (asked == NULL && own == NULL) {
+        error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
+                  "the policy has no docker image for the language %s", call->language->name);
+        offer_hint_language(call, "add it to the policy's \"docker.images\"", error);
+        return false;
+    }
+    *ret = asked != NULL ? asked : own->name;
+    return true;
+}
+
+/* The policy's variables that its shell would not set. */
+static const char *find_shell_name_of_policy(const struct call *call)
+{
+    const char *name = shell_names_find(call->configuration.policy->environment);
+    return name != NULL ? name : shell_names_find(call->language->environment);
+}
+
+static const char *find_shell_name_of_secrets(const struct request *request)
+{
+    for (size_t i = 0; i < request->secret_count; i++)
+        if (shell_names_has(request->secrets[i].variable))
+            return request->secrets[i].variable;
+    return NULL;
+}
+
+static bool refuse_shell_name(const char *member, const char *name, struct error *error)
+{
+    error_set(error, ERROR_INVALID_INPUT,
+              "request: /%s/%s: cannot be set in docker mode: the shell that starts the program "
+              "reserves this variable",
+              member, name);
+    error_set_hint(error, "give the variable another name, or set it in the program");
+    return true;
+}
+
+static bool refuse_shell_names(const struct call *call, struct error *error)
+{
+    const struct request *request = &call->request;
+    const char *name;
+    if (call->configuration.mode != SANDBOX_MODE_DOCKER)
+        return false;
+    if ((name = find_shell_name_of_policy(call)) != NULL) {
+        error_set(error, ERROR_INVALID_POLICY,
+                  "policy: the variable %s in \"environment\" of the policy or of the language %s "
+                  "cannot be set in docker mode: the shell that starts the program reserves it",
+                  name, call->language->name);
+        error_set_hint(error, "remove the variable from the policy");
+        return true;
+    }
+    if ((name = shell_names_find(request->environment)) != NULL)
+        return refuse_shell_name("env", name, error);
+    if ((name = find_shell_name_of_secrets(request)) != NULL)
+        return refuse_shell_name("secrets", name, error);
+    return false;
+}
+
+bool plan_run(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    struct run_description *description = &call->description;
+    if (refuse_unsupported(call, error))
+        return false;
+    call->language = policy_find_language(policy, call->request.language->name);
+    if (call->language == NULL) {
+        error_set(error, ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language %s",
+                  call->request.language->name);
+        offer_hint_language(call, "add it to the policy's \"languages\"", error);
+        return false;
+    }
+    if (!narrowing_leaves_language(&call->context.narrowing, call->language->name)) {
+        error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
+                  "the gateway does not offer this caller the language %s", call->language->name);
+        offer_hint_language(call, NULL, error);
+        return false;
+    }
+    const char *image;
+    if (!choose_image(call, &image, error) || refuse_shell_names(call, error))
+        return false;
+    memcpy(description->run_id, call->run_id, sizeof(description->run_id));
+    call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);
+    const struct policy_limits *limits = &call->limits;
+    describe_limits(limits, &description->limits);
+    call->stdout_limit = limits->stdout_bytes.default_value;
+    call->stderr_limit = limits->stderr_bytes.default_value;
+    call->output_limit = limits->output_total_bytes.default_value;
+    if (!settle_time(call, error))
+        return false;
+    if (!describe_common(policy, call->configuration.mode, call->language, call->request.network,
+                         description) ||
+        !describe_docker(&policy->docker, call->configuration.mode, image, &description->docker) ||
+        !describe_text(call->context.workspace, &description->workspace) ||
+        !describe_command(description,
+                          describe_command_of(policy, call->configuration.mode, call->language),
+                          call->language->file) ||
+        !prepare(call) ||
+        !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
+        !environment_set_all(&description->environment, call->request.environment)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
+        return false;
+    }
+    return add_files(call, error);
+}

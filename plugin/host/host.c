@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host's callbacks, called fail-closed. Runs in the gateway, on the thread inside
+ * tool_invoke(). */
+#include "host/host.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* The size of the struct in 1.0. */
+#define SIZE_1_0 offsetof(struct tool_host, check_content)
+
+/* Forgotten is one of the two that say how the struct is laid out; the other one says it. */
+static void copy_log(const struct tool_host *host, struct tool_host *ret)
+{
+    ret->user = host->user;
+    ret->log = host->log;
+}
+
+static enum host_mistake refuse_layout(const struct tool_host *host, struct tool_host *ret)
+{
+    bool size_is_known = host->struct_size == SIZE_1_0 || host->struct_size == sizeof(*host);
+    bool version_is_known =
+        host->abi_version >> 16 == TOOL_ABI_VERSION_MAJOR && host->abi_version <= TOOL_ABI_VERSION;
+    if (host->abi_version >> 16 != TOOL_ABI_VERSION_MAJOR) {
+        if (host->abi_version == 0 && size_is_known)
+            copy_log(host, ret);
+        return host->abi_version == 0 ? HOST_NO_VERSION : HOST_OTHER_VERSION;
+    }
+    if (host->struct_size == 0 && version_is_known)
+        copy_log(host, ret);
+    return host->struct_size == 0 ? HOST_NO_SIZE : HOST_SHORT;
+}
+
+enum host_mistake host_copy(const struct tool_host *host, struct tool_host *ret)
+{
+    memset(ret, 0, sizeof(*ret));
+    if (host == NULL)
+        return HOST_MISSING;
+    if (host->abi_version >> 16 != TOOL_ABI_VERSION_MAJOR ||
+        host->struct_size < offsetof(struct tool_host, call_id))
+        return refuse_layout(host, ret);
+    size_t size = host->struct_size < sizeof(*ret) ? host->struct_size : sizeof(*ret);
+    /* Half a pointer is no pointer: only whole members are taken. All members behind the first two
+     * are 8 bytes. */
+    size -= size % sizeof(uint64_t);
+    memcpy(ret, host, size);
+    if (ret->check_capability == NULL)
+        return HOST_NO_CHECK_CAPABILITY;
+    return ret->audit == NULL ? HOST_NO_AUDIT : HOST_SOUND;
+}
+
+bool host_is_sound(const struct tool_host *copy, enum host_mistake mistake, struct error *error)
+{
+    static const char *const words[] = {
+        [HOST_MISSING] = "tool_invoke() was called without a struct tool_host",
+        [HOST_NO_SIZE] = "struct_size is 0: set it to sizeof(struct tool_host)",
+        [HOST_SHORT] = "struct_size is too small: set it to sizeof(struct tool_host)",
+        [HOST_NO_VERSION] = "abi_version is 0: set it to TOOL_ABI_VERSION",
+        [HOST_OTHER_VERSION] = "abi_version has another major version: set it to TOOL_ABI_VERSION",
+        [HOST_NO_CHECK_CAPABILITY] = "check_capability is NULL: nothing can be granted",
+        [HOST_NO_AUDIT] = "audit is NULL: no start can be recorded",
+    };
+    if (mistake == HOST_SOUND)
+        return true;
+    error_set(error, ERROR_INVALID_HOST, "the gateway's struct tool_host: %s", words[mistake]);
+    host_log(copy, TOOL_LOG_ERROR, "code-execute: %s", error->message);
+    return false;
+}
+
+/* Anything but a verdict denies. A gateway's author would take it for the policy's denial. */
+static void note_verdict(const struct tool_host *host, const char *callback, uint32_t verdict)
+{
+    static const uint32_t verdicts[] = {TOOL_VERDICT_DENY, TOOL_VERDICT_ALLOW, TOOL_VERDICT_LATER,
+                                        TOOL_VERDICT_PENDING, TOOL_VERDICT_ABSENT};
+    for (size_t i = 0; i < COUNT_OF(verdicts); i++)
+        if (verdict == verdicts[i])
+            return;
+    host_log(host, TOOL_LOG_WARNING,
+             "code-execute: %s wrote 0x%x, which is not a TOOL_VERDICT: treated as a denial",
+             callback, (unsigned)verdict);
+}
+
+bool host_grants_capability(const struct tool_host *host, const char *capability)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    if (host->check_capability != NULL)
+        host->check_capability(host->user, capability, &verdict);
+    note_verdict(host, "check_capability", verdict);
+    return verdict == TOOL_VERDICT_ALLOW;
+}
+
+uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
+                               const char *request_json)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    if (host->request_approval != NULL)
+        host->request_approval(host->user, token, request_json, &verdict);
+    note_verdict(host, "request_approval", verdict);
+    if (verdict == TOOL_VERDICT_ALLOW || verdict == TOOL_VERDICT_LATER ||
+        verdict == TOOL_VERDICT_PENDING)
+        return verdict;
+    return TOOL_VERDICT_DENY;
+}
+
+uint32_t host_read_secret(const struct tool_host *host, const char *name, void *buffer,
+                          size_t capacity, size_t *ret_length)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    size_t length = 0;
+    if (host->read_secret != NULL)
+        host->read_secret(host->user, name, buffer, capacity, &length, &verdict);
+    note_verdict(host, "read_secret", verdict);
+    if (verdict == TOOL_VERDICT_ALLOW)
+        *ret_length = length;
+    return verdict == TOOL_VERDICT_ALLOW || verdict == TOOL_VERDICT_ABSENT ? verdict
+                                                                           : TOOL_VERDICT_DENY;
+}
+
+bool host_checks_content(const struct tool_host *host)
+{
+    return host->check_content != NULL;
+}
+
+bool host_check_content(const struct tool_host *host, const char *request_json, char *answer,
+                        size_t capacity, size_t *ret_length)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    size_t length = 0;
+    if (host->check_content != NULL)
+        host->check_content(host->user, request_json, answer, capacity, &length, &verdict);
+    note_verdict(host, "check_content", verdict);
+    if (verdict != TOOL_VERDICT_ALLOW || length > capacity)
+        return false;
+    *ret_length = length;
+    return true;
+}
+
+bool host_audit(const struct tool_host *host, const char *record_json)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    if (host->audit != NULL)
+        host->audit(host->user, record_json, &verdict);
+    note_verdict(host, "audit", verdict);
+    return verdict == TOOL_VERDICT_ALLOW;
+}
+
+void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length)
+{
+    if (host->on_output != NULL && length > 0)
+        host->on_output(host->user, stream, bytes, length);
+}
+
+void host_log(const struct tool_host *host, uint32_t level, const char *format, ...)
+{
+    if (host->log == NULL)
+        return;
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(message, sizeof(message), format, arguments);
+    va_end(arguments);
+    host->log(host->user, level, message);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host as one call sees it: a copy of its struct over zeroes, and the only places where its
+ * callbacks are called. Each wrapper pre-sets the verdict to deny, so a callback that is absent,
+ * raises or writes junk denies. Runs on the thread inside tool_invoke(); the copy lives as long as
+ * the call.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "tool_provider.h"
+
+/* What a gateway's author got wrong. Nothing is run with any of them but the first. */
+enum host_mistake {
+    HOST_SOUND,
+    HOST_MISSING,
+    HOST_NO_SIZE,
+    HOST_SHORT,
+    HOST_NO_VERSION,
+    HOST_OTHER_VERSION,
+    HOST_NO_CHECK_CAPABILITY,
+    HOST_NO_AUDIT,
+};
+
+/* Copies what the host's struct_size covers. Of a host that is missing, too short to hold user, or
+ * of another major version nothing is copied: all zero, but for user and log where the rest of the
+ * struct says what its layout is. */
+enum host_mistake host_copy(const struct tool_host *host, struct tool_host *ret);
+
+/* false with INVALID_HOST, which the copy's log has heard too. */
+bool host_is_sound(const struct tool_host *copy, enum host_mistake mistake, struct error *error);
+
+bool host_grants_capability(const struct tool_host *host, const char *capability);
+/* TOOL_VERDICT_DENY for anything but the three other verdicts of the ABI. */
+uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
+                               const char *request_json);
+/* One read of a secret: TOOL_VERDICT_ALLOW and *ret_length, which may exceed capacity (call again
+ * with more), TOOL_VERDICT_ABSENT, or TOOL_VERDICT_DENY for anything else. */
+uint32_t host_read_secret(const struct tool_host *host, const char *name, void *buffer,
+                          size_t capacity, size_t *ret_length);
+/* Is there a check_content? */
+bool host_checks_content(const struct tool_host *host);
+/* true: the host has looked, and its answer of *ret_length bytes, at most capacity, is in answer.
+ */
+bool host_check_content(const struct tool_host *host, const char *request_json, char *answer,
+                        size_t capacity, size_t *ret_length);
+/* true: the host says the record is stored. */
+bool host_audit(const struct tool_host *host, const char *record_json);
+void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);
+void host_log(const struct tool_host *host, uint32_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON from outside (request, policy, host context, decisions, configuration) into jansson values,
+ * with refusals that name the place as a JSON pointer (RFC 6901). jansson decides what is valid;
+ * this file bounds the text before jansson sees it (length, nesting: jansson recurses, and a host's
+ * thread may have a small stack) and finds the pointer for jansson's byte position. Pure code, any
+ * thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct json_input_limits {
+    size_t max_bytes;
+    size_t max_depth; /* of arrays and objects, at most JSON_INPUT_DEPTH_LIMIT */
+};
+
+#define JSON_INPUT_DEPTH_LIMIT 64
+/* Values and members of one text: jansson takes some 250 bytes for two bytes of "{}". */
+#define JSON_INPUT_VALUES_LIMIT 65536
+/* A pointer is cut to this many bytes (with an ellipsis) in messages. */
+#define JSON_POINTER_LIMIT 160
+
+/* A new reference to the object that text holds, or NULL with error: code is the given one, the
+ * message names what ("request"), the pointer and the reason: not JSON, not an object, duplicate
+ * member, NUL character, bad UTF-8, over-deep, over-long, too many values, bytes behind the value.
+ */
+json_t *json_input_parse(const char *what, const char *text, size_t length,
+                         const struct json_input_limits *limits, enum error_code code,
+                         struct error *error);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing JSON. Not jansson's writer: json_dumps() of 2.14 goes on when its buffer cannot grow in
+ * the middle of a name, and returns a text that lacks it; and it formats and hashes the address of
+ * every container to see that none is in itself, which ours, made by us or parsed, cannot be.
+ *
+ * Numbers are 64-bit integers and written in decimal. RFC 8785 rounds integers beyond 2^53 as a
+ * double would; we keep them exact, because a hash that two different limits share binds nothing.
+ */
+#include "json/json_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+
+#define DEPTH_LIMIT    128
+#define FIRST_CAPACITY 2048 /* most audit records fit */
+
+struct member {
+    const char *name;
+    size_t length;
+    const json_t *value;
+};
+
+static bool write_value(struct json_draft *text, const json_t *value, size_t depth);
+
+static bool append(struct json_draft *text, const char *bytes, size_t length)
+{
+    if (text->capacity - text->length < length) {
+        size_t capacity = text->capacity == 0 ? FIRST_CAPACITY : text->capacity;
+        while (capacity - text->length < length) {
+            if (capacity > SIZE_MAX / 2)
+                return false;
+            capacity *= 2;
+        }
+        char *grown = realloc(text->bytes, capacity);
+        if (grown == NULL)
+            return false;
+        text->bytes = grown;
+        text->capacity = capacity;
+    }
+    if (length > 0)
+        memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    return true;
+}
+
+/* The two-character escape of c, or NULL where it has none. */
+static const char *short_escape(char c)
+{
+    switch (c) {
+    case '"':
+        return "\\\"";
+    case '\\':
+        return "\\\\";
+    case '\b':
+        return "\\b";
+    case '\t':
+        return "\\t";
+    case '\n':
+        return "\\n";
+    case '\f':
+        return "\\f";
+    case '\r':
+        return "\\r";
+    default:
+        return NULL;
+    }
+}
+
+static bool write_escaped(struct json_draft *text, char c)
+{
+    const char *escape = short_escape(c);
+    if (escape != NULL)
+        return append(text, escape, 2);
+    char unicode[7];
+    (void)snprintf(unicode, sizeof(unicode), "\\u%04x", (unsigned)(unsigned char)c);
+    return append(text, unicode, 6);
+}
+
+static bool write_string(struct json_draft *text, const char *bytes, size_t length)
+{
+    if (!append(text, "\"", 1))
+        return false;
+    size_t plain = 0; /* start of the run of bytes that need no escape */
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c >= 0x20 && c != '"' && c != '\\')
+            continue;
+        if (!append(text, bytes + plain, i - plain) || !write_escaped(text, bytes[i]))
+            return false;
+        plain = i + 1;
+    }
+    return append(text, bytes + plain, length - plain) && append(text, "\"", 1);
+}
+
+static bool write_integer(struct json_draft *text, json_int_t value)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        digits[--at] = '-';
+    return append(text, digits + at, sizeof(digits) - at);
+}
+
+static bool write_array(struct json_draft *text, const json_t *array, size_t depth)
+{
+    size_t i;
+    json_t *item;
+
+    if (!append(text, "[", 1))
+        return false;
+    json_array_foreach(array, i, item)
+    {
+        if ((i > 0 && !append(text, ",", 1)) || !write_value(text, item, depth + 1))
+            return false;
+    }
+    return append(text, "]", 1);
+}
+
+/* Order of UTF-16 code units. It is the order of UTF-8 bytes but for one thing: characters beyond
+ * U+FFFF (lead bytes F0 and up) are surrogates there and come before U+E000..U+FFFF (EE and EF). */
+static int compare_members(const void *left_member, const void *right_member)
+{
+    const struct member *left = left_member;
+    const struct member *right = right_member;
+    size_t shorter = left->length < right->length ? left->length : right->length;
+    for (size_t i = 0; i < shorter; i++) {
+        unsigned char a = (unsigned char)left->name[i];
+        unsigned char b = (unsigned char)right->name[i];
+        if (a == b)
+            continue;
+        if (a >= 0xEE && b >= 0xEE && (a >= 0xF0) != (b >= 0xF0))
+            return a >= 0xF0 ? -1 : 1;
+        return a < b ? -1 : 1;
+    }
+    return (left->length > right->length) - (left->length < right->length);
+}
+
+static struct member *sorted_members(json_t *object, size_t count)
+{
+    struct member *members = calloc(count + 1, sizeof(*members)); /* never of size 0 */
+    if (members == NULL)
+        return NULL;
+    size_t i = 0;
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        members[i].name = json_object_iter_key(at);
+        members[i].length = json_object_iter_key_len(at);
+        members[i].value = json_object_iter_value(at);
+        i++;
+    }
+    qsort(members, count, sizeof(*members), compare_members);
+    return members;
+}
+
+static bool write_member(struct json_draft *text, const struct member *member, bool first,
+                         size_t depth)
+{
+    return (first || append(text, ",", 1)) && write_string(text, member->name, member->length) &&
+           append(text, ":", 1) && write_value(text, member->value, depth + 1);
+}
+
+static bool write_sorted(struct json_draft *text, json_t *object, size_t depth)
+{
+    size_t count = json_object_size(object);
+    CLEANUP_FREE struct member *members = sorted_members(object, count);
+    if (members == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!write_member(text, &members[i], i == 0, depth))
+            return false;
+    return true;
+}
+
+static bool write_as_made(struct json_draft *text, json_t *object, size_t depth)
+{
+    bool first = true;
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at),
+                                      json_object_iter_value(at)};
+        if (!write_member(text, &member, first, depth))
+            return false;
+        first = false;
+    }
+    return true;
+}
+
+static bool is_sorted(json_t *object)
+{
+    struct member before = {"", 0, NULL};
+    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+        const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at), NULL};
+        if (compare_members(&before, &member) > 0)
+            return false;
+        before = member;
+    }
+    return true;
+}
+
+static bool write_object(struct json_draft *text, const json_t *object, size_t depth)
+{
+    /* jansson's iterators want a mutable object and do not change it. */
+    json_t *mutable = (json_t *)(uintptr_t)object;
+    bool as_made = text->order == JSON_ORDER_MADE || is_sorted(mutable);
+    return append(text, "{", 1) &&
+           (as_made ? write_as_made(text, mutable, depth) : write_sorted(text, mutable, depth)) &&
+           append(text, "}", 1);
+}
+
+static bool write_value(struct json_draft *text, const json_t *value, size_t depth)
+{
+    if (value == NULL || depth > DEPTH_LIMIT)
+        return false;
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return write_object(text, value, depth);
+    case JSON_ARRAY:
+        return write_array(text, value, depth);
+    case JSON_STRING:
+        return write_string(text, json_string_value(value), json_string_length(value));
+    case JSON_INTEGER:
+        return write_integer(text, json_integer_value(value));
+    case JSON_TRUE:
+        return append(text, "true", 4);
+    case JSON_FALSE:
+        return append(text, "false", 5);
+    case JSON_NULL:
+        return append(text, "null", 4);
+    case JSON_REAL:
+        return false;
+    }
+    return false;
+}
+
+char *json_text(const json_t *value, enum json_order order)
+{
+    struct json_draft text = {.order = order};
+    if (write_value(&text, value, 1) && append(&text, "", 1))
+        return text.bytes;
+    free(text.bytes);
+    return NULL;
+}
+
+static bool is_utf8(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        const unsigned char *bytes = (const unsigned char *)text + i;
+        size_t sequence = bytes[0] < 0x80 ? 1 : utf8_sequence(bytes, length - i);
+        if (sequence == 0)
+            return false;
+        i += sequence;
+    }
+    return true;
+}
+
+static bool is_first(const struct json_draft *draft)
+{
+    if (draft->length == 0)
+        return true;
+    char last = draft->bytes[draft->length - 1];
+    return last == '{' || last == '[';
+}
+
+/* The comma before all but the first, and the name. */
+static bool begin(struct json_draft *draft, const char *name)
+{
+    return !draft->failed && (is_first(draft) || append(draft, ",", 1)) &&
+           (name == NULL || (write_string(draft, name, strlen(name)) && append(draft, ":", 1)));
+}
+
+void json_draft_open(struct json_draft *draft, const char *name, char bracket)
+{
+    draft->failed = !(begin(draft, name) && append(draft, &bracket, 1));
+}
+
+void json_draft_close(struct json_draft *draft, char bracket)
+{
+    draft->failed = draft->failed || !append(draft, &bracket, 1);
+}
+
+void json_draft_bytes(struct json_draft *draft, const char *name, const char *text, size_t length)
+{
+    draft->failed =
+        !(begin(draft, name) && is_utf8(text, length) && write_string(draft, text, length));
+}
+
+void json_draft_string(struct json_draft *draft, const char *name, const char *text)
+{
+    if (text != NULL)
+        json_draft_bytes(draft, name, text, strlen(text));
+    else
+        draft->failed = !(begin(draft, name) && append(draft, "null", 4));
+}
+
+void json_draft_integer(struct json_draft *draft, const char *name, int64_t value)
+{
+    draft->failed = !(begin(draft, name) && write_integer(draft, value));
+}
+
+void json_draft_boolean(struct json_draft *draft, const char *name, bool value)
+{
+    draft->failed =
+        !(begin(draft, name) && (value ? append(draft, "true", 4) : append(draft, "false", 5)));
+}
+
+void json_draft_value(struct json_draft *draft, const char *name, json_t *value)
+{
+    draft->failed = !(begin(draft, name) && write_value(draft, value, 1));
+    json_decref(value);
+}
+
+char *json_draft_take(struct json_draft *draft, size_t *ret_length)
+{
+    if (draft->failed || !append(draft, "", 1)) {
+        free(draft->bytes);
+        *draft = (struct json_draft){.order = draft->order};
+        return NULL;
+    }
+    *ret_length = draft->length - 1;
+    char *text = draft->bytes;
+    *draft = (struct json_draft){.order = draft->order};
+    return text;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing policy and mode. Runs in the gateway, any thread; files are read outside the lock. */
+#include "policy/configuration.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "json/json_input.h"
+#include "json/json_place.h"
+
+#define CONFIGURATION_BYTES_LIMIT 65536
+#define CONFIGURATION_DEPTH_LIMIT 4
+
+static pthread_mutex_t configuration_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct configuration in_force; /* policy NULL: none yet */
+static bool refused;         /* the first configuration of tool_prepare() was no good ... */
+static struct error refusal; /* ... because of this */
+
+void configuration_clear(struct configuration *configuration)
+{
+    policy_unref(TAKE_POINTER(configuration->policy));
+}
+
+#define MODES_LIMIT 64
+
+static void list_modes(const struct policy *policy, char allowed[MODES_LIMIT])
+{
+    allowed[0] = '\0';
+    for (size_t i = 0; i < COUNT_OF(policy->mode_allowed); i++) {
+        size_t length = strlen(allowed);
+        if (policy->mode_allowed[i])
+            (void)snprintf(allowed + length, MODES_LIMIT - length, "%s%s", length > 0 ? ", " : "",
+                           sandbox_mode_name((enum sandbox_mode)i));
+    }
+}
+
+static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)
+{
+    char allowed[MODES_LIMIT];
+    list_modes(policy, allowed);
+    error_set(error, ERROR_MODE_NOT_ALLOWED, "the policy does not allow mode %s (it allows: %s)",
+              sandbox_mode_name(mode), allowed);
+    if (mode == SANDBOX_MODE_NONE)
+        error_set_hint(error,
+                       "mode none isolates nothing: it needs a policy that lists it in \"modes\" "
+                       "and the capability sandbox.exec.mode.none");
+}
+
+/* sandbox: a mode's name from the operator, or NULL for the policy's default. */
+static bool choose_mode(const struct policy *policy, const char *sandbox, enum sandbox_mode *ret,
+                        struct error *error)
+{
+    enum sandbox_mode mode = policy->default_mode;
+    if (sandbox != NULL && !sandbox_mode_parse(sandbox, &mode)) {
+        char allowed[MODES_LIMIT];
+        list_modes(policy, allowed);
+        error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
+        error_set_hint(error, "set CODE_EXEC_SANDBOX to a mode that the policy allows: %s",
+                       allowed);
+        return false;
+    }
+    if (!policy->mode_allowed[mode]) {
+        refuse_mode(policy, mode, error);
+        return false;
+    }
+    *ret = mode;
+    return true;
+}
+
+/* One text of the environment, where the policy gives none. */
+static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
+{
+    const char *value = secure_getenv(name);
+    if (*text != NULL || value == NULL || value[0] == '\0')
+        return true;
+    if (strlen(value) > limit) {
+        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
+        return false;
+    }
+    *text = strdup(value);
+    if (*text == NULL)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
+    return *text != NULL;
+}
+
+/* Where docker keeps its own configuration: DOCKER_CONFIG, else ~/.docker. */
+static bool find_config_directory(struct policy_docker *docker, struct error *error)
+{
+    if (!take_variable("DOCKER_CONFIG", PATH_MAX - 1, &docker->config_directory, error))
+        return false;
+    const char *home = secure_getenv("HOME");
+    if (docker->config_directory != NULL || home == NULL || home[0] != '/')
+        return true;
+    if (asprintf(&docker->config_directory, "%s/.docker", home) < 0) {
+        docker->config_directory = NULL;
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for docker's directory");
+        return false;
+    }
+    return true;
+}
+
+static bool is_path_or_nothing(const char *name, const char *path, struct error *error)
+{
+    if (path == NULL || path[0] == '/')
+        return true;
+    error_set(error, ERROR_INVALID_POLICY, "%s must be an absolute path", name);
+    return false;
+}
+
+/* Which engine is the operator's to say: the policy does, else the variables that every docker
+ * client knows. A policy that names an engine has settled the context too. Nobody else has the
+ * policy yet. */
+static bool choose_engine(struct policy *policy, struct error *error)
+{
+    struct policy_docker *docker = &policy->docker;
+    const char *verify = secure_getenv("DOCKER_TLS_VERIFY");
+    bool settled = docker->host != NULL || docker->context != NULL;
+    if (!settled && (!take_variable("DOCKER_HOST", RUN_HOST_LIMIT, &docker->host, error) ||
+                     !take_variable("DOCKER_CONTEXT", RUN_NAME_LIMIT, &docker->context, error)))
+        return false;
+    docker->tls = docker->certificates != NULL || (verify != NULL && verify[0] != '\0');
+    return take_variable("DOCKER_CERT_PATH", PATH_MAX - 1, &docker->certificates, error) &&
+           find_config_directory(docker, error) &&
+           is_path_or_nothing("DOCKER_CERT_PATH", docker->certificates, error) &&
+           is_path_or_nothing("DOCKER_CONFIG", docker->config_directory, error);
+}
+
+static bool load(const char *policy_file, const char *sandbox, struct configuration *ret,
+                 struct error *error)
+{
+    CLEANUP(configuration_clear) struct configuration loaded = {0};
+    loaded.policy =
+        policy_file != NULL ? policy_load_file(policy_file, error) : policy_load_builtin(error);
+    if (loaded.policy == NULL || !choose_mode(loaded.policy, sandbox, &loaded.mode, error) ||
+        !choose_engine(loaded.policy, error))
+        return false;
+    *ret = loaded;
+    loaded.policy = NULL;
+    return true;
+}
+
+/* An empty variable is a mistake, not a default: it is refused as the mode or file of that name. */
+static bool load_from_environment(const char *policy_file, const char *sandbox,
+                                  struct configuration *ret, struct error *error)
+{
+    if (policy_file == NULL)
+        policy_file = secure_getenv("CODE_EXEC_POLICY");
+    if (sandbox == NULL)
+        sandbox = secure_getenv("CODE_EXEC_SANDBOX");
+    return load(policy_file, sandbox, ret, error);
+}
+
+static void put_in_force(struct configuration *loaded)
+{
+    (void)pthread_mutex_lock(&configuration_mutex);
+    struct configuration before = in_force;
+    in_force = *loaded;
+    refused = false;
+    (void)pthread_mutex_unlock(&configuration_mutex);
+    loaded->policy = NULL;
+    configuration_clear(&before);
+}
+
+static void remember_refusal(const struct error *error)
+{
+    (void)pthread_mutex_lock(&configuration_mutex);
+    if (in_force.policy == NULL) {
+        refused = true;
+        refusal = *error;
+    }
+    (void)pthread_mutex_unlock(&configuration_mutex);
+}
+
+enum state { STATE_NONE, STATE_IN_FORCE, STATE_REFUSED };
+
+static enum state copy_in_force(struct configuration *ret, struct error *error)
+{
+    enum state state = STATE_NONE;
+    (void)pthread_mutex_lock(&configuration_mutex);
+    if (in_force.policy != NULL) {
+        *ret = (struct configuration){.policy = policy_ref(in_force.policy), .mode = in_force.mode};
+        state = STATE_IN_FORCE;
+    } else if (refused) {
+        *error = refusal;
+        state = STATE_REFUSED;
+    }
+    (void)pthread_mutex_unlock(&configuration_mutex);
+    return state;
+}
+
+/* Unless tool_prepare() or another call was first. */
+static void put_in_force_first(const struct configuration *loaded)
+{
+    (void)pthread_mutex_lock(&configuration_mutex);
+    if (in_force.policy == NULL && !refused)
+        in_force = (struct configuration){policy_ref(loaded->policy), loaded->mode};
+    (void)pthread_mutex_unlock(&configuration_mutex);
+}
+
+bool configuration_current(struct configuration *ret, struct error *error)
+{
+    enum state state = copy_in_force(ret, error);
+    if (state != STATE_NONE)
+        return state == STATE_IN_FORCE;
+    CLEANUP(configuration_clear) struct configuration loaded = {0};
+    if (!load_from_environment(NULL, NULL, &loaded, error))
+        return false;
+    put_in_force_first(&loaded);
+    state = copy_in_force(ret, error);
+    if (state != STATE_NONE)
+        return state == STATE_IN_FORCE;
+    *ret = (struct configuration){.policy = TAKE_POINTER(loaded.policy), .mode = loaded.mode};
+    return true;
+}
+
+bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
+                        struct error *error)
+{
+    if (policy_file == NULL || policy_file[0] == '/')
+        return load_from_environment(policy_file, sandbox, ret, error);
+    error_set(error, ERROR_INVALID_POLICY, "configuration: /policy_file: must be an absolute path");
+    return false;
+}
+
+static bool load_prepared(const char *config_json, bool *ret_sweep, struct configuration *ret,
+                          struct error *error)
+{
+    static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
+                                                    CONFIGURATION_DEPTH_LIMIT};
+    static const char *const members[] = {"policy_file", "sandbox", "sweep", NULL};
+    if (config_json == NULL)
+        return load_from_environment(NULL, NULL, ret, error);
+    json_auto_t *json = json_input_parse("configuration", config_json,
+                                         strnlen(config_json, CONFIGURATION_BYTES_LIMIT + 1),
+                                         &limits, ERROR_INVALID_POLICY, error);
+    if (json == NULL)
+        return false;
+    const char *policy_file = NULL;
+    const char *sandbox = NULL;
+    bool sweep = false;
+    const json_t *sweep_member = json_object_get(json, "sweep");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place sweep_place = json_place_named(&root, "sweep");
+    if (!json_read_known_members(&root, json, members) ||
+        !json_read_member_string(&root, json, "policy_file", &policy_file) ||
+        !json_read_member_string(&root, json, "sandbox", &sandbox) ||
+        (sweep_member != NULL && !json_read_boolean(&sweep_place, sweep_member, &sweep)))
+        return false;
+    *ret_sweep = sweep;
+    return configuration_load(policy_file, sandbox, ret, error);
+}
+
+bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error)
+{
+    struct configuration loaded = {0};
+    bool sweep = false;
+    if (!load_prepared(config_json, &sweep, &loaded, error)) {
+        remember_refusal(error);
+        return false;
+    }
+    put_in_force(&loaded);
+    *ret_sweep = sweep;
+    return true;
+}
+
+void configuration_forget(void)
+{
+    struct configuration none = {0};
+    put_in_force(&none);
+}
+
+void configuration_after_fork(void)
+{
+    bool whole = pthread_mutex_trylock(&configuration_mutex) == 0;
+    configuration_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (whole)
+        return;
+    in_force = (struct configuration){0};
+    refused = true;
+    error_set(&refusal, ERROR_INVALID_POLICY,
+              "configuration: the gateway forked while another thread was changing it");
+    error_set_hint(&refusal, "call tool_prepare() in the child, or fork before the first call");
+}

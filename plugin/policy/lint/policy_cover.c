@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing rules condition by condition. Runs in the gateway on the calling thread. */
+#include "policy/lint/policy_cover.h"
+
+#include <string.h>
+
+#include "base/string_list.h"
+
+static bool names_language(const struct policy_rule *rule, const char *language)
+{
+    return rule->languages == NULL || string_list_contains(rule->languages, language);
+}
+
+static bool names_mode(const struct policy_rule *rule, enum sandbox_mode mode)
+{
+    return rule->modes == NULL || string_list_contains(rule->modes, sandbox_mode_name(mode));
+}
+
+static bool has_language(const struct policy *policy, const struct policy_rule *rule)
+{
+    for (size_t i = 0; i < policy->language_count; i++)
+        if (names_language(rule, policy->languages[i].name))
+            return true;
+    return false;
+}
+
+static bool has_mode(const struct policy *policy, const struct policy_rule *rule)
+{
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (policy->mode_allowed[i] && names_mode(rule, (enum sandbox_mode)i))
+            return true;
+    return false;
+}
+
+static bool has_secret(const struct policy *policy, const struct policy_rule *rule)
+{
+    for (char **name = rule->secret_names; name != NULL && *name != NULL; name++)
+        if (policy_allows_secret(policy, *name))
+            return true;
+    return rule->secret_names == NULL && (rule->secrets != 1 || policy->secrets[0] != NULL);
+}
+
+/* Secrets of which the policy lists one that the rule's "with" wants not, or the other way round.
+ */
+static bool secrets_agree(const struct policy *policy, const struct policy_rule *rule)
+{
+    size_t count = string_list_count(rule->with.secrets);
+    size_t named = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = strchr(rule->with.secrets[i], '=') + 1;
+        named += rule->secret_names != NULL && string_list_contains(rule->secret_names, name);
+        if (!policy_allows_secret(policy, name))
+            return false;
+    }
+    if (rule->secret_names != NULL)
+        return count > 0 && named == count;
+    return rule->secrets < 0 || (rule->secrets != 0) == (count > 0);
+}
+
+static bool image_is_possible(const struct policy *policy, const struct policy_rule *rule)
+{
+    return rule->with.image == NULL ||
+           (policy->mode_allowed[SANDBOX_MODE_DOCKER] && names_mode(rule, SANDBOX_MODE_DOCKER) &&
+            policy_offers_image(policy, rule->with.image));
+}
+
+static const char *idle_by_code(const struct policy *policy, const struct policy_rule *rule)
+{
+    if (rule->languages == NULL)
+        return "it allows by code_sha256 without a language, and in another language the same code "
+               "is another program";
+    if (!secrets_agree(policy, rule))
+        return "its \"with\" does not say which variable gets which of its secrets";
+    if (!image_is_possible(policy, rule))
+        return "the policy does not offer the image of its \"with\"";
+    return NULL;
+}
+
+const char *policy_rule_is_idle(const struct policy *policy, const struct policy_rule *rule)
+{
+    if (!has_language(policy, rule))
+        return "the policy offers none of its languages";
+    if (!has_mode(policy, rule))
+        return "the policy allows none of its modes";
+    if (rule->network == 1 && !policy->network_allowed)
+        return "the policy allows no network";
+    if (!has_secret(policy, rule))
+        return "the policy lists none of its secrets";
+    return rule_allows_by_code(rule) ? idle_by_code(policy, rule) : NULL;
+}
+
+/* Of the languages that the policy offers. */
+static bool covers_languages(const struct policy *policy, const struct policy_rule *outer,
+                             const struct policy_rule *inner)
+{
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const char *name = policy->languages[i].name;
+        if (names_language(inner, name) && !names_language(outer, name))
+            return false;
+    }
+    return true;
+}
+
+static bool covers_modes(const struct policy *policy, const struct policy_rule *outer,
+                         const struct policy_rule *inner)
+{
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        enum sandbox_mode mode = (enum sandbox_mode)i;
+        if (policy->mode_allowed[i] && names_mode(inner, mode) && !names_mode(outer, mode))
+            return false;
+    }
+    return true;
+}
+
+static bool covers_network(const struct policy *policy, const struct policy_rule *outer,
+                           const struct policy_rule *inner)
+{
+    /* By code, network is not asked for unless the rule names it. */
+    bool inner_has_none = inner->network == 0 || !policy->network_allowed ||
+                          (rule_allows_by_code(inner) && inner->network < 0);
+    if (rule_allows_by_code(outer) && outer->network < 0)
+        return inner_has_none;
+    return outer->network < 0 || outer->network == inner->network ||
+           (outer->network == 0 && inner_has_none);
+}
+
+/* An outer list of NULL is any; an inner one of NULL is everything there is. */
+static bool covers_list(char *const *outer, char *const *inner)
+{
+    if (outer == NULL)
+        return true;
+    if (inner == NULL)
+        return false;
+    for (; *inner != NULL; inner++)
+        if (!string_list_contains(outer, *inner))
+            return false;
+    return true;
+}
+
+/* Of names: what asks or denies is met by one of them, what allows only by all that are asked for.
+ */
+static bool covers_secrets(const struct policy *policy, const struct policy_rule *outer,
+                           const struct policy_rule *inner)
+{
+    if (rule_allows_by_code(outer))
+        return true; /* covers_code(): both have the same */
+    if (outer->secret_names != NULL)
+        return covers_list(outer->secret_names, inner->secret_names);
+    if (outer->secrets < 0)
+        return true;
+    if (outer->secrets == 1)
+        return inner->secrets == 1 || inner->secret_names != NULL;
+    return (inner->secrets == 0 || policy->secrets[0] == NULL) && inner->secret_names == NULL;
+}
+
+static bool covers_code(const struct policy_rule *outer, const struct policy_rule *inner)
+{
+    return outer->code_least <= inner->code_least && outer->code_most >= inner->code_most &&
+           covers_list(outer->code_sha256, inner->code_sha256) &&
+           covers_list(outer->request_sha256, inner->request_sha256) &&
+           (!rule_allows_by_code(outer) ||
+            (rule_allows_by_code(inner) &&
+             rule_inputs_difference(&outer->with, &inner->with) == NULL));
+}
+
+bool policy_rule_covers(const struct policy *policy, const struct policy_rule *outer,
+                        const struct policy_rule *inner)
+{
+    return policy_rule_is_idle(policy, outer) == NULL && covers_languages(policy, outer, inner) &&
+           covers_modes(policy, outer, inner) && covers_network(policy, outer, inner) &&
+           covers_secrets(policy, outer, inner) && covers_code(outer, inner) &&
+           covers_list(outer->principals, inner->principals);
+}

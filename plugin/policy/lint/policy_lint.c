@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking a loaded policy over. Runs in the gateway on the calling thread. */
+#include "policy/lint/policy_lint.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "policy/lint/policy_cover.h"
+#include "policy/policy_finding.h"
+#include "protocol/layers.h"
+#include "vocabulary/capability.h"
+
+#define PLACE_LIMIT 320
+#define NAMES_LIMIT 256 /* bytes of a list of languages */
+
+struct lint {
+    const struct policy *policy;
+    struct policy_findings findings;
+};
+
+static void find(struct lint *lint, const char *level, const char *place, const char *rule,
+                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void find(struct lint *lint, const char *level, const char *place, const char *rule,
+                 const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    policy_finding_add_list(&lint->findings, level, place, rule, format, arguments);
+    va_end(arguments);
+}
+
+/* Another rule that applies wherever this one does, and says as much or more; of two that say the
+ * same the first is the one that decides. SIZE_MAX: none. */
+static size_t who_shadows(const struct policy *policy, size_t at)
+{
+    const struct policy_rule *rule = &policy->rules[at];
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *other = &policy->rules[i];
+        bool prevails =
+            other->decision > rule->decision || (other->decision == rule->decision && i < at);
+        if (prevails && policy_rule_covers(policy, other, rule))
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+static void look_at_rules(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        char place[PLACE_LIMIT];
+        (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
+        const char *idle = policy_rule_is_idle(policy, rule);
+        size_t shadow = idle == NULL ? who_shadows(policy, i) : SIZE_MAX;
+        if (idle != NULL)
+            find(lint, "warning", place, rule->id, "the rule can never apply: %s", idle);
+        if (shadow != SIZE_MAX)
+            find(lint, "warning", place, rule->id,
+                 "the rule never decides: rule %zu applies to the same requests and takes "
+                 "precedence",
+                 shadow);
+    }
+}
+
+/* Whether the policy has secrets that nobody has to be asked for. */
+static bool gives_secrets_unasked(const struct policy *policy)
+{
+    bool unasked = false;
+    for (size_t i = 0; policy->secrets[i] != NULL; i++) {
+        const struct policy_secret *rule = policy_find_secret(policy, policy->secrets[i]);
+        unasked = unasked || rule == NULL || !rule->ask;
+    }
+    return unasked;
+}
+
+/* What a rule does not say holds for everything: easily forgotten where the rule allows. */
+static void look_at_width(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        char place[PLACE_LIMIT];
+        (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
+        if (rule->decision != APPROVAL_ALLOW && rule->code_sha256 != NULL)
+            find(lint, "notice", place, rule->id,
+                 "the rule is easy to evade: one more space in the code changes its hash");
+        if (rule->decision != APPROVAL_ALLOW || rule->code_sha256 != NULL ||
+            rule->request_sha256 != NULL || policy_rule_is_idle(policy, rule) != NULL)
+            continue;
+        if (rule->secrets < 0 && rule->secret_names == NULL && gives_secrets_unasked(policy))
+            find(lint, "warning", place, rule->id,
+                 "the rule is wider than it looks: without \"secrets\" it allows any code with "
+                 "any secret that the policy lists");
+        if (rule->network < 0 && policy->network_allowed)
+            find(lint, "warning", place, rule->id,
+                 "the rule is wider than it looks: without \"network\" it allows any code with "
+                 "the network");
+    }
+}
+
+static bool grants(const struct policy *policy, enum capability capability, const char *parameter)
+{
+    return capability_list_grants(policy->capabilities, capability, parameter);
+}
+
+static void look_at_capabilities(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    if (!grants(policy, CAPABILITY_EXEC, NULL))
+        find(lint, "warning", "/capabilities", NULL,
+             "nothing can run: sandbox.exec is not granted");
+    if (policy->network_allowed && !grants(policy, CAPABILITY_NETWORK, NULL))
+        find(lint, "warning", "/network/allowed", NULL,
+             "no request can use the network: sandbox.exec.network is not granted as a whole");
+}
+
+/* Whether some rule lets mode none run with nobody asked. */
+static bool none_runs_unasked(const struct policy *policy)
+{
+    bool unasked = policy->approval_default == APPROVAL_ALLOW;
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct policy_rule *rule = &policy->rules[i];
+        unasked = unasked || (rule->decision == APPROVAL_ALLOW &&
+                              (rule->modes == NULL || string_list_contains(rule->modes, "none")));
+    }
+    return unasked;
+}
+
+static void look_at_floor(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    bool none = policy->mode_allowed[SANDBOX_MODE_NONE];
+    if (policy->approval_default == APPROVAL_ALLOW)
+        find(lint, "warning", "/approval/default", NULL,
+             "a request that no rule applies to runs without approval");
+    if (none && policy->default_mode == SANDBOX_MODE_NONE)
+        find(lint, "warning", "/modes/default", NULL,
+             "programs run without isolation unless the gateway sets another mode");
+    if (none && none_runs_unasked(policy))
+        find(lint, "warning", "/modes/allowed", NULL,
+             "programs may run in mode none without approval: it isolates nothing");
+    else if (none)
+        find(lint, "notice", "/modes/allowed", NULL,
+             "mode none isolates nothing, and \"require\" does not apply to it");
+    if (policy->mode_allowed[SANDBOX_MODE_PROCESS] &&
+        (policy->required_layers & LAYER_BIT(LAYER_CGROUP)) == 0)
+        find(lint, "notice", "/require", NULL,
+             "without \"cgroup\", process mode also runs on machines that cannot cap memory and "
+             "processes of a whole tree");
+}
+
+static bool mode_is_possible(const struct policy *policy, char *const *modes)
+{
+    bool possible = modes == NULL;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        possible =
+            possible || (policy->mode_allowed[i] &&
+                         string_list_contains(modes, sandbox_mode_name((enum sandbox_mode)i)));
+    return possible;
+}
+
+static bool language_is_possible(const struct policy *policy, char *const *languages)
+{
+    bool possible = languages == NULL;
+    for (size_t i = 0; i < policy->language_count; i++)
+        possible = possible || string_list_contains(languages, policy->languages[i].name);
+    return possible;
+}
+
+static void look_at_secret_rule(struct lint *lint, const struct policy_secret *secret)
+{
+    const struct policy *policy = lint->policy;
+    char place[PLACE_LIMIT];
+    (void)snprintf(place, sizeof(place), "/secrets/rules/%s", secret->name);
+    if (strcmp(secret->name, "*") != 0 && !policy_allows_secret(policy, secret->name))
+        find(lint, "warning", place, NULL, "\"secrets.allowed\" does not list this secret");
+    if (!language_is_possible(policy, secret->languages))
+        find(lint, "warning", place, NULL,
+             "it cannot be used: the policy offers none of its languages");
+    if (!mode_is_possible(policy, secret->modes))
+        find(lint, "warning", place, NULL,
+             "it cannot be used: the policy allows none of its modes");
+}
+
+static void look_at_secrets(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (size_t i = 0; policy->secrets[i] != NULL; i++) {
+        bool any = strcmp(policy->secrets[i], "*") == 0;
+        char place[PLACE_LIMIT];
+        (void)snprintf(place, sizeof(place), "/secrets/allowed/%zu", i);
+        if (!grants(policy, CAPABILITY_SECRETS, any ? NULL : policy->secrets[i]))
+            find(lint, "warning", place, NULL,
+                 "the secret %s cannot be used: sandbox.exec.secrets is not granted for it",
+                 policy->secrets[i]);
+    }
+    for (size_t i = 0; i < policy->secret_rule_count; i++)
+        look_at_secret_rule(lint, &policy->secret_rules[i]);
+}
+
+enum image_state { IMAGE_SETTLED, IMAGE_UNSETTLED, IMAGE_ABSENT };
+
+static enum image_state image_state(const struct policy *policy, const char *language)
+{
+    const struct policy_image *image = policy_find_image(policy, language);
+    if (image == NULL)
+        return IMAGE_ABSENT;
+    return policy_image_is_settled(policy, image->name) ? IMAGE_SETTLED : IMAGE_UNSETTLED;
+}
+
+/* The languages whose image is so, as far as they fit; how many. */
+static size_t join_languages(const struct policy *policy, enum image_state state,
+                             char text[NAMES_LIMIT])
+{
+    size_t count = 0;
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < policy->language_count; i++) {
+        const char *name = policy->languages[i].name;
+        if (image_state(policy, name) != state)
+            continue;
+        if (length < NAMES_LIMIT)
+            length += (size_t)snprintf(text + length, NAMES_LIMIT - length, "%s%s",
+                                       count > 0 ? ", " : "", name);
+        count++;
+    }
+    return count;
+}
+
+/* A language that cannot run in docker mode is one that cannot run at all where there is no other
+ * mode. */
+static void look_at_images(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    char names[NAMES_LIMIT];
+    bool alone =
+        !policy->mode_allowed[SANDBOX_MODE_PROCESS] && !policy->mode_allowed[SANDBOX_MODE_NONE];
+    const char *level = alone ? POLICY_FINDING_WARNING : POLICY_FINDING_NOTICE;
+    const char *what = alone ? "run" : "run in docker mode";
+    if (!policy->mode_allowed[SANDBOX_MODE_DOCKER])
+        return;
+    size_t settled = join_languages(policy, IMAGE_SETTLED, names);
+    if (alone && settled == 0)
+        find(lint, level, "/docker/images", NULL,
+             "nothing can run yet: no language has a usable image");
+    if (join_languages(policy, IMAGE_UNSETTLED, names) > 0)
+        find(
+            lint, level, "/docker/images", NULL,
+            "cannot %s yet: %s. Their images have no digest%s, or a placeholder for one: write "
+            "NAME@sha256:DIGEST (docker images --digests), or leave them out of \"only_languages\"",
+            what, names, policy->docker.require_digest ? ", which require_digest demands" : "");
+    if (join_languages(policy, IMAGE_ABSENT, names) > 0)
+        find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
+    for (size_t i = 0; policy->docker.offered[i] != NULL; i++)
+        if (!policy_image_is_settled(policy, policy->docker.offered[i]))
+            find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
+                 "the image %s cannot be used: it has no digest, or a placeholder for one",
+                 policy->docker.offered[i]);
+}
+
+json_t *policy_lint(const struct policy *policy)
+{
+    json_auto_t *findings = json_array();
+    struct lint lint = {.policy = policy, .findings = {.list = findings}};
+    policy_lint_file(policy, &lint.findings);
+    look_at_capabilities(&lint);
+    look_at_floor(&lint);
+    look_at_rules(&lint);
+    look_at_width(&lint);
+    look_at_secrets(&lint);
+    look_at_images(&lint);
+    return lint.findings.failed ? NULL : TAKE_POINTER(findings);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The policy: what the operator allows. Read from JSON, checked whole (an unknown member, a wrong
+ * type or a value out of range refuses the file and names the place), immutable afterwards and
+ * shared by reference count between the calls that run under it. A policy file is a JSON Merge
+ * Patch (RFC 7386) on the built-in policies/default.json: what it leaves out stays as there, lists
+ * are replaced whole, null takes a member away. Loading reads one file; the rest is pure. Any
+ * thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "policy/policy_content.h"
+#include "policy/policy_rules.h"
+#include "protocol/run_description.h"
+#include "vocabulary/sandbox_mode.h"
+
+/* A run limit: what a request gets, and the most it may ask for (for wall time; the rest only from
+ * here). */
+struct policy_limit {
+    uint64_t default_value;
+    uint64_t maximum;
+};
+
+struct policy_limits {
+    struct policy_limit wall_ms;
+    struct policy_limit sandbox_exec_wall_ms; /* default for calls in the sandbox.exec shape */
+    struct policy_limit cpu_ms;
+    struct policy_limit memory_bytes;
+    struct policy_limit processes;
+    struct policy_limit open_files;
+    struct policy_limit file_bytes;
+    struct policy_limit scratch_bytes;
+    struct policy_limit scratch_inodes;
+    struct policy_limit stdout_bytes; /* returned; more is cut in the middle */
+    struct policy_limit stderr_bytes;
+    struct policy_limit output_total_bytes; /* produced; more ends the run */
+};
+
+/* Who may use a secret that the policy lists: "*" stands for those without a rule of their own. */
+struct policy_secret {
+    char *name;
+    char **languages; /* NULL: any */
+    char **modes;     /* NULL: any */
+    bool ask;         /* somebody is asked even where the approval rules allow */
+};
+
+/* The interpreter of a language that is kept running for runs to come: see run_preparation. */
+/* What is imported beforehand for code in which that word stands. */
+struct policy_named_modules {
+    char *word;
+    char **modules;
+};
+
+struct policy_preparation {
+    enum run_interpreter interpreter;
+    bool fork;
+    char **modules;
+    struct policy_named_modules *named;
+    size_t named_count;
+    uint64_t renew_runs;
+    uint64_t renew_ms;
+};
+
+struct policy_language {
+    char *name;         /* of language.h */
+    char **argv;        /* "{file}" stands for the program file */
+    char *file;         /* name of the program file in the working directory */
+    char *package;      /* Debian package that brings argv[0] */
+    char **environment; /* NULL-terminated "NAME=value" */
+    char **read_only;   /* further paths of the view */
+    char **modules;     /* what is there beyond the standard library, for who misses one */
+    struct policy_preparation preparation;
+    struct policy_limits limits; /* the policy's, with the language's own in their place */
+};
+
+/* Sandboxes that are kept ready for calls to come; each is used once. */
+struct policy_pool {
+    uint32_t ready; /* of each kind that is asked for; 0: none */
+    uint64_t idle_ms;
+    uint32_t most;         /* process mode: where more than ready are asked for */
+    uint64_t memory_bytes; /* process mode: of all that are ready, together */
+};
+
+struct policy_image {
+    char *language;
+    char *name;  /* as the engine knows it */
+    char **argv; /* NULL: the language's */
+};
+
+/* Docker mode. A NULL text is one that the policy does not give; configuration.c then takes what
+ * the environment gives to every docker client. */
+struct policy_docker {
+    char *host; /* address of the engine */
+    char *context;
+    char *config_directory; /* from the environment only */
+    char *certificates;
+    bool tls; /* from the environment, or because there are certificates */
+    bool require_digest;
+    enum run_pull pull;
+    char *runtime;
+    struct policy_image *images;
+    size_t image_count;
+    char **offered; /* images that a request may name besides those of the languages */
+};
+
+struct secret_provider;
+
+struct policy {
+    atomic_uint references;
+    char *source;         /* path, or "built-in"; UTF-8, for people */
+    char sha256[65];      /* of the effective policy in canonical JSON, lower-case hexadecimal */
+    char base_sha256[65]; /* the same without the rules that name a request by its hash */
+    json_t *patch;        /* the file as it is written; NULL: the built-in policy */
+    enum sandbox_mode default_mode;
+    bool mode_allowed[SANDBOX_MODE_COUNT];
+    uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */
+    char **capabilities;      /* entries of capability.h: what a call may have */
+    enum approval_decision approval_default;
+    uint64_t approval_timeout_ms;
+    uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
+    bool approval_in_band;         /* the person at the caller's own client may answer */
+    unsigned approver_decisions;   /* enum approver_decision bits that an approver may give */
+    struct policy_rule *rules;
+    size_t rule_count;
+    bool network_allowed;
+    char **secrets; /* names a request may ask for; "*" is any */
+    struct policy_secret *secret_rules;
+    size_t secret_rule_count;
+    struct secret_provider *secret_providers; /* asked in this order for what the host lacks */
+    size_t secret_provider_count;
+    bool secrets_are_files;   /* "*" of the delivery */
+    char **secrets_otherwise; /* names whose delivery is the other one */
+    char **workspaces;        /* directories below which a gateway's workspace may be */
+    struct policy_limits limits;
+    uint64_t max_runs;           /* at the same time */
+    uint64_t max_queued;         /* calls that wait for their turn */
+    uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */
+    struct policy_pool pools[SANDBOX_MODE_COUNT]; /* mode none has no sandbox */
+    uint32_t outer_uid_base;
+    uint32_t outer_uid_count;
+    char **runtime_path;
+    char **read_only; /* paths of the view */
+    char **environment;
+    char **environment_without_network; /* further ones, of sandboxes without network */
+    struct policy_language *languages;
+    size_t language_count;
+    struct policy_docker docker;
+    struct policy_content content;
+};
+
+/* The built-in policy; a new reference, NULL with error only when out of memory (a test holds the
+ * text right). */
+struct policy *policy_load_builtin(struct error *error);
+/* The policy of a file; a new reference, or NULL with error INVALID_POLICY naming file and JSON
+ * pointer. */
+struct policy *policy_load_file(const char *path, struct error *error);
+/* The same from text; source is its name in messages. NULL text: the built-in one. */
+struct policy *policy_load_text(const char *source, const char *text, size_t length,
+                                struct error *error);
+
+/* The built-in policy as JSON, new; NULL with error only when out of memory. */
+json_t *policy_builtin_json(struct error *error);
+
+struct policy *policy_ref(struct policy *policy);
+void policy_unref(struct policy *policy); /* NULL is fine */
+
+/* NULL where the policy does not offer the language. */
+const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
+
+/* Releases what the language holds. */
+void policy_language_clear(struct policy_language *language);
+/* Releases what the section holds. */
+void policy_docker_clear(struct policy_docker *docker);
+/* The image of the language in docker mode, NULL where the policy has none. */
+const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
+/* Whether the name can be an image that the policy lets run: with a digest where the policy wants
+ * one, and with none that merely holds the place of one, such as zeros. */
+bool policy_image_is_settled(const struct policy *policy, const char *image);
+/* Whether a request may name that image. */
+bool policy_offers_image(const struct policy *policy, const char *image);
+
+struct policy_verdict {
+    enum approval_decision decision;
+    int rule;           /* index of the deciding rule, -1: the default */
+    const char *secret; /* whose own rule asks where the approval rules allow; NULL: none's */
+    bool narrowed;      /* the context is stricter than all of them */
+};
+
+/* What the rules say: deny before ask before allow, the default where none applies. */
+struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
+
+bool policy_allows_secret(const struct policy *policy, const char *name);
+/* Does the secret reach the program as a file, and not as a variable? */
+bool policy_secret_is_file(const struct policy *policy, const char *name);
+/* The rule of a secret, NULL where there is none: any language and mode may have it. */
+const struct policy_secret *policy_find_secret(const struct policy *policy, const char *name);
+void policy_secrets_free(struct policy_secret *secrets, size_t count);
+void policy_secret_providers_free(struct secret_provider *providers, size_t count);

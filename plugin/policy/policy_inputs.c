@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and comparing what a program gets beside its code. Runs in the gateway on the calling
+ * thread. */
+#include "policy/policy_inputs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "policy/policy_parse.h"
+#include "request/request_files.h"
+#include "vocabulary/environment.h"
+#include "vocabulary/handle.h"
+
+static int compare_strings(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static void sort(char **list)
+{
+    if (list != NULL)
+        qsort((void *)list, string_list_count(list), sizeof(*list), compare_strings);
+}
+
+/* "FIRST" and "SECOND" with the separator between them, at the end of the list. */
+static bool append_pair(char ***list, const char *first, char separator, const char *second)
+{
+    size_t size = strlen(first) + strlen(second) + 2;
+    CLEANUP_FREE char *pair = malloc(size);
+    if (pair == NULL)
+        return false;
+    (void)snprintf(pair, size, "%s%c%s", first, separator, second);
+    return string_list_append(list, pair);
+}
+
+static bool read_args(const struct json_place *place, const json_t *value, char ***ret)
+{
+    if (value == NULL)
+        return true;
+    if (!json_read_array(place, value, 0, REQUEST_ARGS_LIMIT))
+        return false;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct json_place item = json_place_item(place, i);
+        const char *text;
+        if (!json_read_string(&item, json_array_get(value, i), 0, REQUEST_STRING_LIMIT, &text))
+            return false;
+        if (!string_list_append(ret, text))
+            return json_place_out_of_memory(&item);
+    }
+    return true;
+}
+
+static bool read_environment(const struct json_place *place, json_t *value, size_t limit,
+                             char ***ret)
+{
+    if (value == NULL)
+        return true;
+    if (!environment_read(place, value, limit, REQUEST_STRING_LIMIT, ret))
+        return false;
+    sort(*ret);
+    return true;
+}
+
+/* Of each variable the name of the secret that it gets. */
+static bool read_secrets(const struct json_place *place, json_t *value, char ***ret)
+{
+    if (!read_environment(place, value, REQUEST_SECRETS_LIMIT, ret))
+        return false;
+    for (size_t i = 0; *ret != NULL && (*ret)[i] != NULL; i++) {
+        const char *name = strchr((*ret)[i], '=') + 1;
+        struct json_place member =
+            json_place_member(place, (*ret)[i], (size_t)(name - (*ret)[i]) - 1);
+        if (!handle_name_valid(name, strlen(name)))
+            return json_place_refuse(&member, "must be a secret's name");
+    }
+    return true;
+}
+
+static bool read_hash(const struct json_place *place, const json_t *value, const char **ret)
+{
+    return json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret) &&
+           policy_check_sha256(place, *ret);
+}
+
+/* Of each path the SHA-256 of its content. */
+static bool read_files(const struct json_place *place, json_t *value, char ***ret)
+{
+    const char *path;
+    size_t length;
+    json_t *content;
+    if (value == NULL)
+        return true;
+    if (!json_read_object(place, value))
+        return false;
+    if (json_object_size(value) > REQUEST_FILES_LIMIT)
+        return json_place_refuse(place, "must have at most %d members", REQUEST_FILES_LIMIT);
+    json_object_keylen_foreach(value, path, length, content)
+    {
+        struct json_place member = json_place_member(place, path, length);
+        const char *hash;
+        if (length == 0 || length > REQUEST_PATH_LIMIT)
+            return json_place_refuse(&member, "a file's path must be of 1 to %d bytes",
+                                     REQUEST_PATH_LIMIT);
+        if (!request_file_path_check(&member, path) || !read_hash(&member, content, &hash))
+            return false;
+        if (!append_pair(ret, hash, ' ', path))
+            return json_place_out_of_memory(&member);
+    }
+    sort(*ret);
+    return true;
+}
+
+static bool read_stdin(const struct json_place *place, const json_t *value,
+                       char ret[SHA256_HEX_LENGTH + 1])
+{
+    const char *hash;
+    if (value == NULL)
+        return true;
+    if (!read_hash(place, value, &hash))
+        return false;
+    memcpy(ret, hash, SHA256_HEX_LENGTH + 1);
+    return true;
+}
+
+static bool read_image(const struct json_place *place, const json_t *value, char **ret)
+{
+    const char *name;
+    return value == NULL || (json_read_string(place, value, 1, REQUEST_IMAGE_LIMIT, &name) &&
+                             policy_copy_text(place, name, ret));
+}
+
+bool rule_inputs_read(const struct json_place *place, json_t *value, struct rule_inputs *ret)
+{
+    static const char *const members[] = {"args",    "env", "stdin_sha256", "files", "image",
+                                          "secrets", NULL};
+    struct json_place args = json_place_named(place, "args");
+    struct json_place env = json_place_named(place, "env");
+    struct json_place input = json_place_named(place, "stdin_sha256");
+    struct json_place files = json_place_named(place, "files");
+    struct json_place image = json_place_named(place, "image");
+    struct json_place secrets = json_place_named(place, "secrets");
+    return value == NULL ||
+           (json_read_known_members(place, value, members) &&
+            read_args(&args, json_object_get(value, "args"), &ret->args) &&
+            read_environment(&env, json_object_get(value, "env"), REQUEST_ENVIRONMENT_LIMIT,
+                             &ret->environment) &&
+            read_stdin(&input, json_object_get(value, "stdin_sha256"), ret->stdin_sha256) &&
+            read_files(&files, json_object_get(value, "files"), &ret->files) &&
+            read_image(&image, json_object_get(value, "image"), &ret->image) &&
+            read_secrets(&secrets, json_object_get(value, "secrets"), &ret->secrets));
+}
+
+static bool add_files(const struct request *request, char ***ret)
+{
+    char hash[SHA256_HEX_LENGTH + 1];
+    for (size_t i = 0; i < request->file_count; i++) {
+        sha256_hex(request->files[i].content, request->files[i].length, hash);
+        if (!append_pair(ret, hash, ' ', request->files[i].path))
+            return false;
+    }
+    return true;
+}
+
+static bool add_secrets(const struct request *request, char ***ret)
+{
+    for (size_t i = 0; i < request->secret_count; i++)
+        if (!append_pair(ret, request->secrets[i].variable, '=', request->secrets[i].name))
+            return false;
+    return true;
+}
+
+bool rule_inputs_of_request(const struct request *request, struct rule_inputs *ret)
+{
+    *ret = (struct rule_inputs){0};
+    if (request->image != NULL && (ret->image = strdup(request->image)) == NULL)
+        return false;
+    if (!string_list_append_all(&ret->args, (const char *const *)request->args) ||
+        !string_list_append_all(&ret->environment, (const char *const *)request->environment) ||
+        !add_files(request, &ret->files) || !add_secrets(request, &ret->secrets))
+        return false;
+    /* An empty input is none: the program reads its end at once either way. */
+    if (request->stdin_length > 0)
+        sha256_hex(request->stdin_text, request->stdin_length, ret->stdin_sha256);
+    sort(ret->environment);
+    sort(ret->files);
+    sort(ret->secrets);
+    return true;
+}
+
+void rule_inputs_clear(struct rule_inputs *inputs)
+{
+    string_list_free(inputs->args);
+    string_list_free(inputs->environment);
+    string_list_free(inputs->files);
+    string_list_free(inputs->secrets);
+    free(inputs->image);
+    *inputs = (struct rule_inputs){0};
+}
+
+static bool same_list(char *const *left, char *const *right)
+{
+    size_t count = string_list_count(left);
+    if (count != string_list_count(right))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(left[i], right[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool same_text(const char *left, const char *right)
+{
+    return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
+}
+
+const char *rule_inputs_difference(const struct rule_inputs *left, const struct rule_inputs *right)
+{
+    if (!same_list(left->args, right->args))
+        return "args";
+    if (!same_list(left->environment, right->environment))
+        return "env";
+    if (strcmp(left->stdin_sha256, right->stdin_sha256) != 0)
+        return "stdin";
+    if (!same_list(left->files, right->files))
+        return "files";
+    if (!same_text(left->image, right->image))
+        return "image";
+    return same_list(left->secrets, right->secrets) ? NULL : "secrets";
+}

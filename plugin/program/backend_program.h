@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A backend's process, from the gateway's side: where its program is, its start, its end. The
+ * gateway keeps two descriptors of it (control socket, pidfd), both CLOEXEC, and no lasting child.
+ * Any thread; the caller keeps two threads from using one at the same time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct backend_program {
+    pid_t owner; /* the process that started it: in a fork of the gateway it is not ours */
+    int control; /* -1: not running */
+    int pidfd;
+};
+
+#define BACKEND_PROGRAM_NONE       \
+    {                              \
+        .control = -1, .pidfd = -1 \
+    }
+
+/* Stands the program of that name beside this .so? */
+bool backend_program_exists(const char *name);
+
+/* Was it started by this very process, and not ended by it? */
+bool backend_program_is_ours(const struct backend_program *program);
+
+/* Starts it and waits for its hello, 10 s at most; -1 with error BACKEND_UNAVAILABLE. */
+int backend_program_start(const char *name, struct backend_program *ret, struct error *error);
+
+/* Closes the control socket, which ends it and all its runs, and waits for that; killed after 5 s.
+ * Nothing where it is not running. */
+void backend_program_stop(struct backend_program *program);
+
+/* Forgets one that has ended, or does so at once: a process that was killed closes its sockets one
+ * after the other, and the control socket may still take what nobody will read. */
+void backend_program_forget_ended(struct backend_program *program);
+
+/* Kills it without waiting: it no longer answers. */
+void backend_program_kill(struct backend_program *program);
+
+/* Lets go of the descriptors of one that has died, or is another process's. */
+void backend_program_forget(struct backend_program *program);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes inputs of runs. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "program/program_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+int program_input_open(const char *text, size_t length, struct error *error)
+{
+    if (text == NULL) {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return null >= 0
+                   ? null
+                   : error_set_errno(error, ERROR_INTERNAL, errno, "/dev/null cannot be opened");
+    }
+    CLEANUP_CLOSE int fd = memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return error_set_errno(error, ERROR_INTERNAL, errno,
+                               "no memory file for the standard input");
+    for (size_t offset = 0; offset < length;) {
+        ssize_t count = write(fd, text + offset, length - offset);
+        if (count < 0 && errno != EINTR)
+            return error_set_errno(error, ERROR_INTERNAL, errno,
+                                   "the standard input cannot be written");
+        offset += count > 0 ? (size_t)count : 0;
+    }
+    if (lseek(fd, 0, SEEK_SET) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+        return error_set_errno(error, ERROR_INTERNAL, errno, "the standard input cannot be sealed");
+    return TAKE_FD(fd);
+}

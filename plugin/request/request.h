@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The request: a model's untrusted JSON, parsed strictly into one copy that is then hashed, shown,
+ * and run. One table (request_fields.h) describes its members. Pure code, any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "protocol/run_description.h"
+#include "vocabulary/language.h"
+
+#define REQUEST_BYTES_LIMIT       (4u << 20) /* of the whole JSON text */
+#define REQUEST_DEPTH_LIMIT       8
+#define REQUEST_CODE_LIMIT        (1u << 20) /* bytes */
+#define REQUEST_STDIN_LIMIT       (1u << 20)
+#define REQUEST_ARGS_LIMIT        128 /* members */
+#define REQUEST_ENVIRONMENT_LIMIT 128
+#define REQUEST_SECRETS_LIMIT     32
+#define REQUEST_FILES_LIMIT       64
+#define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
+#define REQUEST_PATH_LIMIT        255
+#define REQUEST_TIMEOUT_LIMIT     300000000 /* ms; the policy's ceiling is far lower */
+#define REQUEST_IMAGE_LIMIT       255
+#define REQUEST_SESSION_LIMIT     128
+
+/* What kind of call it is: the tool's own name or a shape that is taken for it. */
+enum request_shape {
+    REQUEST_CODE_EXECUTE,
+    REQUEST_SANDBOX_EXEC, /* "runtime" for "language", 5 s by default */
+};
+
+struct request_secret {
+    char *variable; /* name of the environment variable */
+    char *name;     /* from "{{secret:NAME}}" */
+};
+
+struct request {
+    enum request_shape shape;
+    const struct language *language;
+    char *code;
+    size_t code_length;
+    char *stdin_text; /* NULL: absent */
+    size_t stdin_length;
+    char **args;                    /* NULL-terminated, never NULL */
+    char **environment;             /* NULL-terminated "NAME=value", sorted by name, never NULL */
+    struct request_secret *secrets; /* sorted by variable */
+    size_t secret_count;
+    struct run_file *files; /* in the request's order, decoded */
+    size_t file_count;
+    uint64_t timeout_ms; /* 0: absent */
+    bool network;
+    char *image;   /* NULL: absent */
+    char *session; /* NULL: absent */
+    char *reason;  /* NULL: absent; the model's own words, to be shown as such */
+    json_t *notes; /* array of strings: what was read differently from what was written */
+};
+
+/* Reads input_json (length bytes) as a call of the given shape. true and *ret filled
+ * (request_clear()), or false with error INVALID_INPUT naming the JSON pointer, or
+ * UNKNOWN_LANGUAGE. */
+bool request_parse(enum request_shape shape, const char *input_json, size_t length,
+                   struct request *ret, struct error *error);
+
+/* Whether the hint of its refusal lists the members: all that there are, whoever calls. */
+bool request_lists_members(const char *hint);
+
+void request_clear(struct request *request);

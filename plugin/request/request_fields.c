@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of the request's members. The descriptions are read by models: few words, every limit.
+ * Constant data; runs in the gateway on any thread.
+ */
+#include "request/request_fields.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "request/request_read.h"
+#include "request/request_write.h"
+
+#define HELD(member) .offset = offsetof(struct request, member)
+
+/* Secrets are read behind env: no variable may be in both. */
+static const struct request_field fields[] = {
+    {.name = "language",
+     .alias = "runtime",
+     .kind = REQUEST_FIELD_LANGUAGE,
+     HELD(language),
+     .required = true,
+     .description = "Language of the code.",
+     .read = request_read_language,
+     .value = request_value_language,
+     .write = request_write_language,
+     .audited = true,
+     .hashed_as = "language"},
+    {.name = "code",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(code),
+     .required = true,
+     .limit = REQUEST_CODE_LIMIT,
+     .description = "The whole program as plain text, without Markdown fences. Print what you "
+                    "want to see: only stdout and stderr come back. At most 1 MiB.",
+     .read = request_read_code,
+     .value = request_value_code,
+     .write = request_write_code,
+     .hashed_as = "code"},
+    {.name = "stdin",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(stdin_text),
+     .limit = REQUEST_STDIN_LIMIT,
+     .description = "Text for the program's standard input. At most 1 MiB.",
+     .read = request_read_stdin,
+     .value = request_value_stdin,
+     .write = request_write_stdin,
+     .hashed_as = "stdin"},
+    {.name = "args",
+     .kind = REQUEST_FIELD_STRINGS,
+     HELD(args),
+     .limit = REQUEST_ARGS_LIMIT,
+     .description = "Command-line arguments after the program's name. At most 32 KiB each.",
+     .read = request_read_args,
+     .value = request_value_args,
+     .write = request_write_args,
+     .hashed_as = "args"},
+    {.name = "env",
+     .kind = REQUEST_FIELD_ENVIRONMENT,
+     HELD(environment),
+     .limit = REQUEST_ENVIRONMENT_LIMIT,
+     .description = "Environment variables, name to value. At most 128; names of "
+                    "letters, digits and _. Not for credentials.",
+     .read = request_read_env,
+     .value = request_value_env,
+     .write = request_write_env,
+     .hashed_as = "environment"},
+    {.name = "secrets",
+     .kind = REQUEST_FIELD_SECRETS,
+     HELD(secrets),
+     .limit = REQUEST_SECRETS_LIMIT,
+     .capability = CAPABILITY_SECRETS,
+     .description = "For credentials: environment variables that get a secret, variable name to "
+                    "handle, such as {\"API_KEY\": \"{{secret:my-api-key}}\"}. At most 32. The "
+                    "program reads the value from the variable; it is redacted from the output.",
+     .read = request_read_secrets,
+     .value = request_value_secrets,
+     .write = request_write_secrets,
+     .audited = true,
+     .audit = request_audit_secrets,
+     .hashed_as = "secrets"},
+    {.name = "files",
+     .kind = REQUEST_FIELD_FILES,
+     HELD(files),
+     .limit = REQUEST_FILES_LIMIT,
+     .capability = CAPABILITY_FILES,
+     .description = "Files to put into the working directory before the program starts.",
+     .read = request_read_files,
+     .value = request_value_files,
+     .write = request_write_files,
+     .hashed_as = "files"},
+    {.name = "timeout_ms",
+     .kind = REQUEST_FIELD_INTEGER,
+     HELD(timeout_ms),
+     .minimum = 1,
+     .maximum = REQUEST_TIMEOUT_LIMIT,
+     .capability = CAPABILITY_LIMITS_EXTENDED,
+     .description = "Wall-clock time for the run in milliseconds. The "
+                    "operator's default (usually 10000) and ceiling (usually "
+                    "300000) apply.",
+     .hashed_as = "limits"},
+    {.name = "network",
+     .kind = REQUEST_FIELD_BOOLEAN,
+     HELD(network),
+     .capability = CAPABILITY_NETWORK,
+     .description = "true asks for network access. Usually not granted: leave it "
+                    "out unless the task needs it.",
+     .audited = true,
+     .hashed_as = "network"},
+    {.name = "image",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(image),
+     .limit = REQUEST_IMAGE_LIMIT,
+     .capability = CAPABILITY_IMAGE,
+     .description = "One of the operator's images. Leave it out for the language's own.",
+     .read = request_read_image,
+     .hashed_as = "image"},
+    {.name = "session",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(session),
+     .limit = REQUEST_SESSION_LIMIT,
+     .capability = CAPABILITY_SESSION,
+     .description = "Name of a session whose state is kept between calls. Leave "
+                    "it out: every call then starts fresh.",
+     .read = request_read_session,
+     .not_hashed = "no run keeps state in this version: a request that names a session is refused"},
+    {.name = "reason",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(reason),
+     .limit = REQUEST_STRING_LIMIT,
+     .description = "One sentence for the person who approves the run: what the "
+                    "code does and why.",
+     .not_hashed = "the words of the model about its code, which decide nothing that runs"},
+};
+static_assert(COUNT_OF(fields) <= REQUEST_FIELDS_LIMIT, "REQUEST_FIELDS_LIMIT");
+
+const struct request_field *request_fields(size_t *ret_count)
+{
+    *ret_count = COUNT_OF(fields);
+    return fields;
+}
+
+static bool is_name(const char *candidate, const char *name, size_t length)
+{
+    return candidate && strlen(candidate) == length && memcmp(candidate, name, length) == 0;
+}
+
+const struct request_field *request_field_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        if (is_name(fields[i].name, name, length) || is_name(fields[i].alias, name, length))
+            return &fields[i];
+    }
+    return NULL;
+}
+
+static const void *held(const struct request_field *field, const struct request *request)
+{
+    return (const char *)request + field->offset;
+}
+
+bool request_field_is_given(const struct request_field *field, const struct request *request)
+{
+    const void *member = held(field, request);
+    char *const *list;
+    switch (field->kind) {
+    case REQUEST_FIELD_LANGUAGE:
+        return request->language;
+    case REQUEST_FIELD_STRING:
+        return *(char *const *)member;
+    case REQUEST_FIELD_STRINGS:
+    case REQUEST_FIELD_ENVIRONMENT:
+        list = *(char *const *const *)member;
+        return list && list[0];
+    case REQUEST_FIELD_SECRETS:
+        return request->secret_count > 0;
+    case REQUEST_FIELD_FILES:
+        return request->file_count > 0;
+    case REQUEST_FIELD_INTEGER:
+        return *(const uint64_t *)member > 0;
+    case REQUEST_FIELD_BOOLEAN:
+        return *(const bool *)member;
+    }
+    return false;
+}
+
+static bool read_text(const struct json_place *place, json_t *value, size_t limit, char **ret)
+{
+    const char *text;
+    if (!json_read_string(place, value, 0, limit, &text))
+        return false;
+    *ret = copy_bytes(text, strlen(text));
+    return *ret || json_place_out_of_memory(place);
+}
+
+static bool read_number(const struct json_place *place, json_t *value,
+                        const struct request_field *field, uint64_t *ret)
+{
+    int64_t number;
+    if (!json_read_integer(place, value, field->minimum, field->maximum, &number))
+        return false;
+    *ret = (uint64_t)number;
+    return true;
+}
+
+bool request_field_read(const struct request_field *field, const struct json_place *place,
+                        json_t *value, struct request *request)
+{
+    void *member = (char *)request + field->offset;
+    if (field->read)
+        return field->read(place, value, field, request);
+    if (field->kind == REQUEST_FIELD_STRING)
+        return read_text(place, value, field->limit, member);
+    if (field->kind == REQUEST_FIELD_INTEGER)
+        return read_number(place, value, field, member);
+    assert(field->kind == REQUEST_FIELD_BOOLEAN);
+    return json_read_boolean(place, value, member);
+}
+
+json_t *request_field_value(const struct request_field *field, const struct request *request)
+{
+    const void *member = held(field, request);
+    if (field->value)
+        return field->value(request);
+    if (field->kind == REQUEST_FIELD_STRING)
+        return json_string(*(char *const *)member);
+    if (field->kind == REQUEST_FIELD_INTEGER)
+        return json_integer((json_int_t) * (const uint64_t *)member);
+    assert(field->kind == REQUEST_FIELD_BOOLEAN);
+    return json_boolean(*(const bool *)member);
+}
+
+static void write_by_kind(const struct request_field *field, struct json_draft *draft,
+                          const char *name, const struct request *request)
+{
+    const void *member = held(field, request);
+    if (field->kind == REQUEST_FIELD_STRING)
+        json_draft_string(draft, name, *(char *const *)member);
+    else if (field->kind == REQUEST_FIELD_INTEGER)
+        json_draft_integer(draft, name, (int64_t) * (const uint64_t *)member);
+    else
+        json_draft_boolean(draft, name, *(const bool *)member);
+}
+
+void request_field_write(const struct request_field *field, struct json_draft *draft,
+                         const struct request *request, enum request_files_form files)
+{
+    if (field->write)
+        field->write(draft, field->hashed_as, request, files);
+    else
+        write_by_kind(field, draft, field->hashed_as, request);
+}
+
+void request_fields_audit(struct json_draft *draft, const struct request *request)
+{
+    for (size_t i = 0; i < COUNT_OF(fields); i++) {
+        const struct request_field *field = &fields[i];
+        if (field->audit)
+            field->audit(draft, field->name, request);
+        else if (field->audited && field->write)
+            field->write(draft, field->name, request, REQUEST_FILES_HASHED);
+        else if (field->audited)
+            write_by_kind(field, draft, field->name, request);
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the table of members (request_fields.c) reads with. Each takes a value that is neither
+ * missing nor null into the request, or refuses it with the place's error; what was half read is
+ * request_clear()'s as well. Pure code, any thread.
+ */
+#pragma once
+
+#include "request/request_fields.h"
+
+typedef bool request_reader(const struct json_place *place, json_t *value,
+                            const struct request_field *field, struct request *request);
+
+request_reader request_read_language;
+request_reader request_read_code;
+request_reader request_read_stdin;
+request_reader request_read_args;
+request_reader request_read_env;
+request_reader request_read_secrets;
+request_reader request_read_files;
+request_reader request_read_image;
+request_reader request_read_session;
+
+/* Adds to the notes of the result; false when out of memory. */
+bool request_note(const struct json_place *place, struct request *request, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

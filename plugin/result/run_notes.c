@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the rules and the words of notes about runs: see run_notes.h. */
+#include "result/run_notes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "result/last_expression.h"
+#include "result/missing_module.h"
+
+#define NAMES_LIMIT 300 /* bytes of a list of modules */
+
+struct note_rule {
+    bool (*applies)(const struct run_facts *facts);
+    void (*write)(const struct run_facts *facts, char text[RUN_NOTE_LIMIT]);
+    const char *timeout_hint;
+};
+
+/* How C libraries, interpreters and tools tell that a name was not looked up or a host not
+ * reached. Without network there are no certificates to be seen either. */
+static const char *const unreachable[] = {
+    "Temporary failure in name resolution", /* glibc, EAI_AGAIN */
+    "Name or service not known",
+    "Name does not resolve", /* musl */
+    "[Errno -3] Try again",
+    "getaddrinfo EAI_AGAIN", /* Node */
+    "getaddrinfo ENOTFOUND",
+    "Could not resolve host",         /* curl, git */
+    "unable to resolve host address", /* wget */
+    "wget: bad address",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "Could not find a suitable TLS CA certificate bundle", /* Python's requests, pip */
+    NULL,
+};
+
+/* Process mode refuses them with EAFNOSUPPORT, an engine with EPERM, and from version 23 with
+ * ENOSYS (defaultErrnoRet). */
+static const char *const no_sockets[] = {
+    "Address family not supported by protocol",
+    "EAFNOSUPPORT",
+    "listen EPERM",  /* Node */
+    "listen ENOSYS", /* Node */
+    "socket: Operation not permitted",
+    "socket: Function not implemented",
+    NULL,
+};
+
+/* Python's own line is the one before. */
+static const char *const python_socket[] = {"_socket.socket.__init__", NULL};
+static const char *const not_permitted[] = {"Operation not permitted\n",
+                                            "Function not implemented\n", NULL};
+
+/* What installers say that cannot install. */
+static const char *const cannot_install[] = {
+    "--break-system-packages", /* pip's advice, PEP 668 */
+    "externally-managed-environment",
+    "Retrying (Retry(total=", /* pip */
+    "No matching distribution found for ",
+    "npm error code EAI_AGAIN",
+    "npm ERR! code EAI_AGAIN",
+    "npm error code ENOTCACHED",
+    "https://registry.npmjs.org/",
+    "https://registry.yarnpkg.com/",
+    "No module named pip\n",
+    " pip: not found",
+    " pip: command not found",
+    " pip3: not found",
+    " pip3: command not found",
+    " npm: not found",
+    " npm: command not found",
+    "dpkg frontend lock",
+    NULL,
+};
+
+static const char *const installers[] = {"pip", "pip3", "npm",     "npx", "pnpm",   "yarn", "uv",
+                                         "apt", "gem",  "apt-get", "apk", "bundle", NULL};
+
+static const char *const no_python[] = {
+    " python: not found",                                        /* dash, busybox */
+    " python: command not found",                                /* bash */
+    "command not found: python\n",                               /* zsh */
+    "No such file or directory: 'python'\n",                     /* Python's subprocess */
+    "\xe2\x80\x98python\xe2\x80\x99: No such file or directory", /* env */
+    "'python': No such file or directory",
+    "spawn python ENOENT", /* Node */
+    NULL,
+};
+
+static const char *const too_large[] = {"File too large", "EFBIG", "File size limit exceeded",
+                                        NULL};
+
+static bool says(const struct run_facts *facts, const char *const *phrases)
+{
+    for (; *phrases != NULL; phrases++)
+        if (strstr(facts->errors.text, *phrases) != NULL ||
+            strstr(facts->output.text, *phrases) != NULL)
+            return true;
+    return false;
+}
+
+static bool is_part_of_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
+
+static bool has_word(const char *text, size_t length, const char *word)
+{
+    size_t size = strlen(word);
+    const char *end = text + length;
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), word, size)) != NULL; at++) {
+        bool begins = at == text || !is_part_of_word(at[-1]);
+        if (begins && (at + size == end || !is_part_of_word(at[size])))
+            return true;
+    }
+    return false;
+}
+
+static bool names_installer(const struct run_facts *facts)
+{
+    for (const char *const *word = installers; *word != NULL; word++) {
+        if (has_word(facts->code, facts->code_length, *word))
+            return true;
+        for (char *const *argument = facts->arguments; argument && *argument; argument++)
+            if (has_word(*argument, strlen(*argument), *word))
+                return true;
+    }
+    return false;
+}
+
+/* Names as far as they fit. */
+static void join_names(char *const *names, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (; names && *names && length + 1 < size; names++) {
+        int added = snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", *names);
+        length += added > 0 ? (size_t)added : 0;
+    }
+}
+
+/* The error says so itself where it was the program that was killed. */
+static bool child_was_killed_for_memory(const struct run_facts *facts)
+{
+    return facts->memory_kills > 0 && facts->memory_kills != RUN_USAGE_UNKNOWN &&
+           facts->cause != RUN_CAUSE_MEMORY_LIMIT;
+}
+
+static void write_memory_kills(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    if (facts->memory_kills == 1)
+        (void)snprintf(text, RUN_NOTE_LIMIT,
+                       "a process of the run was killed because the memory limit of %llu bytes "
+                       "was reached; the program went on without it",
+                       (unsigned long long)facts->memory_bytes);
+    else
+        (void)snprintf(text, RUN_NOTE_LIMIT,
+                       "%llu processes of the run were killed because the memory limit of %llu "
+                       "bytes was reached; the program went on without them",
+                       (unsigned long long)facts->memory_kills,
+                       (unsigned long long)facts->memory_bytes);
+}
+
+static bool module_is_missing(const struct run_facts *facts)
+{
+    char name[MISSING_MODULE_LIMIT + 1];
+    return facts->exit_code > 0 && missing_module_find(facts->language, facts->errors.text, name);
+}
+
+static void write_missing_module(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    char name[MISSING_MODULE_LIMIT + 1] = "";
+    char there[NAMES_LIMIT];
+    (void)missing_module_find(facts->language, facts->errors.text, name);
+    join_names(facts->modules, there, sizeof(there));
+    if (there[0])
+        (void)snprintf(text, RUN_NOTE_LIMIT,
+                       "%s is not installed, and a run installs nothing; there are: %s", name,
+                       there);
+    else
+        (void)snprintf(text, RUN_NOTE_LIMIT,
+                       "%s is not installed, and a run installs nothing: do without it, or ask "
+                       "the operator for it",
+                       name);
+}
+
+/* An installer that finds no network says so, or tries again until its time is up. */
+static bool installs_without_network(const struct run_facts *facts)
+{
+    if (facts->has_network)
+        return false;
+    return says(facts, cannot_install) ||
+           ((facts->cause == RUN_CAUSE_WALL_TIMEOUT || says(facts, unreachable)) &&
+            names_installer(facts));
+}
+
+static void write_no_installation(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    char there[NAMES_LIMIT];
+    join_names(facts->modules, there, sizeof(there));
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "this run has no network, so pip, npm and other installers cannot download "
+                   "anything, whatever their options; %s%s",
+                   there[0] ? "installed beyond the standard library: "
+                            : "use what is installed, or ask the operator for more",
+                   there);
+}
+
+static bool reaches_no_host(const struct run_facts *facts)
+{
+    return !facts->has_network && !installs_without_network(facts) && says(facts, unreachable);
+}
+
+static void write_no_host(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "this run has no network: names cannot be resolved, and no host can be reached");
+}
+
+static bool makes_no_socket(const struct run_facts *facts)
+{
+    return !facts->has_network &&
+           (says(facts, no_sockets) || (says(facts, python_socket) && says(facts, not_permitted)));
+}
+
+static void write_no_socket(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "this run has no network: there are no internet sockets, not even for "
+                   "localhost; processes of the run can talk over Unix sockets and pipes");
+}
+
+static bool wrote_too_much(const struct run_facts *facts)
+{
+    return facts->file_bytes > 0 && facts->cause != RUN_CAUSE_FILE_LIMIT && says(facts, too_large);
+}
+
+static void write_file_limit(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)snprintf(text, RUN_NOTE_LIMIT, "a file in a run can have at most %llu bytes",
+                   (unsigned long long)facts->file_bytes);
+}
+
+static bool finds_no_python(const struct run_facts *facts)
+{
+    return says(facts, no_python);
+}
+
+static void write_no_python(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(text, RUN_NOTE_LIMIT,
+                   "there is no python command; where Python is installed, its command is python3");
+}
+
+static bool shows_no_value(const struct run_facts *facts)
+{
+    return facts->cause == RUN_CAUSE_EXIT && facts->exit_code == 0 && facts->printed == 0 &&
+           strcmp(facts->language, "python") == 0 &&
+           last_line_is_expression(facts->code, facts->code_length);
+}
+
+static void write_no_value(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
+{
+    (void)facts;
+    (void)snprintf(
+        text, RUN_NOTE_LIMIT,
+        "the program printed nothing; to see the value of its last line, use print(...)");
+}
+
+static const struct note_rule rules[] = {
+    {child_was_killed_for_memory, write_memory_kills,
+     "use less memory, or fewer processes at a time: one was killed because memory ran out, and "
+     "the program may have waited for it until its time limit"},
+    {module_is_missing, write_missing_module, NULL},
+    {installs_without_network, write_no_installation,
+     "if the program waited for a download, do without it: the run has no network, and more time "
+     "does not help; else make the program faster, or split the work"},
+    {reaches_no_host, write_no_host,
+     "if the program waited for another host, do without it: the run has no network, and more time "
+     "does not help; else make the program faster, or split the work"},
+    {makes_no_socket, write_no_socket, NULL},
+    {wrote_too_much, write_file_limit, NULL},
+    {finds_no_python, write_no_python, NULL},
+    {shows_no_value, write_no_value, NULL},
+};
+
+void run_words_take(const char *text, size_t length, struct run_words *ret)
+{
+    size_t kept = length < sizeof(ret->text) ? length : sizeof(ret->text) - 1;
+    if (kept > 0)
+        memcpy(ret->text, text + length - kept, kept);
+    ret->text[kept] = '\0';
+    for (char *nul = ret->text; (nul = memchr(nul, '\0', (size_t)(ret->text + kept - nul)));)
+        *nul = ' ';
+}
+
+size_t run_note_rules(void)
+{
+    return COUNT_OF(rules);
+}
+
+bool run_note_make(size_t rule, const struct run_facts *facts, struct run_note *ret)
+{
+    if (!rules[rule].applies(facts))
+        return false;
+    rules[rule].write(facts, ret->text);
+    ret->timeout_hint = rules[rule].timeout_hint;
+    return true;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handing runs to backends, which are started when they are needed. Runs in the gateway, on any
+ * thread inside tool_invoke(), tool_prepare(), tool_status() or tool_shutdown().
+ */
+#include "run/backend_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "base/deadline.h"
+#include "program/backend_program.h"
+#include "protocol/channel.h"
+
+#define SEND_TIMEOUT_MS   10000
+#define ANSWER_TIMEOUT_MS 250
+/* So much may lie unread before a backend that does not read is asked nothing more: the rest of the
+ * socket's room is for runs. */
+#define UNREAD_LIMIT 16384
+
+struct backend {
+    const char *name;
+    pthread_mutex_t mutex;
+    uint64_t generation; /* counts its starts */
+    struct backend_program program;
+};
+
+/* Modes process and none are one program: the description says which layers a run gets. */
+static struct backend process_backend = {
+    .name = "code-execute-process",
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+    .program = BACKEND_PROGRAM_NONE,
+};
+static struct backend docker_backend = {
+    .name = "code-execute-docker",
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+    .program = BACKEND_PROGRAM_NONE,
+};
+static struct backend *const backends[] = {&process_backend, &docker_backend};
+
+static struct backend *backend_of(enum sandbox_mode mode)
+{
+    return mode == SANDBOX_MODE_DOCKER ? &docker_backend : &process_backend;
+}
+
+static void unlock_backend(struct backend **backend)
+{
+    (void)pthread_mutex_unlock(&(*backend)->mutex);
+}
+
+void backend_run_close(struct backend_run *run)
+{
+    /* A child that the gateway forked may have a copy of the socket, so closing is not enough. */
+    if (run->events >= 0)
+        (void)shutdown(run->events, SHUT_RDWR);
+    close_fd(TAKE_FD(run->events));
+    close_fd(TAKE_FD(run->stdout_fd));
+    close_fd(TAKE_FD(run->stderr_fd));
+}
+
+static struct backend_run take_run(struct backend_run *run)
+{
+    struct backend_run taken = *run;
+    *run = (struct backend_run)BACKEND_RUN_EMPTY;
+    return taken;
+}
+
+bool backend_exists(enum sandbox_mode mode, struct error *error)
+{
+    const char *name = backend_of(mode)->name;
+    if (backend_program_exists(name))
+        return true;
+    error_set(error, ERROR_BACKEND_UNAVAILABLE,
+              "the backend program %s is not next to code_execute.so", name);
+    if (mode == SANDBOX_MODE_DOCKER) {
+        error_set(error, ERROR_BACKEND_UNAVAILABLE,
+                  "docker is not available: this installation has no docker backend "
+                  "(code-execute-docker is not next to code_execute.so)");
+        error_set_hint(error,
+                       "install the docker backend, or where the policy allows it set "
+                       "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically");
+    } else {
+        error_set_hint(error,
+                       "reinstall code-execute: its programs must be next to code_execute.so");
+    }
+    return false;
+}
+
+/* The message in a memfd, sealed: what was checked is what the backend reads. */
+static int description_memfd(const struct run_description *description, struct error *error)
+{
+    size_t length = 0;
+    unsigned char *message = run_description_encode(description, &length);
+    if (message == NULL)
+        return error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
+    CLEANUP_CLOSE int fd = memfd_create("code-execute-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    bool written = fd >= 0;
+    for (size_t offset = 0; written && offset < length;) {
+        ssize_t count = write(fd, message + offset, length - offset);
+        if (count < 0 && errno == EINTR)
+            continue;
+        written = count > 0;
+        offset += count > 0 ? (size_t)count : 0;
+    }
+    int error_number = errno;
+    explicit_bzero(message, length);
+    free(message);
+    if (!written)
+        return error_set_errno(error, ERROR_BACKEND_FAILED, error_number,
+                               "cannot create a memory file for the run");
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+        return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                               "the run's memory file cannot be sealed");
+    return TAKE_FD(fd);
+}
+
+static int output_pipe(int *ret_read, int *ret_write, struct error *error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                               "cannot create a pipe for the run's output");
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        int error_number = errno;
+        close_fd(ends[0]);
+        close_fd(ends[1]);
+        return error_set_errno(error, ERROR_BACKEND_FAILED, error_number,
+                               "cannot create a pipe for the run's output");
+    }
+    *ret_read = ends[0];
+    *ret_write = ends[1];
+    return 0;
+}
+
+/* The socket's buffer holds some hundred orders. With more calls at once, one waits for the backend
+ * to take those before it, but not for ever. */
+static int send_order(int control, const int fds[RUN_FD_COUNT])
+{
+    const char order = CONTROL_RUN;
+    uint64_t deadline = monotonic_ms() + SEND_TIMEOUT_MS;
+    for (;;) {
+        if (channel_send(control, &order, sizeof(order), fds, RUN_FD_COUNT) == 0)
+            return 0;
+        if (errno != EAGAIN)
+            return -1;
+        struct pollfd writable = {.fd = control, .events = POLLOUT};
+        int timeout = deadline_poll_timeout(deadline);
+        if (timeout == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        if (poll(&writable, 1, timeout) < 0 && errno != EINTR)
+            return -1;
+    }
+}
+
+/* Called with the mutex held. */
+static int ensure_started(struct backend *backend, struct error *error)
+{
+    if (backend_program_is_ours(&backend->program))
+        return 0;
+    backend_program_forget(&backend->program);
+    backend->generation++;
+    return backend_program_start(backend->name, &backend->program, error);
+}
+
+/* A backend that died since the last run is started once more; one that dies again is an error. */
+static int send_run(struct backend *backend, const int fds[RUN_FD_COUNT], uint64_t *ret_generation,
+                    struct error *error)
+{
+    CLEANUP(unlock_backend) struct backend *locked = backend;
+    (void)pthread_mutex_lock(&locked->mutex);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (ensure_started(locked, error) != 0)
+            return -1;
+        if (send_order(locked->program.control, fds) == 0) {
+            *ret_generation = locked->generation;
+            return 0;
+        }
+        if (errno != EPIPE && errno != ECONNRESET)
+            return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                                   "the backend does not accept the run");
+        backend_program_forget(&locked->program);
+    }
+    return error_set(error, ERROR_BACKEND_FAILED, "the backend exits as soon as it starts");
+}
+
+bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
+                       int stdin_fd, struct backend_run *ret, struct error *error)
+{
+    CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
+    CLEANUP_CLOSE int events = -1;
+    CLEANUP_CLOSE int stdout_write = -1;
+    CLEANUP_CLOSE int stderr_write = -1;
+    CLEANUP_CLOSE int memfd = description_memfd(description, error);
+    if (memfd < 0)
+        return false;
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot create a socket for the run");
+        return false;
+    }
+    run.events = pair[0];
+    events = pair[1];
+    if (output_pipe(&run.stdout_fd, &stdout_write, error) != 0 ||
+        output_pipe(&run.stderr_fd, &stderr_write, error) != 0)
+        return false;
+    const int fds[RUN_FD_COUNT] = {
+        [RUN_FD_EVENTS] = events,       [RUN_FD_DESCRIPTION] = memfd,   [RUN_FD_STDIN] = stdin_fd,
+        [RUN_FD_STDOUT] = stdout_write, [RUN_FD_STDERR] = stderr_write,
+    };
+    if (send_run(backend_of(mode), fds, &run.generation, error) != 0)
+        return false;
+    *ret = take_run(&run);
+    return true;
+}
+
+void backend_note_end(enum sandbox_mode mode, const struct backend_run *run)
+{
+    CLEANUP(unlock_backend) struct backend *locked = backend_of(mode);
+    (void)pthread_mutex_lock(&locked->mutex);
+    if (locked->generation == run->generation)
+        backend_program_forget_ended(&locked->program);
+}
+
+void backend_give_up(enum sandbox_mode mode, const struct backend_run *run)
+{
+    CLEANUP(unlock_backend) struct backend *locked = backend_of(mode);
+    (void)pthread_mutex_lock(&locked->mutex);
+    if (locked->generation == run->generation)
+        backend_program_kill(&locked->program);
+}
+
+static bool reads(int control)
+{
+    int unread = 0;
+    return ioctl(control, SIOCOUTQ, &unread) == 0 && unread < UNREAD_LIMIT;
+}
+
+/* Whoever starts the backend holds the mutex for longer than anybody who asks is to wait.
+ * ThreadSanitizer does not know pthread_mutex_clocklock(). */
+static bool lock_in_time(struct backend *backend, uint64_t deadline)
+{
+    while (pthread_mutex_trylock(&backend->mutex) != 0) {
+        if (monotonic_ms() >= deadline)
+            return false;
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+static enum pool_state send_question(struct backend *backend, int answer, uint64_t deadline)
+{
+    const char question = CONTROL_POOL;
+    if (!lock_in_time(backend, deadline))
+        return POOL_SILENT;
+    CLEANUP(unlock_backend) struct backend *locked = backend;
+    int control = locked->program.control;
+    if (!backend_program_is_ours(&locked->program))
+        return POOL_STOPPED;
+    if (!reads(control))
+        return POOL_SILENT;
+    if (channel_send(control, &question, sizeof(question), &answer, 1) == 0)
+        return POOL_ANSWERED;
+    return errno == EPIPE || errno == ECONNRESET ? POOL_STOPPED : POOL_SILENT;
+}
+
+static bool receive_answer(int socket, uint64_t deadline, struct pool_report *ret)
+{
+    unsigned char message[POOL_REPORT_LENGTH];
+    struct pollfd readable = {.fd = socket, .events = POLLIN};
+    int ready = 0;
+    do {
+        ready = poll(&readable, 1, deadline_poll_timeout(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0)
+        return false;
+    ssize_t length = channel_receive(socket, message, sizeof(message), NULL, 0, NULL);
+    return length >= 0 && pool_report_decode(message, (size_t)length, ret);
+}
+
+enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret)
+{
+    int pair[2];
+    uint64_t deadline = monotonic_ms() + ANSWER_TIMEOUT_MS;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+        return POOL_SILENT;
+    CLEANUP_CLOSE int ours = pair[0];
+    CLEANUP_CLOSE int theirs = pair[1];
+    enum pool_state state = send_question(backend_of(mode), theirs, deadline);
+    close_fd(TAKE_FD(theirs));
+    if (state == POOL_STOPPED)
+        *ret = (struct pool_report){.rows = {{.ready = 0}}};
+    if (state == POOL_ANSWERED && !receive_answer(ours, deadline, ret))
+        return POOL_SILENT;
+    return state;
+}
+
+void backend_stop_all(void)
+{
+    for (size_t i = 0; i < COUNT_OF(backends); i++) {
+        CLEANUP(unlock_backend) struct backend *locked = backends[i];
+        (void)pthread_mutex_lock(&locked->mutex);
+        backend_program_stop(&locked->program);
+    }
+}
+
+void backend_after_fork(void)
+{
+    for (size_t i = 0; i < COUNT_OF(backends); i++) {
+        backends[i]->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        backend_program_forget(&backends[i]->program);
+    }
+}

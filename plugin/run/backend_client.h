@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The backend programs, from the gateway's side: found beside the .so, started on first use with
+ * posix_spawn, given runs over their control socket, ended with it. The gateway keeps two
+ * descriptors a backend (control socket, pidfd), both CLOEXEC, and no lasting child. Any thread;
+ * the mutex is held while a backend starts.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "policy/policy.h"
+#include "protocol/pool_report.h"
+#include "protocol/run_description.h"
+
+/* The caller's ends of one run. */
+struct backend_run {
+    int events; /* SOCK_SEQPACKET: struct run_event in, enum run_order out; closing it ends the run
+                 */
+    int stdout_fd; /* non-blocking read ends */
+    int stderr_fd;
+    uint64_t generation; /* which start of the backend has the run */
+};
+
+#define BACKEND_RUN_EMPTY                              \
+    {                                                  \
+        .events = -1, .stdout_fd = -1, .stderr_fd = -1 \
+    }
+
+void backend_run_close(struct backend_run *run);
+
+/* Is the program of that mode's backend there? false with error BACKEND_UNAVAILABLE. Starts
+ * nothing. */
+bool backend_exists(enum sandbox_mode mode, struct error *error);
+
+/* Hands the run to the mode's backend, which is started when it is not running (once more when it
+ * has died since). stdin_fd stays the caller's. true and *ret, or false with BACKEND_UNAVAILABLE or
+ * BACKEND_FAILED. */
+bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
+                       int stdin_fd, struct backend_run *ret, struct error *error);
+
+/* The run's channel has closed without a last word. If that is because its backend has ended, the
+ * next run gets a new one. */
+void backend_note_end(enum sandbox_mode mode, const struct backend_run *run);
+
+/* Kills the backend that has this run, and with it all of its runs: it does not answer. The next
+ * run gets a new one. Nothing where that has happened already. */
+void backend_give_up(enum sandbox_mode mode, const struct backend_run *run);
+
+enum pool_state {
+    POOL_STOPPED,  /* the backend has not been started or has ended: nothing is ready */
+    POOL_ANSWERED, /* so much is ready at this moment */
+    POOL_SILENT,   /* no good answer in time */
+};
+
+/* Asks the mode's backend what it has ready, and waits a quarter of a second at most. Starts
+ * nothing and ends nothing. *ret is zero where it is stopped, and untouched where it is silent. */
+enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret);
+
+/* Ends every backend with all its runs, and waits until they are gone (killed after 5 s). */
+void backend_stop_all(void);
+
+/* In a child of fork(): closes its copies of the parent's descriptors, which ends nothing, and
+ * takes no lock. The next run starts a backend of the child's own. */
+void backend_after_fork(void);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Run descriptions and their parts. Runs in the gateway, on the thread inside tool_invoke(),
+ * tool_prepare() or tool_status(). */
+#include "run/describe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "protocol/layers.h"
+#include "run/preparation.h"
+#include "vocabulary/environment.h"
+
+/* Shown in the view only to runs that keep the host's network. */
+static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
+                                            "/usr/share/ca-certificates", NULL};
+
+/* The lists that do not depend on the request; argv[0] only, the rest of argv is the caller's. */
+bool describe_common(const struct policy *policy, enum sandbox_mode mode,
+                     const struct policy_language *language, bool network,
+                     struct run_description *ret)
+{
+    bool sandboxed = mode != SANDBOX_MODE_NONE;
+    ret->isolation = sandboxed ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
+    ret->network = network;
+    ret->required =
+        sandboxed ? policy->required_layers |
+                        (mode == SANDBOX_MODE_DOCKER ? LAYERS_MANDATORY_DOCKER : LAYERS_MANDATORY)
+                  : 0;
+    if (network)
+        ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
+    ret->pool_size = policy->pools[mode].ready;
+    ret->pool_most = policy->pools[mode].most;
+    ret->pool_memory = policy->pools[mode].memory_bytes;
+    ret->pool_idle_ms = policy->pools[mode].idle_ms;
+    ret->outer_uid_base = policy->outer_uid_base;
+    ret->outer_uid_count = policy->outer_uid_count;
+    bool filled =
+        string_list_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
+        string_list_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
+        environment_set_all(&ret->environment, policy->environment);
+    if (filled && sandboxed && !network)
+        filled = environment_set_all(&ret->environment, policy->environment_without_network);
+    if (filled && language != NULL)
+        filled = string_list_append_all(&ret->read_only_paths,
+                                        (const char *const *)language->read_only) &&
+                 environment_set_all(&ret->environment, language->environment);
+    if (filled && network)
+        filled = string_list_append_all(&ret->read_only_paths, network_paths);
+    return filled;
+}
+
+bool describe_text(const char *text, char **ret)
+{
+    *ret = strdup(text != NULL ? text : "");
+    return *ret != NULL;
+}
+
+/* Where the engine is and what of it: docker mode only. */
+bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
+                     struct run_docker *ret)
+{
+    if (mode != SANDBOX_MODE_DOCKER)
+        return true;
+    ret->tls = docker->tls;
+    ret->require_digest = docker->require_digest;
+    ret->pull = RUN_PULL_NEVER; /* only trials fetch: see readiness.c */
+    return describe_text(docker->host, &ret->host) &&
+           describe_text(docker->context, &ret->context) &&
+           describe_text(docker->config_directory, &ret->config_directory) &&
+           describe_text(docker->certificates, &ret->certificates) &&
+           describe_text(docker->runtime, &ret->runtime) && describe_text(image, &ret->image);
+}
+
+void describe_limits(const struct policy_limits *limits, struct run_limits *ret)
+{
+    *ret = (struct run_limits){
+        .wall_ms = limits->wall_ms.default_value,
+        .cpu_ms = limits->cpu_ms.default_value,
+        .memory_bytes = limits->memory_bytes.default_value,
+        .processes = limits->processes.default_value,
+        .open_files = limits->open_files.default_value,
+        .file_bytes = limits->file_bytes.default_value,
+        .scratch_bytes = limits->scratch_bytes.default_value,
+        .scratch_inodes = limits->scratch_inodes.default_value,
+    };
+}
+
+/* The language's command, or the one that its image wants. */
+char *const *describe_command_of(const struct policy *policy, enum sandbox_mode mode,
+                                 const struct policy_language *language)
+{
+    const struct policy_image *image =
+        mode == SANDBOX_MODE_DOCKER ? policy_find_image(policy, language->name) : NULL;
+    return image != NULL && image->argv != NULL ? image->argv : language->argv;
+}
+
+/* file: what the command runs. */
+bool describe_command(struct run_description *description, char *const *command, const char *file)
+{
+    for (size_t i = 0; command[i] != NULL; i++) {
+        bool is_program = strcmp(command[i], "{file}") == 0;
+        if (!string_list_append(&description->argv, is_program ? file : command[i]))
+            return false;
+    }
+    return true;
+}
+
+bool describe_file(const char *path, const void *content, size_t length, struct run_file *ret)
+{
+    ret->path = strdup(path);
+    ret->content = malloc(length + 1);
+    if (ret->path == NULL || ret->content == NULL)
+        return false;
+    memcpy(ret->content, content, length);
+    ret->length = length;
+    return true;
+}
+
+bool describe_add_file(struct run_description *description, const char *path, const void *content,
+                       size_t length)
+{
+    /* First: a half-made one is the description's to free. */
+    return describe_file(path, content, length, &description->files[description->file_count++]);
+}
+
+bool describe_trial(const struct trial_subject *subject, struct run_description *ret)
+{
+    const struct policy *policy = subject->policy;
+    const struct policy_language *language = subject->language;
+    CLEANUP(run_description_clear)
+    struct run_description description = {.purpose = RUN_PURPOSE_TRIAL};
+    memset(description.run_id, '0', RUN_ID_LENGTH);
+    describe_limits(language != NULL ? &language->limits : &policy->limits, &description.limits);
+    const char *program =
+        language != NULL ? describe_command_of(policy, subject->mode, language)[0] : "sh";
+    if (!describe_common(policy, subject->mode, language, subject->network, &description) ||
+        !describe_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||
+        !describe_text(subject->workspace, &description.workspace) ||
+        !string_list_append(&description.argv, program))
+        return false;
+    description.docker.pull = subject->pull;
+    description.workspace_id = subject->workspace_id;
+    *ret = description;
+    description = (struct run_description){0};
+    return true;
+}
+
+bool describe_preparation(const struct trial_subject *subject, const char *word,
+                          struct run_description *ret)
+{
+    const struct policy_language *language = subject->language;
+    CLEANUP_FREE char *code = strdup(word != NULL ? word : "");
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (code == NULL || !describe_trial(subject, &description))
+        return false;
+    const struct request request = {.code = code, .code_length = strlen(code)};
+    string_list_free(TAKE_POINTER(description.argv));
+    description.purpose = RUN_PURPOSE_PREPARE;
+    if (!describe_command(&description,
+                          describe_command_of(subject->policy, subject->mode, language),
+                          language->file) ||
+        !preparation_fill(&language->preparation, &request, language->file, &description))
+        return false;
+    if (description.pool_size > 0) /* nobody has asked for more yet */
+        description.pool_size = description.pool_most = 1;
+    *ret = description;
+    description = (struct run_description){0};
+    return true;
+}
+
+bool describe_sweep(const struct policy *policy, enum sandbox_mode mode,
+                    struct run_description *ret)
+{
+    const struct trial_subject subject = {.policy = policy, .mode = mode};
+    if (!describe_trial(&subject, ret))
+        return false;
+    ret->purpose = RUN_PURPOSE_SWEEP;
+    return true;
+}

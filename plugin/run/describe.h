@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What backends are asked to do: the parts of a run's description that come from the policy, and
+ * whole descriptions that run nothing of a caller's (trials, preparations, sweeps). Functions that
+ * return bool are false when out of memory; what a description holds by then is its owner's
+ * (run_description_clear()). Pure code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "policy/policy.h"
+#include "protocol/run_description.h"
+#include "vocabulary/sandbox_mode.h"
+
+/* The lists that do not depend on the request; language NULL: none. */
+bool describe_common(const struct policy *policy, enum sandbox_mode mode,
+                     const struct policy_language *language, bool network,
+                     struct run_description *ret);
+/* A copy of the text; NULL is the empty one. */
+bool describe_text(const char *text, char **ret);
+/* Where the engine is and what of it; nothing outside of docker mode. */
+bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
+                     struct run_docker *ret);
+void describe_limits(const struct policy_limits *limits, struct run_limits *ret);
+/* The language's command, or the one that its image wants; borrowed from the policy. */
+char *const *describe_command_of(const struct policy *policy, enum sandbox_mode mode,
+                                 const struct policy_language *language);
+/* Adds the command; file: what it runs. */
+bool describe_command(struct run_description *description, char *const *command, const char *file);
+bool describe_file(const char *path, const void *content, size_t length, struct run_file *ret);
+/* Adds a file, where there is place for it. false when out of memory. */
+bool describe_add_file(struct run_description *description, const char *path, const void *content,
+                       size_t length);
+
+/* What a trial is to find out about. All borrowed. */
+struct trial_subject {
+    const struct policy *policy;
+    enum sandbox_mode mode;
+    const struct policy_language *language; /* NULL: the layers alone, with "sh" as the program */
+    const char *image;                      /* docker mode; NULL: there is none */
+    bool network;
+    enum run_pull pull;    /* docker mode */
+    const char *workspace; /* NULL: there is none */
+    struct directory_id workspace_id;
+};
+
+/* A description that applies every layer and looks the language's program up, and runs nothing.
+ * true and *ret (run_description_clear()), or false when out of memory. */
+bool describe_trial(const struct trial_subject *subject, struct run_description *ret);
+/* A description that has runs like those of a program that names that word (NULL: none) prepared,
+ * and runs nothing. As describe_trial(). */
+bool describe_preparation(const struct trial_subject *subject, const char *word,
+                          struct run_description *ret);
+/* The same for removing what dead gateways left behind. */
+bool describe_sweep(const struct policy *policy, enum sandbox_mode mode,
+                    struct run_description *ret);

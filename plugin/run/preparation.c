@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the choice: see preparation.h. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "run/preparation.h"
+
+#include <string.h>
+
+#include "base/string_list.h"
+
+/* What loaders, C libraries and interpreters look at once, when they start. */
+static const char *const read_at_start[] = {
+    "PYTHON", "NODE", "LD_",  "LC_",  "LANG",      "GLIBC_", "MALLOC_", "TZ",     "UV_", "OPENSSL_",
+    "SSL_",   "ICU_", "HOME", "OMP_", "OPENBLAS_", "MKL_",   "NPY_",    "NUMPY_", "MPL",
+};
+
+static bool has_variable(char *const *environment, const char *variable)
+{
+    size_t length = strcspn(variable, "=");
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, variable, length) == 0 && (*environment)[length] == '=')
+            return true;
+    return false;
+}
+
+/* variable: "NAME" or "NAME=value" */
+static bool comes_too_late(char *const *environment, const char *variable)
+{
+    for (size_t i = 0; i < sizeof(read_at_start) / sizeof(read_at_start[0]); i++)
+        if (strncmp(variable, read_at_start[i], strlen(read_at_start[i])) == 0)
+            return true;
+    return has_variable(environment, variable);
+}
+
+static bool has_late_variable(const struct request *request, char *const *environment)
+{
+    for (size_t i = 0; request->environment != NULL && request->environment[i] != NULL; i++)
+        if (comes_too_late(environment, request->environment[i]))
+            return true;
+    for (size_t i = 0; i < request->secret_count; i++)
+        if (comes_too_late(environment, request->secrets[i].variable))
+            return true;
+    return false;
+}
+
+/* The policy's parser has seen to it that it is there. */
+static uint32_t find_argument(char *const *argv, const char *program)
+{
+    uint32_t last = (uint32_t)string_list_count(argv) - 1;
+    while (last > 0 && strcmp(argv[last], program) != 0)
+        last--;
+    return last;
+}
+
+static bool is_of_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (unsigned char)c >= 0x80;
+}
+
+/* Wherever the word stands by itself: what is imported in vain costs nothing but a little memory.
+ */
+static bool has_word(const struct request *request, const char *word)
+{
+    const char *code = request->code;
+    const char *end = code + request->code_length;
+    size_t length = strlen(word);
+    for (const char *at = code; at != NULL && at < end; at++) {
+        at = memmem(at, (size_t)(end - at), word, length);
+        if (at == NULL)
+            return false;
+        if ((at == code || !is_of_word(at[-1])) && (at + length == end || !is_of_word(at[length])))
+            return true;
+    }
+    return false;
+}
+
+/* Each once, in the policy's order. */
+static bool add_named_modules(const struct policy_preparation *preparation,
+                              const struct request *request, char ***list)
+{
+    for (size_t i = 0; i < preparation->named_count; i++) {
+        const struct policy_named_modules *named = &preparation->named[i];
+        if (!has_word(request, named->word))
+            continue;
+        for (char *const *module = named->modules; *module != NULL; module++)
+            if ((*list == NULL || !string_list_contains(*list, *module)) &&
+                !string_list_append(list, *module))
+                return false;
+    }
+    return true;
+}
+
+bool preparation_fill(const struct policy_preparation *preparation, const struct request *request,
+                      const char *program, struct run_description *description)
+{
+    uint32_t program_argument = find_argument(description->argv, program);
+    /* An option may be one by which Python does not look for what would make it wait (-I, -S). */
+    bool has_options = program_argument != 1;
+    if (preparation->interpreter == RUN_INTERPRETER_NONE || description->pool_size == 0 ||
+        (preparation->interpreter == RUN_INTERPRETER_PYTHON && has_options) ||
+        has_late_variable(request, description->environment))
+        return true;
+    if (!string_list_append_all(&description->preparation.modules,
+                                (const char *const *)preparation->modules) ||
+        !add_named_modules(preparation, request, &description->preparation.named_modules))
+        return false;
+    description->preparation.interpreter = preparation->interpreter;
+    description->preparation.fork = preparation->fork;
+    description->preparation.argument_count = (uint32_t)string_list_count(description->argv);
+    description->preparation.program_argument = program_argument;
+    description->preparation.environment_count =
+        (uint32_t)string_list_count(description->environment);
+    description->preparation.renew_runs = preparation->renew_runs;
+    description->preparation.renew_ms = preparation->renew_ms;
+    return true;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trial runs and their memory. Runs in the gateway, on the thread inside tool_invoke(),
+ * tool_prepare() or tool_status(). */
+#include "run/readiness.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "run/backend_client.h"
+#include "run/describe.h"
+#include "run/remedy.h"
+#include "run/run.h"
+
+#define REMEMBERED_LIMIT 64
+
+struct remembered {
+    char policy_sha256[65];
+    enum sandbox_mode mode;
+    char language[32];
+    char image[RUN_IMAGE_LIMIT + 1];
+    bool network;
+    uint64_t workspace_device;    /* what can show one of its directories can show another */
+    char image_id[IMAGE_ID_SIZE]; /* what was found out; no part of the key */
+};
+
+static pthread_mutex_t remembered_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct remembered remembered[REMEMBERED_LIMIT];
+static size_t remembered_count;
+
+static struct remembered key_of(const struct trial_subject *subject)
+{
+    struct remembered key = {.mode = subject->mode,
+                             .network = subject->network,
+                             .workspace_device = subject->workspace_id.device};
+    memcpy(key.policy_sha256, subject->policy->sha256, sizeof(key.policy_sha256));
+    (void)snprintf(key.language, sizeof(key.language), "%s", subject->language->name);
+    if (subject->image != NULL)
+        (void)snprintf(key.image, sizeof(key.image), "%s", subject->image);
+    return key;
+}
+
+static bool same(const struct remembered *one, const struct remembered *other)
+{
+    return one->mode == other->mode && one->network == other->network &&
+           one->workspace_device == other->workspace_device &&
+           strcmp(one->language, other->language) == 0 && strcmp(one->image, other->image) == 0 &&
+           strcmp(one->policy_sha256, other->policy_sha256) == 0;
+}
+
+static bool recall(const struct remembered *key, char ret_image_id[IMAGE_ID_SIZE])
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&remembered_mutex);
+    for (size_t i = 0; i < remembered_count && !found; i++) {
+        found = same(&remembered[i], key);
+        if (found)
+            memcpy(ret_image_id, remembered[i].image_id, IMAGE_ID_SIZE);
+    }
+    (void)pthread_mutex_unlock(&remembered_mutex);
+    return found;
+}
+
+static void remember(const struct remembered *key)
+{
+    (void)pthread_mutex_lock(&remembered_mutex);
+    if (remembered_count == REMEMBERED_LIMIT)
+        remembered_count = 0;
+    remembered[remembered_count++] = *key;
+    (void)pthread_mutex_unlock(&remembered_mutex);
+}
+
+void readiness_forget(void)
+{
+    (void)pthread_mutex_lock(&remembered_mutex);
+    remembered_count = 0;
+    (void)pthread_mutex_unlock(&remembered_mutex);
+}
+
+static enum error_code code_of_engine(enum engine_problem problem)
+{
+    switch (problem) {
+    case ENGINE_PROBLEM_NO_SECCOMP:
+    case ENGINE_PROBLEM_UNFIT:
+    case ENGINE_PROBLEM_NO_LIMITS:
+    case ENGINE_PROBLEM_ALTERED:
+        return ERROR_SANDBOX_UNAVAILABLE;
+    case ENGINE_PROBLEM_REFUSED:
+    case ENGINE_PROBLEM_SILENT:
+        return ERROR_BACKEND_FAILED;
+    case ENGINE_PROBLEM_NONE:
+    case ENGINE_PROBLEM_ADDRESS:
+    case ENGINE_PROBLEM_NOT_INSTALLED:
+    case ENGINE_PROBLEM_NOT_RUNNING:
+    case ENGINE_PROBLEM_NO_PERMISSION:
+    case ENGINE_PROBLEM_API_TOO_OLD:
+    case ENGINE_PROBLEM_CERTIFICATES:
+    case ENGINE_PROBLEM_NO_RUNTIME:
+    case ENGINE_PROBLEM_NO_NETWORK:
+    case ENGINE_PROBLEM_NO_IMAGE:
+    case ENGINE_PROBLEM_PULL_REFUSED:
+    case ENGINE_PROBLEM_DIGEST:
+    case ENGINE_PROBLEM_IMAGE_UNUSED:
+    case ENGINE_PROBLEM_COUNT:
+        break;
+    }
+    return ERROR_BACKEND_UNAVAILABLE;
+}
+
+static void explain_missing_runtime(const struct run_event *ended,
+                                    const struct policy_language *language, const char *image,
+                                    struct error *error)
+{
+    error_set(error, ERROR_RUNTIME_NOT_FOUND, "runtime not found: %.200s", ended->message);
+    if (image != NULL)
+        error_set_hint(
+            error,
+            "the image %.150s does not have it, and a run downloads nothing: use another language, "
+            "or give this one another image in the policy's \"docker.images\"",
+            image);
+    else if (language != NULL)
+        error_set_hint(error,
+                       "install the package %s on the gateway's machine, or use another language",
+                       language->package);
+}
+
+static void explain_engine(const struct run_event *ended, struct error *error)
+{
+    enum engine_problem problem = (enum engine_problem)ended->engine_problem;
+    error_set(error, code_of_engine(problem), "%.250s", ended->message);
+    error_set_hint(error, "%s", remedy_for_engine(problem));
+}
+
+static void explain_layer(const struct run_event *ended, const char *image, struct error *error)
+{
+    enum isolation_layer layer = (enum isolation_layer)ended->failed_layer;
+    error_set_errno(error, ERROR_SANDBOX_UNAVAILABLE, ended->error_number,
+                    "sandbox unavailable: %s%s%.200s", isolation_layer_name(layer),
+                    ended->message[0] != '\0' ? ": " : "", ended->message);
+    char hint[sizeof(error->hint)];
+    remedy_for_layer(layer, ended->error_number, hint, sizeof(hint));
+    error_set_hint(error, "%s", image != NULL ? remedy_for_container_layer(layer) : hint);
+}
+
+void readiness_explain(const struct run_event *ended, const struct policy_language *language,
+                       const char *image, struct error *error)
+{
+    switch ((enum run_failure)ended->failure) {
+    case RUN_FAILURE_RUNTIME_MISSING:
+        explain_missing_runtime(ended, language, image, error);
+        return;
+    case RUN_FAILURE_EXEC:
+        error_set_errno(error, ERROR_RUNTIME_NOT_FOUND, ended->error_number,
+                        "runtime does not start: %.200s", ended->message);
+        return;
+    case RUN_FAILURE_LAYER:
+        explain_layer(ended, image, error);
+        return;
+    case RUN_FAILURE_WORKSPACE:
+        explain_layer(ended, image, error);
+        error_set_hint(error, "%s", remedy_for_workspace(ended->error_number));
+        return;
+    case RUN_FAILURE_OTHER_WORKSPACE:
+        error_set(
+            error, ERROR_APPROVAL_MISMATCH,
+            "approval mismatch: the workspace is no longer the directory that was checked (%.200s)",
+            ended->message);
+        return;
+    case RUN_FAILURE_ENGINE:
+        readiness_forget(); /* the engine, or what it has, is not what it was */
+        explain_engine(ended, error);
+        return;
+    case RUN_FAILURE_NONE:
+        error_set(error, ERROR_BACKEND_FAILED, "the trial of the sandbox did not end by itself: %s",
+                  run_cause_name((enum run_cause)ended->cause));
+        return;
+    case RUN_FAILURE_DESCRIPTION:
+    case RUN_FAILURE_INTERNAL:
+    case RUN_FAILURE_COUNT:
+        break;
+    }
+    error_set_errno(error, ERROR_BACKEND_FAILED, ended->error_number, "the backend failed: %.200s",
+                    ended->message);
+}
+
+/* Hands the description to its backend and waits for the end. */
+static bool execute(enum sandbox_mode mode, const struct run_description *description,
+                    const struct trial_watcher *watcher, struct run_event *ret, struct error *error)
+{
+    CLEANUP_CLOSE int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CLEANUP(run_clear)
+    struct run run = {
+        .mode = mode,
+        .description = description,
+        .stdin_fd = input,
+        .cancel_fd = watcher->cancel_fd,
+        .output = {.id = TOOL_STREAM_STDOUT, .host = watcher->host},
+        .errors = {.id = TOOL_STREAM_STDERR, .host = watcher->host},
+    };
+    struct run_outcome outcome = {0};
+    if (!run_execute(&run, &outcome, error))
+        return false;
+    *ret = outcome.ended;
+    return true;
+}
+
+bool readiness_trial(const struct trial_subject *subject, const struct trial_watcher *watcher,
+                     struct run_event *ret, struct error *error)
+{
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (!describe_trial(subject, &description)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the trial's description");
+        return false;
+    }
+    return execute(subject->mode, &description, watcher, ret, error);
+}
+
+bool readiness_prepare(const struct trial_subject *subject, const char *word, struct run_event *ret,
+                       struct error *error)
+{
+    static const struct tool_host no_host;
+    const struct trial_watcher watcher = {.host = &no_host, .cancel_fd = -1};
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (!describe_preparation(subject, word, &description)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the preparation's description");
+        return false;
+    }
+    if (!execute(subject->mode, &description, &watcher, ret, error))
+        return false;
+    if (ret->failure == RUN_FAILURE_NONE)
+        return true;
+    readiness_explain(ret, subject->language, NULL, error);
+    return false;
+}
+
+bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_event *ret,
+                     struct error *error)
+{
+    static const struct tool_host no_host;
+    const struct trial_watcher watcher = {.host = &no_host, .cancel_fd = -1};
+    CLEANUP(run_description_clear) struct run_description description = {0};
+    if (!describe_sweep(policy, mode, &description)) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the sweep's description");
+        return false;
+    }
+    if (!backend_exists(mode, error) || !execute(mode, &description, &watcher, ret, error))
+        return false;
+    if (ret->failure == RUN_FAILURE_NONE)
+        return true;
+    readiness_explain(ret, NULL, NULL, error);
+    return false;
+}
+
+bool readiness_is_known(const struct trial_subject *subject)
+{
+    struct remembered key = key_of(subject);
+    char image_id[IMAGE_ID_SIZE];
+    return subject->pull != RUN_PULL_ALWAYS && recall(&key, image_id);
+}
+
+bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
+                     char ret_image_id[IMAGE_ID_SIZE], struct error *error)
+{
+    struct remembered key = key_of(subject);
+    /* Who always asks the registry wants to be asked again. */
+    if (subject->pull != RUN_PULL_ALWAYS && recall(&key, ret_image_id))
+        return true;
+    if (!backend_exists(subject->mode, error))
+        return false;
+    struct run_event ended;
+    if (!readiness_trial(subject, watcher, &ended, error))
+        return false;
+    if (ended.cause == RUN_CAUSE_CANCELLED) {
+        error_set(error, ERROR_CANCELLED, "cancelled before the program began");
+        return false;
+    }
+    if (ended.failure != RUN_FAILURE_NONE || ended.cause != RUN_CAUSE_EXIT ||
+        ended.exit_code != 0) {
+        readiness_explain(&ended, subject->language, subject->image, error);
+        return false;
+    }
+    memcpy(key.image_id, ended.engine.image_id, IMAGE_ID_SIZE);
+    memcpy(ret_image_id, ended.engine.image_id, IMAGE_ID_SIZE);
+    if (subject->pull != RUN_PULL_ALWAYS)
+        remember(&key);
+    return true;
+}
+
+void readiness_after_fork(void)
+{
+    remembered_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    remembered_count = 0;
+}

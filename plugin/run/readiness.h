@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Can a call of this mode and language run at all on this machine? Found out by doing it: a trial
+ * run applies every layer, shows the workspace and looks the runtime up, so that an approver is
+ * never asked for what cannot run. In docker mode the trial also fetches a missing image, where the
+ * policy lets it, and settles which image the name stands for. A success is remembered as long as
+ * the policy and the backends stay; a failure is tried again. Any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "protocol/run_event.h"
+#include "run/describe.h"
+#include "tool_provider.h"
+
+#define IMAGE_ID_SIZE sizeof(((struct engine_report *)0)->image_id)
+
+/* Whom a trial reports to while it lasts. */
+struct trial_watcher {
+    const struct tool_host *host; /* gets the progress of a fetch */
+    int cancel_fd;                /* ends the trial when it becomes readable; -1: none */
+};
+
+/* true with the id of the image in docker mode ("" in others); false with SANDBOX_UNAVAILABLE,
+ * RUNTIME_NOT_FOUND, BACKEND_UNAVAILABLE, BACKEND_FAILED or CANCELLED. */
+bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
+                     char ret_image_id[IMAGE_ID_SIZE], struct error *error);
+
+/* Would readiness_check() know without a trial? */
+bool readiness_is_known(const struct trial_subject *subject);
+
+/* The trial itself, not remembered: true when the backend reported an end (*ret), whatever it
+ * says. */
+bool readiness_trial(const struct trial_subject *subject, const struct trial_watcher *watcher,
+                     struct run_event *ret, struct error *error);
+
+/* Has runs like those of the subject's language prepared, of programs that name that word (NULL:
+ * none); *ret has what has become of that so far. It is for process mode. */
+bool readiness_prepare(const struct trial_subject *subject, const char *word, struct run_event *ret,
+                       struct error *error);
+
+/* Has the mode's backend remove what dead gateways left behind; *ret has the counts, or why it
+ * could not. */
+bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct run_event *ret,
+                     struct error *error);
+
+/* Turns the end of a run that did not start into the error for it, with a hint that names this
+ * host's remedy. image is the one it was to run in, NULL in other modes than docker. */
+void readiness_explain(const struct run_event *ended, const struct policy_language *language,
+                       const char *image, struct error *error);
+
+/* Forgets what was found out, for tool_shutdown(), new configurations, and an engine that is no
+ * longer what it was. */
+void readiness_forget(void);
+
+/* In a child of fork(): its own backend tries anew. Takes no lock. */
+void readiness_after_fork(void);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Remedies by layer. Reads a few files below /proc/sys; runs in the gateway, any thread, only after
+ * a failure. */
+#include "run/remedy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Is the first character of the file this one? A file that is not there is not. */
+static bool setting_is(const char *path, char value)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char first = '\0';
+    return fd >= 0 && read(fd, &first, 1) == 1 && first == value;
+}
+
+static bool setting_is_zero(const char *path)
+{
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char text[3] = {0};
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && text[0] == '0' &&
+           (text[1] == '\n' || text[1] == '\0');
+}
+
+static const char *user_namespace_remedy(int error_number)
+{
+    if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+        return "AppArmor restricts user namespaces (Ubuntu 23.10 and later): install an AppArmor "
+               "profile with "
+               "\"userns,\" for code-execute-process, or: sysctl -w "
+               "kernel.apparmor_restrict_unprivileged_userns=0";
+    if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+        return "sysctl -w kernel.unprivileged_userns_clone=1";
+    if (error_number == ENOSPC || setting_is_zero("/proc/sys/user/max_user_namespaces"))
+        return "sysctl -w user.max_user_namespaces=16384 (inside a user namespace, its creator "
+               "must allow more)";
+    return "inside a container, the engine forbids user namespaces: give it a seccomp profile that "
+           "allows the calls named in docs/operations.md (clone, unshare, mount, ...), or use "
+           "CODE_EXEC_SANDBOX=docker where the policy allows it; else the kernel needs "
+           "CONFIG_USER_NS";
+}
+
+static const char *remedy_text(enum isolation_layer layer, int error_number)
+{
+    switch (layer) {
+    case LAYER_USER_NAMESPACE:
+        return user_namespace_remedy(error_number);
+    case LAYER_PID_NAMESPACE:
+    case LAYER_MOUNT_NAMESPACE:
+    case LAYER_NETWORK_NAMESPACE:
+    case LAYER_IPC_NAMESPACE:
+    case LAYER_UTS_NAMESPACE:
+    case LAYER_CGROUP_NAMESPACE:
+        return "the kernel needs this kind of namespace, and the container or AppArmor profile "
+               "around the gateway must "
+               "allow it; see also sysctl user.max_*_namespaces";
+    case LAYER_CGROUP:
+        return "run the gateway in a leaf of a delegated cgroup (systemd: Delegate=yes and "
+               "DelegateSubgroup=gateway in its unit, see docs/operations.md), or take \"cgroup\" "
+               "out of the policy's \"require\"";
+    case LAYER_PROC:
+        return "inside a container, /proc is masked: start it with --security-opt "
+               "systempaths=unconfined (Docker) or "
+               "procMount: Unmasked (Kubernetes), or take \"proc\" out of the policy's \"require\"";
+    case LAYER_LANDLOCK:
+        return "the kernel needs Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in lsm=), or "
+               "take \"landlock\" out of "
+               "the policy's \"require\"";
+    case LAYER_READ_ONLY_ROOT:
+    case LAYER_SCRATCH:
+        return "Linux 5.12 or newer is needed (mount_setattr), and AppArmor or the container "
+               "around the gateway must "
+               "allow mounts inside a user namespace";
+    case LAYER_SECCOMP:
+        return "the kernel needs CONFIG_SECCOMP_FILTER";
+    case LAYER_CAPABILITIES:
+    case LAYER_RESOURCE_LIMITS:
+    case LAYER_NO_NEW_PRIVILEGES:
+    case LAYER_COUNT:
+        break;
+    }
+    return "this should work on every supported kernel (Linux 5.12 or newer): report it";
+}
+
+void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size)
+{
+    (void)snprintf(hint, size, "%s", remedy_text(layer, error_number));
+}
+
+const char *remedy_for_workspace(int error_number)
+{
+    if (error_number == EACCES)
+        return "let every user search the directories that lead to the workspace, or call "
+               "without a workspace";
+    return "a workspace is shown through overlayfs: the kernel needs CONFIG_OVERLAY_FS, the "
+           "directory must be on a file system that can be a lower layer, and nothing may be "
+           "mounted below it; or call without a workspace";
+}
+
+const char *remedy_for_container_layer(enum isolation_layer layer)
+{
+    if (layer == LAYER_USER_NAMESPACE)
+        return "run the engine rootless, or with \"userns-remap\" in its daemon.json";
+    if (layer == LAYER_LANDLOCK)
+        return "containers do not have it: only mounts and the seccomp profile protect the machine";
+    return "see the engine's own warnings: docker info";
+}
+
+#define PROCESS_MODE "where the policy allows it set CODE_EXEC_SANDBOX=process"
+
+const char *remedy_for_engine(enum engine_problem problem)
+{
+    switch (problem) {
+    case ENGINE_PROBLEM_ADDRESS:
+        return "correct the policy's \"docker.host\" or DOCKER_HOST (unix:///PATH, "
+               "tcp://HOST:PORT), "
+               "or the docker context (docker context ls, docker context use)";
+    case ENGINE_PROBLEM_NOT_INSTALLED:
+        return "install Docker (Debian: docker.io), name its socket in DOCKER_HOST or in the "
+               "policy's "
+               "\"docker.host\", or " PROCESS_MODE "; a weaker mode is never chosen automatically";
+    case ENGINE_PROBLEM_NOT_RUNNING:
+        return "start the Docker daemon (systemctl start docker), or " PROCESS_MODE;
+    case ENGINE_PROBLEM_NO_PERMISSION:
+        return "let the gateway's user use the socket (usermod -aG docker USER; the group docker "
+               "is as "
+               "good as root), run a rootless engine, or " PROCESS_MODE;
+    case ENGINE_PROBLEM_API_TOO_OLD:
+        return "upgrade to Docker 20.10 or newer";
+    case ENGINE_PROBLEM_NO_SECCOMP:
+        return "the engine's kernel needs CONFIG_SECCOMP_FILTER, and the engine must be built with "
+               "seccomp";
+    case ENGINE_PROBLEM_UNFIT:
+        return "use a Docker Engine (a rootless one needs no more rights than Podman), "
+               "or " PROCESS_MODE;
+    case ENGINE_PROBLEM_NO_LIMITS:
+        return "the engine needs the memory, pids and cpu cgroup controllers; a rootless engine "
+               "needs them delegated";
+    case ENGINE_PROBLEM_NO_IMAGE:
+        return "pull or build the image on the engine's machine, or set the policy's "
+               "\"docker.pull\" to missing";
+    case ENGINE_PROBLEM_PULL_REFUSED:
+        return "check that the engine reaches the registry and that the name is right; pull an "
+               "image that needs a login by hand: docker pull";
+    case ENGINE_PROBLEM_DIGEST:
+        return "call again, and have the new image approved; where the policy pins a digest, pull "
+               "exactly that image";
+    case ENGINE_PROBLEM_CERTIFICATES:
+        return "an engine on another machine needs TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, "
+               "the policy's \"docker.certificates\" or the docker context give ca.pem, cert.pem "
+               "and key.pem, readable by the gateway's user; the engine's certificate must be for "
+               "the host of its address";
+    case ENGINE_PROBLEM_NO_RUNTIME:
+        return "install the OCI runtime on the engine's machine and name it in its daemon.json "
+               "(\"runtimes\"), or take \"docker.runtime\" out of the policy";
+    case ENGINE_PROBLEM_NO_NETWORK:
+        return "start the engine with a bridge, or work without the network";
+    case ENGINE_PROBLEM_IMAGE_UNUSED:
+        return "change the policy's \"docker.images\"";
+    case ENGINE_PROBLEM_REFUSED:
+    case ENGINE_PROBLEM_SILENT:
+        return "see the engine's own log; call again, and if it repeats, run: toolhost doctor";
+    case ENGINE_PROBLEM_ALTERED:
+        return "something between the gateway and the engine changes containers (a plugin, a "
+               "proxy, an engine of another kind), so the run was refused";
+    case ENGINE_PROBLEM_NONE:
+    case ENGINE_PROBLEM_COUNT:
+        break;
+    }
+    return "run: toolhost doctor";
+}

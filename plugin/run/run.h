@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run loop: hands one run to its backend, drains its output, keeps its deadline, carries a
+ * cancellation, and returns when the backend says that the whole tree is dead. Runs on the thread
+ * inside tool_invoke() (or tool_status(), for a trial); everything it holds belongs to that call.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "policy/policy.h"
+#include "protocol/run_description.h"
+#include "protocol/run_event.h"
+#include "run/output_capture.h"
+#include "run/redaction.h"
+#include "tool_provider.h"
+
+/* One of the two output streams on its way: pipe -> redaction -> capture and the host's on_output.
+ */
+struct run_stream {
+    uint32_t id; /* TOOL_STREAM_STDOUT or TOOL_STREAM_STDERR */
+    struct redaction_stream redaction;
+    struct output_capture capture;
+    const struct tool_host *host; /* borrowed */
+};
+
+struct run {
+    enum sandbox_mode mode;
+    const struct run_description *description; /* borrowed */
+    struct run_description *spent; /* the same, whose program is wiped once the backend has it;
+                                      NULL: it is kept */
+    int stdin_fd;                  /* borrowed */
+    int cancel_fd;                 /* borrowed; -1: cannot be cancelled */
+    uint64_t output_limit;         /* bytes of both streams together; more ends the run */
+    struct run_stream output;
+    struct run_stream errors;
+};
+
+struct run_outcome {
+    bool started; /* the program ran, if only for an instant */
+    struct run_event ended;
+    uint64_t duration_ms; /* from the hand-over to the end */
+};
+
+/* true and *ret: the backend reported the end, also of a run that could not start (ended.failure).
+ * false with error BACKEND_UNAVAILABLE or BACKEND_FAILED: the backend could not be had, died or
+ * fell silent; what was printed until then is in the captures, and nothing of the run is left (its
+ * socket is closed). */
+bool run_execute(struct run *run, struct run_outcome *ret, struct error *error);
+
+void run_clear(struct run *run);

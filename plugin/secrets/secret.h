@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A secret's value between who knows it and the run that needs it: in memory that is locked, left
+ * out of core dumps and forks, and wiped. The host is asked first; only where it has no secrets at
+ * all, or says that it does not know this one, the policy's providers are asked in their order: a
+ * denial is the last word. Runs in the gateway, on the thread inside tool_invoke().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/locked_memory.h"
+#include "tool_provider.h"
+
+#define SECRET_VALUE_LIMIT (64u << 10)
+
+struct secret_provider;
+
+struct secret_value {
+    struct locked_memory memory;
+    size_t length;
+};
+
+/* Who is asked; all borrowed. */
+struct secret_sources {
+    const struct tool_host *host;
+    const struct secret_provider *providers;
+    size_t provider_count;
+    int cancel_fd; /* readable: the call is cancelled; -1: cannot be */
+};
+
+/* true and *ret (secret_value_clear()), or false with UNKNOWN_SECRET, SECRET_TOO_LARGE, or what
+ * secret_provider_read() says. */
+bool secret_value_read(const struct secret_sources *sources, const char *name,
+                       struct secret_value *ret, struct error *error);
+
+/* Wipes and unmaps; an empty one is fine. */
+void secret_value_clear(struct secret_value *value);
+
+/* For providers. A copy of a value that is somewhere else. */
+bool secret_value_copy(const char *name, const void *bytes, size_t length, struct secret_value *ret,
+                       struct error *error);
+/* Takes one line feed off its end. */
+void secret_value_trim(struct secret_value *value);
+/* Fills the error with SECRET_TOO_LARGE. */
+void secret_value_refuse_length(const char *name, struct error *error);

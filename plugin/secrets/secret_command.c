@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Secrets that a command prints. The command is not this process's: a helper program of ours is
+ * started as a backend is, runs it, and hands its output over its control socket. Runs in the
+ * gateway, on the thread inside tool_invoke().
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/string_list.h"
+#include "program/backend_program.h"
+#include "protocol/channel.h"
+#include "protocol/secret_order.h"
+#include "secrets/secret_provider.h"
+#include "vocabulary/environment.h"
+
+#define HELPER "code-execute-secret"
+
+static enum secret_answer fail(struct error *error, const char *name, const char *why, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static enum secret_answer fail(struct error *error, const char *name, const char *why, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, why);
+    (void)vsnprintf(text, sizeof(text), why, arguments);
+    va_end(arguments);
+    error_set(error, ERROR_SECRET_UNAVAILABLE, "the command for the secret \"%s\" %s", name, text);
+    return SECRET_FAILED;
+}
+
+/* Not strerror(): it speaks the language of the host's locale. */
+static enum secret_answer fail_errno(struct error *error, const char *name, const char *what,
+                                     int error_number)
+{
+    error_set_errno(error, ERROR_SECRET_UNAVAILABLE, error_number,
+                    "the command for the secret \"%s\" %s", name, what);
+    return SECRET_FAILED;
+}
+
+static char **make_argv(const struct secret_provider *provider, const char *name)
+{
+    size_t count = string_list_count(provider->argv);
+    CLEANUP(cleanup_string_list) char **argv = string_list_new(count);
+    for (size_t i = 0; argv != NULL && i < count; i++) {
+        bool is_place = strcmp(provider->argv[i], SECRET_NAME_PLACEHOLDER) == 0;
+        argv[i] = strdup(is_place ? name : provider->argv[i]);
+        if (argv[i] == NULL)
+            return NULL;
+    }
+    return TAKE_POINTER(argv);
+}
+
+/* Wiped by who frees it: what is inherited may be a token. */
+static char **make_environment(const struct secret_provider *provider)
+{
+    static const char path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    char **environment = string_list_new(0);
+    bool made =
+        environment != NULL && environment_set(&environment, "PATH", path, sizeof(path) - 1);
+    for (char **name = provider->inherit; made && name != NULL && *name != NULL; name++) {
+        const char *value = secure_getenv(*name);
+        if (value != NULL)
+            made = environment_set(&environment, *name, value, strlen(value));
+    }
+    if (made && environment_set_all(&environment, provider->environment))
+        return environment;
+    secret_order_clear(&(struct secret_order){.environment = environment});
+    return NULL;
+}
+
+static void free_order(unsigned char **message, size_t length)
+{
+    if (*message != NULL)
+        explicit_bzero(*message, length);
+    free(*message);
+}
+
+static bool send_order(int control, const struct secret_provider *provider, const char *name,
+                       struct error *error)
+{
+    CLEANUP(secret_order_clear)
+    struct secret_order order = {
+        .argv = make_argv(provider, name),
+        .environment = make_environment(provider),
+        .timeout_ms = provider->timeout_ms,
+    };
+    size_t length = 0;
+    unsigned char *message = order.argv != NULL && order.environment != NULL
+                                 ? secret_order_encode(&order, &length)
+                                 : NULL;
+    bool sent = message != NULL && channel_send(control, message, length, NULL, 0) == 0;
+    if (message == NULL)
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the command of the secret \"%s\"",
+                  name);
+    else if (!sent)
+        (void)fail_errno(error, name, "could not be started", errno);
+    free_order(&message, length);
+    return sent;
+}
+
+/* Readable: the reply is there, or the helper has died. */
+static bool await_reply(int control, int cancel_fd, const char *name, uint64_t deadline_ms,
+                        struct error *error)
+{
+    for (;;) {
+        struct pollfd entries[] = {
+            {.fd = control, .events = POLLIN},
+            {.fd = cancel_fd, .events = POLLIN},
+        };
+        int ready = poll(entries, COUNT_OF(entries), deadline_poll_timeout(deadline_ms));
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready > 0 && entries[1].revents != 0) {
+            error_set(error, ERROR_CANCELLED, "cancelled while its secrets were fetched");
+            return false;
+        }
+        if (ready > 0)
+            return true;
+        (void)fail(error, name, "did not end, and the program that runs it does not answer");
+        return false;
+    }
+}
+
+static enum secret_answer take_reply(const struct secret_reply *reply, const char *name,
+                                     struct secret_value *value, struct error *error)
+{
+    switch (reply->outcome) {
+    case SECRET_OUTCOME_VALUE:
+        memmove(value->memory.bytes, value->memory.bytes + SECRET_REPLY_HEADER, reply->length);
+        value->length = reply->length;
+        secret_value_trim(value);
+        if (value->length <= SECRET_VALUE_LIMIT)
+            return SECRET_FOUND;
+        secret_value_refuse_length(name, error);
+        return SECRET_FAILED;
+    case SECRET_OUTCOME_TOO_LARGE:
+        secret_value_refuse_length(name, error);
+        return SECRET_FAILED;
+    case SECRET_OUTCOME_NOT_STARTED:
+        return fail_errno(error, name, "cannot be started", (int)reply->detail);
+    case SECRET_OUTCOME_STATUS:
+        return fail(error, name, "ended with status %u", reply->detail);
+    case SECRET_OUTCOME_SIGNAL:
+        return fail(error, name, "was ended by signal %u", reply->detail);
+    case SECRET_OUTCOME_TIMEOUT:
+        return fail(error, name, "did not end in time and was killed");
+    case SECRET_OUTCOME_FAULT:
+    case SECRET_OUTCOME_COUNT:
+    default:
+        return fail_errno(error, name, "was not run", (int)reply->detail);
+    }
+}
+
+static enum secret_answer receive_reply(int control, const char *name, struct secret_value *ret,
+                                        struct error *error)
+{
+    CLEANUP(secret_value_clear) struct secret_value value = {0};
+    struct secret_reply reply;
+    size_t fd_count = 0;
+    if (locked_memory_get(SECRET_REPLY_LIMIT, &value.memory) != 0) {
+        error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"", name);
+        return SECRET_FAILED;
+    }
+    ssize_t length =
+        channel_receive(control, value.memory.bytes, SECRET_REPLY_LIMIT, NULL, 0, &fd_count);
+    if (length <= 0 || !secret_reply_decode(value.memory.bytes, (size_t)length, &reply))
+        return fail(error, name, "was not run: %s did not answer", HELPER);
+    enum secret_answer answer = take_reply(&reply, name, &value, error);
+    if (answer == SECRET_FOUND) {
+        *ret = value;
+        value = (struct secret_value){0};
+    }
+    return answer;
+}
+
+enum secret_answer secret_command_read(const struct secret_provider *provider, const char *name,
+                                       int cancel_fd, struct secret_value *ret, struct error *error)
+{
+    struct error reason;
+    CLEANUP(backend_program_stop) struct backend_program helper = BACKEND_PROGRAM_NONE;
+    if (backend_program_start(HELPER, &helper, &reason) != 0)
+        return fail(error, name, "was not run: %s", reason.message);
+    uint64_t deadline_ms = monotonic_ms() + provider->timeout_ms + SECRET_COMMAND_GRACE_MS;
+    if (!send_order(helper.control, provider, name, error) ||
+        !await_reply(helper.control, cancel_fd, name, deadline_ms, error))
+        return SECRET_FAILED;
+    return receive_reply(helper.control, name, ret, error);
+}

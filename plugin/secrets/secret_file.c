@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Secrets that are files of a directory: systemd's credentials, /run/secrets, a mounted volume.
+ * What is checked is what was opened, never a path. Runs in the gateway, on the thread inside
+ * tool_invoke().
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "secrets/secret_provider.h"
+
+/* Where it is: for messages. */
+struct place {
+    const char *directory;
+    const char *name;
+};
+
+static enum secret_answer fail_errno(const struct place *place, int error_number,
+                                     struct error *error)
+{
+    error_set_errno(error, ERROR_SECRET_UNAVAILABLE, error_number,
+                    "the secret \"%s\" cannot be read from %s", place->name, place->directory);
+    return SECRET_FAILED;
+}
+
+static enum secret_answer refuse(const struct place *place, const char *why, struct error *error)
+{
+    error_set(error, ERROR_SECRET_UNAVAILABLE, "the secret \"%s\" of %s is not used: %s",
+              place->name, place->directory, why);
+    return SECRET_FAILED;
+}
+
+/* NULL: it is ours or root's, and nobody has a right to it that is forbidden. */
+static const char *find_fault(const struct stat *status, mode_t forbidden)
+{
+    if (status->st_uid != 0 && status->st_uid != geteuid())
+        return "it belongs to another user";
+    if ((status->st_mode & forbidden & (S_IWGRP | S_IWOTH)) != 0)
+        return "users other than its owner may write to it";
+    if ((status->st_mode & forbidden) != 0)
+        return "users other than its owner may read it";
+    return NULL;
+}
+
+/* Where links are followed they lead nowhere but below: a Kubernetes volume has "..data". Never
+ * waits: it may be a FIFO. */
+static int open_file(int directory, const struct secret_provider *provider, const char *name)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    if (!provider->links)
+        return openat(directory, name, flags | O_NOFOLLOW);
+    const struct open_how how = {
+        .flags = (uint64_t)flags,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+}
+
+/* All of it, up to one byte more than a value and its line feed may have. */
+static bool read_all(int fd, struct secret_value *value)
+{
+    for (;;) {
+        ssize_t count =
+            read(fd, value->memory.bytes + value->length, SECRET_VALUE_LIMIT + 2 - value->length);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return false;
+        value->length += (size_t)count;
+        if (count == 0 || value->length == SECRET_VALUE_LIMIT + 2)
+            return true;
+    }
+}
+
+static enum secret_answer take_content(int fd, const struct place *place, struct secret_value *ret,
+                                       struct error *error)
+{
+    CLEANUP(secret_value_clear) struct secret_value value = {0};
+    if (locked_memory_get(SECRET_VALUE_LIMIT + 2, &value.memory) != 0 || !read_all(fd, &value))
+        return fail_errno(place, errno, error);
+    secret_value_trim(&value);
+    if (value.length > SECRET_VALUE_LIMIT) {
+        secret_value_refuse_length(place->name, error);
+        return SECRET_FAILED;
+    }
+    *ret = value;
+    value = (struct secret_value){0};
+    return SECRET_FOUND;
+}
+
+enum secret_answer secret_file_read(const struct secret_provider *provider, const char *directory,
+                                    mode_t forbidden, const char *name, struct secret_value *ret,
+                                    struct error *error)
+{
+    const struct place place = {.directory = directory, .name = name};
+    struct stat status;
+    CLEANUP_CLOSE int parent = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
+    if (fstat(parent, &status) != 0)
+        return fail_errno(&place, errno, error);
+    if (find_fault(&status, S_IWGRP | S_IWOTH) != NULL)
+        return refuse(
+            &place, "the directory belongs to another user, or other users may write to it", error);
+    CLEANUP_CLOSE int fd = open_file(parent, provider, name);
+    if (fd < 0)
+        return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
+    if (fstat(fd, &status) != 0)
+        return fail_errno(&place, errno, error);
+    if (!S_ISREG(status.st_mode))
+        return refuse(&place, "it is not a regular file", error);
+    const char *fault = find_fault(&status, forbidden);
+    if (fault != NULL)
+        return refuse(&place, fault, error);
+    return take_content(fd, &place, ret, error);
+}

@@ -121,7 +121,7 @@ def test_runs_do_not_see_each_other():
     results = []
 
     def call(index):
-        code = f"echo {index} > /tmp/mark; sleep 0.3; cat /tmp/mark; ls /tmp /dev/shm ~; ps -e 2>/dev/null | wc -l"
+        code = f"echo {index} > /tmp/mark; sleep 0.3; cat /tmp/mark; ls /tmp /dev/shm ~; ps -e 2>/dev/null > /tmp/all; wc -l < /tmp/all"
         results.append((index, provider.invoke({"language": "sh", "code": code}, Host())[1]["stdout"]))
     threads = [threading.Thread(target=call, args=(index,)) for index in range(6)]
     for thread in threads:

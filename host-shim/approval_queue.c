@@ -43,7 +43,7 @@ static void wait_for_answer(struct approval_store *store, const char *id, int64_
         if (state == APPROVAL_STATE_ANSWERED)
             return;
         int left = milliseconds_until(deadline);
-        if (left == 0) { /* the store may have let it expire by now: that is nobody's answer */
+        if (left == 0 || state == APPROVAL_STATE_EXPIRED) {
             approval_unavailable(ret, "nobody answered in time");
             return;
         }
@@ -60,13 +60,20 @@ static void wait_for_answer(struct approval_store *store, const char *id, int64_
     }
 }
 
+/* The store counts whole seconds and cuts off the one that has begun: the request is open for as
+ * long as the call waits, and up to two seconds longer. */
+static int64_t open_seconds(int64_t wait_ms)
+{
+    return (wait_ms + 999) / 1000 + 1;
+}
+
 static bool ask(struct approval_store *store, const struct approver *approver,
                 const struct approval_subject *subject, const char *request_json, int64_t wait_ms,
                 char ret_id[APPROVAL_STORE_ID + 1], struct failure *failure)
 {
     bool pending = approver->mode == APPROVAL_PENDING;
     return approval_store_ask(store, subject, request_json, pending,
-                              pending ? PENDING_S : wait_ms / 1000 + 1, ret_id, failure);
+                              pending ? PENDING_S : open_seconds(wait_ms), ret_id, failure);
 }
 
 static void ask_and_wait(struct approval_store *store, const struct approver *approver,
@@ -87,7 +94,7 @@ static void ask_and_wait(struct approval_store *store, const struct approver *ap
         (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
         return;
     }
-    if (state == APPROVAL_STATE_GONE &&
+    if (state != APPROVAL_STATE_OPEN &&
         !ask(store, approver, subject, request_json, wait_ms, id, &failure)) {
         report_failure(ret, &failure);
         return;

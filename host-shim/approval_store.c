@@ -185,13 +185,20 @@ static void read_answer(sqlite3_stmt *statement, struct approval_decision *ret)
     (void)snprintf(ret->reason, sizeof(ret->reason), "%s", reason ? reason : "");
 }
 
-static bool is_open(struct approval_store *store, const char *id, bool *ret,
-                    struct failure *failure)
+/* The state of a request that has no answer to take. */
+static bool unanswered_state(struct approval_store *store, const char *id, enum approval_state *ret,
+                             struct failure *failure)
 {
+    bool row = false;
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
-        store, failure, "SELECT 1 FROM requests WHERE id = ? AND state = 'open' AND expires > ?",
-        "si", id, approval_store_now());
-    return statement && store_next(store, statement, ret, failure);
+        store, failure, "SELECT expires > ? FROM requests WHERE id = ? AND state = 'open'", "is",
+        approval_store_now(), id);
+    if (!statement || !store_next(store, statement, &row, failure))
+        return false;
+    *ret = APPROVAL_STATE_GONE;
+    if (row)
+        *ret = sqlite3_column_int(statement, 0) ? APPROVAL_STATE_OPEN : APPROVAL_STATE_EXPIRED;
+    return true;
 }
 
 /* One statement finds the answer and uses it up: of any number of processes one gets it. */
@@ -199,10 +206,10 @@ bool approval_store_take_answer(struct approval_store *store, const char *id,
                                 enum approval_state *ret_state, struct approval_decision *ret,
                                 struct failure *failure)
 {
-    bool open = false;
     bool row = false;
+    enum approval_state unanswered;
     /* Asked first: what is answered in between is found by the other. */
-    if (!is_open(store, id, &open, failure))
+    if (!unanswered_state(store, id, &unanswered, failure))
         return false;
     CLEANUP_STATEMENT sqlite3_stmt *statement =
         store_statement(store, failure,
@@ -211,7 +218,7 @@ bool approval_store_take_answer(struct approval_store *store, const char *id,
                         "si", id, approval_store_now());
     if (!statement || !store_next(store, statement, &row, failure))
         return false;
-    *ret_state = row ? APPROVAL_STATE_ANSWERED : open ? APPROVAL_STATE_OPEN : APPROVAL_STATE_GONE;
+    *ret_state = row ? APPROVAL_STATE_ANSWERED : unanswered;
     if (!row)
         return true;
     read_answer(statement, ret);

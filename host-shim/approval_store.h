@@ -60,7 +60,8 @@ bool approval_store_revoke(struct approval_store *store, const char *id, struct 
 enum approval_state {
     APPROVAL_STATE_OPEN,
     APPROVAL_STATE_ANSWERED, /* *ret is the answer, which is used up by having been read */
-    APPROVAL_STATE_GONE,     /* expired, or revoked, or somebody else used the answer */
+    APPROVAL_STATE_EXPIRED,  /* nobody answered while the request was open */
+    APPROVAL_STATE_GONE,     /* revoked, or somebody else used the answer */
 };
 
 /* Puts a request in. any_call: the answer is whoever's asks the same next (pending); else of the

@@ -120,6 +120,25 @@ class Queue(StoreTest):
         self.assertEqual((done.returncode, done.stdout), (125, b""))
         self.assertEqual(self.open_requests(), [])
 
+    def test_the_request_is_open_for_as_long_as_the_call_waits(self):
+        """The store counts whole seconds: one that has begun is not one that is left."""
+        for wait_ms, seconds in ((300, 2), (1000, 2), (1200, 3)):
+            policy = self.path("policy.json", json.dumps({"approval": {"timeout_ms": wait_ms}}))
+            done = self.run_with("echo ran", "queue", "--policy", policy)
+            self.assertIn(b"approval_timeout", done.stderr)
+            with sqlite3.connect(self.store) as database:
+                opened = database.execute("SELECT expires - created FROM requests ORDER BY rowid DESC LIMIT 1").fetchone()
+            database.close()
+            self.assertEqual(opened, (seconds,), wait_ms)
+
+    def test_a_request_that_expires_is_nobody_s_denial(self):
+        process = self.start("echo ran", "queue")
+        self.wait_for_request()
+        self.change("UPDATE requests SET expires = 1")
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out), (125, b""))
+        self.assertIn(b"approval_unavailable: approval is needed, and nobody could be asked: nobody answered in time", err)
+
     def test_one_answer_counts(self):
         process = self.start("echo ran", "queue")
         request = self.wait_for_request()[0]["id"]

@@ -35,8 +35,8 @@ struct shelf;
 struct container_stream {
     struct engine_call *connection; /* NULL: not open, or over */
     bool connected;
-    bool asked; /* the request for it was sent whole */
-    bool ended; /* the engine has ended it; what it brought may still be to be written */
+    bool asked_whole; /* the request for it was sent */
+    bool ended;       /* the engine has ended it; what it brought may still be to be written */
     bool over;
     bool more; /* there may be more to receive than poll() knows of */
     struct http_head head;
@@ -50,6 +50,7 @@ struct container_stream {
     struct frame_piece piece;        /* of that */
     struct frame_piece output;       /* of that: to be written to a pipe */
     struct end_mark_reader marks[2]; /* of standard output and error */
+    size_t asked;                    /* bytes sent of the request for the stream */
     size_t mark_sent;                /* of the end mark */
     size_t sent;                     /* of the run's message */
     struct bootstrap_reader errors;  /* what the bootstrap said on its standard error */

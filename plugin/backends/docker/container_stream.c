@@ -53,19 +53,6 @@ static void break_stream(struct container *container, const char *why)
     container_fail_engine(container, &fault);
 }
 
-/* The whole of it fits into the socket's buffer, which nothing else has written to. */
-static bool ask_for_stream(struct container *container)
-{
-    char request[512];
-    int length = snprintf(request, sizeof(request),
-                          "POST /v1.%u/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1 "
-                          "HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
-                          "Content-Length: 0\r\n\r\n",
-                          container->api, container->id);
-    container->stream.asked = true;
-    return engine_connection_send(container->stream.connection, request, (size_t)length) == length;
-}
-
 static bool has_to_send(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
@@ -86,6 +73,29 @@ static bool send_rest(struct container_stream *stream, const void *bytes, size_t
             return false;
         *sent = count < 0 ? length : *sent + (size_t)count;
     }
+    return true;
+}
+
+/* false: the connection does not take it. */
+static bool ask_for_stream(struct container *container)
+{
+    struct container_stream *stream = &container->stream;
+    char request[512];
+    int length = snprintf(request, sizeof(request),
+                          "POST /v1.%u/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=1 "
+                          "HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
+                          "Content-Length: 0\r\n\r\n",
+                          container->api, container->id);
+    while (stream->asked < (size_t)length) {
+        ssize_t count = engine_connection_send(stream->connection, request + stream->asked,
+                                               (size_t)length - stream->asked);
+        if (count == 0 || (count < 0 && errno == EAGAIN))
+            return true;
+        if (count < 0)
+            return false;
+        stream->asked += (size_t)count;
+    }
+    stream->asked_whole = true;
     return true;
 }
 
@@ -298,10 +308,12 @@ void container_stream_handle(struct container *container)
     struct container_stream *stream = &container->stream;
     if (!stream->connection || !stream->connected)
         return;
-    if (!stream->asked && !ask_for_stream(container)) {
+    if (!stream->asked_whole && !ask_for_stream(container)) {
         break_stream(container, "it does not accept the request");
         return;
     }
+    if (!stream->asked_whole)
+        return;
     send_what_is_due(container);
     /* One chunk a round: a program that keeps printing must not keep the others waiting. */
     if (digest(container) && stream->connection && receive(container))
@@ -319,9 +331,10 @@ bool container_stream_is_ready(const struct container *container)
 short container_stream_interest(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
-    if (!stream->connection || !stream->asked || stream->ended || stream->output.length)
+    if (!stream->connection || !stream->connected || stream->ended || stream->output.length)
         return 0;
-    return (short)(CURL_WAIT_POLLIN | (has_to_send(container) ? CURL_WAIT_POLLOUT : 0));
+    bool sends = !stream->asked_whole || has_to_send(container);
+    return (short)(CURL_WAIT_POLLIN | (sends ? CURL_WAIT_POLLOUT : 0));
 }
 
 int container_stream_blocked_pipe(const struct container *container)

@@ -246,6 +246,13 @@ def mutants():
                 yield document
 
 
+def test_every_limit_and_language_of_the_policy_is_in_the_schema():
+    default = json.loads((POLICIES / "default.json").read_text(encoding="utf-8"))
+    of_one_shape = {"sandbox_exec_wall_ms"}  # a narrowing lowers wall_ms, which holds for both shapes of calls
+    tap.equal(set(SCHEMA["properties"]["limits"]["properties"]), set(default["limits"]) - of_one_shape)
+    tap.equal(set(SCHEMA["properties"]["languages"]["items"]["enum"]), set(default["languages"]))
+
+
 def test_the_schema_says_what_the_parser_says():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     documents = [document for document in mutants() if not any(isinstance(value, float) for _, value in places(document))]

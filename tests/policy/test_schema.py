@@ -235,6 +235,11 @@ def test_every_member_of_the_parser_is_in_the_schema():
     tap.equal(missing, [], "members that the schema does not have")
 
 
+def test_every_layer_can_be_required():
+    layers = re.findall(r'X\([A-Z_]+, "(\w+)"', (POLICIES.parent / "plugin" / "protocol" / "layers.h").read_text(encoding="utf-8"))
+    tap.equal(SCHEMA["properties"]["require"]["items"]["enum"], layers)
+
+
 def test_null_for_an_unknown_name():
     for document in ({"surplus": None}, {"modes": {"surplus": None}}, {"languages": {"cobol": None}}):
         tap.equal((judge([document]), VALIDATOR.is_valid(document)), ([None], False), document)

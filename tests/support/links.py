@@ -13,6 +13,12 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def pages_linked_from(root, page):
+    """The pages below root that a page, a path below root, links to."""
+    targets = (((root / page).parent / link.partition("#")[0]).resolve() for link in LINK.findall((root / page).read_text(encoding="utf-8")))
+    return {target.relative_to(root.resolve()) for target in targets if target.suffix == ".md" and target.exists() and root.resolve() in target.parents}
+
+
 def broken(root, pages):
     """Each link of the pages, paths below root, that leads nowhere or out of root; and how many links there are."""
     count, wrong = 0, []

@@ -5,14 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire.h"
+#include "../base/cleanup.h"
+#include "wire_fields.h"
+
+static const struct wire_field fields[] = {
+    WIRE_STRINGS(struct secret_order, argv, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT),
+    WIRE_STRINGS(struct secret_order, environment, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT),
+    WIRE_NUMBER(struct secret_order, timeout_ms, UINT64_MAX),
+};
 
 unsigned char *secret_order_encode(const struct secret_order *order, size_t *ret_length)
 {
     struct wire_writer writer = {.limit = SECRET_ORDER_LIMIT};
-    wire_put_strings(&writer, order->argv);
-    wire_put_strings(&writer, order->environment);
-    wire_put_u64(&writer, order->timeout_ms);
+    wire_put_fields(&writer, fields, COUNT_OF(fields), order);
     if (!writer.failed) {
         *ret_length = writer.length;
         return writer.bytes;
@@ -27,9 +32,7 @@ bool secret_order_decode(const unsigned char *message, size_t length, struct sec
 {
     struct wire_reader reader = {.bytes = message, .length = length};
     struct secret_order order = {0};
-    order.argv = wire_get_strings(&reader, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT);
-    order.environment = wire_get_strings(&reader, SECRET_ORDER_STRINGS, SECRET_ORDER_LIMIT);
-    order.timeout_ms = wire_get_u64(&reader);
+    wire_get_fields(&reader, fields, COUNT_OF(fields), &order);
     if (reader.failed || reader.offset != length || !order.argv[0] || order.argv[0][0] != '/') {
         secret_order_clear(&order);
         return false;
@@ -40,8 +43,7 @@ bool secret_order_decode(const unsigned char *message, size_t length, struct sec
 
 void secret_order_clear(struct secret_order *order)
 {
-    strings_wipe_free(order->argv);
-    strings_wipe_free(order->environment);
+    wire_release_fields(fields, COUNT_OF(fields), order);
     *order = (struct secret_order){0};
 }
 

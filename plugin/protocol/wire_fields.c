@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the walks over rows: see wire_fields.h. Runs in the plugin and in every backend. */
+#include "wire_fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/cleanup.h"
+
+static void put_number(struct wire_writer *writer, const struct wire_field *field,
+                       const void *member)
+{
+    uint32_t number = 0;
+    uint64_t long_number = 0;
+    if (field->size == sizeof(number)) {
+        memcpy(&number, member, sizeof(number));
+        wire_put_u32(writer, number);
+    } else {
+        memcpy(&long_number, member, sizeof(long_number));
+        wire_put_u64(writer, long_number);
+    }
+}
+
+void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields, size_t count,
+                     const void *structure)
+{
+    for (const struct wire_field *field = fields; field < fields + count; field++) {
+        const void *member = (const char *)structure + field->offset;
+        switch (field->kind) {
+        case WIRE_KIND_NUMBER:
+            put_number(writer, field, member);
+            break;
+        case WIRE_KIND_TEXT:
+            wire_put_bytes(writer, member, strnlen(member, field->size - 1));
+            break;
+        case WIRE_KIND_STRING: {
+            const char *string = *(char *const *)member;
+            wire_put_string(writer, string ? string : "");
+            break;
+        }
+        case WIRE_KIND_STRINGS:
+            wire_put_strings(writer, *(char **const *)member);
+            break;
+        }
+    }
+}
+
+static void get_number(struct wire_reader *reader, const struct wire_field *field, void *member)
+{
+    uint64_t number = 0;
+    if (field->size == sizeof(uint32_t)) {
+        uint32_t short_number = wire_get_u32(reader);
+        memcpy(member, &short_number, sizeof(short_number));
+        number = short_number;
+    } else {
+        number = wire_get_u64(reader);
+        memcpy(member, &number, sizeof(number));
+    }
+    if (number > field->most)
+        reader->failed = true;
+}
+
+static void get_text(struct wire_reader *reader, const struct wire_field *field, char *member)
+{
+    CLEANUP_FREE char *value = wire_get_string(reader, field->most);
+    if (value)
+        memcpy(member, value, strlen(value) + 1);
+}
+
+static void get_string(struct wire_reader *reader, const struct wire_field *field, char **member)
+{
+    *member = wire_get_string(reader, field->most);
+    if (*member && field->absolute && (*member)[0] != '/' && (*member)[0] != '\0')
+        reader->failed = true;
+}
+
+static void get_strings(struct wire_reader *reader, const struct wire_field *field, char ***member)
+{
+    *member = wire_get_strings(reader, field->members, field->most);
+    for (char *const *string = *member; string && *string; string++)
+        if (field->absolute && (*string)[0] != '/')
+            reader->failed = true;
+}
+
+void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields, size_t count,
+                     void *structure)
+{
+    for (const struct wire_field *field = fields; field < fields + count; field++) {
+        void *member = (char *)structure + field->offset;
+        switch (field->kind) {
+        case WIRE_KIND_NUMBER:
+            get_number(reader, field, member);
+            break;
+        case WIRE_KIND_TEXT:
+            get_text(reader, field, member);
+            break;
+        case WIRE_KIND_STRING:
+            get_string(reader, field, member);
+            break;
+        case WIRE_KIND_STRINGS:
+            get_strings(reader, field, member);
+            break;
+        }
+    }
+}
+
+void wire_release_fields(const struct wire_field *fields, size_t count, void *structure)
+{
+    for (const struct wire_field *field = fields; field < fields + count; field++) {
+        void *member = (char *)structure + field->offset;
+        if (field->kind == WIRE_KIND_STRING)
+            free(TAKE_POINTER(*(char **)member));
+        else if (field->kind == WIRE_KIND_STRINGS)
+            strings_wipe_free(TAKE_POINTER(*(char ***)member));
+    }
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The members of a structure in the order of their message, one row each. Encoding, decoding, the
+ * checks of single values and the release walk the same rows, so a new member is one line. Pure
+ * code, any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+enum wire_kind {
+    WIRE_KIND_NUMBER,  /* of 4 or 8 bytes; enumerations and signed numbers as they lie there */
+    WIRE_KIND_TEXT,    /* characters in the structure itself, with their NUL */
+    WIRE_KIND_STRING,  /* char *, new; NULL is written as "" */
+    WIRE_KIND_STRINGS, /* char **, NULL-terminated, new; NULL is written as the empty list */
+};
+
+struct wire_field {
+    enum wire_kind kind;
+    size_t offset;
+    size_t size;    /* in the structure */
+    uint64_t most;  /* the highest number; bytes of a text or of each string */
+    size_t members; /* of a list, at most */
+    bool absolute;  /* a string begins with "/" or is empty; those of a list begin with it */
+};
+
+#define WIRE_MEMBER(structure, member) offsetof(structure, member), sizeof(((structure *)0)->member)
+#define WIRE_NUMBER(structure, member, most)                             \
+    {                                                                    \
+        WIRE_KIND_NUMBER, WIRE_MEMBER(structure, member), most, 0, false \
+    }
+#define WIRE_TEXT(structure, member)                                                             \
+    {                                                                                            \
+        WIRE_KIND_TEXT, WIRE_MEMBER(structure, member), sizeof(((structure *)0)->member) - 1, 0, \
+            false                                                                                \
+    }
+#define WIRE_STRING(structure, member, most)                             \
+    {                                                                    \
+        WIRE_KIND_STRING, WIRE_MEMBER(structure, member), most, 0, false \
+    }
+#define WIRE_PATH(structure, member, most)                              \
+    {                                                                   \
+        WIRE_KIND_STRING, WIRE_MEMBER(structure, member), most, 0, true \
+    }
+#define WIRE_STRINGS(structure, member, members, most)                          \
+    {                                                                           \
+        WIRE_KIND_STRINGS, WIRE_MEMBER(structure, member), most, members, false \
+    }
+#define WIRE_PATHS(structure, member, members, most)                           \
+    {                                                                          \
+        WIRE_KIND_STRINGS, WIRE_MEMBER(structure, member), most, members, true \
+    }
+
+void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields, size_t count,
+                     const void *structure);
+/* Into a structure of zeros; fails the reader at a value that its row does not take. What was read
+ * until then is there, to be released. */
+void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields, size_t count,
+                     void *structure);
+/* Releases the strings, and wipes those of lists; the pointers are NULL then. */
+void wire_release_fields(const struct wire_field *fields, size_t count, void *structure);

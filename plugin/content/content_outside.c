@@ -12,43 +12,6 @@
 #include "json/json_place.h"
 
 #define ANSWER_DEPTH_LIMIT 4
-#define PLACE_LIMIT        INT32_MAX /* lines and columns */
-
-struct content_answer content_outside_failed(const char *who, const char *why)
-{
-    struct content_answer answer = {.verdict = CONTENT_FAILED};
-    content_describe(&answer.why, "not_checked", "the content check of %s failed: %s", who, why);
-    return answer;
-}
-
-struct content_answer content_outside_stopped(struct error *error)
-{
-    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the content check");
-    return (struct content_answer){.verdict = CONTENT_STOPPED};
-}
-
-static bool read_number(const struct json_place *place, const json_t *object, const char *name,
-                        uint32_t *ret)
-{
-    struct json_place number = json_place_named(place, name);
-    int64_t value;
-    if (!json_read_integer(&number, json_object_get(object, name), 1, PLACE_LIMIT, &value))
-        return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
-static bool read_text(const struct json_place *place, const json_t *object, const char *name,
-                      size_t limit, const char **ret)
-{
-    struct json_place text = json_place_named(place, name);
-    if (!json_read_string(&text, json_object_get(object, name), 1, limit, ret))
-        return false;
-    for (const char *byte = *ret; *byte != '\0'; byte++)
-        if ((unsigned char)*byte < 0x20 || *byte == 0x7F)
-            return json_place_refuse(&text, "must not hold control characters");
-    return true;
-}
 
 /* Absent and null: the program itself. */
 static bool read_file(const struct call *call, const struct json_place *place, const json_t *object,
@@ -78,10 +41,10 @@ static bool read_finding(const struct call *call, const struct json_place *place
     const char *message;
     if (!json_read_known_members(place, object, members) ||
         !read_file(call, place, object, &finding->file) ||
-        !read_number(place, object, "line", &finding->line) ||
-        !read_number(place, object, "column", &finding->column) ||
-        !read_text(place, object, "rule", CONTENT_RULE_LIMIT, &rule) ||
-        !read_text(place, object, "message", CONTENT_MESSAGE_LIMIT, &message))
+        !content_read_number(place, object, "line", 1, CONTENT_PLACE_LIMIT, &finding->line) ||
+        !content_read_number(place, object, "column", 1, CONTENT_PLACE_LIMIT, &finding->column) ||
+        !content_read_text(place, object, "rule", CONTENT_RULE_LIMIT, &rule) ||
+        !content_read_text(place, object, "message", CONTENT_MESSAGE_LIMIT, &message))
         return false;
     content_describe(finding, rule, "%s", message);
     return true;
@@ -124,21 +87,21 @@ struct content_answer content_outside_answer(struct call *call, const char *who,
         return (struct content_answer){.verdict = CONTENT_READ};
     call->content.count = count; /* half an answer is none */
     call->content.more = more;
-    return fault.code == ERROR_OUT_OF_MEMORY ? content_outside_stopped(error)
-                                             : content_outside_failed(who, fault.message);
+    return fault.code == ERROR_OUT_OF_MEMORY ? content_out_of_memory(error)
+                                             : content_failed(who, fault.message);
 }
 
 struct content_answer content_ask_host(struct call *call, struct error *error)
 {
     static const char who[] = "the gateway";
     if (!host_checks_content(&call->host))
-        return content_outside_failed(who, "it offers none");
+        return content_failed(who, "it offers none");
     size_t length = 0;
     CLEANUP_FREE char *question = call_content_question(call, &length);
     CLEANUP_FREE char *text = malloc(CONTENT_ANSWER_LIMIT);
     if (question == NULL || text == NULL)
-        return content_outside_stopped(error);
+        return content_out_of_memory(error);
     if (!host_check_content(&call->host, question, text, CONTENT_ANSWER_LIMIT, &length))
-        return content_outside_failed(who, "it gave no answer");
+        return content_failed(who, "it gave no answer");
     return content_outside_answer(call, who, text, length, error);
 }

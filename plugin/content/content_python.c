@@ -16,15 +16,10 @@
 #include "content/content_checkers.h"
 #include "content/content_program.h"
 #include "run/describe.h"
-#include "run/readiness.h"
-#include "run/run.h"
-#include "json/json_place.h"
 
-#define ANSWER_LIMIT       65536u /* bytes */
 #define ANSWER_DEPTH_LIMIT 4
 #define NAME_LIMIT         160
 #define REASON_LIMIT       160
-#define PLACE_LIMIT        INT32_MAX /* lines and columns */
 
 /* %s is the name that the program has for it. */
 static const struct {
@@ -49,19 +44,6 @@ struct reading {
     const uint32_t *files; /* numbers of the inputs */
     size_t file_count;
 };
-
-static struct content_answer failed(const char *why)
-{
-    struct content_answer answer = {.verdict = CONTENT_FAILED};
-    content_describe(&answer.why, "not_checked", "the content check failed: %s", why);
-    return answer;
-}
-
-static struct content_answer stopped(struct error *error)
-{
-    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the content check");
-    return (struct content_answer){.verdict = CONTENT_STOPPED};
-}
 
 /* NULL is JSON's null: there is no list. */
 static void write_list(struct json_draft *draft, const char *name, char *const *list)
@@ -155,27 +137,16 @@ static const char *message_of(const char *rule)
     return NULL;
 }
 
-static bool read_number(const struct json_place *place, const json_t *object, const char *name,
-                        int64_t minimum, int64_t maximum, uint32_t *ret)
-{
-    struct json_place number = json_place_named(place, name);
-    int64_t value;
-    if (!json_read_integer(&number, json_object_get(object, name), minimum, maximum, &value))
-        return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
-/* Printable ASCII: it is shown to who decides. */
-static bool read_text(const struct json_place *place, const json_t *object, const char *name,
-                      size_t limit, const char **ret)
+/* No direction marks or look-alikes: the approver sees it. */
+static bool read_ascii(const struct json_place *place, const json_t *object, const char *name,
+                       size_t limit, const char **ret)
 {
     struct json_place text = json_place_named(place, name);
-    if (!json_read_string(&text, json_object_get(object, name), 1, limit, ret))
+    if (!content_read_text(place, object, name, limit, ret))
         return false;
-    for (const char *byte = *ret; *byte != '\0'; byte++)
-        if (*byte < 0x20 || *byte == 0x7F)
-            return json_place_refuse(&text, "must be printable ASCII");
+    for (const char *byte = *ret; *byte; byte++)
+        if ((unsigned char)*byte > 0x7F)
+            return json_place_refuse(&text, "must be ASCII");
     return true;
 }
 
@@ -183,9 +154,9 @@ static bool read_where(const struct reading *reading, const struct json_place *p
                        const json_t *object, struct content_finding *finding)
 {
     uint32_t file;
-    if (!read_number(place, object, "file", 0, (int64_t)reading->file_count - 1, &file) ||
-        !read_number(place, object, "line", 1, PLACE_LIMIT, &finding->line) ||
-        !read_number(place, object, "column", 1, PLACE_LIMIT, &finding->column))
+    if (!content_read_number(place, object, "file", 0, (int64_t)reading->file_count - 1, &file) ||
+        !content_read_number(place, object, "line", 1, CONTENT_PLACE_LIMIT, &finding->line) ||
+        !content_read_number(place, object, "column", 1, CONTENT_PLACE_LIMIT, &finding->column))
         return false;
     finding->file = reading->files[file];
     return true;
@@ -200,8 +171,8 @@ static bool read_finding(const struct reading *reading, const struct json_place 
     const char *name;
     if (!json_read_known_members(place, object, members) ||
         !read_where(reading, place, object, finding) ||
-        !read_text(place, object, "rule", CONTENT_RULE_LIMIT, &rule) ||
-        !read_text(place, object, "name", NAME_LIMIT, &name))
+        !read_ascii(place, object, "rule", CONTENT_RULE_LIMIT, &rule) ||
+        !read_ascii(place, object, "name", NAME_LIMIT, &name))
         return false;
     const char *message = message_of(rule);
     if (message == NULL)
@@ -218,8 +189,9 @@ static bool read_findings(const struct reading *reading)
     const json_t *findings = json_object_get(reading->json, "findings");
     uint32_t more;
     if (!json_read_known_members(&reading->root, reading->json, members) ||
-        !read_number(&reading->root, reading->json, "more", 0, PLACE_LIMIT, &more) ||
-        !json_read_array(&list, findings, 0, ANSWER_LIMIT))
+        !content_read_number(&reading->root, reading->json, "more", 0, CONTENT_PLACE_LIMIT,
+                             &more) ||
+        !json_read_array(&list, findings, 0, CONTENT_ANSWER_LIMIT))
         return false;
     for (size_t i = 0; i < json_array_size(findings); i++) {
         struct json_place place = json_place_item(&list, i);
@@ -239,7 +211,7 @@ static bool read_unparsed(const struct reading *reading, struct content_answer *
     const char *reason;
     if (!json_read_known_members(&reading->root, reading->json, members) ||
         !read_where(reading, &reading->root, reading->json, &answer->why) ||
-        !read_text(&reading->root, reading->json, "reason", REASON_LIMIT, &reason))
+        !read_ascii(&reading->root, reading->json, "reason", REASON_LIMIT, &reason))
         return false;
     content_describe(&answer->why, "parse_error", "is no Python: %s", reason);
     answer->verdict = CONTENT_UNREADABLE;
@@ -250,7 +222,7 @@ static bool read_unparsed(const struct reading *reading, struct content_answer *
 static bool read_answer(struct reading *reading, const char *text, size_t length,
                         struct content_answer *answer, struct error *error)
 {
-    static const struct json_input_limits limits = {.max_bytes = ANSWER_LIMIT,
+    static const struct json_input_limits limits = {.max_bytes = CONTENT_ANSWER_LIMIT,
                                                     .max_depth = ANSWER_DEPTH_LIMIT};
     json_auto_t *json =
         json_input_parse("answer", text, length, &limits, ERROR_CONTENT_REFUSED, error);
@@ -264,71 +236,32 @@ static bool read_answer(struct reading *reading, const char *text, size_t length
            (parsed ? read_findings(reading) : read_unparsed(reading, answer));
 }
 
-/* true: the checker came to its end, and what it printed is in the run's capture. */
-static bool run_checker(struct call *call, struct run *run, struct content_answer *ret,
-                        struct error *error)
-{
-    struct run_outcome outcome = {0};
-    struct error fault;
-    if (!run_execute(run, &outcome, &fault)) {
-        *ret = failed(fault.message);
-        return false;
-    }
-    const struct run_event *ended = &outcome.ended;
-    if (ended->cause == RUN_CAUSE_CANCELLED) {
-        error_set(error, ERROR_CANCELLED, "cancelled before the program began");
-        *ret = (struct content_answer){.verdict = CONTENT_STOPPED};
-    } else if (ended->failure != RUN_FAILURE_NONE) {
-        readiness_explain(ended, call->language, call->description.docker.image, &fault);
-        *ret = failed(fault.message);
-    } else if (ended->cause != RUN_CAUSE_EXIT) {
-        *ret = failed(run_cause_name((enum run_cause)ended->cause));
-    } else if (ended->exit_code != 0) {
-        *ret = failed("the checker gave up");
-    } else if (output_capture_truncated(&run->output.capture)) {
-        *ret = failed("the checker said too much");
-    } else {
-        return true;
-    }
-    return false;
-}
-
 struct content_answer content_check_python(struct call *call, const struct content_rules *rules,
                                            struct error *error)
 {
-    static const struct tool_host no_host;
     uint32_t files[REQUEST_FILES_LIMIT + 1];
     const size_t count = call->content.count;
     const uint64_t more = call->content.more;
     struct reading reading = {.call = call, .files = files};
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     if (!describe(call, rules, files, &reading.file_count, &description))
-        return stopped(error);
+        return content_out_of_memory(error);
     CLEANUP_CLOSE int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    CLEANUP(run_clear)
-    struct run run = {
-        .mode = content_checking_mode(call->configuration.mode),
+    const struct content_program program = {
         .description = &description,
-        .stdin_fd = input,
-        .cancel_fd = call->registration.cancel_fd,
-        .output_limit = UINT64_C(2) * ANSWER_LIMIT,
-        .output = {.id = TOOL_STREAM_STDOUT, .host = &no_host},
-        .errors = {.id = TOOL_STREAM_STDERR, .host = &no_host},
+        .mode = content_checking_mode(call->configuration.mode),
+        .input = input,
+        .language = call->language,
+        .image = call->description.docker.image,
     };
-    output_capture_init(&run.output.capture, ANSWER_LIMIT);
-    struct content_answer answer;
-    if (!run_checker(call, &run, &answer, error))
-        return answer;
-    size_t length;
-    bool replaced;
-    CLEANUP_FREE char *text = output_capture_text(&run.output.capture, &length, &replaced);
-    if (text == NULL)
-        return stopped(error);
+    size_t length = 0;
     struct error fault;
-    answer = (struct content_answer){.verdict = CONTENT_READ};
-    if (read_answer(&reading, text, length, &answer, &fault))
+    struct content_answer answer;
+    CLEANUP_FREE char *text = content_run_program(call, &program, &length, &answer, error);
+    if (!text || read_answer(&reading, text, length, &answer, &fault))
         return answer;
     call->content.count = count; /* half an answer is none */
     call->content.more = more;
-    return fault.code == ERROR_OUT_OF_MEMORY ? stopped(error) : failed(fault.message);
+    return fault.code == ERROR_OUT_OF_MEMORY ? content_out_of_memory(error)
+                                             : content_failed(NULL, fault.message);
 }

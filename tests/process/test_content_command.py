@@ -48,7 +48,7 @@ def test_it_is_told_the_program_and_believed():
 def test_what_is_no_answer():
     for script, why in (("exit 1\n", "it did not end with status 0"), (says(ANSWER) + "exit 1\n", "it did not end with status 0"), ("", "answer:"),
                         ("echo junk\n", "answer:"), (says(ANSWER) + "echo more\n", "answer:"), ("kill -9 $$\n", "signal"),
-                        ("head -c 100000 /dev/zero\n", "it said too much"), ("exec /nowhere/at/all\n", "it did not end with status 0")):
+                        ("head -c 100000 /dev/zero\n", "it printed too much"), ("exec /nowhere/at/all\n", "it did not end with status 0")):
         result, host = call(script, NOT_RUN, required=True)
         tap.contains(result["error"]["message"], f"the content check of the policy's command failed: {why}", script)
         tap.equal((result["error"]["code"], host.requests), ("content_refused", []))

@@ -159,7 +159,7 @@ START_TEST(a_command_that_cannot_run_or_says_too_much_is_no_check)
     expect_failed("no memory file for the standard input");
     no_memory_file = false;
     answer_times = 65536;
-    expect_failed("it said too much");
+    expect_failed("it printed too much");
 }
 END_TEST
 

@@ -14,11 +14,13 @@
 
 static const struct {
     const char *name;
+    enum call_status status;
     bool retryable;
     const char *meaning;
     const char *hint;
 } codes[ERROR_CODE_COUNT] = {
-#define X(constant, name_, retryable_, meaning_, hint_) {name_, retryable_, meaning_, hint_},
+#define X(constant, name_, status_, retryable_, meaning_, hint_) \
+    {name_, CALL_##status_, retryable_, meaning_, hint_},
     ERROR_CODES(X)
 #undef X
 };
@@ -121,9 +123,24 @@ int error_add_context(struct error *error, const char *format, ...)
     return -1;
 }
 
+const char *call_status_name(enum call_status status)
+{
+    static const char *const names[] = {
+#define X(constant, name) name,
+        CALL_STATUSES(X)
+#undef X
+    };
+    return names[status];
+}
+
 const char *error_code_name(enum error_code code)
 {
     return codes[code].name;
+}
+
+enum call_status error_code_status(enum error_code code)
+{
+    return codes[code].status;
 }
 
 bool error_code_retryable(enum error_code code)

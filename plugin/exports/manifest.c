@@ -14,7 +14,7 @@
 #include "protocol/layers.h"
 #include "protocol/run_event.h"
 #include "request/input_schema.h"
-#include "result/output_schema.h"
+#include "result/result_member.h"
 #include "vocabulary/capability.h"
 #include "vocabulary/handle.h"
 #include "json/json_text.h"
@@ -97,9 +97,7 @@ static json_t *annotations(void)
 /* What a host may leave out of a result where room is dear, and what a model reads of it. */
 static json_t *result_form(void)
 {
-    return json_pack("{s:[ssssssssss], s:[sssss]}", "brief", "status", "stdout", "stderr",
-                     "exit_code", "signal", "notes", "files", "results", "traceparent", "error",
-                     "text", "stdout", "stderr", "exit_code", "signal", "notes");
+    return json_pack("{s:o, s:o}", "brief", result_brief_names(), "text", result_text_names());
 }
 
 static json_t *tool(void)
@@ -107,7 +105,7 @@ static json_t *tool(void)
     return json_pack(
         "{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:o, s:i}", "name",
         "code_execute", "aliases", "sandbox.exec", "title", "Run code in a sandbox", "description",
-        tool_description, "input_schema", input_schema(), "output_schema", output_schema(),
+        tool_description, "input_schema", input_schema(), "output_schema", result_schema(),
         "capabilities", capabilities(), "approval", "default", "ask", "member", "reason", "secrets",
         "handle", SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member", "secrets",
         "annotations", annotations(), "result", result_form(), "cost", 1);
@@ -129,17 +127,11 @@ static json_t *errors(void)
 
 static json_t *layers(void)
 {
-    static const struct {
-        const char *name;
-        const char *meaning;
-    } table[] = {
-#define X(constant, name_, meaning_) {name_, meaning_},
-        ISOLATION_LAYERS(X)
-#undef X
-    };
     json_auto_t *list = json_array();
-    for (size_t i = 0; i < COUNT_OF(table); i++) {
-        json_t *entry = json_pack("{s:s, s:s}", "name", table[i].name, "meaning", table[i].meaning);
+    for (size_t i = 0; i < LAYER_COUNT; i++) {
+        enum isolation_layer layer = (enum isolation_layer)i;
+        json_t *entry = json_pack("{s:s, s:s}", "name", isolation_layer_name(layer), "meaning",
+                                  isolation_layer_meaning(layer));
         if (json_array_append_new(list, entry) < 0)
             return NULL;
     }
@@ -148,14 +140,9 @@ static json_t *layers(void)
 
 static json_t *causes(void)
 {
-    static const char *const names[] = {
-#define X(constant, name) name,
-        RUN_CAUSES(X)
-#undef X
-    };
     json_auto_t *list = json_array();
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (json_array_append_new(list, json_string(names[i])) < 0)
+    for (size_t i = 0; i < RUN_CAUSE_COUNT; i++) {
+        if (json_array_append_new(list, json_string(run_cause_name((enum run_cause)i))) < 0)
             return NULL;
     }
     return TAKE_POINTER(list);

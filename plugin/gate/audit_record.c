@@ -11,6 +11,7 @@
 #include "host/host.h"
 #include "request/request_fields.h"
 #include "result/result.h"
+#include "result/result_member.h"
 #include "json/json_text.h"
 
 #define TIME_LIMIT 96 /* what the format could print at most */
@@ -89,29 +90,15 @@ bool audit_record_start(const struct call *call)
     return store(call, &record);
 }
 
-static void write_end(struct json_draft *record, const struct call *call, const struct error *error)
-{
-    const struct run_event *ended = &call->outcome.ended;
-    bool has_cause = error == NULL || call->executed;
-    json_draft_string(record, "status", result_status(call, error));
-    json_draft_string(record, "cause", has_cause ? result_cause(call, error) : NULL);
-    if (error == NULL && ended->exit_code >= 0)
-        json_draft_integer(record, "exit_code", ended->exit_code);
-    else
-        json_draft_string(record, "exit_code", NULL);
-    result_write_signal(record, call, error);
-    json_draft_integer(record, "duration_ms", (int64_t)call->outcome.duration_ms);
-    json_draft_integer(record, "queued_ms", (int64_t)call->admission.waited_ms);
-    json_draft_integer(record, "stdout_bytes", (int64_t)call->run.output.capture.total);
-    json_draft_integer(record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
-    result_write_isolation(record, call);
-    json_draft_string(record, "error", error != NULL ? error_code_name(error->code) : NULL);
-}
-
 void audit_record_end(const struct call *call, const struct error *error)
 {
+    struct result result;
     struct json_draft record = begin_record(call, "end");
-    write_end(&record, call, error);
+    result_settle(call, error, &result);
+    result_members_audit(&record, &result);
+    json_draft_integer(&record, "stdout_bytes", (int64_t)call->run.output.capture.total);
+    json_draft_integer(&record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
+    json_draft_string(&record, "error", error != NULL ? error_code_name(error->code) : NULL);
     if (!store(call, &record))
         host_log(&call->host, TOOL_LOG_ERROR,
                  "code-execute: the audit record of the end of run %s was not stored",
@@ -122,7 +109,7 @@ void audit_record_refusal(const struct call *call, const struct error *error)
 {
     struct json_draft record = begin_record(call, "refused");
     content_write_places(&record, call);
-    json_draft_string(&record, "status", result_status(call, error));
+    json_draft_string(&record, "status", call_status_name(error_code_status(error->code)));
     json_draft_string(&record, "error", error_code_name(error->code));
     json_draft_string(&record, "message", error->message);
     (void)store(call, &record); /* nothing runs either way */

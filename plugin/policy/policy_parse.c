@@ -189,13 +189,8 @@ static bool parse_modes(const struct json_place *place, json_t *value, struct po
 
 static uint64_t layer_bit(const char *name)
 {
-    static const char *const names[LAYER_COUNT] = {
-#define X(constant, layer_name, meaning) layer_name,
-        ISOLATION_LAYERS(X)
-#undef X
-    };
     for (size_t i = 0; i < LAYER_COUNT; i++) {
-        if (strcmp(names[i], name) == 0)
+        if (strcmp(isolation_layer_name((enum isolation_layer)i), name) == 0)
             return LAYER_BIT(i);
     }
     return 0;

@@ -5,17 +5,36 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/error.h"
 #include "call/call.h"
-#include "json/json_text.h"
+#include "protocol/run_event.h"
 
-/* error: NULL where the program ran to an end. A new string, NULL when out of memory. */
-char *result_text(struct call *call, const struct error *error);
+#define RESULT_SIGNAL_SIZE 32
 
-/* The parts that the audit records share with it; the last two are the members "signal" and
- * "isolation". */
-const char *result_status(const struct call *call, const struct error *error);
-const char *result_cause(const struct call *call, const struct error *error);
-void result_write_signal(struct json_draft *draft, const struct call *call,
-                         const struct error *error);
-void result_write_isolation(struct json_draft *draft, const struct call *call);
+struct result_text {
+    char *text; /* NULL: out of memory */
+    size_t length;
+};
+
+/* What the members are read from (result_members.c). */
+struct result {
+    const struct call *call;
+    enum call_status status;
+    enum run_cause cause;
+    bool has_ended;            /* the program ran to an end, whichever; else error says why not */
+    const struct error *error; /* what the result shows; NULL: the program ended by itself */
+    bool has_met;              /* met is what the program met, though it may have gone on */
+    struct error met;
+    char signal[RESULT_SIGNAL_SIZE]; /* "": none ended it */
+    struct result_text output, errors;
+};
+
+/* All but output and errors. refusal: NULL where the program ran to an end. call and refusal are
+ * borrowed; *ret must stay where it is. */
+void result_settle(const struct call *call, const struct error *refusal, struct result *ret);
+
+/* The result as text, new; NULL when out of memory. refusal as for result_settle(). */
+char *result_text(struct call *call, const struct error *refusal);

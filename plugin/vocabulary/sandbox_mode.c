@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const char *const names[SANDBOX_MODE_COUNT] = {
-    [SANDBOX_MODE_DOCKER] = "docker",
-    [SANDBOX_MODE_PROCESS] = "process",
-    [SANDBOX_MODE_NONE] = "none",
+#define X(constant, name) name,
+    SANDBOX_MODES(X)
+#undef X
 };
 
 const char *sandbox_mode_name(enum sandbox_mode mode)

@@ -4,11 +4,17 @@
 
 #include <stdbool.h>
 
+/* X(constant, name) */
+#define SANDBOX_MODES(X)  \
+    X(DOCKER, "docker")   \
+    X(PROCESS, "process") \
+    X(NONE, "none")
+
 enum sandbox_mode {
-    SANDBOX_MODE_DOCKER,
-    SANDBOX_MODE_PROCESS,
-    SANDBOX_MODE_NONE,
-    SANDBOX_MODE_COUNT
+#define X(constant, name) SANDBOX_MODE_##constant,
+    SANDBOX_MODES(X)
+#undef X
+        SANDBOX_MODE_COUNT
 };
 
 const char *sandbox_mode_name(enum sandbox_mode mode);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "result/output_schema.h"
+#include "result/result_member.h"
 
 /* What is wrong, and where. */
 struct result_fault {
@@ -104,7 +104,7 @@ static inline bool result_fits_schema(json_t *schema, json_t *value, const char 
 
 static inline bool result_fits(json_t *result, struct result_fault *ret_fault)
 {
-    json_auto_t *schema = output_schema();
+    json_auto_t *schema = result_schema();
     if (!schema || !result)
         return result_refuse(ret_fault, "/", schema ? "no JSON" : "out of memory");
     return result_fits_schema(schema, result, "", ret_fault);

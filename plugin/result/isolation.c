@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The result's member "isolation". Runs in the gateway, on the thread inside tool_invoke(). */
+#include "protocol/layers.h"
+#include "result/result.h"
+#include "result/result_member.h"
+
+static void write_layers(struct json_draft *draft, const char *name, uint64_t layers)
+{
+    json_draft_open(draft, name, '[');
+    for (int layer = 0; layer < LAYER_COUNT; layer++)
+        if ((layers & LAYER_BIT(layer)) != 0)
+            json_draft_string(draft, NULL, isolation_layer_name((enum isolation_layer)layer));
+    json_draft_close(draft, ']');
+}
+
+static void write_or_null(struct json_draft *draft, const char *name, const char *text)
+{
+    json_draft_string(draft, name, text[0] != '\0' ? text : NULL);
+}
+
+/* What the backend saw of the machine; which members there are depends on the mode. */
+static void write_process_details(struct json_draft *draft, const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_integer(draft, "outer_uid", report->outer_uid);
+    json_draft_boolean(draft, "network", call->request.network);
+    json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
+}
+
+static void write_docker_details(struct json_draft *draft, const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    const struct engine_report *engine = &call->outcome.ended.engine;
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_boolean(draft, "network", call->request.network);
+    write_or_null(draft, "engine", engine->name);
+    write_or_null(draft, "engine_version", engine->version);
+    write_or_null(draft, "engine_api", engine->api);
+    write_or_null(draft, "runtime", engine->runtime);
+    write_or_null(draft, "runtime_version", engine->runtime_version);
+    json_draft_boolean(draft, "rootless", engine->rootless);
+    json_draft_boolean(draft, "user_namespace", engine->user_namespace);
+    json_draft_string(draft, "image", call->description.docker.image);
+    write_or_null(draft, "image_id", engine->image_id);
+}
+
+static uint64_t requested_layers(const struct call *call)
+{
+    if (call->description.isolation != RUN_ISOLATION_SANDBOX || !call->configuration.policy)
+        return 0;
+    return call->request.network ? LAYERS_ALL & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : LAYERS_ALL;
+}
+
+/* 0 as well where the backend was lost before it could report them. */
+static uint64_t applied_layers(const struct call *call)
+{
+    bool is_isolated = call->executed && call->description.isolation != RUN_ISOLATION_NONE;
+    return is_isolated ? call->outcome.ended.isolation.applied : 0;
+}
+
+static void write_requested(struct json_draft *draft, const char *name, const struct result *result)
+{
+    write_layers(draft, name, requested_layers(result->call));
+}
+
+static void write_applied(struct json_draft *draft, const char *name, const struct result *result)
+{
+    write_layers(draft, name, applied_layers(result->call));
+}
+
+static void write_missing(struct json_draft *draft, const char *name, const struct result *result)
+{
+    uint64_t applied = applied_layers(result->call);
+    write_layers(draft, name, applied != 0 ? requested_layers(result->call) & ~applied : 0);
+}
+
+static void write_details(struct json_draft *draft, const char *name, const struct result *result)
+{
+    const struct call *call = result->call;
+    json_draft_open(draft, name, '{');
+    if (applied_layers(call) != 0 && call->configuration.mode == SANDBOX_MODE_DOCKER)
+        write_docker_details(draft, call);
+    else if (applied_layers(call) != 0)
+        write_process_details(draft, call);
+    json_draft_close(draft, '}');
+}
+
+const struct result_member isolation_members[] = {
+    {.name = "requested",
+     .type = RESULT_STRINGS,
+     .description = "layers that the run asked for",
+     .write = write_requested},
+    {.name = "applied",
+     .type = RESULT_STRINGS,
+     .description = "layers that were in force in this run",
+     .write = write_applied},
+    {.name = "missing",
+     .type = RESULT_STRINGS,
+     .description = "layers that this machine could not provide",
+     .write = write_missing},
+    {.name = "details",
+     .type = RESULT_OPEN,
+     .description = "facts about single layers",
+     .write = write_details},
+    {.name = NULL},
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tool's output is one table of members. The manifest's output schema and every result are
+ * walks over it, so that neither has a member that the other lacks. A member is added by a row
+ * (result_members.c). Constant data and pure code; any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "json/json_text.h"
+
+struct result;
+
+enum result_type {
+    RESULT_STRING,
+    RESULT_INTEGER,
+    RESULT_BOOLEAN,
+    RESULT_STRINGS,     /* array of strings */
+    RESULT_INTEGER_MAP, /* object of integers, any names */
+    RESULT_OBJECT,      /* members */
+    RESULT_OPEN,        /* object with any members */
+    RESULT_OPEN_ARRAY,  /* array of such */
+};
+
+struct result_member {
+    const char *name; /* NULL ends a table */
+    enum result_type type;
+    const char *description;
+    bool nullable;
+    const char *const *values; /* of a string from a closed set, NULL-terminated */
+
+    /* The value, by type; what is nullable is null for NULL and for a negative integer. */
+    const char *(*string)(const struct result *result);
+    int64_t (*integer)(const struct result *result);
+    bool (*boolean)(const struct result *result);
+    /* Of RESULT_OBJECT. */
+    const struct result_member *members;
+    /* Writes what none of these can say, under that name. */
+    void (*write)(struct json_draft *draft, const char *name, const struct result *result);
+
+    /* false: null, or left out where the member is optional. NULL: it is there always. */
+    bool (*is_given)(const struct result *result);
+    bool optional;
+
+    bool brief;   /* a host sends it where room is dear */
+    bool text;    /* a model reads it as text */
+    bool audited; /* the audit record of a run's end has it as well */
+};
+
+/* The members of a result, in their order. */
+const struct result_member *result_members(void);
+/* Those of its "isolation". */
+extern const struct result_member isolation_members[];
+
+/* The schema that they make; a new reference, NULL when out of memory. */
+json_t *result_schema(void);
+/* The names of those that are brief, and of those that are text; as result_schema(). */
+json_t *result_brief_names(void);
+json_t *result_text_names(void);
+
+/* Writes the members, without the brackets around them; audited: those of the audit alone. */
+void result_members_write(struct json_draft *draft, const struct result_member *members,
+                          const struct result *result);
+void result_members_audit(struct json_draft *draft, const struct result *result);

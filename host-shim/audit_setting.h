@@ -3,10 +3,24 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "audit_log.h"
+#include "audit_show.h"
 #include "failure.h"
-#include "options.h"
+
+/* The command line's; texts are borrowed. */
+struct audit_options {
+    const char *path;                      /* NULL: the default one */
+    const char *keys[AUDIT_KEYS_MOST - 1]; /* --previous-key is one more */
+    size_t key_count;
+    const char *previous_key;
+    uint64_t max_bytes;
+    const char *head;
+    bool partial;
+    struct audit_filter shown;
+};
 
 struct audit_setting {
     struct audit_log log; /* borrows from the others, so that a setting is not copied */

@@ -11,7 +11,16 @@
 
 #include "audit_line.h"
 #include "failure.h"
-#include "options.h"
+
+#define AUDIT_TIME_SIZE 32u
+
+/* What is to be shown of an audit log; NULL or "": all. */
+struct audit_filter {
+    const char *run;
+    const char *principal;
+    const char *status;
+    char since[AUDIT_TIME_SIZE], until[AUDIT_TIME_SIZE]; /* beginnings of RFC 3339 in UTC; or "" */
+};
 
 struct audit_show {
     FILE *out; /* owned */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * toolhost conformance FILE.so: holds a provider against the ABI, each case in a child of its own,
- * and prints TAP. Main thread.
+ * toolhost conformance FILE.so: checks a provider against the ABI, each case in a child of its own,
+ * and prints TAP. The child is toolhost conformance-case NAME FILE.so: it runs one case, prints its
+ * remark and reports the result by its exit status. Main thread.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -135,4 +136,24 @@ int command_conformance(const struct options *options, int out)
     (void)fprintf(stream, "# %u passed, %u failed, %u skipped\n", tally.passed, tally.failed,
                   tally.skipped);
     return tally.failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int command_conformance_case(const struct options *options, int out)
+{
+    const struct conformance_row *row = conformance_row_find(options->words[0]);
+    struct failure failure;
+    if (!row) {
+        (void)failure_set(&failure, "usage", "unknown case %s", options->words[0]);
+        console_print_failure(&failure);
+        return EXIT_USAGE;
+    }
+    CLEANUP_FREE char *path = NULL;
+    if (!provider_locate(options->words[1], &path, &failure)) {
+        console_print_failure(&failure);
+        return CASE_FAILED;
+    }
+    struct conformance conformance = {.path = path};
+    enum case_result result = conformance_row_run(&conformance, row);
+    (void)dprintf(out, "%s", conformance.remark);
+    return (int)result;
 }

@@ -7,11 +7,7 @@
 
 #include "options.h"
 
-#define EXIT_USAGE     2
-#define EXIT_TIMEOUT   124
-#define EXIT_NOT_RUN   125
-#define EXIT_SIGNAL    128 /* plus the signal's number */
-#define EXIT_CANCELLED 130
+#define EXIT_USAGE 2
 
 int command_manifest(const struct options *options, int out);
 int command_run(const struct options *options, int out);

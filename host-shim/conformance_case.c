@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * toolhost conformance-case NAME FILE, which toolhost conformance starts for each case: runs that
- * one, prints its remark, and says the result by its exit status. Main thread.
- */
+/* Finds and runs one case. Main thread. */
 #include "conformance_case.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #include "cleanup.h"
-#include "commands.h"
 #include "conformance_host.h"
-#include "console.h"
 #include "json_member.h"
 
 __attribute__((format(printf, 2, 0))) static void set_remark(struct conformance *conformance,
@@ -107,7 +102,7 @@ void conformance_unload(struct conformance *conformance)
     provider_close(&conformance->provider);
 }
 
-static const struct conformance_row *find_row(const char *name)
+const struct conformance_row *conformance_row_find(const char *name)
 {
     for (size_t i = 0;; i++) {
         const struct conformance_row *row = conformance_row_at(i);
@@ -128,8 +123,8 @@ static bool is_wanted(struct conformance *conformance, const struct conformance_
     return !(row->flags & CASE_NEEDS_A_RUN) || witness_can_run(conformance);
 }
 
-static enum case_result run_loaded(struct conformance *conformance,
-                                   const struct conformance_row *row)
+enum case_result conformance_row_run(struct conformance *conformance,
+                                     const struct conformance_row *row)
 {
     if (row->flags & CASE_LOADS_ITSELF)
         return row->function(conformance, row->argument);
@@ -144,24 +139,4 @@ static enum case_result run_loaded(struct conformance *conformance,
         result = row->function(conformance, row->argument);
     conformance_unload(conformance);
     return result;
-}
-
-int command_conformance_case(const struct options *options, int out)
-{
-    const struct conformance_row *row = find_row(options->words[0]);
-    struct failure failure;
-    if (!row) {
-        (void)failure_set(&failure, "usage", "unknown case %s", options->words[0]);
-        console_print_failure(&failure);
-        return EXIT_USAGE;
-    }
-    CLEANUP_FREE char *path = NULL;
-    if (!provider_locate(options->words[1], &path, &failure)) {
-        console_print_failure(&failure);
-        return CASE_FAILED;
-    }
-    struct conformance conformance = {.path = path};
-    enum case_result result = run_loaded(&conformance, row);
-    (void)dprintf(out, "%s", conformance.remark);
-    return (int)result;
 }

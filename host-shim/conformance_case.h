@@ -61,6 +61,10 @@ extern const size_t conformance_lifecycle_row_count;
 
 /* The row of that number over all tables, NULL behind the last. */
 const struct conformance_row *conformance_row_at(size_t index);
+const struct conformance_row *conformance_row_find(const char *name);
+/* Runs it in this process, for the provider at conformance->path. */
+enum case_result conformance_row_run(struct conformance *conformance,
+                                     const struct conformance_row *row);
 
 /* Loads the provider and chooses the tool to call; false fills the remark. */
 bool conformance_load(struct conformance *conformance);

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streams of toolhost. Main thread, and the callbacks on it. */
+/* The streams of toolhost. Main thread, and the callbacks on it; what is marked so, any. */
 #include "console.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,12 +59,51 @@ void console_print_failure(const struct failure *failure)
         draw_line(stderr, "toolhost: hint: ", failure->hint);
 }
 
-void console_draw_notice(FILE *page, const char *text)
-{
-    draw_line(page, "toolhost: ", text);
-}
-
 void console_print_notice(const char *text)
 {
-    console_draw_notice(stderr, text);
+    draw_line(stderr, "toolhost: ", text);
+}
+
+/* false: nobody reads, and to write would be to wait. A pipe that can be written to takes PIPE_BUF
+ * bytes at once. */
+static bool write_log(const char *text, size_t length)
+{
+    for (size_t sent = 0; sent < length;) {
+        struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
+        size_t left = length - sent;
+        if (poll(&log, 1, 0) != 1 || !(log.revents & POLLOUT))
+            return false;
+        ssize_t written = write(STDERR_FILENO, text + sent, left < PIPE_BUF ? left : PIPE_BUF);
+        if (written < 0 && errno != EINTR)
+            return false;
+        sent += written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+/* The line for the log, with a word about those before it that were lost. */
+static char *draw_notice(const char *text, unsigned lost)
+{
+    char *line = NULL;
+    size_t length = 0;
+    FILE *page = open_memstream(&line, &length);
+    if (!page)
+        return NULL;
+    if (lost > 0)
+        (void)fprintf(page, "toolhost: log lines dropped because nobody read them: %u\n", lost);
+    draw_line(page, "toolhost: ", text);
+    if (fclose(page) == 0)
+        return line;
+    free(line);
+    return NULL;
+}
+
+void console_log_notice(const char *text)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static unsigned lost;
+    (void)pthread_mutex_lock(&lock);
+    CLEANUP_FREE char *line = draw_notice(text, lost);
+    lost = line && write_log(line, strlen(line)) ? 0 : lost + 1;
+    (void)pthread_mutex_unlock(&lock);
 }

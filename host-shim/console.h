@@ -7,7 +7,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "failure.h"
 
@@ -22,5 +21,6 @@ int console_take_stdin(void);
 void console_print_failure(const struct failure *failure);
 /* Prints "toolhost: text" on standard error, escaped. */
 void console_print_notice(const char *text);
-/* The same for another page. */
-void console_draw_notice(FILE *page, const char *text);
+/* The same from any thread, without waiting: a line that nobody reads is dropped, and the next one
+ * that is written says how many were. */
+void console_log_notice(const char *text);

@@ -186,7 +186,7 @@ static bool set_audit_key(const struct option_row *row, struct options *options,
                           struct failure *failure)
 {
     (void)row;
-    if (options->audit.key_count == OPTIONS_AUDIT_KEYS)
+    if (options->audit.key_count == COUNT_OF(options->audit.keys))
         return failure_usage(failure, "too many %s", "--audit-key");
     options->audit.keys[options->audit.key_count++] = value;
     return true;

@@ -7,16 +7,13 @@
 #include <stdint.h>
 
 #include "approval.h"
-#include "audit_log.h"
+#include "audit_setting.h"
 #include "failure.h"
-#include "host_callbacks.h"
 
 #define OPTIONS_CAPABILITIES 32u
 #define OPTIONS_SECRETS      32u
 #define OPTIONS_PAIRS        128u
 #define OPTIONS_WORDS        64u
-#define AUDIT_TIME_SIZE      32u
-#define OPTIONS_AUDIT_KEYS   7u /* --previous-key is one more */
 
 enum command {
     COMMAND_NONE,
@@ -38,25 +35,6 @@ enum command {
 struct name_value {
     char *name; /* owned */
     const char *value;
-};
-
-/* What is to be shown of an audit log; NULL or "": all. */
-struct audit_filter {
-    const char *run;
-    const char *principal;
-    const char *status;
-    char since[AUDIT_TIME_SIZE], until[AUDIT_TIME_SIZE]; /* beginnings of RFC 3339 in UTC; or "" */
-};
-
-struct audit_options {
-    const char *path; /* NULL: the default one */
-    const char *keys[OPTIONS_AUDIT_KEYS];
-    size_t key_count;
-    const char *previous_key;
-    uint64_t max_bytes;
-    const char *head;
-    bool partial;
-    struct audit_filter shown;
 };
 
 /* All pointers but the names above are into argv. */

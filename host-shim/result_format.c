@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "commands.h"
 #include "json_compact.h"
 #include "json_member.h"
 #include "run_outcome.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cleanup.h"
-#include "commands.h"
 #include "json_member.h"
 
 /* A number, or a name such as SIGKILL; 0 where there is none. */

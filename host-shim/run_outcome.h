@@ -5,6 +5,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#define EXIT_TIMEOUT   124
+#define EXIT_NOT_RUN   125
+#define EXIT_SIGNAL    128 /* plus the signal's number */
+#define EXIT_CANCELLED 130
+
 /* The exit status of toolhost run for a result. */
 int run_outcome_exit_status(bool ran, const json_t *result);
 

@@ -13,7 +13,9 @@
 #include "audit_setting.h"
 #include "capability_manifest.h"
 #include "failure.h"
+#include "host_callbacks.h"
 #include "options.h"
+#include "provider.h"
 
 /* Where a command takes what comes while the tool runs. */
 struct call_listener {

@@ -8,12 +8,13 @@
 #include "approval.h"
 #include "approval_grants.h"
 #include "cleanup.h"
+#include "console.h"
 #include "json_member.h"
 #include "mcp/approval_form.h"
 #include "mcp/call.h"
 #include "mcp/envelope.h"
 #include "mcp/json_rpc.h"
-#include "mcp/server.h"
+#include "mcp/server_state.h"
 #include "monotonic_clock.h"
 
 #define QUESTION "approval" /* its name among the input requests */
@@ -49,7 +50,7 @@ static bool reply(const struct call *call, uint64_t token, const json_t *request
     if (word == APPROVAL_WORD_ALLOW_ALWAYS)
         approval_remember(&call->grants.approver, request, &decision);
     if (decision.notice[0])
-        server_notice(decision.notice);
+        console_log_notice(decision.notice);
     CLEANUP_FREE char *text = approval_decision_text(&decision, request);
     return text && call->server->provider->reply_approval(token, text) == TOOL_ACCEPTED;
 }
@@ -65,7 +66,7 @@ static bool reply_word(const struct call *call, uint64_t token, const json_t *re
 static void give_up(const struct call *call, uint64_t token, const json_t *request,
                     const char *reason, uint32_t *verdict)
 {
-    server_notice(reason);
+    console_log_notice(reason);
     (void)reply(call, token, request, APPROVAL_WORD_UNAVAILABLE, reason);
     *verdict = TOOL_VERDICT_LATER; /* refused where that is too late: the time is over */
 }
@@ -204,7 +205,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     const char *request_sha256 = json_member_string(request, "request_sha256", "");
     if (!is_sha256(request_sha256)) {
-        server_notice("denied: the provider's approval request has no request_sha256");
+        console_log_notice("denied: the provider's approval request has no request_sha256");
         return;
     }
     (void)snprintf(call->in_band.request_sha256, sizeof(call->in_band.request_sha256), "%s",
@@ -259,7 +260,7 @@ static json_t *input_required(struct server *server, const json_t *id, const str
     json_t *result = json_pack("{s:s, s:{s:{s:s, s:o}}, s:s}", "resultType", "input_required",
                                "inputRequests", QUESTION, "method", "elicitation/create", "params",
                                form_params(server, terms, request), "requestState", state);
-    return rpc_result(id, envelope_identify(server, result));
+    return rpc_result(id, envelope_identify(&server->catalogue, result));
 }
 
 /* Under the server's lock. */

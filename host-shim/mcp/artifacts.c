@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the files of runs for a while. Under the server's lock. */
+/* Keeps the files of runs for a while. Any thread. */
 #include "mcp/artifacts.h"
 
 #include <string.h>
@@ -36,10 +36,17 @@ static void forget_old(struct artifacts *artifacts)
         forget_first(artifacts);
 }
 
+void artifacts_init(struct artifacts *artifacts)
+{
+    *artifacts = (struct artifacts){0};
+    (void)pthread_mutex_init(&artifacts->lock, NULL);
+}
+
 void artifacts_clear(struct artifacts *artifacts)
 {
     while (artifacts->first)
         forget_first(artifacts);
+    (void)pthread_mutex_destroy(&artifacts->lock);
 }
 
 /* RFC 3986: what is neither unreserved nor a slash is written as its bytes. */
@@ -72,15 +79,26 @@ static char *make_uri(const char *path)
     return NULL;
 }
 
+/* Under the lock; takes the artifact over. */
+static void add_artifact(struct artifacts *artifacts, struct artifact *artifact)
+{
+    forget_old(artifacts);
+    while (artifacts->bytes + artifact->bytes > ARTIFACTS_BYTES)
+        forget_first(artifacts);
+    if (artifacts->last)
+        artifacts->last->next = artifact;
+    else
+        artifacts->first = artifact;
+    artifacts->last = artifact;
+    artifacts->bytes += artifact->bytes;
+}
+
 json_t *artifacts_keep(struct artifacts *artifacts, const char *path, const char *mime_type,
                        const json_t *content, bool is_text)
 {
-    forget_old(artifacts);
     size_t bytes = json_string_length(content);
     if (bytes > ARTIFACTS_BYTES)
         return NULL;
-    while (artifacts->bytes + bytes > ARTIFACTS_BYTES)
-        forget_first(artifacts);
     CLEANUP_FREE char *uri = make_uri(path);
     CLEANUP_JSON json_t *contents =
         uri ? json_pack("[{s:s, s:s, s:o}]", "uri", uri, "mimeType", mime_type,
@@ -92,16 +110,14 @@ json_t *artifacts_keep(struct artifacts *artifacts, const char *path, const char
     *artifact = (struct artifact){.contents = TAKE_POINTER(contents),
                                   .bytes = bytes,
                                   .expires_ms = monotonic_ms() + ARTIFACTS_KEPT_MS};
-    if (artifacts->last)
-        artifacts->last->next = artifact;
-    else
-        artifacts->first = artifact;
-    artifacts->last = artifact;
-    artifacts->bytes += bytes;
+    (void)pthread_mutex_lock(&artifacts->lock);
+    add_artifact(artifacts, artifact);
+    (void)pthread_mutex_unlock(&artifacts->lock);
     return json_string(uri);
 }
 
-json_t *artifacts_read(struct artifacts *artifacts, const char *uri)
+/* Under the lock. */
+static json_t *find_contents(struct artifacts *artifacts, const char *uri)
 {
     forget_old(artifacts);
     for (const struct artifact *artifact = artifacts->first; artifact; artifact = artifact->next) {
@@ -110,4 +126,12 @@ json_t *artifacts_read(struct artifacts *artifacts, const char *uri)
             return json_deep_copy(artifact->contents);
     }
     return NULL;
+}
+
+json_t *artifacts_read(struct artifacts *artifacts, const char *uri)
+{
+    (void)pthread_mutex_lock(&artifacts->lock);
+    json_t *contents = find_contents(artifacts, uri);
+    (void)pthread_mutex_unlock(&artifacts->lock);
+    return contents;
 }

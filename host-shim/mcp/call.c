@@ -11,13 +11,14 @@
 #include <sys/eventfd.h>
 
 #include "cleanup.h"
+#include "console.h"
 #include "denial_hint.h"
 #include "json_compact.h"
 #include "json_member.h"
 #include "mcp/call_result.h"
 #include "mcp/envelope.h"
 #include "mcp/json_rpc.h"
-#include "mcp/server.h"
+#include "mcp/server_state.h"
 #include "mcp/text.h"
 #include "provider_json.h"
 
@@ -49,7 +50,7 @@ static void take_output(void *user, uint32_t stream, const void *bytes, size_t l
 static void take_notice(void *user, const char *text)
 {
     (void)user;
-    server_notice(text);
+    console_log_notice(text);
 }
 
 static json_t *invoke(struct call *call)
@@ -68,9 +69,10 @@ static json_t *invoke(struct call *call)
     json_t *message = in_band_reply(call, output);
     if (message)
         return message;
-    return envelope_complete(
-        call->server, call->id, &call->terms,
-        call_result_make(call->server, &call->terms, call->tool, status, output));
+    const struct tool_answer answer = {.tool = call->tool, .status = status, .output = output};
+    json_t *result = call_result_make(&call->server->artifacts, &call->terms,
+                                      call->server->options->full_result, &answer);
+    return envelope_complete(&call->server->catalogue, call->id, &call->terms, result);
 }
 
 static bool is_cancelled(struct call *call)
@@ -185,7 +187,7 @@ static void answer_error(struct connection *connection, const struct call *call,
                          const char *message, const char *hint)
 {
     connection_answer(connection, call->batch,
-                      envelope_complete(call->server, call->id, &call->terms,
+                      envelope_complete(&call->server->catalogue, call->id, &call->terms,
                                         call_result_error(code, message, hint)));
 }
 

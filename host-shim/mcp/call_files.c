@@ -6,7 +6,6 @@
 
 #include "cleanup.h"
 #include "json_member.h"
-#include "mcp/server.h"
 
 #define LARGE_FILE             32768u     /* bytes of its content as it stands in the JSON */
 #define LARGE_IMAGE            (4u << 20) /* the same of an image; larger ones are linked to */
@@ -62,13 +61,11 @@ static json_t *link_block(const struct terms *terms, const struct file *file, js
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-static bool link_file(struct server *server, const struct terms *terms, const struct file *file,
-                      json_t *content)
+static bool link_file(struct artifacts *artifacts, const struct terms *terms,
+                      const struct file *file, json_t *content)
 {
-    server_lock(server);
-    CLEANUP_JSON json_t *uri = artifacts_keep(&server->artifacts, file->path, file->mime_type,
-                                              file->content, file->is_text);
-    server_unlock(server);
+    CLEANUP_JSON json_t *uri =
+        artifacts_keep(artifacts, file->path, file->mime_type, file->content, file->is_text);
     if (!uri) /* larger than is kept: it stays in the result */
         return true;
     return json_array_append_new(content, link_block(terms, file, uri)) == 0 &&
@@ -76,18 +73,18 @@ static bool link_file(struct server *server, const struct terms *terms, const st
            json_object_del(file->entry, "content") == 0;
 }
 
-static bool take_file(struct server *server, const struct terms *terms, const struct file *file,
-                      json_t *content)
+static bool take_file(struct artifacts *artifacts, const struct terms *terms,
+                      const struct file *file, json_t *content)
 {
     if (is_image(file))
         return json_array_append_new(content, image_block(file)) == 0 &&
                json_object_del(file->entry, "content") == 0;
     if (json_string_length(file->content) > LARGE_FILE)
-        return link_file(server, terms, file, content);
+        return link_file(artifacts, terms, file, content);
     return true;
 }
 
-bool call_files_take(struct server *server, const struct terms *terms, json_t *output,
+bool call_files_take(struct artifacts *artifacts, const struct terms *terms, json_t *output,
                      json_t *content)
 {
     size_t index = 0;
@@ -95,7 +92,7 @@ bool call_files_take(struct server *server, const struct terms *terms, json_t *o
     json_array_foreach(json_object_get(output, "files"), index, entry)
     {
         struct file file;
-        if (read_file(entry, &file) && !take_file(server, terms, &file, content))
+        if (read_file(entry, &file) && !take_file(artifacts, terms, &file, content))
             return false;
     }
     return true;

@@ -8,11 +8,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "mcp/artifacts.h"
 #include "mcp/terms.h"
-
-struct server;
 
 /* Appends content blocks for what is taken out of output's "files", where each such file then has
  * "uri" or nothing instead of "content". false: out of memory. */
-bool call_files_take(struct server *server, const struct terms *terms, json_t *output,
+bool call_files_take(struct artifacts *artifacts, const struct terms *terms, json_t *output,
                      json_t *content);

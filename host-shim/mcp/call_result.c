@@ -12,8 +12,6 @@
 #include "mcp/call_files.h"
 #include "mcp/catalogue.h"
 #include "mcp/result_form.h"
-#include "mcp/server.h"
-#include "options.h"
 #include "tool_provider.h"
 
 static json_t *text_block(const char *text)
@@ -100,19 +98,20 @@ static bool add_text(json_t *content, const json_t *tool, const json_t *output,
     return text && json_array_append_new(content, text_block(text)) == 0;
 }
 
-json_t *call_result_make(struct server *server, const struct terms *terms, const json_t *tool,
-                         int32_t status, json_t *output)
+json_t *call_result_make(struct artifacts *artifacts, const struct terms *terms, bool full,
+                         const struct tool_answer *answer)
 {
+    const json_t *tool = answer->tool;
+    json_t *output = answer->output;
     if (!output)
         return call_result_error("provider_failed", "the tool returned no result that can be read",
                                  "");
-    bool failed = status != TOOL_OK || json_is_object(json_object_get(output, "error"));
+    bool failed = answer->status != TOOL_OK || json_is_object(json_object_get(output, "error"));
     bool is_structured = catalogue_is_structured(tool);
     CLEANUP_JSON json_t *content = json_array();
     bool made = (!failed || add_error(content, output)) && add_rich(content, output) &&
-                call_files_take(server, terms, output, content);
-    CLEANUP_JSON json_t *structured =
-        result_form_structured(tool, output, server->options->full_result);
+                call_files_take(artifacts, terms, output, content);
+    CLEANUP_JSON json_t *structured = result_form_structured(tool, output, full);
     if (made && (is_structured || json_array_size(content) == 0))
         made = add_text(content, tool, output, structured);
     if (!made || !structured)

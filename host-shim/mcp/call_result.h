@@ -7,14 +7,21 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-struct server;
-struct terms;
+#include "mcp/artifacts.h"
+#include "mcp/terms.h"
 
-/* tool is the manifest's, status what tool_invoke() returned, output its JSON (borrowed, changed
- * where files are taken out of it; NULL: none that could be read). New; NULL when out of memory. */
-json_t *call_result_make(struct server *server, const struct terms *terms, const json_t *tool,
-                         int32_t status, json_t *output);
+/* What tool_invoke() gave. */
+struct tool_answer {
+    const json_t *tool; /* of the manifest */
+    int32_t status;
+    json_t *output; /* borrowed, changed where files are taken out of it; NULL: none to be read */
+};
+
+/* full: all of the output, and not what the manifest calls brief. New; NULL when out of memory. */
+json_t *call_result_make(struct artifacts *artifacts, const struct terms *terms, bool full,
+                         const struct tool_answer *answer);
 /* A tool error of toolhost's own. */
 json_t *call_result_error(const char *code, const char *message, const char *hint);

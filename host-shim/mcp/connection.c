@@ -8,7 +8,8 @@
 #include <sys/socket.h>
 
 #include "cleanup.h"
-#include "mcp/server.h"
+#include "console.h"
+#include "mcp/server_state.h"
 
 static void name_principal(struct connection *connection)
 {
@@ -86,7 +87,7 @@ void connection_close(struct connection *connection)
 void connection_send(struct connection *connection, json_t *message, enum outbox_weight weight)
 {
     if (!message)
-        server_notice("could not create a message to the client");
+        console_log_notice("could not create a message to the client");
     else if (!outbox_send(connection->outbox, message, weight) && weight == OUTBOX_NEEDED)
         server_wake(connection->server);
     json_decref(message);

@@ -15,7 +15,7 @@
 #include "mcp/envelope.h"
 #include "mcp/incoming.h"
 #include "mcp/json_rpc.h"
-#include "mcp/server.h"
+#include "mcp/server_state.h"
 
 #define HANDSHAKE 1u
 #define MODERN    2u
@@ -42,13 +42,13 @@ static void answer_error(const struct request *request, int code, const char *te
 
 static void answer_complete(const struct request *request, json_t *result)
 {
-    answer(request, envelope_complete(request->connection->server, request->message.id,
+    answer(request, envelope_complete(&request->connection->server->catalogue, request->message.id,
                                       &request->terms, result));
 }
 
 static void answer_cacheable(const struct request *request, json_t *result)
 {
-    answer(request, envelope_cacheable(request->connection->server, request->message.id,
+    answer(request, envelope_cacheable(&request->connection->server->catalogue, request->message.id,
                                        &request->terms, result));
 }
 
@@ -75,8 +75,8 @@ static void initialize(struct request *request)
     answer_complete(request, json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion",
                                        connection->terms.revision, "capabilities",
                                        capabilities_of(&connection->terms), "serverInfo",
-                                       envelope_server_info(connection->server), "instructions",
-                                       connection->server->catalogue.instructions));
+                                       envelope_server_info(&connection->server->catalogue),
+                                       "instructions", connection->server->catalogue.instructions));
 }
 
 static void discover(struct request *request)
@@ -182,15 +182,13 @@ static void list_templates(struct request *request)
 
 static void read_resource(struct request *request)
 {
-    struct server *server = request->connection->server;
     json_t *uri = json_object_get(request->message.params, "uri");
     if (!json_is_string(uri)) {
         answer_error(request, RPC_INVALID_PARAMS, "uri is missing", NULL);
         return;
     }
-    server_lock(server);
-    json_t *contents = artifacts_read(&server->artifacts, json_string_value(uri));
-    server_unlock(server);
+    json_t *contents =
+        artifacts_read(&request->connection->server->artifacts, json_string_value(uri));
     if (contents)
         answer_cacheable(request, json_pack("{s:o}", "contents", contents));
     else

@@ -7,16 +7,15 @@
 
 #include <jansson.h>
 
+#include "mcp/catalogue.h"
 #include "mcp/terms.h"
 
-struct server;
-
-json_t *envelope_server_info(const struct server *server);
+json_t *envelope_server_info(const struct catalogue *catalogue);
 /* Adds to the result's _meta who answers; takes the result over and returns it. */
-json_t *envelope_identify(const struct server *server, json_t *result);
+json_t *envelope_identify(const struct catalogue *catalogue, json_t *result);
 /* A response with the result (taken over), complete. */
-json_t *envelope_complete(const struct server *server, const json_t *id, const struct terms *terms,
-                          json_t *result);
+json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
+                          const struct terms *terms, json_t *result);
 /* The same for what a client may keep for a while. */
-json_t *envelope_cacheable(const struct server *server, const json_t *id, const struct terms *terms,
-                           json_t *result);
+json_t *envelope_cacheable(const struct catalogue *catalogue, const json_t *id,
+                           const struct terms *terms, json_t *result);

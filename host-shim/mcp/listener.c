@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
-#include "mcp/server.h"
+#include "console.h"
 
 #define BACKLOG 16
 
@@ -78,7 +78,7 @@ int listener_accept(const struct listener *listener)
         return -1;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
         (peer.uid != geteuid() && peer.uid != 0)) {
-        server_notice("refused a client of another user");
+        console_log_notice("refused a client of another user");
         return -1;
     }
     return TAKE_FD(fd);

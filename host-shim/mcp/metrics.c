@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "console.h"
 #include "mcp/metrics_http.h"
-#include "mcp/server.h"
 #include "monotonic_clock.h"
 #include "prometheus_text.h"
 #include "provider_status.h"
@@ -30,7 +30,7 @@ static void write_and_tell(struct metrics *metrics, bool *written)
     struct failure failure;
     bool now = write_now(metrics, &failure);
     if (!now && *written)
-        server_notice(failure.message);
+        console_log_notice(failure.message);
     *written = now;
 }
 

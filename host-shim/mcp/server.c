@@ -7,10 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 
 #include "cleanup.h"
@@ -21,6 +18,7 @@
 #include "mcp/end_signal.h"
 #include "mcp/listener.h"
 #include "mcp/metrics.h"
+#include "mcp/server_state.h"
 #include "monotonic_clock.h"
 
 #define MOST_CONNECTIONS 16u
@@ -34,66 +32,6 @@ enum fixed_events {
     EVENT_LISTENER,
     EVENT_CONNECTIONS, /* and those behind it */
 };
-
-void server_lock(struct server *server)
-{
-    (void)pthread_mutex_lock(&server->lock);
-}
-
-void server_unlock(struct server *server)
-{
-    (void)pthread_mutex_unlock(&server->lock);
-}
-
-void server_wake(struct server *server)
-{
-    uint64_t one = 1;
-    (void)!write(server->wake_fd, &one, sizeof(one));
-}
-
-/* false: nobody reads, and to write would be to wait. A pipe that can be written to takes PIPE_BUF
- * bytes at once. */
-static bool write_log(const char *text, size_t length)
-{
-    for (size_t sent = 0; sent < length;) {
-        struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
-        size_t left = length - sent;
-        if (poll(&log, 1, 0) != 1 || !(log.revents & POLLOUT))
-            return false;
-        ssize_t written = write(STDERR_FILENO, text + sent, left < PIPE_BUF ? left : PIPE_BUF);
-        if (written < 0 && errno != EINTR)
-            return false;
-        sent += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
-/* The line for the log, with a word about those before it that were lost. */
-static char *draw_notice(const char *text, unsigned lost)
-{
-    char *line = NULL;
-    size_t length = 0;
-    FILE *page = open_memstream(&line, &length);
-    if (!page)
-        return NULL;
-    if (lost > 0)
-        (void)fprintf(page, "toolhost: log lines dropped because nobody read them: %u\n", lost);
-    console_draw_notice(page, text);
-    if (fclose(page) == 0)
-        return line;
-    free(line);
-    return NULL;
-}
-
-void server_notice(const char *text)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static unsigned lost;
-    (void)pthread_mutex_lock(&lock);
-    CLEANUP_FREE char *line = draw_notice(text, lost);
-    lost = line && write_log(line, strlen(line)) ? 0 : lost + 1;
-    (void)pthread_mutex_unlock(&lock);
-}
 
 static size_t count_connections(const struct server *server)
 {
@@ -120,7 +58,7 @@ static void accept_client(struct server *server, const struct listener *listener
     struct failure failure;
     int fd = listener_accept(listener);
     if (fd >= 0 && !add_connection(server, fd, fd, true, &failure))
-        server_notice(failure.message);
+        console_log_notice(failure.message);
 }
 
 static void end_connection(struct server *server, struct connection *connection)
@@ -300,6 +238,7 @@ bool server_run(const struct options *options, const struct provider *provider,
         !catalogue_make(provider->manifest(), status, options->full_result, &server.catalogue,
                         failure))
         return false;
+    artifacts_init(&server.artifacts);
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);
     bool open = end_signal_watch(&signal_fd, failure) &&

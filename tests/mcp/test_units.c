@@ -14,7 +14,6 @@
 #include "mcp/listener.h"
 #include "mcp/request_state.h"
 #include "mcp/rounds.h"
-#include "mcp/server.h"
 #include "mcp/terms.h"
 #include "mcp/text.h"
 #include "tap_suite.h"
@@ -299,11 +298,6 @@ START_TEST(forms_are_offered_only_to_clients_that_show_them)
     }
 }
 END_TEST
-
-void server_notice(const char *text)
-{
-    (void)fprintf(stderr, "# %s\n", text);
-}
 
 static const char *listened_path; /* where nobody listens yet */
 

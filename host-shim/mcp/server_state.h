@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all of the server shares: options, provider, catalogue, clients and calls. Made and ended by
+ * server_run(); any thread, with the lock where it is said.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcp/artifacts.h"
+#include "mcp/catalogue.h"
+#include "mcp/rounds.h"
+#include "options.h"
+#include "provider.h"
+#include "tool_call.h"
+
+#define SERVER_LINE_LIMIT (16u << 20)
+#define SERVER_CALLS      32u  /* at a time, where --max-calls says nothing */
+#define SERVER_END_MS     1500 /* how long runs may take to end */
+
+struct call;
+struct connection;
+
+struct server {
+    const struct options *options;
+    const struct provider *provider;
+    const struct tool_grants *grants;
+    json_t *context; /* of every call */
+    struct catalogue catalogue;
+    int wake_fd;                    /* an event: the main thread has something to look after */
+    struct connection *connections; /* of the main thread */
+    struct artifacts artifacts;     /* with a lock of their own */
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* monotonic clock */
+    /* Under the lock. */
+    struct call *calls;
+    size_t call_count;
+    uint64_t last_call;
+    struct rounds rounds;
+};
+
+void server_lock(struct server *server);
+void server_unlock(struct server *server);
+void server_wake(struct server *server);

@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "approval.h"
-#include "approval_grants.h"
-#include "cleanup.h"
-#include "console.h"
-#include "json_member.h"
-#include "mcp/approval_form.h"
+#include "approval/approval.h"
+#include "approval/approval_grants.h"
+#include "base/cleanup.h"
+#include "base/console.h"
+#include "base/json_member.h"
+#include "base/monotonic_clock.h"
+#include "mcp/approval/approval_form.h"
 #include "mcp/call.h"
-#include "mcp/envelope.h"
-#include "mcp/json_rpc.h"
+#include "mcp/result/envelope.h"
 #include "mcp/server_state.h"
-#include "monotonic_clock.h"
+#include "mcp/wire/json_rpc.h"
 
 #define QUESTION "approval" /* its name among the input requests */
 

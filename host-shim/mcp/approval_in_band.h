@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "approval.h"
+#include "approval/approval.h"
 #include "tool_provider.h"
 
 struct call;

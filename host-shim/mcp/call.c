@@ -10,17 +10,17 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "cleanup.h"
-#include "console.h"
-#include "denial_hint.h"
-#include "json_compact.h"
-#include "json_member.h"
-#include "mcp/call_result.h"
-#include "mcp/envelope.h"
-#include "mcp/json_rpc.h"
+#include "base/cleanup.h"
+#include "base/console.h"
+#include "base/json_compact.h"
+#include "base/json_member.h"
+#include "base/provider_json.h"
+#include "host/denial_hint.h"
+#include "mcp/result/call_result.h"
+#include "mcp/result/envelope.h"
 #include "mcp/server_state.h"
-#include "mcp/text.h"
-#include "provider_json.h"
+#include "mcp/wire/json_rpc.h"
+#include "mcp/wire/text.h"
 
 #define CANCEL_RETRY_MS 20
 

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host_callbacks.h"
+#include "host/host_callbacks.h"
 #include "mcp/approval_in_band.h"
 #include "mcp/connection.h"
 #include "mcp/progress.h"
-#include "mcp/terms.h"
+#include "mcp/wire/terms.h"
 
 struct call {
     struct grants grants; /* first: what callbacks are given leads to the call */

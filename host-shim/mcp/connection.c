@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cleanup.h"
-#include "console.h"
+#include "base/cleanup.h"
+#include "base/console.h"
 #include "mcp/server_state.h"
 
 static void name_principal(struct connection *connection)

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "failure.h"
-#include "mcp/line_reader.h"
-#include "mcp/outbox.h"
-#include "mcp/terms.h"
+#include "base/failure.h"
+#include "mcp/wire/line_reader.h"
+#include "mcp/wire/outbox.h"
+#include "mcp/wire/terms.h"
 
 struct server;
 

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
-#include "json_member.h"
+#include "base/cleanup.h"
+#include "base/json_member.h"
 #include "mcp/call.h"
-#include "mcp/envelope.h"
-#include "mcp/incoming.h"
-#include "mcp/json_rpc.h"
+#include "mcp/result/envelope.h"
 #include "mcp/server_state.h"
+#include "mcp/wire/incoming.h"
+#include "mcp/wire/json_rpc.h"
 
 #define HANDSHAKE 1u
 #define MODERN    2u

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "base/monotonic_clock.h"
 #include "mcp/connection.h"
-#include "mcp/json_rpc.h"
-#include "mcp/text.h"
-#include "monotonic_clock.h"
+#include "mcp/wire/json_rpc.h"
+#include "mcp/wire/text.h"
 
 void progress_start(struct progress *progress, bool wanted)
 {

@@ -10,16 +10,16 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include "cleanup.h"
-#include "console.h"
+#include "base/cleanup.h"
+#include "base/console.h"
+#include "base/monotonic_clock.h"
 #include "mcp/call.h"
 #include "mcp/connection.h"
 #include "mcp/dispatch.h"
-#include "mcp/end_signal.h"
-#include "mcp/listener.h"
-#include "mcp/metrics.h"
 #include "mcp/server_state.h"
-#include "monotonic_clock.h"
+#include "mcp/wire/end_signal.h"
+#include "mcp/wire/listener.h"
+#include "metrics/metrics.h"
 
 #define MOST_CONNECTIONS 16u
 #define READ_SIZE        65536u

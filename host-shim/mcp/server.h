@@ -9,10 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "failure.h"
-#include "options.h"
-#include "provider.h"
-#include "tool_call.h"
+#include "base/failure.h"
+#include "host/provider.h"
+#include "host/tool_call.h"
+#include "options/options.h"
 
 /* Serves until standard input ends or a signal comes, or with options->listen until a signal comes.
  * status (or NULL) is the provider's, out where standard output is now. */

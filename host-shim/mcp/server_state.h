@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "mcp/artifacts.h"
-#include "mcp/catalogue.h"
-#include "mcp/rounds.h"
-#include "options.h"
-#include "provider.h"
-#include "tool_call.h"
+#include "host/provider.h"
+#include "host/tool_call.h"
+#include "mcp/approval/rounds.h"
+#include "mcp/result/artifacts.h"
+#include "mcp/result/catalogue.h"
+#include "options/options.h"
 
 #define SERVER_LINE_LIMIT (16u << 20)
 #define SERVER_CALLS      32u  /* at a time, where --max-calls says nothing */

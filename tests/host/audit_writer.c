@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit_log.h"
-#include "audit_setting.h"
-#include "cleanup.h"
+#include "audit/audit_log.h"
+#include "audit/audit_setting.h"
+#include "base/cleanup.h"
 
 /* Most are short. */
 static char *make_record(const char *name, unsigned *seed, size_t longest)

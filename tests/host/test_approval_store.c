@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "approval.h"
-#include "approval_grants.h"
-#include "approval_store.h"
-#include "cleanup.h"
+#include "approval/approval.h"
+#include "approval/approval_grants.h"
+#include "approval/approval_store.h"
+#include "base/cleanup.h"
 #include "tap_suite.h"
 
 #define HASH          "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

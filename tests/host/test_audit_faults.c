@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "audit_file.h"
-#include "audit_setting.h"
-#include "audit_show.h"
-#include "audit_verify.h"
-#include "cleanup.h"
+#include "audit/audit_file.h"
+#include "audit/audit_setting.h"
+#include "audit/audit_show.h"
+#include "audit/audit_verify.h"
+#include "base/cleanup.h"
 #include "failing_calls.h"
 #include "tap_suite.h"
 

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "audit_chain.h"
-#include "audit_line.h"
-#include "audit_log.h"
-#include "cleanup.h"
+#include "audit/audit_chain.h"
+#include "audit/audit_line.h"
+#include "audit/audit_log.h"
+#include "base/cleanup.h"
+#include "base/trusted_file.h"
 #include "tap_suite.h"
-#include "trusted_file.h"
 
 static char home[] = P_tmpdir "/audit-units-XXXXXX";
 static char path[128];

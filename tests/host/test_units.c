@@ -3,18 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "approval_show.h"
-#include "approver.h"
-#include "audit_line.h"
-#include "capability_grant.h"
-#include "cleanup.h"
-#include "doctor_report.h"
-#include "number.h"
-#include "options.h"
-#include "prometheus_text.h"
-#include "run_outcome.h"
+#include "approval/approval_show.h"
+#include "approval/approver.h"
+#include "audit/audit_line.h"
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/text_escape.h"
+#include "formats/doctor_report.h"
+#include "formats/run_outcome.h"
+#include "host/capability_grant.h"
+#include "metrics/prometheus_text.h"
+#include "options/options.h"
 #include "tap_suite.h"
-#include "text_escape.h"
 
 static char *escaped(const char *text, size_t length)
 {

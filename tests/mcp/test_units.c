@@ -7,15 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "mcp/incoming.h"
-#include "mcp/json_rpc.h"
-#include "mcp/line_reader.h"
-#include "mcp/listener.h"
-#include "mcp/request_state.h"
-#include "mcp/rounds.h"
-#include "mcp/terms.h"
-#include "mcp/text.h"
+#include "base/cleanup.h"
+#include "mcp/approval/request_state.h"
+#include "mcp/approval/rounds.h"
+#include "mcp/wire/incoming.h"
+#include "mcp/wire/json_rpc.h"
+#include "mcp/wire/line_reader.h"
+#include "mcp/wire/listener.h"
+#include "mcp/wire/terms.h"
+#include "mcp/wire/text.h"
 #include "tap_suite.h"
 
 static void next_is(struct line_reader *reader, enum line_event event, const char *expected)

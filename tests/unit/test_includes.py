@@ -43,14 +43,19 @@ def test_a_planted_include_against_the_direction():
     refused("plugin/backends/docker/run.c", "../process/sandbox.h",
             "plugin/backends/docker/run.c: includes plugin/backends/process/sandbox.h, and plugin/backends/docker must not depend on "
             "plugin/backends/process")
-    refused("host-shim/main.c", "../plugin/json/canonical.h",
-            "host-shim/main.c: includes plugin/json/canonical.h, and host-shim must not depend on plugin")
+    refused("host-shim/cli/main.c", "../../plugin/json/canonical.h",
+            "host-shim/cli/main.c: includes plugin/json/canonical.h, and host-shim must not depend on plugin")
+    refused("host-shim/base/failure.h", "tool_provider.h",
+            "host-shim/base/failure.h: includes abi/tool_provider.h, and host-shim/base must not depend on abi")
+    refused("host-shim/mcp/wire/text.c", "host/provider.h",
+            "host-shim/mcp/wire/text.c: includes host-shim/host/provider.h, and host-shim/mcp/wire must not depend on host-shim")
     refused("plugin/base/cleanup.h", "tool_provider.h",
             "plugin/base/cleanup.h: includes abi/tool_provider.h, and plugin/base must not depend on abi")
 
 
 def test_a_planted_cycle():
-    for path, name, target in (("host-shim/main.c", "mcp/server.h", "host-shim/mcp/server.h"),
+    for path, name, target in (("host-shim/audit/audit_log.c", "approval/approver.h", "host-shim/approval/approver.h"),
+                               ("host-shim/mcp/result/envelope.c", "mcp/server_state.h", "host-shim/mcp/server_state.h"),
                                ("plugin/json/json_text.c", "vocabulary/handle.h", "plugin/vocabulary/handle.h")):
         status, said = says(**{path: name})
         tap.equal(status, 1, path)

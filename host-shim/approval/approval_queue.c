@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits in the store for an answer. On the thread inside tool_invoke(). */
+#include "approval/approver.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "approval/approval_grants.h"
+#include "approval/approval_store.h"
+#include "base/cleanup.h"
+#include "base/monotonic_clock.h"
+
+#define LOOK_EVERY_MS 200
+#define PENDING_S     86400 /* how long a pending request can be answered, and its answer used */
+
+/* The store is the approver, and cannot be asked. */
+static void report_failure(struct approval_decision *ret, const struct failure *failure)
+{
+    approval_unavailable(ret, "%s%s%s", failure->message, failure->hint[0] ? "; " : "",
+                         failure->hint);
+}
+
+static void say_pending(const char *id, struct approval_decision *ret)
+{
+    ret->word = APPROVAL_WORD_PENDING;
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+    (void)snprintf(ret->notice, sizeof(ret->notice),
+                   "the request waits as %s: toolhost approvals show %s", id, id);
+}
+
+/* Asks again after each look, until somebody has answered. */
+static void wait_for_answer(struct approval_store *store, const char *id, int64_t deadline,
+                            int cancelled_fd, struct approval_decision *ret)
+{
+    struct failure failure;
+    for (;;) {
+        enum approval_state state = APPROVAL_STATE_GONE;
+        if (!approval_store_take_answer(store, id, &state, ret, &failure)) {
+            report_failure(ret, &failure);
+            return;
+        }
+        if (state == APPROVAL_STATE_ANSWERED)
+            return;
+        int left = milliseconds_until(deadline);
+        if (left == 0 || state == APPROVAL_STATE_EXPIRED) {
+            approval_unavailable(ret, "nobody answered in time");
+            return;
+        }
+        if (state == APPROVAL_STATE_GONE) {
+            approval_deny(ret, "the request was revoked");
+            return;
+        }
+        struct pollfd cancelled = {.fd = cancelled_fd, .events = POLLIN};
+        int ready = poll(&cancelled, 1, left < LOOK_EVERY_MS ? left : LOOK_EVERY_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR)) {
+            approval_unavailable(ret, "the call was cancelled");
+            return;
+        }
+    }
+}
+
+/* The store counts whole seconds and cuts off the one that has begun: the request is open for as
+ * long as the call waits, and up to two seconds longer. */
+static int64_t open_seconds(int64_t wait_ms)
+{
+    return (wait_ms + 999) / 1000 + 1;
+}
+
+static bool ask(struct approval_store *store, const struct approver *approver,
+                const struct approval_subject *subject, const char *request_json, int64_t wait_ms,
+                char ret_id[APPROVAL_STORE_ID + 1], struct failure *failure)
+{
+    bool pending = approver->mode == APPROVAL_PENDING;
+    return approval_store_ask(store, subject, request_json, pending,
+                              pending ? PENDING_S : open_seconds(wait_ms), ret_id, failure);
+}
+
+static void ask_and_wait(struct approval_store *store, const struct approver *approver,
+                         const struct approval_subject *subject, const json_t *request,
+                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
+{
+    struct failure failure;
+    char id[APPROVAL_STORE_ID + 1];
+    enum approval_state state = APPROVAL_STATE_GONE;
+    bool pending = approver->mode == APPROVAL_PENDING;
+    int wait_ms = approval_wait_ms(request);
+    int64_t deadline = monotonic_ms() + wait_ms;
+    if (pending && !approval_store_take_identical(store, subject, id, &state, ret, &failure)) {
+        report_failure(ret, &failure);
+        return;
+    }
+    if (state == APPROVAL_STATE_ANSWERED) {
+        (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+        return;
+    }
+    if (state != APPROVAL_STATE_OPEN &&
+        !ask(store, approver, subject, request_json, wait_ms, id, &failure)) {
+        report_failure(ret, &failure);
+        return;
+    }
+    if (pending) {
+        say_pending(id, ret);
+        return;
+    }
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+    wait_for_answer(store, id, deadline, cancelled_fd, ret);
+    approval_store_withdraw(store, id);
+}
+
+void approval_by_queue(const struct approver *approver, const json_t *request,
+                       const char *request_json, int cancelled_fd, struct approval_decision *ret)
+{
+    struct failure failure;
+    struct approval_subject subject;
+    (void)snprintf(ret->approver, sizeof(ret->approver), "queue");
+    if (!approval_subject_of(request, &subject)) {
+        approval_unavailable(ret, "the provider's approval request has no hash");
+        return;
+    }
+    CLEANUP(approval_store_close) struct approval_store *store = NULL;
+    if (!approval_store_open(approver->store, true, &store, &failure))
+        report_failure(ret, &failure);
+    else
+        ask_and_wait(store, approver, &subject, request, request_json, cancelled_fd, ret);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draws an approval request for a person. Pure code, any thread. */
+#include "approval/approval_show.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json_compact.h"
+#include "base/json_member.h"
+#include "base/text_escape.h"
+
+#define LABEL_WIDTH     14
+#define LEAST_COLUMNS   40u
+#define MOST_COLUMNS    400u
+#define LONGEST_SHOWN   16u /* columns of the widest escaped character */
+#define LINE_NUMBER_GAP 10u /* "  1234 | " */
+
+struct page {
+    FILE *out;
+    unsigned columns;
+    unsigned row_limit;
+    unsigned rows; /* of the text being written */
+    size_t hidden; /* lines left out, of all texts */
+};
+
+static bool page_is_full(const struct page *page)
+{
+    return page->row_limit != APPROVAL_SHOW_ALL && page->rows >= page->row_limit;
+}
+
+/* One line of untrusted text on as many rows as it needs; the first row's gutter is already
+ * written. false when the page ended before the line did. */
+static bool write_rows(struct page *page, const char *text, size_t length, unsigned gutter_columns,
+                       const char *next_gutter)
+{
+    unsigned room = page->columns > gutter_columns + LONGEST_SHOWN ? page->columns - gutter_columns
+                                                                   : LONGEST_SHOWN;
+    unsigned used = 0;
+    bool whole = true;
+    struct escape_words words = {0};
+    while (length > 0) {
+        struct shown_character shown = text_escape_next_of_words(&words, text, length);
+        if (used + shown.columns > room) {
+            page->rows++;
+            whole = !page_is_full(page);
+            if (!whole)
+                break;
+            (void)fprintf(page->out, "\n%s", next_gutter);
+            used = 0;
+        }
+        (void)fputs(shown.text, page->out);
+        used += shown.columns;
+        text += shown.consumed;
+        length -= shown.consumed;
+    }
+    page->rows++;
+    (void)fputc('\n', page->out);
+    return whole;
+}
+
+static size_t count_lines(const char *text, size_t length)
+{
+    size_t lines = 0;
+    while (length > 0) {
+        const char *end = memchr(text, '\n', length);
+        size_t taken = end ? (size_t)(end - text) + 1 : length;
+        text += taken;
+        length -= taken;
+        lines++;
+    }
+    return lines;
+}
+
+static void write_hidden(struct page *page, size_t lines)
+{
+    if (lines == 0)
+        return;
+    page->hidden += lines;
+    (void)fprintf(page->out, "         ... %zu more line%s not shown\n", lines,
+                  lines == 1 ? "" : "s");
+}
+
+/* A text of many lines, numbered. */
+static void show_listing(struct page *page, const char *label, const char *text, size_t length)
+{
+    page->rows = 0;
+    size_t lines = count_lines(text, length);
+    (void)fprintf(page->out, "  %s (%zu line%s, %zu bytes)\n", label, lines, lines == 1 ? "" : "s",
+                  length);
+    for (size_t number = 1; length > 0; number++) {
+        if (page_is_full(page)) {
+            write_hidden(page, lines - number + 1);
+            return;
+        }
+        const char *end = memchr(text, '\n', length);
+        size_t line_length = end ? (size_t)(end - text) : length;
+        (void)fprintf(page->out, "  %5zu | ", number);
+        if (!write_rows(page, text, line_length, LINE_NUMBER_GAP, "        | ")) {
+            write_hidden(page, lines - number + 1);
+            return;
+        }
+        size_t taken = end ? line_length + 1 : length;
+        text += taken;
+        length -= taken;
+    }
+}
+
+/* A value of one line; line breaks in it are escaped like any other control character. */
+static void show_line(struct page *page, const char *label, const char *text, size_t length)
+{
+    page->rows = 0;
+    (void)fprintf(page->out, "  %-*s| ", LABEL_WIDTH, label);
+    if (!write_rows(page, text, length, LABEL_WIDTH + 4, "                | "))
+        write_hidden(page, 1);
+}
+
+static void show_value(struct page *page, const char *label, const json_t *value)
+{
+    if (json_is_string(value)) {
+        show_line(page, label, json_string_value(value), json_string_length(value));
+        return;
+    }
+    CLEANUP_FREE char *text = json_text(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (text)
+        show_line(page, label, text, strlen(text));
+    else
+        show_line(page, label, "(cannot be shown)", strlen("(cannot be shown)"));
+}
+
+/* Members that stand on one row, broken between them. */
+struct member_row {
+    struct page *page;
+    const char *label; /* of the row to come */
+    size_t used;
+    char text[MOST_COLUMNS];
+};
+
+static void end_row(struct member_row *row)
+{
+    if (row->used == 0)
+        return;
+    show_line(row->page, row->label, row->text, row->used);
+    row->label = "";
+    row->used = 0;
+}
+
+static void add_member(struct member_row *row, const char *text)
+{
+    size_t room = row->page->columns - LABEL_WIDTH - 4;
+    size_t length = strlen(text);
+    if (row->used + 1 + length > room)
+        end_row(row);
+    if (length > room) {
+        show_line(row->page, row->label, text, length);
+        row->label = "";
+        return;
+    }
+    int written = snprintf(row->text + row->used, sizeof(row->text) - row->used, "%s%s",
+                           row->used > 0 ? " " : "", text);
+    row->used += written > 0 ? (size_t)written : 0;
+}
+
+/* name: value, name: value; both as JSON has them, so that no value can be taken for a member. */
+static void show_members(struct page *page, const char *label, const json_t *value)
+{
+    struct member_row row = {.page = page, .label = label};
+    size_t left = json_object_size(value);
+    const char *name = NULL;
+    json_t *member = NULL;
+    if (left == 0) {
+        show_value(page, label, value);
+        return;
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, name, member)
+    {
+        CLEANUP_JSON json_t *one = json_pack("{s:O}", name, member);
+        CLEANUP_FREE char *text = one ? json_text(one, 0) : NULL;
+        left--;
+        if (text) /* without its braces */
+            text[strlen(text) - 1] = left > 0 ? ',' : '\0';
+        add_member(&row, text ? text + 1 : "(cannot be shown)");
+    }
+    end_row(&row);
+}
+
+/* Where the code should be looked at, and why. */
+static void show_findings(struct page *page, const char *label, const json_t *value)
+{
+    size_t index = 0;
+    const json_t *finding = NULL;
+    if (!json_is_array(value)) {
+        show_value(page, label, value);
+        return;
+    }
+    json_array_foreach(value, index, finding)
+    {
+        CLEANUP_FREE char *text = NULL;
+        json_int_t line = json_member_integer(finding, "line", 0);
+        const char *file = json_member_string(finding, "file", NULL);
+        if (asprintf(&text, "%s%sline %lld: %s (%s)", file ? file : "", file ? " " : "",
+                     (long long)line, json_member_string(finding, "message", "?"),
+                     json_member_string(finding, "rule", "?")) < 0)
+            text = NULL;
+        show_line(page, label, text ? text : "(cannot be shown)",
+                  text ? strlen(text) : strlen("(cannot be shown)"));
+    }
+}
+
+static void show_count(struct page *page, const char *label, const json_t *value)
+{
+    if (!json_is_integer(value) || json_integer_value(value) != 0)
+        show_value(page, label, value);
+}
+
+static void show_text(struct page *page, const char *label, const json_t *value)
+{
+    if (json_is_string(value))
+        show_listing(page, label, json_string_value(value), json_string_length(value));
+    else
+        show_value(page, label, value);
+}
+
+static void show_arguments(struct page *page, const char *label, const json_t *value)
+{
+    if (!json_is_array(value)) {
+        show_value(page, label, value);
+        return;
+    }
+    size_t index = 0;
+    const json_t *argument = NULL;
+    json_array_foreach(value, index, argument)
+    {
+        char numbered[32];
+        (void)snprintf(numbered, sizeof(numbered), "argument %zu", index + 1);
+        show_value(page, numbered, argument);
+    }
+}
+
+/* All members of a file but its content on one line, then the content as it is. */
+static void show_file(struct page *page, const json_t *file)
+{
+    const json_t *content = json_object_get(file, "content");
+    CLEANUP_JSON json_t *rest = json_is_object(file) ? json_copy((json_t *)(uintptr_t)file) : NULL;
+    if (!json_is_string(content) || !rest) {
+        show_value(page, "file", file);
+        return;
+    }
+    (void)json_object_del(rest, "content");
+    show_value(page, "file", rest);
+    show_listing(page, "its content", json_string_value(content), json_string_length(content));
+}
+
+static void show_files(struct page *page, const char *label, const json_t *value)
+{
+    if (!json_is_array(value)) {
+        show_value(page, label, value);
+        return;
+    }
+    size_t index = 0;
+    const json_t *file = NULL;
+    json_array_foreach(value, index, file) show_file(page, file);
+}
+
+struct shown_member {
+    const char *name;
+    const char *label;
+    void (*show)(struct page *page, const char *label, const json_t *value);
+};
+
+/* In the order in which a person asks: what, how, with which powers; the code last, next to the
+ * question. */
+static const struct shown_member first_members[] = {
+    {"tool", "tool", show_value},
+    {"language", "language", show_value},
+    {"mode", "mode", show_value},
+    {"network", "network", show_value},
+    {"secrets", "secrets", show_value},
+    {"limits", "limits", show_members},
+    {"environment", "environment", show_members},
+};
+
+static const struct shown_member last_members[] = {
+    {"reason", "the agent says", show_value},
+    {"request_sha256", "request sha256", show_value},
+    {"content_findings", "finding", show_findings},
+    {"content_findings_more", "more findings", show_count},
+    {"args", "args", show_arguments},
+    {"files", "files", show_files},
+    {"stdin", "stdin", show_text},
+    {"code", "code", show_text},
+};
+
+/* Of no use to the person who decides; the arguments say once more what the other members say. */
+static const char *const left_out[] = {"in_band",    "approval_id",        "expires_in_ms",
+                                       "timeout_ms", "allowed_decisions",  "arguments",
+                                       "run_id",     "policy_base_sha256", "decision_members"};
+
+/* A file is decided upon by its content, which only the arguments have. */
+static const json_t *member_to_show(const json_t *request, const char *name)
+{
+    const json_t *files = json_object_get(json_object_get(request, "arguments"), "files");
+    return strcmp(name, "files") == 0 && json_is_array(files) ? files
+                                                              : json_object_get(request, name);
+}
+
+static bool is_empty(const json_t *value)
+{
+    return !value || json_is_null(value) || (json_is_object(value) && !json_object_size(value)) ||
+           (json_is_array(value) && !json_array_size(value));
+}
+
+static bool is_listed(const struct shown_member *members, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(members[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void show_listed(struct page *page, const json_t *request,
+                        const struct shown_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const json_t *value = member_to_show(request, members[i].name);
+        if (!is_empty(value))
+            members[i].show(page, members[i].label, value);
+    }
+}
+
+/* A provider may say more than this toolhost knows: nothing of it is hidden from the person. */
+static void show_others(struct page *page, const json_t *request)
+{
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)(uintptr_t)request, name, value)
+    {
+        bool skip = is_empty(value) || is_listed(first_members, COUNT_OF(first_members), name) ||
+                    is_listed(last_members, COUNT_OF(last_members), name);
+        for (size_t i = 0; i < COUNT_OF(left_out); i++)
+            skip = skip || strcmp(left_out[i], name) == 0;
+        if (skip)
+            continue;
+        CLEANUP_FREE char *label = NULL;
+        size_t label_size = 0;
+        FILE *stream = open_memstream(&label, &label_size);
+        if (!stream)
+            continue;
+        text_escape_write(stream, name, strnlen(name, 24));
+        (void)fclose(stream);
+        show_value(page, label, value);
+    }
+}
+
+size_t approval_show(FILE *out, const json_t *request, unsigned columns, unsigned row_limit)
+{
+    struct page page = {.out = out, .columns = columns, .row_limit = row_limit};
+    if (page.columns < LEAST_COLUMNS)
+        page.columns = LEAST_COLUMNS;
+    if (page.columns > MOST_COLUMNS)
+        page.columns = MOST_COLUMNS;
+    show_listed(&page, request, first_members, COUNT_OF(first_members));
+    show_others(&page, request);
+    show_listed(&page, request, last_members, COUNT_OF(last_members));
+    return page.hidden;
+}

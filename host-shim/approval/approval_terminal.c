@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks the person at the controlling terminal; never standard input, which may be a model's pipe.
+ * Only an answer typed after the question counts. On the thread inside tool_invoke().
+ */
+#include "approval/approver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "approval/approval_edit.h"
+#include "approval/approval_grants.h"
+#include "approval/approval_show.h"
+#include "base/cleanup.h"
+#include "base/descriptor_io.h"
+#include "base/monotonic_clock.h"
+
+#define DEFAULT_COLUMNS 80u
+#define ROW_LIMIT       60u
+#define ANSWER_LIMIT    64u
+
+static const char header[] =
+    "\n------------------------------------------------------------------------\n"
+    "toolhost: an agent asks to run this\n";
+static const char question[] = "Run this? [y/N] ";
+
+/* A background job that reads from its terminal is stopped, and would then hang for good. */
+static int open_terminal(struct approval_decision *decision)
+{
+    CLEANUP_CLOSE int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        decision->no_approver = true;
+        approval_unavailable(decision, "there is no terminal to ask on");
+        return -1;
+    }
+    if (tcgetpgrp(fd) != getpgrp()) {
+        decision->no_approver = true;
+        approval_unavailable(decision, "toolhost runs in the background of its terminal");
+        return -1;
+    }
+    return TAKE_FD(fd);
+}
+
+static unsigned terminal_columns(int fd)
+{
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
+}
+
+/* What can be answered beside yes and no, as far as the request takes it. */
+static void write_answers(FILE *page, const json_t *request, bool edited)
+{
+    if (edited)
+        (void)fputs("This is the request as you have changed it.\n", page);
+    if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_SESSION))
+        (void)fputs("session: yes, and identical requests of this session\n", page);
+    if (!edited && approval_offers(request, APPROVAL_WORD_ALLOW_ALWAYS))
+        (void)fprintf(page, "always:  yes, and identical requests for %u days\n",
+                      APPROVAL_GRANT_DAYS);
+    if (approval_offers(request, APPROVAL_WORD_EDIT))
+        (void)fputs("edit:    change it first\n", page);
+    if (approval_offers(request, APPROVAL_WORD_CANCEL))
+        (void)fputs("cancel:  no, and stop the agent\n", page);
+}
+
+/* Drawn in memory first, so that the terminal sees one piece. */
+static bool draw(int fd, const json_t *request, bool edited, unsigned row_limit, size_t *ret_hidden)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *page = open_memstream(&text, &length);
+    if (!page)
+        return false;
+    (void)fputs(header, page);
+    *ret_hidden = approval_show(page, request, terminal_columns(fd), row_limit);
+    if (*ret_hidden > 0)
+        (void)fprintf(page, "%zu line%s not shown: answer a to see all\n", *ret_hidden,
+                      *ret_hidden == 1 ? " is" : "s are");
+    write_answers(page, request, edited);
+    (void)fputs(question, page);
+    bool drawn = !ferror(page);
+    drawn = fclose(page) == 0 && drawn;
+    return drawn && write_fully(fd, text, length);
+}
+
+/* Waits until the terminal has something to read. */
+static bool wait_for_input(int fd, int cancelled_fd, int64_t deadline,
+                           struct approval_decision *decision)
+{
+    struct pollfd events[] = {{.fd = fd, .events = POLLIN}, {.fd = cancelled_fd, .events = POLLIN}};
+    for (;;) {
+        int ready = poll(events, COUNT_OF(events), milliseconds_until(deadline));
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready < 0) {
+            approval_unavailable(decision, "the terminal cannot be read");
+            return false;
+        }
+        if (events[1].revents) {
+            approval_unavailable(decision, "the call was cancelled");
+            return false;
+        }
+        if (ready == 0) {
+            approval_unavailable(decision, "nobody answered in time");
+            return false;
+        }
+        return true;
+    }
+}
+
+/* One line without its break. A line that is too long is no answer. */
+static bool read_answer(int fd, int cancelled_fd, int64_t deadline, char ret_answer[ANSWER_LIMIT],
+                        struct approval_decision *decision)
+{
+    size_t length = 0;
+    for (;;) {
+        if (!wait_for_input(fd, cancelled_fd, deadline, decision))
+            return false;
+        ssize_t got = read(fd, ret_answer + length, ANSWER_LIMIT - 1 - length);
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got <= 0) {
+            approval_deny(decision, "the terminal was closed without an answer");
+            return false;
+        }
+        length += (size_t)got;
+        if (ret_answer[length - 1] == '\n') {
+            ret_answer[length - 1] = '\0';
+            return true;
+        }
+        if (length == ANSWER_LIMIT - 1) {
+            approval_deny(decision, "the answer was not yes");
+            return false;
+        }
+    }
+}
+
+static bool is_yes(const char *answer)
+{
+    return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+/* One request that is shown, and what it became. */
+struct question {
+    const json_t *request; /* as the provider asked */
+    json_t *arguments;     /* as the person has changed them; NULL: not at all */
+    json_t *edited;        /* the request with them; NULL: the same */
+    unsigned row_limit;
+};
+
+static void question_clear(struct question *asked)
+{
+    json_decref(asked->arguments);
+    json_decref(asked->edited);
+}
+
+/* The words that are no yes, no matter what is shown. false: not one of them, or not offered. */
+static bool take_word(const struct question *asked, const char *answer,
+                      struct approval_decision *decision)
+{
+    static const struct {
+        const char *answer;
+        enum approval_word word;
+        bool after_edit;
+    } known[] = {{"session", APPROVAL_WORD_ALLOW_SESSION, false},
+                 {"always", APPROVAL_WORD_ALLOW_ALWAYS, false},
+                 {"cancel", APPROVAL_WORD_CANCEL, true}};
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (strcmp(known[i].answer, answer) != 0 || (asked->arguments && !known[i].after_edit) ||
+            !approval_offers(asked->request, known[i].word))
+            continue;
+        approval_allow(decision, known[i].word,
+                       known[i].word == APPROVAL_WORD_CANCEL ? "the user at the terminal cancelled"
+                                                             : "");
+        return true;
+    }
+    return false;
+}
+
+static void decide(struct question *asked, const char *answer, struct approval_decision *decision)
+{
+    if (take_word(asked, answer, decision))
+        return;
+    if (!is_yes(answer)) {
+        approval_deny(decision, "the user at the terminal said no");
+        return;
+    }
+    approval_allow(decision, asked->arguments ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, "");
+    decision->arguments = TAKE_POINTER(asked->arguments);
+}
+
+/* What was saved without a change is the request as it was. false: it cannot go on. */
+static bool edit(struct question *asked, int fd, int cancelled_fd, int64_t deadline,
+                 struct approval_decision *decision)
+{
+    struct failure failure;
+    const json_t *before = json_object_get(asked->request, "arguments");
+    CLEANUP_JSON json_t *arguments = NULL;
+    if (!approval_edit(asked->arguments ? asked->arguments : before, fd, cancelled_fd, deadline,
+                       &arguments, &failure)) {
+        approval_deny(decision, "%s", failure.message);
+        return false;
+    }
+    question_clear(asked);
+    asked->edited = NULL;
+    asked->arguments = NULL;
+    if (json_equal(arguments, before))
+        return true;
+    asked->edited = approval_edited_request(asked->request, arguments);
+    asked->arguments = TAKE_POINTER(arguments);
+    if (!asked->edited)
+        approval_deny(decision, "the changed request could not be shown");
+    return asked->edited != NULL;
+}
+
+static bool can_edit(const struct question *asked, const char *answer)
+{
+    return strcmp(answer, "edit") == 0 && approval_offers(asked->request, APPROVAL_WORD_EDIT) &&
+           json_is_object(json_object_get(asked->request, "arguments"));
+}
+
+static void ask(int fd, const json_t *request, int cancelled_fd, struct approval_decision *decision)
+{
+    int64_t deadline = monotonic_ms() + approval_wait_ms(request);
+    CLEANUP(question_clear) struct question asked = {.request = request, .row_limit = ROW_LIMIT};
+    for (;;) {
+        size_t hidden = 0;
+        (void)tcflush(fd, TCIFLUSH);
+        if (!draw(fd, asked.edited ? asked.edited : request, asked.edited, asked.row_limit,
+                  &hidden)) {
+            approval_unavailable(decision, "the request could not be shown");
+            return;
+        }
+        char answer[ANSWER_LIMIT] = {0};
+        if (!read_answer(fd, cancelled_fd, deadline, answer, decision)) {
+            (void)write_fully(fd, "\ndenied\n", strlen("\ndenied\n"));
+            return;
+        }
+        if (hidden > 0 && strcasecmp(answer, "a") == 0) {
+            asked.row_limit = APPROVAL_SHOW_ALL;
+        } else if (can_edit(&asked, answer)) {
+            if (!edit(&asked, fd, cancelled_fd, deadline, decision))
+                return;
+        } else {
+            decide(&asked, answer, decision);
+            return;
+        }
+    }
+}
+
+void approval_by_terminal(const json_t *request, int cancelled_fd, struct approval_decision *ret)
+{
+    approval_name_user("terminal", ret->approver, sizeof(ret->approver));
+    CLEANUP_CLOSE int fd = open_terminal(ret);
+    if (fd >= 0)
+        ask(fd, request, cancelled_fd, ret);
+}

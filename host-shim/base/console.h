@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The streams of toolhost. Standard output belongs to the command: before a provider is loaded it
+ * is moved to a descriptor of its own, and whatever a provider or its child prints to descriptor 1
+ * lands on standard error. Main thread, and the callbacks on it.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/failure.h"
+
+/* Moves standard output away; the descriptor where it is now, or -1. */
+int console_take_stdout(void);
+
+/* Moves standard input away, so that no provider and no child of it reads from it; the descriptor
+ * where it is now, or -1. */
+int console_take_stdin(void);
+
+/* Prints "toolhost: CODE: message" and "toolhost: hint: …" on standard error, escaped. */
+void console_print_failure(const struct failure *failure);
+/* Prints "toolhost: text" on standard error, escaped. */
+void console_print_notice(const char *text);
+/* The same from any thread, without waiting: a line that nobody reads is dropped, and the next one
+ * that is written says how many were. */
+void console_log_notice(const char *text);

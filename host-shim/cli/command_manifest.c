@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* toolhost manifest: what the provider offers. Main thread. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/console.h"
+#include "cli/commands.h"
+#include "cli/json_print.h"
+#include "formats/manifest_format.h"
+#include "host/tool_call.h"
+
+static json_t *read_manifest(const struct options *options, struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    if (!tool_provider_open(options, &provider, failure))
+        return NULL;
+    const char *text = provider.manifest();
+    json_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (json_is_object(manifest))
+        return manifest;
+    json_decref(manifest);
+    (void)failure_set(failure, "provider_failed", "the provider's manifest is no JSON object");
+    return NULL;
+}
+
+static bool print_tools(const struct manifest_format *format, const json_t *manifest, int out,
+                        struct failure *failure)
+{
+    CLEANUP_JSON json_t *tools = NULL;
+    CLEANUP_JSON json_t *notes = NULL;
+    if (!manifest_format_apply(format, manifest, &tools, &notes, failure))
+        return false;
+    size_t index = 0;
+    const json_t *note = NULL;
+    json_array_foreach(notes, index, note) console_print_notice(json_string_value(note));
+    return json_print(out, tools, failure);
+}
+
+int command_manifest(const struct options *options, int out)
+{
+    struct failure failure;
+    const struct manifest_format *format =
+        options->format ? manifest_format_find(options->format, &failure) : NULL;
+    if (options->format && !format) {
+        console_print_failure(&failure);
+        return EXIT_USAGE;
+    }
+    CLEANUP_JSON json_t *manifest = read_manifest(options, &failure);
+    if (manifest && (format ? print_tools(format, manifest, out, &failure)
+                            : json_print(out, manifest, &failure)))
+        return EXIT_SUCCESS;
+    console_print_failure(&failure);
+    return EXIT_FAILURE;
+}

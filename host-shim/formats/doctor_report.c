@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes a provider's status for people; members that are missing are done without. Any thread. */
+#include "formats/doctor_report.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/json_member.h"
+#include "base/text_escape.h"
+
+static void write_text(FILE *out, const char *text)
+{
+    text_escape_write(out, text, strlen(text));
+}
+
+/* "label text\n" where there is a text. */
+static void write_member(FILE *out, const char *label, const json_t *object, const char *name)
+{
+    const char *text = json_member_string(object, name, "");
+    if (!*text)
+        return;
+    (void)fputs(label, out);
+    write_text(out, text);
+    (void)fputc('\n', out);
+}
+
+static const char *configured_mode(const json_t *status)
+{
+    const char *mode = json_member_string(status, "mode", NULL);
+    return mode ? mode
+                : json_member_string(json_object_get(status, "policy"), "default_mode", NULL);
+}
+
+bool doctor_report_is_available(const json_t *status)
+{
+    if (json_is_object(json_object_get(status, "error")))
+        return false;
+    const char *mode = configured_mode(status);
+    const json_t *backends = json_object_get(status, "backends");
+    size_t index = 0;
+    const json_t *backend = NULL;
+    json_array_foreach(backends, index, backend)
+    {
+        bool asked_for = !mode || strcmp(json_member_string(backend, "name", ""), mode) == 0;
+        if (asked_for && json_member_true(backend, "available"))
+            return true;
+    }
+    return false;
+}
+
+static void write_error(FILE *out, const char *indent, const json_t *error)
+{
+    if (!json_is_object(error))
+        return;
+    (void)fprintf(out, "%serror ", indent);
+    const char *code = json_member_string(error, "code", "?");
+    write_text(out, code);
+    (void)fputs(": ", out);
+    write_text(out, failure_after_code(code, json_member_string(error, "message", "no message")));
+    (void)fputc('\n', out);
+    const char *hint = json_member_string(error, "hint", "");
+    if (*hint) {
+        (void)fprintf(out, "%shint: ", indent);
+        write_text(out, hint);
+        (void)fputc('\n', out);
+    }
+}
+
+static void write_layer(FILE *out, const json_t *layer)
+{
+    (void)fputs("  ", out);
+    write_text(out, json_member_string(layer, "state", "untested"));
+    (void)fputs("  ", out);
+    write_text(out, json_member_string(layer, "name", "?"));
+    const char *detail = json_member_string(layer, "detail", "");
+    if (*detail) {
+        (void)fputs(": ", out);
+        write_text(out, detail);
+    }
+    (void)fputc('\n', out);
+    write_member(out, "    remedy: ", layer, "remedy");
+}
+
+static bool is_untested(const json_t *layer)
+{
+    return strcmp(json_member_string(layer, "state", "untested"), "untested") == 0;
+}
+
+/* What was not come to needs no more than its names. */
+static void write_layers(FILE *out, const json_t *layers)
+{
+    size_t index = 0;
+    const json_t *layer = NULL;
+    json_array_foreach(layers, index, layer)
+    {
+        if (!is_untested(layer))
+            write_layer(out, layer);
+    }
+    const char *before = "  untested  ";
+    json_array_foreach(layers, index, layer)
+    {
+        if (!is_untested(layer))
+            continue;
+        (void)fputs(before, out);
+        write_text(out, json_member_string(layer, "name", "?"));
+        before = ", ";
+    }
+    (void)fputs(*before == ',' ? "\n" : "", out);
+}
+
+static void write_engine(FILE *out, const json_t *engine)
+{
+    if (!json_is_object(engine))
+        return;
+    static const char *const members[] = {"name", "version", "runtime", "runtime_version"};
+    (void)fputs("  engine", out);
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+        const char *text = json_member_string(engine, members[i], "");
+        if (*text)
+            (void)fputc(' ', out);
+        write_text(out, text);
+    }
+    (void)fputs(json_member_true(engine, "rootless") ? ", rootless\n" : "\n", out);
+}
+
+static void write_backend(FILE *out, const json_t *backend)
+{
+    (void)fputs("backend ", out);
+    write_text(out, json_member_string(backend, "name", "?"));
+    (void)fputs(json_member_true(backend, "available") ? ": available" : ": not available", out);
+    (void)fputs(json_is_false(json_object_get(backend, "allowed")) ? ", not allowed by the policy\n"
+                                                                   : "\n",
+                out);
+    write_engine(out, json_object_get(backend, "engine"));
+    write_error(out, "  ", json_object_get(backend, "error"));
+    write_layers(out, json_object_get(backend, "layers"));
+}
+
+/* Of one kind of programs: how the interpreter comes to them, and why not as quickly as it could.
+ */
+static void write_preparation(FILE *out, const json_t *preparation)
+{
+    const char *word = json_member_string(preparation, "word", "");
+    const char *message = json_member_string(preparation, "message", "");
+    (void)fputs(*word ? "    programs that name " : "    other programs", out);
+    write_text(out, word);
+    (void)fputs(": ", out);
+    write_text(out, json_member_string(preparation, "how", "unknown"));
+    if (*message) {
+        (void)fputs(", ", out);
+        write_text(out, json_member_string(preparation, "code", "?"));
+        (void)fputs(": ", out);
+        write_text(out, message);
+    }
+    (void)fputc('\n', out);
+    write_member(out, "      remedy: ", preparation, "remedy");
+}
+
+static void write_runtime(FILE *out, const json_t *runtime)
+{
+    (void)fputs("  ", out);
+    write_text(out, json_member_string(runtime, "language", "?"));
+    if (json_member_true(runtime, "found")) {
+        (void)fputs(": ", out);
+        write_text(out, json_member_string(runtime, "path", "found"));
+        const char *version = json_member_string(runtime, "version", "");
+        (void)fputs(*version ? ", " : "", out);
+        write_text(out, version);
+        (void)fputc('\n', out);
+        size_t index = 0;
+        const json_t *preparation = NULL;
+        json_array_foreach(json_object_get(runtime, "preparation"), index, preparation)
+            write_preparation(out, preparation);
+        return;
+    }
+    (void)fputs(": not found", out);
+    const char *package = json_member_string(runtime, "package", "");
+    const char *image = json_member_string(runtime, "image", "");
+    const char *reason =
+        json_member_string(json_object_get(runtime, "error"), "message", "no reason");
+    if (*image) {
+        (void)fputs(" in ", out);
+        write_text(out, image);
+        (void)fputs("; ", out);
+        write_text(out, reason);
+    } else if (*package) {
+        (void)fputs("; install ", out);
+        write_text(out, package);
+    }
+    (void)fputc('\n', out);
+}
+
+static void write_sweep(FILE *out, const json_t *sweep)
+{
+    (void)fputs("sweep ", out);
+    write_text(out, json_member_string(sweep, "mode", "?"));
+    if (json_is_integer(json_object_get(sweep, "removed")))
+        (void)fprintf(out, ": %lld removed, %lld left\n",
+                      (long long)json_integer_value(json_object_get(sweep, "removed")),
+                      (long long)json_integer_value(json_object_get(sweep, "left")));
+    else
+        (void)fputs(": failed\n", out);
+    write_error(out, "  ", json_object_get(sweep, "error"));
+}
+
+/* Of a provider that was loaded for this question most have counted nothing. */
+static void write_counters(FILE *out, const json_t *counters)
+{
+    const char *name = NULL;
+    json_t *value = NULL;
+    const char *heading = "counters\n";
+    json_object_foreach((json_t *)(uintptr_t)counters, name, value)
+    {
+        if (json_integer_value(value) == 0)
+            continue;
+        (void)fputs(heading, out);
+        heading = "";
+        (void)fputs("  ", out);
+        write_text(out, name);
+        (void)fprintf(out, ": %lld\n", (long long)json_integer_value(value));
+    }
+}
+
+void doctor_report_write(FILE *out, const json_t *status)
+{
+    const json_t *policy = json_object_get(status, "policy");
+    const char *mode = configured_mode(status);
+    if (mode) {
+        (void)fputs("mode ", out);
+        write_text(out, mode);
+        (void)fprintf(out, ": %s\n",
+                      doctor_report_is_available(status) ? "available" : "not available");
+    }
+    write_member(out, "policy ", policy, "source");
+    write_member(out, "  sha256 ", policy, "sha256");
+    write_error(out, "", json_object_get(status, "error"));
+    size_t index = 0;
+    const json_t *item = NULL;
+    json_array_foreach(json_object_get(status, "sweep"), index, item) write_sweep(out, item);
+    json_array_foreach(json_object_get(status, "backends"), index, item) write_backend(out, item);
+    const json_t *runtimes = json_object_get(status, "runtimes");
+    if (json_array_size(runtimes) > 0)
+        (void)fputs("runtimes\n", out);
+    json_array_foreach(runtimes, index, item) write_runtime(out, item);
+    write_counters(out, json_object_get(status, "counters"));
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The callbacks of struct tool_host. Each leaves the verdict as it finds it, a denial, unless it
+ * knows better. On the thread inside tool_invoke().
+ */
+#include "host/host_callbacks.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json_member.h"
+#include "host/capability_grant.h"
+#include "host/secret_file.h"
+
+__attribute__((format(printf, 2, 3))) static void notice(const struct grants *grants,
+                                                         const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    grants->take_notice(grants->user, text);
+}
+
+static void notice_failure(const struct grants *grants, const struct failure *failure)
+{
+    notice(grants, "%s: %s", failure->code, failure->message);
+    if (failure->hint[0])
+        notice(grants, "hint: %s", failure->hint);
+}
+
+static void check_capability(void *user, const char *capability, uint32_t *verdict)
+{
+    struct grants *grants = user;
+    if (!capability)
+        return;
+    enum capability_verdict judged =
+        capability_judge(grants->capabilities, grants->capability_count, capability);
+    if (judged == CAPABILITY_GRANTED) {
+        *verdict = TOOL_VERDICT_ALLOW;
+    } else if (judged != CAPABILITY_PROBE) {
+        (void)snprintf(grants->denied, sizeof(grants->denied), "%s", capability);
+        grants->denied_by_option = judged == CAPABILITY_DENIED;
+    }
+}
+
+static char *decision_text(const char *request_json, const struct approval_decision *decision)
+{
+    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    return decision->word == APPROVAL_WORD_PENDING ? approval_pending_text(decision, request)
+                                                   : approval_decision_text(decision, request);
+}
+
+static void tell(const struct grants *grants, const struct approval_decision *decision)
+{
+    if (decision->notice[0])
+        notice(grants, "%s", decision->notice);
+    if (decision->word == APPROVAL_WORD_DENY || decision->word == APPROVAL_WORD_CANCEL)
+        notice(grants, "denied by %s: %s", decision->approver, decision->reason);
+    if (decision->word == APPROVAL_WORD_UNAVAILABLE)
+        notice(grants, "no approver could be asked: %s", decision->reason);
+    if (decision->no_approver)
+        notice(grants, "hint: decide in advance with --approve always or never, or let a program "
+                       "decide with --approve cmd:PROG");
+}
+
+/* The answer always goes through tool_reply_approval(), which carries who decided and why. "Later"
+ * says that it was not given through the verdict; without an accepted answer the denial stands. */
+static void request_approval(void *user, uint64_t token, const char *request_json,
+                             uint32_t *verdict)
+{
+    const struct grants *grants = user;
+    CLEANUP(approval_clear) struct approval_decision decision;
+    approval_decide(&grants->approver, request_json, grants->cancelled_fd, &decision);
+    tell(grants, &decision);
+    CLEANUP_FREE char *answer = decision_text(request_json, &decision);
+    if (decision.word == APPROVAL_WORD_PENDING) {
+        if (answer)
+            (void)grants->provider->reply_approval(token, answer);
+        *verdict = TOOL_VERDICT_PENDING;
+        return;
+    }
+    /* That nobody answered may come when the provider's own time is over: it finds that itself. */
+    if (answer && (grants->provider->reply_approval(token, answer) == TOOL_ACCEPTED ||
+                   decision.word == APPROVAL_WORD_UNAVAILABLE))
+        *verdict = TOOL_VERDICT_LATER;
+}
+
+static void read_secret(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
+                        uint32_t *verdict)
+{
+    const struct grants *grants = user;
+    for (size_t i = 0; name && i < grants->secret_count; i++) {
+        if (strcmp(grants->secrets[i].name, name) != 0)
+            continue;
+        struct failure failure;
+        if (secret_file_read(grants->secrets[i].path, buffer, capacity, length, &failure))
+            *verdict = TOOL_VERDICT_ALLOW;
+        else
+            notice_failure(grants, &failure);
+        return;
+    }
+    *verdict = TOOL_VERDICT_ABSENT; /* the policy's providers may have it */
+}
+
+static void audit(void *user, const char *record_json, uint32_t *verdict)
+{
+    struct grants *grants = user;
+    struct failure failure;
+    if (audit_log_append(&grants->audit_log, record_json, &failure)) {
+        *verdict = TOOL_VERDICT_ALLOW;
+        return;
+    }
+    /* Of a start that is refused for it the provider wants a record too. */
+    if (!grants->audit_failure_told)
+        notice_failure(grants, &failure);
+    grants->audit_failure_told = true;
+}
+
+static void on_output(void *user, uint32_t stream, const void *bytes, size_t length)
+{
+    const struct grants *grants = user;
+    if (grants->take_output)
+        grants->take_output(grants->user, stream, bytes, length);
+}
+
+static void log_line(void *user, uint32_t level, const char *message)
+{
+    const struct grants *grants = user;
+    if (level == TOOL_LOG_ERROR || level == TOOL_LOG_WARNING)
+        notice(grants, "%s", message);
+}
+
+void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t call_id,
+                         const char *context_json)
+{
+    *ret = (struct tool_host){
+        .struct_size = sizeof(*ret),
+        .abi_version = TOOL_ABI_VERSION,
+        .user = grants,
+        .call_id = call_id,
+        .context_json = context_json,
+        .check_capability = check_capability,
+        .request_approval = request_approval,
+        .read_secret = read_secret,
+        .audit = audit,
+        .on_output = on_output,
+        .log = log_line,
+    };
+}

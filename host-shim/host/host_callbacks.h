@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What toolhost grants for one call: the callbacks of struct tool_host. They run on the thread that
+ * is inside tool_invoke(), one at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "approval/approval.h"
+#include "audit/audit_log.h"
+#include "host/provider.h"
+
+struct named_secret {
+    const char *name;
+    const char *path;
+};
+
+struct grants {
+    const struct provider *provider;
+    const char *const *capabilities;
+    size_t capability_count;
+    const struct named_secret *secrets;
+    size_t secret_count;
+    struct approver approver;
+    struct audit_log audit_log;
+    bool audit_failure_told; /* of this call */
+    char denied[320];        /* the capability that was denied last in this call; "": none */
+    bool denied_by_option;   /* by a denial among the capabilities, and not for want of a grant */
+    int cancelled_fd;
+    /* Where output goes as it comes; NULL: nowhere. */
+    void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);
+    /* Where a callback says why it denied, and where the provider's log goes; never NULL. */
+    void (*take_notice)(void *user, const char *text);
+    void *user;
+};
+
+/* Fills *ret so that it lends the grants, which must outlive the call. context_json may be NULL. */
+void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t call_id,
+                         const char *context_json);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads, configures and calls a provider with the grants of the command line. Main thread. */
+#include "host/tool_call.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/audit_setting.h"
+#include "base/cleanup.h"
+#include "base/descriptor_io.h"
+#include "base/json_compact.h"
+#include "base/json_member.h"
+#include "base/json_problem.h"
+#include "base/provider_json.h"
+#include "host/denial_hint.h"
+#include "host/signal_watch.h"
+#include "options/suggestion.h"
+
+/* toolhost makes one call a process. */
+#define CALL_ID         1u
+#define NARROWING_LIMIT 65536u /* bytes */
+
+bool tool_provider_open(const struct options *options, struct provider *ret,
+                        struct failure *failure)
+{
+    CLEANUP_FREE char *path = NULL;
+    return provider_locate(options->plugin, &path, failure) && provider_open(path, ret, failure);
+}
+
+bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure *failure)
+{
+    char here[TOOL_PATH_SIZE] = "";
+    bool absolute = path[0] == '/';
+    if (access(path, F_OK) != 0 || (!absolute && !getcwd(here, sizeof(here))))
+        return failure_set_errno(failure, "unreadable_file", errno, "policy %s", path);
+    if (strlen(here) + strlen(path) + 2 > TOOL_PATH_SIZE)
+        return failure_set_errno(failure, "unreadable_file", ENAMETOOLONG, "policy %s", path);
+    (void)stpcpy(stpcpy(stpcpy(ret, here), absolute ? "" : "/"), path);
+    return true;
+}
+
+static json_t *configuration(const struct options *options, struct failure *failure)
+{
+    char policy[TOOL_PATH_SIZE] = "";
+    if (options->policy && !tool_policy_path(options->policy, policy, failure))
+        return NULL;
+    CLEANUP_JSON json_t *object = json_object();
+    if (json_member_add(object, "policy_file", options->policy ? policy : NULL) &&
+        json_member_add(object, "sandbox", options->sandbox) &&
+        (!options->sweep || json_object_set_new(object, "sweep", json_true()) == 0))
+        return TAKE_POINTER(object);
+    (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
+    return NULL;
+}
+
+/* What a provider returned as text, read as the JSON object it must be. */
+static json_t *take_object(const struct provider *provider, char *text, struct failure *failure)
+{
+    CLEANUP_FREE char *copy = provider_take_text(provider, text);
+    json_t *object = provider_json_read(copy);
+    if (json_is_object(object))
+        return object;
+    json_decref(object);
+    (void)failure_set(failure, "provider_failed",
+                      copy ? "the provider's result is no JSON object"
+                           : "the provider returned no result");
+    failure_set_hint(failure, "check it against the ABI: toolhost conformance FILE.so");
+    return NULL;
+}
+
+bool tool_provider_prepare(const struct options *options, const struct provider *provider,
+                           bool always, bool *ret_refused, json_t **ret_status,
+                           struct failure *failure)
+{
+    *ret_refused = false;
+    *ret_status = NULL;
+    bool configured = options->policy || options->sandbox || options->sweep;
+    if (!configured && !(always && provider->prepare))
+        return true;
+    if (!provider->prepare)
+        return failure_set(failure, "plugin_unusable",
+                           "this provider does not support --policy, --sandbox or --sweep");
+    CLEANUP_JSON json_t *config = configuration(options, failure);
+    CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
+    if (!config_text)
+        return false;
+    const char *config_json = configured ? config_text : NULL;
+    /* The status is probed for, which takes a while: a call wants it only to say why not. */
+    if (!always && provider->prepare(config_json, NULL) == TOOL_OK)
+        return true;
+    char *text = NULL;
+    int32_t status = provider->prepare(config_json, &text);
+    *ret_status = take_object(provider, text, failure);
+    *ret_refused = status != TOOL_OK;
+    return *ret_status != NULL;
+}
+
+/* Whether it narrows is the provider's to say. */
+static bool add_narrowing(json_t *context, const char *path, struct failure *failure)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    json_error_t reason;
+    if (!read_bounded_file(path, NARROWING_LIMIT, &text, &length, failure))
+        return false;
+    json_t *narrowing = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    if (!narrowing) {
+        char why[JSON_PROBLEM_LIMIT];
+        json_problem(&reason, why);
+        return failure_set(failure, "invalid_input", "%s cannot be read: %s", path, why);
+    }
+    return json_object_set_new(context, "policy", narrowing) == 0 || failure_out_of_memory(failure);
+}
+
+json_t *tool_context(const struct options *options, struct failure *failure)
+{
+    char memory[4096];
+    char workspace[PATH_MAX];
+    struct passwd entry, *found = NULL;
+    if (options->workspace && !realpath(options->workspace, workspace)) {
+        (void)failure_set_errno(failure, "unreadable_file", errno, "workspace %s",
+                                options->workspace);
+        return NULL;
+    }
+    (void)getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found);
+    CLEANUP_JSON json_t *context = json_object();
+    if (!json_member_add(context, "principal", found ? found->pw_name : NULL) ||
+        !json_member_add(context, "workspace", options->workspace ? workspace : NULL))
+        (void)failure_set(failure, "usage", "the workspace's path is not UTF-8");
+    else if (!options->narrow || add_narrowing(context, options->narrow, failure))
+        return TAKE_POINTER(context);
+    return NULL;
+}
+
+static const char *name_at(const void *words, size_t index)
+{
+    return json_string_value(json_array_get(words, index));
+}
+
+/* The provider would never ask for one that its manifest does not name. */
+static bool check_capability_name(const json_t *names, const char *grant, struct failure *failure)
+{
+    char name[256];
+    const char *begin = grant + (grant[0] == '!');
+    const char *known = NULL;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
+    for (size_t i = 0; (known = name_at(names, i)) != NULL; i++) {
+        if (strcmp(known, name) == 0)
+            return true;
+    }
+    const char *meant = suggestion_find(name, name_at, names);
+    (void)failure_usage(failure, "--cap %s: the provider's manifest names no such capability",
+                        grant);
+    if (meant)
+        failure_set_hint(failure, "did you mean %s?", meant);
+    else
+        failure_set_hint(failure, "toolhost manifest shows its capabilities");
+    return false;
+}
+
+/* What the provider marks as harmless, and what the command line names. */
+static bool grant_capabilities(const struct options *options, const struct provider *provider,
+                               struct tool_grants *grants, struct failure *failure)
+{
+    grants->manifest = capability_manifest_read(provider->manifest());
+    const json_t *defaults = grants->manifest.default_grants;
+    size_t most = json_array_size(defaults) + options->capability_count;
+    grants->capabilities = reallocarray(NULL, most + 1, sizeof(*grants->capabilities));
+    if (!defaults || !grants->capabilities)
+        return failure_out_of_memory(failure);
+    size_t count = 0;
+    for (size_t i = 0; !options->no_default_capabilities && i < json_array_size(defaults); i++)
+        grants->capabilities[count++] = json_string_value(json_array_get(defaults, i));
+    for (size_t i = 0; i < options->capability_count; i++) {
+        if (!check_capability_name(grants->manifest.names, options->capabilities[i], failure))
+            return false;
+        grants->capabilities[count++] = options->capabilities[i];
+    }
+    grants->grants.capabilities = grants->capabilities;
+    grants->grants.capability_count = count;
+    return true;
+}
+
+static void grant_secrets(const struct options *options, struct tool_grants *grants)
+{
+    for (size_t i = 0; i < options->secret_count; i++)
+        grants->secrets[i] =
+            (struct named_secret){options->secrets[i].name, options->secrets[i].value};
+    grants->grants.secrets = grants->secrets;
+    grants->grants.secret_count = options->secret_count;
+}
+
+bool tool_grants_make(const struct options *options, const struct provider *provider,
+                      struct tool_grants *ret, struct failure *failure)
+{
+    if (!audit_setting_make(&options->audit, &ret->audit, failure))
+        return false;
+    ret->grants = (struct grants){
+        .provider = provider,
+        .approver = options->approver,
+        .audit_log = ret->audit.log,
+    };
+    grant_secrets(options, ret);
+    return grant_capabilities(options, provider, ret, failure);
+}
+
+void tool_grants_clear(struct tool_grants *grants)
+{
+    audit_setting_clear(&grants->audit);
+    capability_manifest_clear(&grants->manifest);
+    free(grants->capabilities);
+    *grants = (struct tool_grants){0};
+}
+
+static bool invoke_watched(const struct options *options, const struct provider *provider,
+                           const char *input_json, struct grants *grants, int32_t *ret_status,
+                           char **ret_text, bool *ret_interrupted, struct failure *failure)
+{
+    CLEANUP_JSON json_t *who = tool_context(options, failure);
+    CLEANUP_FREE char *context = who ? json_compact(who) : NULL;
+    if (!context)
+        return who ? failure_out_of_memory(failure) : false;
+    CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
+    if (!signal_watch_start(&watch, provider->cancel, CALL_ID, failure))
+        return false;
+    grants->cancelled_fd = watch.cancelled_fd;
+    struct tool_host host;
+    host_callbacks_fill(&host, grants, CALL_ID, context);
+    *ret_status = provider->invoke(options->tool, input_json, &host, ret_text);
+    *ret_interrupted = signal_watch_was_signalled(&watch);
+    return true;
+}
+
+static bool invoke(const struct options *options, const struct provider *provider,
+                   const char *input_json, const struct call_listener *listener,
+                   struct call_result *ret, struct failure *failure)
+{
+    CLEANUP(tool_grants_clear) struct tool_grants grants = {0};
+    if (!tool_grants_make(options, provider, &grants, failure))
+        return false;
+    grants.grants.take_output = listener->take_output;
+    grants.grants.take_notice = listener->take_notice;
+    grants.grants.user = listener->user;
+    int32_t status = TOOL_FAILED;
+    char *text = NULL;
+    if (!invoke_watched(options, provider, input_json, &grants.grants, &status, &text,
+                        &ret->interrupted, failure))
+        return false;
+    ret->json = take_object(provider, text, failure);
+    denial_hint_add(&grants.grants, ret->json);
+    ret->ran = status == TOOL_OK;
+    return ret->json != NULL;
+}
+
+bool tool_call(const struct options *options, const char *input_json,
+               const struct call_listener *listener, struct call_result *ret,
+               struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    if (!tool_provider_open(options, &provider, failure))
+        return false;
+    *ret = (struct call_result){0};
+    bool refused = false;
+    CLEANUP_JSON json_t *status = NULL;
+    if (!tool_provider_prepare(options, &provider, false, &refused, &status, failure))
+        return false;
+    if (refused) {
+        ret->json = TAKE_POINTER(status);
+        return true;
+    }
+    return invoke(options, &provider, input_json, listener, ret, failure);
+}

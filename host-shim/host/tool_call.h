@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One call of a tool, from finding the provider to its result, with the grants of the command line.
+ * Main thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "audit/audit_setting.h"
+#include "base/failure.h"
+#include "host/capability_manifest.h"
+#include "host/host_callbacks.h"
+#include "host/provider.h"
+#include "options/options.h"
+
+/* Where a command takes what comes while the tool runs. */
+struct call_listener {
+    void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);
+    void (*take_notice)(void *user, const char *text);
+    void *user;
+};
+
+struct call_result {
+    bool ran;
+    bool interrupted; /* a signal came while the call was under way */
+    json_t *json;     /* what the provider returned; new */
+};
+
+/* What the command line grants, for one call or for many at a time: copy the grants and say for
+ * each call where output and notices go. It lends its own memory, so it must stay where it is. */
+struct tool_grants {
+    struct grants grants;
+    struct capability_manifest manifest; /* owned: its texts are in the list below */
+    const char **capabilities;           /* owned */
+    struct named_secret secrets[OPTIONS_SECRETS];
+    struct audit_setting audit; /* owned */
+};
+
+/* *ret is all zero before. */
+bool tool_grants_make(const struct options *options, const struct provider *provider,
+                      struct tool_grants *ret, struct failure *failure);
+void tool_grants_clear(struct tool_grants *grants);
+
+/* Who calls, where the tool may look, and how much of its policy counts: a call's context_json;
+ * new.
+ */
+json_t *tool_context(const struct options *options, struct failure *failure);
+
+/* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:
+ * there is no result, and the failure says why. */
+bool tool_call(const struct options *options, const char *input_json,
+               const struct call_listener *listener, struct call_result *ret,
+               struct failure *failure);
+
+/* Loads the provider of the options. */
+bool tool_provider_open(const struct options *options, struct provider *ret,
+                        struct failure *failure);
+
+#define TOOL_PATH_SIZE 4096
+
+/* An absolute path to the policy, as it was given and not resolved: the provider judges the links
+ * on it. false where there is no such file. */
+bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure *failure);
+
+/* Configures the provider with --policy, --sandbox and --sweep; where none was given nothing is
+ * done, unless always is set. *ret_status (new, or NULL) is what the provider said; *ret_refused
+ * tells that it refused. */
+bool tool_provider_prepare(const struct options *options, const struct provider *provider,
+                           bool always, bool *ret_refused, json_t **ret_status,
+                           struct failure *failure);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands around every result. Any thread. */
+#include "mcp/result/envelope.h"
+
+#include "mcp/wire/json_rpc.h"
+
+#define KEPT_MS 300000 /* the configuration lasts as long as the process */
+
+json_t *envelope_server_info(const struct catalogue *catalogue)
+{
+    return json_pack("{s:s, s:s}", "name", catalogue->provider, "version", catalogue->version);
+}
+
+json_t *envelope_identify(const struct catalogue *catalogue, json_t *result)
+{
+    json_t *meta =
+        json_pack("{s:o}", "io.modelcontextprotocol/serverInfo", envelope_server_info(catalogue));
+    if (result)
+        (void)json_object_set_new(result, "_meta", meta);
+    else
+        json_decref(meta);
+    return result;
+}
+
+json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
+                          const struct terms *terms, json_t *result)
+{
+    if (result && terms->modern) {
+        (void)json_object_set_new(result, "resultType", json_string("complete"));
+        (void)envelope_identify(catalogue, result);
+    }
+    return rpc_result(id, result);
+}
+
+json_t *envelope_cacheable(const struct catalogue *catalogue, const json_t *id,
+                           const struct terms *terms, json_t *result)
+{
+    if (result && terms->modern) {
+        (void)json_object_set_new(result, "ttlMs", json_integer(KEPT_MS));
+        (void)json_object_set_new(result, "cacheScope", json_string("private"));
+    }
+    return envelope_complete(catalogue, id, terms, result);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of toolhost. Read once, on the main thread, and constant from then on. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "approval/approval.h"
+#include "audit/audit_setting.h"
+#include "base/failure.h"
+
+#define OPTIONS_CAPABILITIES 32u
+#define OPTIONS_SECRETS      32u
+#define OPTIONS_PAIRS        128u
+#define OPTIONS_WORDS        64u
+
+enum command {
+    COMMAND_NONE,
+    COMMAND_MANIFEST,
+    COMMAND_RUN,
+    COMMAND_INVOKE,
+    COMMAND_DOCTOR,
+    COMMAND_STATUS,
+    COMMAND_CONFORMANCE,
+    COMMAND_CONFORMANCE_CASE,
+    COMMAND_APPROVALS,
+    COMMAND_AUDIT,
+    COMMAND_POLICY,
+    COMMAND_MCP,
+    COMMAND_HELP,
+    COMMAND_COMPLETION_WORDS,
+};
+
+struct name_value {
+    char *name; /* owned */
+    const char *value;
+};
+
+/* All pointers but the names above are into argv. */
+struct options {
+    enum command command;
+    const char *plugin;
+    const char *policy;
+    const char *sandbox;
+    const char *capabilities[OPTIONS_CAPABILITIES];
+    size_t capability_count;
+    bool no_default_capabilities;
+    struct name_value secrets[OPTIONS_SECRETS];
+    size_t secret_count;
+    struct approver approver;
+    bool always;   /* approvals approve: the answer is to stand */
+    uint64_t days; /* for so long; 0: not given */
+    const char *reason;
+    bool approver_named; /* --approve was given */
+    bool no_elicitation;
+    bool elicitation_choice;
+    const char *listen; /* a socket's path */
+    uint64_t max_calls; /* 0: not given */
+    bool full_result;   /* structured content is all of the output */
+    struct audit_options audit;
+    bool help;    /* of the command */
+    bool version; /* and nothing else */
+    bool open;    /* approvals list: what waits only */
+    bool verbose;
+    bool json;
+    bool sweep;
+    const char *workspace;
+    const char *narrow; /* a file */
+    const char *input;  /* files of policy explain */
+    const char *context;
+    const char *tool;
+    const char *language;
+    const char *code;
+    const char *stdin_file;
+    const char *only_case;
+    const char *format;
+    const char *metrics;
+    const char *metrics_listen; /* an address of this machine */
+    uint64_t watch_ms;          /* 0: one look */
+    uint64_t timeout_ms;        /* 0: not given */
+    bool network;
+    struct name_value environment[OPTIONS_PAIRS];
+    size_t environment_count;
+    struct name_value used_secrets[OPTIONS_PAIRS];
+    size_t used_secret_count;
+    const char *words[OPTIONS_WORDS]; /* what stands behind the command */
+    size_t word_count;
+    char **program_arguments; /* what stands behind "--" */
+    size_t program_argument_count;
+};
+
+/* false fills the failure (code "usage") with what is wrong about the command line. */
+bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure);
+void options_clear(struct options *options);

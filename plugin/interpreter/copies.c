@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the copying of an interpreter into sandboxes: see copies.h. */
-#include "copies.h"
+#include "interpreter/copies.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../backends/process/interpreter_protocol.h"
-#include "../backends/process/main_program.h"
-#include "../backends/process/sandbox_blueprint.h"
-#include "../backends/process/sandbox_clone.h"
-#include "../base/cleanup.h"
-#include "../protocol/channel.h"
-#include "../protocol/preparation_outcome.h"
+#include "backends/process/messages/interpreter_protocol.h"
+#include "backends/process/messages/sandbox_blueprint.h"
+#include "backends/process/program/main_program.h"
+#include "backends/process/sandbox/sandbox_clone.h"
+#include "base/cleanup.h"
+#include "protocol/channel.h"
+#include "protocol/preparation_outcome.h"
 
 /* The file that this process executes, as the host has it. */
 static struct {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "../backends/process/sandbox.h"
+#include "backends/process/sandbox/sandbox.h"
 
 /* See run_taker_serve_copies(); *ret is the sandbox of the copy. */
 void copies_serve(const char *left_out, void (*before)(void), void (*after)(void),

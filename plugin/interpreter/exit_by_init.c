@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the last word of a copy: see exit_by_init.h. */
-#include "exit_by_init.h"
+#include "interpreter/exit_by_init.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
-#include "../backends/process/exit_request.h"
+#include "backends/process/messages/exit_request.h"
 
 static pid_t armed;  /* the copy; what it forks is another */
 static bool exiting; /* by exit(3), with this status */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "run_taker.h"
+#include "interpreter/run_taker.h"
 
 typedef struct napi_env__ *napi_env;
 typedef struct napi_value__ *napi_value;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the return of an outer function: see outer_return.h. */
-#include "outer_return.h"
+#include "interpreter/outer_return.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <unwind.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 
 struct search {
     uintptr_t function;

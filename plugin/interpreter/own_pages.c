@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the breaking of copy-on-write ahead of need: see own_pages.h. */
-#include "own_pages.h"
+#include "interpreter/own_pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
 #define RANGES_LIMIT  2048  /* of pages that follow each other */

@@ -3,11 +3,11 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
-#include "exit_by_init.h"
-#include "finalization.h"
-#include "python_abi.h"
-#include "rehearsal.h"
-#include "run_taker.h"
+#include "interpreter/exit_by_init.h"
+#include "interpreter/finalization.h"
+#include "interpreter/python_abi.h"
+#include "interpreter/rehearsal.h"
+#include "interpreter/run_taker.h"
 
 static PyObject *list_of(char *const *strings)
 {

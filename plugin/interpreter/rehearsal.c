@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the child that rehearses: see rehearsal.h. */
-#include "rehearsal.h"
+#include "interpreter/rehearsal.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "own_pages.h"
+#include "base/cleanup.h"
+#include "interpreter/own_pages.h"
 
 #define PATIENCE_MS 5000
 

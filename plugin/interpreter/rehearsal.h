@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "python_abi.h"
+#include "interpreter/python_abi.h"
 
 /* Calls it in the child. Whatever goes wrong, nothing is learnt then. */
 void rehearsal_run(PyObject *program);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the taking of a run by an interpreter: see run_taker.h; what it works with is the sandbox of
  * this process. */
-#include "run_taker.h"
+#include "interpreter/run_taker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../backends/process/interpreter_protocol.h"
-#include "../backends/process/main_program.h"
-#include "../base/cleanup.h"
-#include "copies.h"
-#include "own_pages.h"
+#include "backends/process/messages/interpreter_protocol.h"
+#include "backends/process/program/main_program.h"
+#include "base/cleanup.h"
+#include "interpreter/copies.h"
+#include "interpreter/own_pages.h"
 
 /* At the most; with what it has written to until here 6 MiB. */
 #define OWN_BYTES  ((size_t)23 << 18)

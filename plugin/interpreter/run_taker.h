@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "../backends/process/sandbox.h"
+#include "backends/process/sandbox/sandbox.h"
 
 /* What of its run an interpreter has to put in place. NULL-terminated, as long as the process. */
 struct taken_run {

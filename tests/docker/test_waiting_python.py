@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process")
 import tap
 from python_ends import IN_TWO_MODULES, OTHER_ORDER, PRELUDE, PROGRAMS, SHORTENED, UNORDERED
 
-TEXT = (ROOT / "plugin/backends/docker/waiting_python.py").read_text()
+TEXT = (ROOT / "plugin/backends/docker/container/waiting_python.py").read_text()
 MODULES = "collections,datetime,functools,itertools,json,math,random,re"  # of the built-in policy
 INTERPRETERS = sorted({os.path.realpath(path) for path in ("/usr/bin/python3", sys.executable)})
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "sandbox"}

@@ -22,11 +22,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../plugin/backends/process/cgroup.h"
-#include "../../plugin/backends/process/launch.h"
-#include "../../plugin/backends/process/mount_fd.h"
-#include "../../plugin/backends/process/sandbox.h"
-#include "../../plugin/base/cleanup.h"
+#include "backends/process/sandbox/mount_fd.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "backends/process/supervisor/cgroup/cgroup.h"
+#include "backends/process/supervisor/launch/launch.h"
+#include "base/cleanup.h"
 
 #define KNOCK_OUTS_LIMIT 32
 #define STEPS_LIMIT      32

@@ -134,7 +134,7 @@ class Knockouts:
     @staticmethod
     def complete():
         """What is knocked out is what the product has, name by name."""
-        text = {path.name: path.read_text() for path in SOURCES.glob("*.c")}
+        text = {path.name: path.read_text() for path in SOURCES.rglob("*.c")}
         steps = re.findall(r'STEP_[A-Z]+, "(\w+)"', text["sandbox_init.c"] + text["payload.c"])
         tap.equal(sorted(steps), sorted(STEPS), "steps")
         tap.equal(len(set(re.findall(r"{CLONE_NEW\w+", text["namespaces.c"]))), len(NAMESPACES), "namespaces")

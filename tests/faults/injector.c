@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 
 /* <sys/ptrace.h> and <linux/ptrace.h> define the same names; the call itself is enough. */
 static long trace(long request, pid_t pid, uintptr_t address, uintptr_t data)

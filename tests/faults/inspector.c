@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
 #include "../process/harness.h"
+#include "base/cleanup.h"
 
 static char copied[] = "/var/tmp/code-execute-faults-XXXXXX/inside";
 

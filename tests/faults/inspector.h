@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../../plugin/protocol/run_description.h"
+#include "protocol/run_description.h"
 
 /* A sandboxed run of the program at INSIDE, with everyday limits. */
 struct run_description inspector_run(void);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../plugin/backends/process/sandbox_stock.h"
+#include "backends/process/supervisor/launch/sandbox_stock.h"
 
 bool has_children(pid_t supervisor)
 {

@@ -17,8 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
 #include "../process/harness.h"
+#include "base/cleanup.h"
 #include "inspector.h"
 #include "remains.h"
 #include "scarce_memory.h"

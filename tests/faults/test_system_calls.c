@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
 #include "../process/harness.h"
+#include "base/cleanup.h"
 #include "injector.h"
 #include "inspector.h"
 #include "remains.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The container's first words, on either of its outputs: the cuts make no difference, the verdict
  * is where the bytes say, and a fact holds only where it is written. */
-#include "../../plugin/backends/docker/bootstrap.h"
+#include "backends/docker/container/bootstrap.h"
 #include "fuzz.h"
 
 typedef enum bootstrap_state read_function(struct bootstrap_reader *reader,

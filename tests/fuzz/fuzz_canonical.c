@@ -3,10 +3,10 @@
  * short as can be, and its names stand in the order of their UTF-16 code units. */
 #include <jansson.h>
 
-#include "../../plugin/base/cleanup.h"
-#include "../../plugin/base/utf8.h"
-#include "../../plugin/json/canonical.h"
+#include "base/cleanup.h"
+#include "base/utf8.h"
 #include "fuzz.h"
+#include "json/canonical.h"
 
 #define FLAGS       (JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
 #define DEPTH_LIMIT 128 /* beyond it there is no canonical form */

@@ -7,9 +7,9 @@
  */
 #include <jansson.h>
 
-#include "../../plugin/backends/docker/container_attest.h"
-#include "../../plugin/backends/docker/container_config.h"
-#include "../../plugin/base/cleanup.h"
+#include "backends/docker/container/container_attest.h"
+#include "backends/docker/container/container_config.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
 
 #define ID "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

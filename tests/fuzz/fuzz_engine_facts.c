@@ -6,7 +6,7 @@
  */
 #include <jansson.h>
 
-#include "../../plugin/backends/docker/engine_facts.h"
+#include "backends/docker/engine/engine_facts.h"
 #include "fuzz.h"
 
 /* Fit to be put into JSON, which is what becomes of it. */

@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
 
 static int is_file(const struct dirent *entry)

@@ -4,15 +4,15 @@
  * does, has the same hash with a blank behind it, and gives every language a description that a
  * backend takes; what is refused is told why in printable words.
  */
-#include "../../plugin/base/cleanup.h"
-#include "../../plugin/base/string_list.h"
-#include "../../plugin/gate/plan.h"
-#include "../../plugin/policy/lint/policy_lint.h"
-#include "../../plugin/policy/policy.h"
-#include "../../plugin/request/request.h"
-#include "../../plugin/run/describe.h"
-#include "../../plugin/vocabulary/language.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
 #include "fuzz.h"
+#include "gate/plan.h"
+#include "policy/lint/policy_lint.h"
+#include "policy/policy.h"
+#include "request/request.h"
+#include "run/describe.h"
+#include "vocabulary/language.h"
 
 static void check_limit(const struct policy_limit *limit, uint64_t minimum, uint64_t maximum)
 {

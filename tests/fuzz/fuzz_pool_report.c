@@ -4,10 +4,10 @@
  * one. What is taken is in range and is written again as the same bytes; cut anywhere, or with a
  * byte more, it is refused.
  */
-#include "../../plugin/base/cleanup.h"
-#include "../../plugin/protocol/pool_report.h"
-#include "../../plugin/protocol/run_event.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
+#include "protocol/pool_report.h"
+#include "protocol/run_event.h"
 
 #define VERSION_LENGTH 4
 

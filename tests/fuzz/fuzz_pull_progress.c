@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report on a fetch, line by line: bounded, printable, and a line that comes twice says nothing
  * new. The cuts are the lines' own here, so the first line of the input is one of them. */
-#include "../../plugin/backends/docker/pull_progress.h"
+#include "backends/docker/run/pull_progress.h"
 #include "fuzz.h"
 
 static void check_text(const struct pull_progress *progress)

@@ -6,15 +6,15 @@
  */
 #include <jansson.h>
 
-#include "../../plugin/base/cleanup.h"
-#include "../../plugin/base/string_list.h"
-#include "../../plugin/base/utf8.h"
-#include "../../plugin/call/call.h"
-#include "../../plugin/gate/plan.h"
-#include "../../plugin/json/canonical.h"
-#include "../../plugin/vocabulary/environment.h"
-#include "../../plugin/vocabulary/handle.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "base/utf8.h"
+#include "call/call.h"
 #include "fuzz.h"
+#include "gate/plan.h"
+#include "vocabulary/environment.h"
+#include "vocabulary/handle.h"
+#include "json/canonical.h"
 
 static struct policy *builtin_policy(void)
 {

@@ -4,10 +4,10 @@
  * is taken is safe and is written again as the same bytes; cut anywhere, or with a byte more, it is
  * refused. The same bytes taken for the parts of a description make one that survives the way.
  */
-#include "../../plugin/base/cleanup.h"
-#include "../../plugin/protocol/run_description.h"
-#include "../../plugin/protocol/run_event.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
+#include "protocol/run_description.h"
+#include "protocol/run_event.h"
 
 #define VERSION_LENGTH 4
 #define CUTS_LIMIT     512 /* of a longer one only some places */

@@ -4,9 +4,9 @@
  * taken is in range and is written again as the same bytes; cut anywhere, or with a byte more, it
  * is refused. An event that is filled with the bytes survives the way exactly when it is in range.
  */
-#include "../../plugin/base/cleanup.h"
-#include "../../plugin/protocol/run_event.h"
+#include "base/cleanup.h"
 #include "fuzz.h"
+#include "protocol/run_event.h"
 
 #define VERSION_LENGTH 4
 

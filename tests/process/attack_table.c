@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 #include "canary.h"
 
 /* Refused by the machine itself, to this user: nothing to compare with. */

@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "../../plugin/protocol/channel.h"
-#include "../../plugin/protocol/run_description.h"
-#include "../../plugin/protocol/run_event.h"
+#include "protocol/channel.h"
+#include "protocol/run_description.h"
+#include "protocol/run_event.h"
 
 struct backend {
     int control;

@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-#include "../../plugin/backends/process/run.h"
+#include "backends/process/supervisor/run.h"
 
 #define OF_SUPERVISOR 4   /* not of a run: control socket, host, pool, those that are leaving */
 #define END_LIMIT_MS  300 /* for a program to end; its init stays until it is dismissed */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "../../plugin/backends/process/sandbox_stock.h"
+#include "backends/process/supervisor/launch/sandbox_stock.h"
 
 /* One at its start, the way back from each that it makes, and the way into the first it uses. */
 #define TRUE_CALLS (1 + STOCK_LIMIT + 1)

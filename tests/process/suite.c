@@ -12,8 +12,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
 #include "../support/tap_suite.h"
+#include "base/cleanup.h"
 
 #define SKIPS_LIMIT       256
 #define LOWEST_PROGRAM_FD 200 /* out of the way of what the tests count */

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 #include "suite.h"
 
 #define OUTSIDE 300000 /* first of the users a namespace gets, by far below the policy's */

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 #include "suite.h"
 
 /* The write end of a pipe is closed everywhere, so that its reader sees the end. */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 #include "suite.h"
 
 /* A command line that nobody else has. */

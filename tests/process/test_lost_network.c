@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../plugin/backends/process/sandbox_stock.h"
+#include "backends/process/supervisor/launch/sandbox_stock.h"
 #include "suite.h"
 
 #define PATIENCE_S 10

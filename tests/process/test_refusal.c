@@ -12,7 +12,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "../../plugin/base/cleanup.h"
+#include "base/cleanup.h"
 #include "suite.h"
 
 static void restart_backend(void)

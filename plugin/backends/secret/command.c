@@ -3,7 +3,7 @@
  * Owns the command's process and all that it starts: as a subreaper the helper inherits what is
  * left behind, and kills it (prctl(2), PR_SET_CHILD_SUBREAPER). Runs in the helper program.
  */
-#include "command.h"
+#include "backends/secret/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/deadline.h"
-#include "../descriptor_limit.h"
+#include "backends/common/descriptor_limit.h"
+#include "base/cleanup.h"
+#include "base/deadline.h"
 
 #define KILL_LIMIT_MS 5000
 #define KILL_PAUSE_MS 2

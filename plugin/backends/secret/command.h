@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "../../protocol/secret_order.h"
+#include "protocol/secret_order.h"
 
 /* Who may not outlive what: readable (control: has nothing more to say) when the gateway is gone.
  */

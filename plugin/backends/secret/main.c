@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/locked_memory.h"
-#include "../../protocol/channel.h"
-#include "../../protocol/run_event.h"
-#include "../../protocol/secret_order.h"
-#include "../enter.h"
-#include "command.h"
+#include "backends/common/enter.h"
+#include "backends/secret/command.h"
+#include "base/cleanup.h"
+#include "base/locked_memory.h"
+#include "protocol/channel.h"
+#include "protocol/run_event.h"
+#include "protocol/secret_order.h"
 
 /* Order and value are never there at the same time, and are wiped alike. */
 #define ROOM \

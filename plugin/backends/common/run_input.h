@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the plugin hands over with a run, as every backend reads it: bounded copies, because what
+ * the plugin has sealed need not be by others. Runs in the supervisors, single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "protocol/run_description.h"
+
+/* A copy of the file, the caller's to wipe and free; NULL for what is no file, is empty, longer
+ * than limit or cannot be read. */
+unsigned char *run_read_file(int fd, size_t limit, size_t *ret_length);
+
+/* true: *ret is the caller's (run_description_clear()). */
+bool run_read_description(int fd, struct run_description *ret);

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the chain of requests of one container: see container.h. Runs in the docker backend. */
+#include "backends/docker/container/container.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "backends/common/run_answer.h"
+#include "backends/docker/container/container_attest.h"
+#include "backends/docker/engine/engine_answer.h"
+#include "base/cleanup.h"
+
+#define REMOVE_TIME_MS   10000
+#define REMOVE_PAUSE_US  100000 /* between attempts: the engine may be at it already */
+#define REMOVE_ATTEMPTS  50
+#define RETRIED_ATTEMPTS 10      /* of which a run waits for so many */
+#define STUCK_PAUSE_US   1000000 /* between those that nobody waits for */
+#define STREAM_REST_US   2000000 /* from the removal to the end of the stream */
+
+static void check_end(struct container *container);
+
+/* Not a run's id: trials share one, and it says nothing of a run. */
+static bool choose_name(struct container *container)
+{
+    unsigned char bytes[16];
+    char *name = container->name;
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    (void)snprintf(name, sizeof(container->name), CONTAINER_NAME_PREFIX);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(name + strlen(CONTAINER_NAME_PREFIX) + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+static bool choose_end_mark(struct container *container)
+{
+    unsigned char bytes[16];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    end_mark_make(bytes, container->end_mark);
+    return true;
+}
+
+static void fail(struct container *container, enum run_failure failure,
+                 const struct engine_fault *fault)
+{
+    if (container->shelf)
+        container->environment->events->lost(container);
+    if (container->job)
+        container->environment->events->failed(container->job->run, failure, fault);
+    else
+        container_remove(container);
+}
+
+void container_fail(struct container *container, const char *message)
+{
+    struct engine_fault fault;
+    engine_fault_set(&fault, ENGINE_PROBLEM_NONE, "%s", message);
+    fail(container, RUN_FAILURE_INTERNAL, &fault);
+}
+
+void container_fail_engine(struct container *container, const struct engine_fault *fault)
+{
+    container->engine->known = false; /* whatever it was, look again */
+    fail(container, RUN_FAILURE_ENGINE, fault);
+}
+
+static struct engine_call *start_call(struct container *container, const char *method,
+                                      const char *path, const char *body, uint64_t timeout_ms,
+                                      engine_done *done)
+{
+    const struct engine_request request = {
+        .address = &container->address,
+        .method = method,
+        .path = path,
+        .body = body,
+        .timeout_ms = timeout_ms,
+        .done = done,
+        .user = container,
+    };
+    return engine_call_start(container->environment->client, &request);
+}
+
+/* slot has the request until done is called. */
+static void ask(struct container *container, struct engine_call **slot, const char *method,
+                const char *path, const char *body, uint64_t timeout_ms, engine_done *done)
+{
+    *slot = start_call(container, method, path, body, timeout_ms, done);
+    if (!*slot)
+        container_fail(container, "ask docker");
+}
+
+/* The answer's JSON object (new) where the status is the expected one; else NULL, and the container
+ * has failed. */
+static json_t *take_answer(struct container *container, const struct engine_answer *answer,
+                           long expected, const char *what)
+{
+    struct engine_fault fault;
+    json_t *json = engine_answer_take(answer, expected, container->engine->facts.name,
+                                      container->id[0] == '\0', what, &fault);
+    if (!json)
+        container_fail_engine(container, &fault);
+    return json;
+}
+
+static void read_back(void *user, const struct engine_answer *answer)
+{
+    struct container *container = user;
+    container->call = NULL;
+    json_auto_t *made = take_answer(container, answer, 200, "describe the container");
+    struct engine_fault fault;
+    char field[100];
+    if (!made)
+        return;
+    if (!container_attest(container->config, made, field, sizeof(field))) {
+        engine_fault_set(
+            &fault, ENGINE_PROBLEM_ALTERED,
+            "the container that docker made is not the one that was requested: %s differs", field);
+        container_fail_engine(container, &fault);
+    } else if (!container_stream_open(container)) {
+        container_fail(container, "attach to the container");
+    }
+}
+
+/* A warning says that something of the request has no effect. */
+static bool has_warning(struct container *container, const json_t *made)
+{
+    const char *warning = json_string_value(json_array_get(json_object_get(made, "Warnings"), 0));
+    struct engine_fault fault;
+    if (!warning)
+        return false;
+    engine_fault_set(&fault, ENGINE_PROBLEM_NO_LIMITS, "docker warns: %.150s", warning);
+    container_fail_engine(container, &fault);
+    return true;
+}
+
+static void created(void *user, const struct engine_answer *answer)
+{
+    struct container *container = user;
+    char path[CONTAINER_PATH_LIMIT];
+    container->call = NULL;
+    container->creating = false;
+    if (container->removing) {
+        container_remove(container);
+        return;
+    }
+    json_auto_t *made = take_answer(container, answer, 201, "create the container");
+    const char *id = json_string_value(json_object_get(made, "Id"));
+    if (!made || has_warning(container, made))
+        return;
+    if (!engine_id_is_good(id)) {
+        struct engine_fault fault;
+        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the id of the container");
+        container_fail_engine(container, &fault);
+        return;
+    }
+    memcpy(container->id, id, sizeof(container->id));
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", container->api, container->id);
+    ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
+}
+
+static bool create(struct container *container)
+{
+    char path[CONTAINER_PATH_LIMIT];
+    CLEANUP_FREE char *body = json_dumps(container->config, JSON_COMPACT);
+    if (!body || !choose_name(container) || !choose_end_mark(container))
+        return false;
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/create?name=%s", container->api,
+                   container->name);
+    container->call = start_call(container, "POST", path, body, ENGINE_TIME_MS, created);
+    container->created = container->creating = container->call != NULL;
+    return container->created;
+}
+
+/* Whoever goes through the list meets it. */
+static void add_last(struct docker_environment *environment, struct container *container)
+{
+    struct container **place = &environment->containers;
+    while (*place)
+        place = &(*place)->next;
+    *place = container;
+}
+
+struct container *container_make(struct docker_environment *environment, struct engine *engine,
+                                 json_t *config, struct container_job *job, struct shelf *shelf)
+{
+    struct container *container = calloc(1, sizeof(*container));
+    if (!container) {
+        json_decref(config);
+        return NULL;
+    }
+    container->environment = environment;
+    container->engine = engine;
+    container->address = engine->address;
+    container->api = engine->facts.api;
+    container->job = job;
+    container->shelf = shelf;
+    container->warm = shelf != NULL;
+    container->config = config;
+    container->made_us = monotonic_us();
+    container->deadline_us = shelf ? container->made_us + CONTAINER_START_LIMIT_US : 0;
+    if (!create(container)) {
+        container_free(container);
+        return NULL;
+    }
+    add_last(environment, container);
+    return container;
+}
+
+static void ended(void *user, const struct engine_answer *answer)
+{
+    struct container *container = user;
+    container->wait = NULL;
+    json_auto_t *end = take_answer(container, answer, 200, "wait for the container");
+    const json_t *status = json_object_get(end, "StatusCode");
+    if (!end)
+        return;
+    if (!json_is_integer(status)) {
+        struct engine_fault fault;
+        engine_answer_refusal(answer, container->engine->facts.name, false,
+                              "report how the container ended", &fault);
+        container_fail_engine(container, &fault);
+        return;
+    }
+    container->end.status = json_integer_value(status);
+    container->waited = true;
+    check_end(container);
+}
+
+static void started(void *user, const struct engine_answer *answer)
+{
+    struct container *container = user;
+    char path[CONTAINER_PATH_LIMIT];
+    struct engine_fault fault;
+    container->call = NULL;
+    if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
+        container_fail_engine(container, &answer->fault);
+        return;
+    }
+    /* 304: it runs already, as libcurl asks again where a connection broke before the answer. */
+    if (answer->status != 204 && answer->status != 304) {
+        engine_answer_refusal(answer, container->engine->facts.name, false, "start the container",
+                              &fault);
+        container_fail_engine(container, &fault);
+        return;
+    }
+    container->running = true;
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/wait?condition=not-running",
+                   container->api, container->id);
+    ask(container, &container->wait, "POST", path, NULL, 0, ended);
+}
+
+void container_start(struct container *container)
+{
+    char path[CONTAINER_PATH_LIMIT];
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/start", container->api, container->id);
+    ask(container, &container->call, "POST", path, NULL, ENGINE_TIME_MS, started);
+}
+
+/* The last look: an engine that cannot tell any more takes nothing from the result but the reason.
+ */
+static void end_known(void *user, const struct engine_answer *answer)
+{
+    struct container *container = user;
+    container->call = NULL;
+    json_auto_t *made = json_loadb(answer->body, answer->length, 0, NULL);
+    const json_t *state = json_object_get(made, "State");
+    if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 200)
+        container->end.memory_killed =
+            container->memory_killed || json_is_true(json_object_get(state, "OOMKilled"));
+    container->looked = true;
+    check_end(container);
+}
+
+static void look_at_end(struct container *container)
+{
+    char path[CONTAINER_PATH_LIMIT];
+    if (container->call)
+        return;
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", container->api, container->id);
+    ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
+}
+
+bool container_end_last_look(struct container *container)
+{
+    if (!container->waited || !container->stream.over || container->looked || container->removing)
+        return false;
+    engine_call_cancel(TAKE_POINTER(container->call));
+    container->end.memory_killed = container->memory_killed;
+    container->looked = true;
+    check_end(container);
+    return true;
+}
+
+static void check_end_of_program(struct container *container)
+{
+    const struct container_stream *stream = &container->stream;
+    bool marked = stream->marks[0].found && stream->marks[1].found;
+    if (!marked && (!container->waited || !stream->over))
+        return;
+    if (marked)
+        container->end = (struct container_end){0};
+    /* Of an end without a failure there is nothing to ask. */
+    if (container->end.status == 0 || container->looked)
+        container->environment->events->ended(container->job->run);
+    else
+        look_at_end(container);
+}
+
+static void check_readiness(struct container *container)
+{
+    if (container->running && container->stream.bootstrap.facts == BOOTSTRAP_FACTS_ALL)
+        container->environment->events->ready(container);
+}
+
+/* One that was made ahead of need is given up at the first sign; but with a run, what its stream
+ * has brought by then is looked at first, which may be all of a program. */
+static bool has_ended_unused(const struct container *container)
+{
+    bool over = container->stream.over;
+    if (!container->warm)
+        return container->waited && over;
+    return over || (container->waited && !container->job);
+}
+
+/* The wait or the stream is over, or the mark was seen: goes on when the program has ended. */
+static void check_end(struct container *container)
+{
+    if (container->removed) {
+        if (container->job && container->stream.over)
+            container->environment->events->gone(container->job->run, NULL);
+        return;
+    }
+    if (container->removing)
+        return;
+    if (container->job && container->job->started) {
+        check_end_of_program(container);
+    } else if (has_ended_unused(container)) {
+        char message[sizeof(((struct engine_fault *)0)->message)];
+        (void)snprintf(message, sizeof(message),
+                       "the container's set-up ended with status %d: %.150s",
+                       (int)container->end.status, container->stream.errors.detail);
+        container_fail(container, message);
+    } else if (container->shelf && !container->ready) {
+        check_readiness(container);
+    }
+}
+
+static void gone(struct container *container)
+{
+    container->removed = true;
+    container->deadline_us = monotonic_us() + STREAM_REST_US;
+    if (!container->stream.taken_over)
+        container_stream_close(container);
+    check_end(container);
+}
+
+/* Whoever waits is told; it goes on all the same, as long as there is a backend. */
+static void give_up(struct container *container)
+{
+    struct engine_fault fault;
+    struct container_job *job = TAKE_POINTER(container->job);
+    engine_fault_set(&fault, ENGINE_PROBLEM_SILENT, "docker does not remove the container %s",
+                     container->name);
+    container_stream_close(container);
+    container->removed = container->environment->closing;
+    container->deadline_us = monotonic_us() + STUCK_PAUSE_US;
+    if (job)
+        container->environment->events->gone(job->run, &fault);
+}
+
+static void removed(void *user, const struct engine_answer *answer)
+{
+    struct container *container = user;
+    container->call = NULL;
+    bool answered = answer->fault.problem == ENGINE_PROBLEM_NONE;
+    if (answered && (answer->status == 204 || answer->status == 200 || answer->status == 404))
+        gone(container);
+    else if (++container->attempts < REMOVE_ATTEMPTS)
+        container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
+    else
+        give_up(container);
+}
+
+/* By its name, which is known even where the answer to create never came. */
+void container_remove(struct container *container)
+{
+    char path[CONTAINER_PATH_LIMIT];
+    bool first = !container->removing;
+    container->removing = true;
+    if (container->removed || container->creating || (!first && container->call))
+        return;
+    engine_call_cancel(TAKE_POINTER(container->call));
+    engine_call_cancel(TAKE_POINTER(container->wait));
+    container->deadline_us = 0;
+    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s?force=1&v=1", container->api,
+                   container->name);
+    container->call = start_call(container, "DELETE", path, NULL, REMOVE_TIME_MS, removed);
+    if (!container->call)
+        container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
+}
+
+void container_leave(struct container *container)
+{
+    container->job = NULL;
+    if (container->shelf)
+        container->environment->events->lost(container);
+    container_stream_close(container);
+    container_remove(container);
+}
+
+struct container *container_stuck(const struct docker_environment *environment,
+                                  const struct engine *engine)
+{
+    for (struct container *container = environment->containers; container;
+         container = container->next)
+        if (container->engine == engine && !container->job && !container->removed &&
+            container->attempts >= REMOVE_ATTEMPTS)
+            return container;
+    return NULL;
+}
+
+void container_retry(struct container *container, struct container_job *job)
+{
+    container->job = job;
+    container->attempts = REMOVE_ATTEMPTS - RETRIED_ATTEMPTS;
+    container_remove(container);
+}
+
+size_t container_count_leaving(const struct docker_environment *environment)
+{
+    size_t count = 0;
+    for (const struct container *container = environment->containers; container;
+         container = container->next)
+        count += container->removing && !container->job;
+    return count;
+}
+
+void container_handle(struct container *container)
+{
+    container_stream_handle(container);
+    check_end(container);
+}
+
+void container_expire(struct container *container)
+{
+    container->deadline_us = 0;
+    if (container->removed) {
+        /* An engine that lets go of a container but not of its stream. */
+        container_stream_close(container);
+        check_end(container);
+    } else if (container->removing) {
+        container_remove(container);
+    } else {
+        container_fail(container, "it has waited for too long");
+    }
+}
+
+bool container_is_over(const struct container *container)
+{
+    return container->removed && !container->job;
+}
+
+void container_free(struct container *container)
+{
+    container_stream_close(container);
+    engine_call_cancel(container->call);
+    engine_call_cancel(container->wait);
+    json_decref(container->config);
+    explicit_bzero(container, sizeof(*container)); /* output of its program */
+    free(container);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the comparison of the container asked for and the one made: see container_attest.h. */
+#include "backends/docker/container/container_attest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Engines write "nothing" as null, as an empty text, list or object, as 0 and as false. */
+static bool is_empty(const json_t *value)
+{
+    switch (value ? json_typeof(value) : JSON_NULL) {
+    case JSON_NULL:
+    case JSON_FALSE:
+        return true;
+    case JSON_STRING:
+        return json_string_length(value) == 0;
+    case JSON_ARRAY:
+        return json_array_size(value) == 0;
+    case JSON_OBJECT:
+        return json_object_size(value) == 0;
+    case JSON_INTEGER:
+        return json_integer_value(value) == 0;
+    case JSON_REAL:
+        return json_real_value(value) == 0.0;
+    case JSON_TRUE:
+    default:
+        return false;
+    }
+}
+
+static bool same(const json_t *asked, const json_t *made)
+{
+    return (is_empty(asked) && is_empty(made)) || (asked && made && json_equal(asked, made));
+}
+
+/* What an engine fills in by itself, and why it takes nothing from the isolation. */
+static bool is_engines_choice(const char *name)
+{
+    static const char *const choices[] = {
+        "Runtime",      /* the engine's default, where none is asked for */
+        "ShmSize",      /* of a /dev/shm that IpcMode none does not mount */
+        "ConsoleSize",  /* there is no terminal */
+        "Isolation",    /* of Windows */
+        "CgroupParent", /* where the engine keeps its groups */
+    };
+    for (size_t i = 0; i < COUNT_OF(choices); i++)
+        if (strcmp(choices[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool fail(char *field, size_t size, const char *parent, const char *name)
+{
+    (void)snprintf(field, size, "%s%.60s", parent, name);
+    return false;
+}
+
+/* Members asked for must be there; members not asked for must be empty. */
+static bool compare_host(json_t *asked, json_t *made, char *field, size_t size)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(made))
+        return fail(field, size, "", "HostConfig");
+    json_object_foreach(asked, name, value)
+    {
+        if (!same(value, json_object_get(made, name)))
+            return fail(field, size, "HostConfig.", name);
+    }
+    json_object_foreach(made, name, value)
+    {
+        if (!json_object_get(asked, name) && !is_empty(value) && !is_engines_choice(name))
+            return fail(field, size, "HostConfig.", name);
+    }
+    return true;
+}
+
+/* "NONE" is no check, whatever else an engine writes beside it: the times and retries of the
+ * image's own HEALTHCHECK come with it where it has options. */
+static bool has_no_health_check(const json_t *asked, json_t *made)
+{
+    const char *name;
+    json_t *value;
+    if (!same(json_object_get(asked, "Test"), json_object_get(made, "Test")))
+        return false;
+    json_object_foreach(made, name, value)
+    {
+        if (strcmp(name, "Test") != 0 && !json_is_integer(value))
+            return false;
+    }
+    return true;
+}
+
+/* Labels, environment and exposed ports also come from the image, which the operator chose; our
+ * labels must be there, and what the others say has no effect on what surrounds the program. */
+static bool compare_config(const json_t *asked, const json_t *made, char *field, size_t size)
+{
+    static const char *const members[] = {
+        "User", "Hostname",  "Domainname", "WorkingDir", "Entrypoint",      "Cmd",
+        "Tty",  "OpenStdin", "StdinOnce",  "Volumes",    "NetworkDisabled",
+    };
+    if (!json_is_object(made))
+        return fail(field, size, "", "Config");
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        if (!same(json_object_get(asked, members[i]), json_object_get(made, members[i])))
+            return fail(field, size, "Config.", members[i]);
+    if (!has_no_health_check(json_object_get(asked, "Healthcheck"),
+                             json_object_get(made, "Healthcheck")))
+        return fail(field, size, "Config.", "Healthcheck");
+    const char *name;
+    json_t *label;
+    const json_t *labels = json_object_get(made, "Labels");
+    json_object_foreach(json_object_get(asked, "Labels"), name, label)
+    {
+        if (!json_equal(label, json_object_get(labels, name)))
+            return fail(field, size, "Config.Labels.", name);
+    }
+    return true;
+}
+
+bool container_attest(const json_t *asked, const json_t *made, char *field, size_t size)
+{
+    json_t *host = json_object_get(asked, "HostConfig");
+    if (!same(json_object_get(asked, "Image"), json_object_get(made, "Image")))
+        return fail(field, size, "", "Image");
+    if (!is_empty(json_object_get(made, "ExecIDs")))
+        return fail(field, size, "", "ExecIDs");
+    if (!is_empty(json_object_get(made, "Mounts")))
+        return fail(field, size, "", "Mounts");
+    return compare_config(asked, json_object_get(made, "Config"), field, size) &&
+           compare_host(host, json_object_get(made, "HostConfig"), field, size);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the table of engines: see engine.h. Runs in the docker backend. */
+#include "backends/docker/engine/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* Everything that decides where the engine is. NULL when out of memory. */
+static char *key_of(const struct run_docker *docker)
+{
+    char *key = NULL;
+    if (asprintf(&key, "%s\n%s\n%s\n%s\n%u", docker->host, docker->context,
+                 docker->config_directory, docker->certificates, docker->tls) < 0)
+        return NULL;
+    return key;
+}
+
+static struct engine *find(struct docker_environment *environment, const char *key)
+{
+    for (size_t i = 0; i < environment->engine_count; i++)
+        if (strcmp(environment->engines[i].key, key) == 0)
+            return &environment->engines[i];
+    return NULL;
+}
+
+struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
+                           struct engine_fault *fault)
+{
+    CLEANUP_FREE char *key = key_of(docker);
+    struct engine *engine = key ? find(environment, key) : NULL;
+    if (engine && engine->known)
+        return engine;
+    if (!key || (!engine && environment->engine_count == ENGINES_LIMIT)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "more than %d engines are in use",
+                         ENGINES_LIMIT);
+        return NULL;
+    }
+    /* Looked for anew: the usual places may have another answer since. */
+    struct engine_address address;
+    if (!engine_address_resolve(docker, &address, fault))
+        return NULL;
+    if (!engine) {
+        engine = &environment->engines[environment->engine_count++];
+        engine->key = TAKE_POINTER(key);
+    }
+    engine->address = address;
+    return engine;
+}
+
+void engine_clear_all(struct docker_environment *environment)
+{
+    for (size_t i = 0; i < environment->engine_count; i++) {
+        engine_facts_clear(&environment->engines[i].facts);
+        free(environment->engines[i].key);
+    }
+    environment->engine_count = 0;
+}

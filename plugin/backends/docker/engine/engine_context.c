@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the reading of docker's contexts: see engine_context.h. Runs in the docker backend. */
+#include "backends/docker/engine/engine_context.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <sha256.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/common/run_input.h"
+#include "base/cleanup.h"
+
+#define FILE_LIMIT (1U << 20)
+#define ID_LENGTH  (2 * SHA256_DIGEST_LENGTH)
+
+/* A new object. NULL without a fault: there is no such file. */
+static json_t *read_object(const char *path, struct engine_fault *fault)
+{
+    fault->problem = ENGINE_PROBLEM_NONE;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return NULL;
+    if (fd < 0) {
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "%.150s: %s", path, strerror(errno));
+        return NULL;
+    }
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *bytes = run_read_file(fd, FILE_LIMIT, &length);
+    json_t *json = bytes ? json_loadb((const char *)bytes, length, 0, NULL) : NULL;
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                     "not a file with a JSON object, of at most %u bytes: %.120s", FILE_LIMIT,
+                     path);
+    return NULL;
+}
+
+/* As docker names contexts. */
+static bool name_is_good(const char *name)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+-";
+    return name[0] != '\0' && name[strspn(name, allowed)] == '\0' && strlen(name) <= RUN_NAME_LIMIT;
+}
+
+static bool take_name(const char *name, char ret_name[RUN_NAME_LIMIT + 1],
+                      struct engine_fault *fault)
+{
+    if (strcmp(name, "default") == 0)
+        name = "";
+    if (name[0] != '\0' && !name_is_good(name)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                         "the name of the docker context is not valid");
+        return false;
+    }
+    (void)snprintf(ret_name, RUN_NAME_LIMIT + 1, "%s", name);
+    return true;
+}
+
+bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NAME_LIMIT + 1],
+                           struct engine_fault *fault)
+{
+    char path[PATH_MAX + 16];
+    if (docker->context[0] != '\0' || docker->config_directory[0] == '\0')
+        return take_name(docker->context, ret_name, fault);
+    (void)snprintf(path, sizeof(path), "%s/config.json", docker->config_directory);
+    json_auto_t *config = read_object(path, fault);
+    if (!config && fault->problem != ENGINE_PROBLEM_NONE)
+        return false;
+    const json_t *current = json_object_get(config, "currentContext");
+    if (current && !json_is_string(current)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "currentContext is not a string in %.150s",
+                         path);
+        return false;
+    }
+    return take_name(current ? json_string_value(current) : "", ret_name, fault);
+}
+
+/* The host of a context's meta.json. Pure. */
+static bool find_host(const char *name, const json_t *meta, char ret_host[RUN_HOST_LIMIT + 1],
+                      struct engine_fault *fault)
+{
+    const json_t *endpoint = json_object_get(json_object_get(meta, "Endpoints"), "docker");
+    const json_t *unverified = json_object_get(endpoint, "SkipTLSVerify");
+    const char *host = json_string_value(json_object_get(endpoint, "Host"));
+    if (unverified && !json_is_false(unverified)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                         "the docker context %.60s turns off the verification of the engine "
+                         "(SkipTLSVerify), which is not supported",
+                         name);
+        return false;
+    }
+    if (!host || host[0] == '\0' || strlen(host) > RUN_HOST_LIMIT) {
+        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                         "the docker context %.60s names no host of at most %d bytes", name,
+                         RUN_HOST_LIMIT);
+        return false;
+    }
+    (void)snprintf(ret_host, RUN_HOST_LIMIT + 1, "%s", host);
+    return true;
+}
+
+/* Docker's name for the context's directories. */
+static void hash_name(const char *name, char ret_id[ID_LENGTH + 1])
+{
+    SHA256_CTX context;
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    SHA256_Init(&context);
+    SHA256_Update(&context, (const uint8_t *)name, strlen(name));
+    SHA256_Final(digest, &context);
+    for (size_t i = 0; i < sizeof(digest); i++)
+        (void)snprintf(ret_id + 2 * i, 3, "%02x", digest[i]);
+}
+
+static bool has_tls_files(const char *directory)
+{
+    static const char *const names[] = {"ca.pem", "cert.pem", "key.pem"};
+    char path[PATH_MAX + 16];
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
+        /* One that may not be looked at is there, and told when it is read. */
+        if (access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
+            return true;
+    }
+    return false;
+}
+
+/* false: too long. */
+static bool set_certificates(const char *directory, const char *id, struct engine_context *context)
+{
+    char *path = context->certificates;
+    size_t size = sizeof(context->certificates);
+    if ((size_t)snprintf(path, size, "%s/contexts/tls/%s/docker", directory, id) >= size)
+        return false;
+    if (!has_tls_files(path))
+        path[0] = '\0';
+    return true;
+}
+
+bool engine_context_read(const char *directory, const char *name, struct engine_context *ret,
+                         struct engine_fault *fault)
+{
+    char path[PATH_MAX];
+    char id[ID_LENGTH + 1];
+    struct engine_context context;
+    hash_name(name, id);
+    fault->problem = ENGINE_PROBLEM_NONE;
+    bool fits = (size_t)snprintf(path, sizeof(path), "%s/contexts/meta/%s/meta.json", directory,
+                                 id) < sizeof(path);
+    json_auto_t *meta = fits && directory[0] == '/' ? read_object(path, fault) : NULL;
+    if (!meta && fault->problem != ENGINE_PROBLEM_NONE)
+        return false;
+    if (!meta || !set_certificates(directory, id, &context)) {
+        engine_fault_set(
+            fault, ENGINE_PROBLEM_ADDRESS, "there is no docker context %.60s below %.100s", name,
+            directory[0] == '/' ? directory : "docker's configuration directory, which is not set");
+        return false;
+    }
+    if (!find_host(name, meta, context.host, fault))
+        return false;
+    *ret = context;
+    return true;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the judgement on the engine and its images: see engine_facts.h. */
+#include "backends/docker/engine/engine_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define ID_PREFIX "sha256:"
+
+/* "1.N"; 0 for anything else. */
+static unsigned int minor_version(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    unsigned int minor = 0;
+    if (!text || strncmp(text, "1.", 2) != 0 || text[2] == '\0')
+        return 0;
+    for (text += 2; *text; text++) {
+        if (*text < '0' || *text > '9' || minor > 1000)
+            return 0;
+        minor = minor * 10 + (unsigned int)(*text - '0');
+    }
+    return minor;
+}
+
+/* What an engine calls itself and its parts goes into results: the first line, and printable ASCII,
+ * as a text that is cut in the middle of a character is none. */
+static void copy_member(const json_t *object, const char *name, char *text, size_t size)
+{
+    const char *value = json_string_value(json_object_get(object, name));
+    (void)snprintf(text, size, "%.*s", (int)size - 1, value ? value : "");
+    text[strcspn(text, "\r\n")] = '\0';
+    for (char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}
+
+static bool has_component(const json_t *components, const char *name)
+{
+    size_t i;
+    const json_t *component;
+    json_array_foreach(components, i, component)
+    {
+        const char *text = json_string_value(json_object_get(component, "Name"));
+        if (text && strstr(text, name))
+            return true;
+    }
+    return false;
+}
+
+void engine_facts_clear(struct engine_facts *facts)
+{
+    json_decref(facts->runtimes);
+    json_decref(facts->components);
+    *facts = (struct engine_facts){0};
+}
+
+bool engine_facts_of_version(const json_t *version, struct engine_facts *ret,
+                             struct engine_fault *fault)
+{
+    unsigned int newest = minor_version(json_object_get(version, "ApiVersion"));
+    unsigned int oldest = minor_version(json_object_get(version, "MinAPIVersion"));
+    if (newest == 0) {
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
+                         "the server that answers is not a Docker engine");
+        return false;
+    }
+    if (newest < ENGINE_API_MINIMUM) {
+        engine_fault_set(fault, ENGINE_PROBLEM_API_TOO_OLD,
+                         "docker is too old: its API version is 1.%u, but 1.%d is needed", newest,
+                         ENGINE_API_MINIMUM);
+        return false;
+    }
+    copy_member(version, "Version", ret->version, sizeof(ret->version));
+    json_decref(ret->components);
+    ret->components = json_incref(json_object_get(version, "Components"));
+    (void)snprintf(ret->name, sizeof(ret->name), "%s",
+                   has_component(ret->components, "Podman") ? "podman" : "docker");
+    ret->api = newest < ENGINE_API_MAXIMUM ? newest : ENGINE_API_MAXIMUM;
+    /* A newer engine may have stopped speaking what this backend knows best. */
+    if (oldest > ret->api)
+        ret->api = oldest;
+    return true;
+}
+
+static bool has_security_option(const json_t *info, const char *name)
+{
+    size_t i;
+    const json_t *option;
+    size_t length = strlen(name);
+    json_array_foreach(json_object_get(info, "SecurityOptions"), i, option)
+    {
+        const char *text = json_string_value(option);
+        if (text && strncmp(text, name, length) == 0 &&
+            (text[length] == '\0' || text[length] == ','))
+            return true;
+    }
+    return false;
+}
+
+bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct engine_fault *fault)
+{
+    static const char *const limits[] = {"MemoryLimit", "SwapLimit", "PidsLimit", "CpuCfsQuota"};
+    if (!has_security_option(info, "name=seccomp")) {
+        engine_fault_set(fault, ENGINE_PROBLEM_NO_SECCOMP, "docker has no seccomp on this machine");
+        return false;
+    }
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        if (json_is_true(json_object_get(info, limits[i])))
+            continue;
+        engine_fault_set(fault, ENGINE_PROBLEM_NO_LIMITS,
+                         "docker cannot limit containers on this machine: %s is false", limits[i]);
+        return false;
+    }
+    const char *version = json_string_value(json_object_get(info, "CgroupVersion"));
+    ret->cgroup_version = version && strcmp(version, "2") == 0 ? 2 : 1;
+    ret->rootless = has_security_option(info, "name=rootless");
+    ret->user_namespace = ret->rootless || has_security_option(info, "name=userns");
+    copy_member(info, "DefaultRuntime", ret->runtime, sizeof(ret->runtime));
+    json_decref(ret->runtimes);
+    ret->runtimes = json_incref(json_object_get(info, "Runtimes"));
+    return true;
+}
+
+bool engine_id_is_good(const char *id)
+{
+    return id && strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
+}
+
+bool engine_image_name_is_good(const char *name)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/:@";
+    return name[0] && !strchr("./-:@", name[0]) && name[strspn(name, allowed)] == '\0' &&
+           !strstr(name, "..") && !strstr(name, "//");
+}
+
+/* The digest that a name ends with, from "sha256:" on; NULL without one. */
+static const char *digest_of(const char *name)
+{
+    const char *at = strrchr(name, '@');
+    const char *digest = at ? at + 1 : name;
+    bool prefixed = strncmp(digest, ID_PREFIX, strlen(ID_PREFIX)) == 0;
+    return prefixed && engine_id_is_good(digest + strlen(ID_PREFIX)) ? digest : NULL;
+}
+
+bool engine_image_is_pinned(const char *name)
+{
+    return digest_of(name) != NULL;
+}
+
+bool engine_facts_have_runtime(const struct engine_facts *facts, const char *runtime,
+                               struct engine_fault *fault)
+{
+    /* A shim of containerd's needs no entry. */
+    if (runtime[0] == '\0' || !json_is_object(facts->runtimes) ||
+        json_object_get(facts->runtimes, runtime) || strncmp(runtime, "io.containerd.", 14) == 0)
+        return true;
+    engine_fault_set(fault, ENGINE_PROBLEM_NO_RUNTIME, "docker has no OCI runtime %.60s", runtime);
+    return false;
+}
+
+/* Docker's components have the runtime's own name, Podman's have it in brackets and write more than
+ * the version. */
+void engine_facts_runtime_version(const struct engine_facts *facts, const char *runtime,
+                                  char *version, size_t size)
+{
+    char bracketed[80];
+    size_t i;
+    const json_t *component;
+    const char *wanted = runtime[0] ? runtime : facts->runtime;
+    (void)snprintf(bracketed, sizeof(bracketed), "OCI Runtime (%.60s)", wanted);
+    version[0] = '\0';
+    json_array_foreach(facts->components, i, component)
+    {
+        const char *name = json_string_value(json_object_get(component, "Name"));
+        if (!name || (strcmp(name, wanted) != 0 && strcmp(name, bracketed) != 0))
+            continue;
+        copy_member(component, "Version", version, size);
+        return;
+    }
+}
+
+/* Same image? One of the two may be without the prefix (Podman's). */
+static bool same_id(const char *one, const char *other)
+{
+    size_t prefix = strlen(ID_PREFIX);
+    one += strncmp(one, ID_PREFIX, prefix) == 0 ? prefix : 0;
+    other += strncmp(other, ID_PREFIX, prefix) == 0 ? prefix : 0;
+    return strcmp(one, other) == 0;
+}
+
+static bool has_digest(const json_t *image, const char *digest)
+{
+    size_t i;
+    const json_t *known;
+    json_array_foreach(json_object_get(image, "RepoDigests"), i, known)
+    {
+        const char *text = json_string_value(known);
+        const char *own = text ? digest_of(text) : NULL;
+        if (own && strcmp(own, digest) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* An engine may find something else under a name than what the name pins. */
+static bool check_identity(const json_t *image, const char *id, const struct run_docker *docker,
+                           struct engine_fault *fault)
+{
+    const char *digest = digest_of(docker->image);
+    if (digest && !same_id(id, digest) && !has_digest(image, digest)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
+                         "digest mismatch: docker's %.120s is another image", docker->image);
+        return false;
+    }
+    if (docker->image_id[0] == '\0' || same_id(id, docker->image_id))
+        return true;
+    engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
+                     "digest mismatch: %.100s has become another image since the run was prepared",
+                     docker->image);
+    return false;
+}
+
+bool engine_facts_of_image(const json_t *image, const struct run_docker *docker,
+                           const char **ret_id, struct engine_fault *fault)
+{
+    const char *id = json_string_value(json_object_get(image, "Id"));
+    bool prefixed = id && strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0; /* Podman's is not */
+    if (!engine_id_is_good(prefixed ? id + strlen(ID_PREFIX) : id)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the id of the image %.100s", docker->image);
+        return false;
+    }
+    if (!check_identity(image, id, docker, fault))
+        return false;
+    if (json_object_size(json_object_get(json_object_get(image, "Config"), "Volumes")) > 0) {
+        engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
+                         "the image %.100s declares volumes, which would be written to disk",
+                         docker->image);
+        return false;
+    }
+    *ret_id = id;
+    return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the engine says of itself and of an image, and whether that will do. Pure code.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/docker/engine/engine_address.h"
+#include "protocol/run_description.h"
+
+#define ENGINE_API_MINIMUM 41 /* 1.41: CgroupnsMode (Docker 20.10, Podman 4) */
+#define ENGINE_API_MAXIMUM 44 /* what this backend knows; engines speak older ones too */
+
+struct engine_facts {
+    unsigned int api; /* the minor version both speak: 1.<api> */
+    char name[32];    /* "docker" or "podman" */
+    char version[48];
+    bool rootless;
+    bool user_namespace;
+    uint32_t cgroup_version;
+    char runtime[64];   /* the engine's default */
+    json_t *runtimes;   /* by name, as GET /info tells them; NULL: it does not. Owned */
+    json_t *components; /* of GET /version, which have the runtimes' versions. Owned */
+};
+
+void engine_facts_clear(struct engine_facts *facts);
+
+/* The answers of GET /version and GET /info; false with the fault. */
+bool engine_facts_of_version(const json_t *version, struct engine_facts *ret,
+                             struct engine_fault *fault);
+bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct engine_fault *fault);
+
+/* Whether the engine has the runtime ("": its default one). */
+bool engine_facts_have_runtime(const struct engine_facts *facts, const char *runtime,
+                               struct engine_fault *fault);
+/* Its version, "" where the engine does not tell. */
+void engine_facts_runtime_version(const struct engine_facts *facts, const char *runtime,
+                                  char *version, size_t size);
+
+/* The id (borrowed) of GET /images/NAME/json, and whether the image can be taken: the one that the
+ * description's digest or id names, without volumes of its own. */
+bool engine_facts_of_image(const json_t *image, const struct run_docker *docker,
+                           const char **ret_id, struct engine_fault *fault);
+
+/* 64 hexadecimal digits, nothing else. */
+bool engine_id_is_good(const char *id);
+/* Fit to be a part of a path of the API as it is. */
+bool engine_image_name_is_good(const char *name);
+/* Ends with @sha256: and a digest, or is an id. */
+bool engine_image_is_pinned(const char *name);

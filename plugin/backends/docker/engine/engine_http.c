@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the requests to the engine: see engine_http.h. Runs in the docker backend. */
+#include "backends/docker/engine/engine_http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/docker/engine/engine_failure.h"
+#include "base/cleanup.h"
+
+#define URL_LIMIT 2048
+
+struct engine_client {
+    CURLM *multi;
+};
+
+struct engine_call {
+    struct engine_client *client;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct engine_address address;
+    char words[CURL_ERROR_SIZE]; /* libcurl's, of what went wrong */
+    bool connection;
+    bool too_long;
+    char *body;
+    size_t length;
+    engine_line *line;
+    engine_done *done;
+    void *user;
+};
+
+struct engine_client *engine_client_new(void)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return NULL;
+    struct engine_client *client = calloc(1, sizeof(*client));
+    if (!client)
+        return NULL;
+    client->multi = curl_multi_init();
+    if (!client->multi) {
+        free(client);
+        return NULL;
+    }
+    return client;
+}
+
+void engine_client_free(struct engine_client *client)
+{
+    (void)curl_multi_cleanup(client->multi);
+    free(client);
+    curl_global_cleanup();
+}
+
+/* Hands every line that is whole to its reader and keeps the rest. What was kept before, of that
+ * length, has no end of a line in it: an engine that sends byte by byte must not have it searched
+ * again each time. */
+static void take_lines(struct engine_call *call, size_t kept)
+{
+    char *begin = call->body;
+    char *search = call->body + kept;
+    char *end = call->body + call->length;
+    for (char *newline; (newline = memchr(search, '\n', (size_t)(end - search)));) {
+        call->line(call->user, begin, (size_t)(newline - begin));
+        begin = search = newline + 1;
+    }
+    call->length = (size_t)(end - begin);
+    memmove(call->body, begin, call->length);
+    call->body[call->length] = '\0';
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *user)
+{
+    struct engine_call *call = user;
+    size_t length = size * count;
+    if (length > ENGINE_ANSWER_LIMIT - call->length) {
+        call->too_long = true;
+        return 0;
+    }
+    char *grown = realloc(call->body, call->length + length + 1);
+    if (!grown)
+        return 0;
+    memcpy(grown + call->length, bytes, length);
+    call->body = grown;
+    call->length += length;
+    grown[call->length] = '\0';
+    if (call->line)
+        take_lines(call, call->length - length);
+    return length;
+}
+
+static void free_call(struct engine_call *call)
+{
+    if (call->easy) {
+        (void)curl_multi_remove_handle(call->client->multi, call->easy);
+        curl_easy_cleanup(call->easy);
+    }
+    curl_slist_free_all(call->headers);
+    free(call->body);
+    free(call);
+}
+
+void engine_call_cancel(struct engine_call *call)
+{
+    if (call)
+        free_call(call);
+}
+
+#define SET(option, value) \
+    (result = result == CURLE_OK ? curl_easy_setopt(easy, (option), (value)) : result)
+
+static CURLcode configure_body(struct engine_call *call, const struct engine_request *request)
+{
+    CURL *easy = call->easy;
+    CURLcode result = CURLE_OK;
+    const char *body = request->body ? request->body : "";
+    SET(CURLOPT_WRITEFUNCTION, take_body);
+    SET(CURLOPT_WRITEDATA, (void *)call);
+    SET(CURLOPT_HTTPHEADER, call->headers);
+    if (strcmp(request->method, "POST") == 0) {
+        SET(CURLOPT_POST, 1L);
+        SET(CURLOPT_POSTFIELDSIZE, (long)strlen(body));
+        SET(CURLOPT_COPYPOSTFIELDS, body);
+    }
+    SET(CURLOPT_CUSTOMREQUEST, request->method);
+    return result;
+}
+
+/* Never less than the engine's certificate, for its name, by the one CA file: without the empty
+ * CAPATH every authority that the machine knows could vouch for an engine, and without the empty
+ * password OpenSSL would ask a terminal for the one of an encrypted key. */
+static CURLcode configure_tls(const struct engine_call *call)
+{
+    CURL *easy = call->easy;
+    CURLcode result = CURLE_OK;
+    const char *directory = call->address.certificates;
+    char ca[PATH_MAX + 16];
+    char certificate[PATH_MAX + 16];
+    char key[PATH_MAX + 16];
+    (void)snprintf(ca, sizeof(ca), "%s/" ENGINE_CA, directory);
+    (void)snprintf(certificate, sizeof(certificate), "%s/" ENGINE_CERTIFICATE, directory);
+    (void)snprintf(key, sizeof(key), "%s/" ENGINE_KEY, directory);
+    SET(CURLOPT_SSL_VERIFYPEER, 1L);
+    SET(CURLOPT_SSL_VERIFYHOST, 2L);
+    SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    SET(CURLOPT_CAINFO, ca);
+    SET(CURLOPT_CAPATH, (char *)NULL);
+    SET(CURLOPT_KEYPASSWD, "");
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* An authority that the operator has taken away is not remembered for a day. */
+    SET(CURLOPT_CA_CACHE_TIMEOUT, 0L);
+#endif
+    if (!call->address.client_certificate)
+        return result;
+    SET(CURLOPT_SSLCERT, certificate);
+    SET(CURLOPT_SSLKEY, key);
+    return result;
+}
+
+/* No proxy, no redirection, no file of the machine's configuration: this address and nothing else.
+ */
+static CURLcode configure(struct engine_call *call, const struct engine_request *request)
+{
+    CURL *easy = call->easy;
+    CURLcode result = CURLE_OK;
+    char url[URL_LIMIT];
+    bool tls = call->address.certificates[0] != '\0';
+    if ((size_t)snprintf(url, sizeof(url), "%s%s", call->address.base,
+                         request->connection ? "/" : request->path) >= sizeof(url))
+        return CURLE_URL_MALFORMAT;
+    SET(CURLOPT_URL, url);
+    SET(CURLOPT_PRIVATE, (void *)call);
+    SET(CURLOPT_ERRORBUFFER, call->words);
+    SET(CURLOPT_PROTOCOLS_STR, tls ? "https" : "http");
+    SET(CURLOPT_PROXY, "");
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_TCP_KEEPALIVE, 1L);
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(CURLOPT_CONNECTTIMEOUT_MS, (long)ENGINE_CONNECT_LIMIT_MS);
+    SET(CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    if (call->address.socket_path[0] != '\0')
+        SET(CURLOPT_UNIX_SOCKET_PATH, call->address.socket_path);
+    if (result == CURLE_OK && tls)
+        result = configure_tls(call);
+    if (!request->connection)
+        return result == CURLE_OK ? configure_body(call, request) : result;
+    /* Not one of those that other requests have left open: it is given away. */
+    SET(CURLOPT_FRESH_CONNECT, 1L);
+    SET(CURLOPT_CONNECT_ONLY, 1L);
+    return result;
+}
+
+/* Without an empty "Expect" libcurl waits for an answer that engines do not give. */
+static bool add_headers(struct engine_call *call)
+{
+    static const char *const headers[] = {"Content-Type: application/json", "Expect:"};
+    for (size_t i = 0; i < COUNT_OF(headers); i++) {
+        struct curl_slist *longer = curl_slist_append(call->headers, headers[i]);
+        if (!longer)
+            return false;
+        call->headers = longer;
+    }
+    return true;
+}
+
+struct engine_call *engine_call_start(struct engine_client *client,
+                                      const struct engine_request *request)
+{
+    struct engine_call *call = calloc(1, sizeof(*call));
+    if (!call)
+        return NULL;
+    call->client = client;
+    call->address = *request->address;
+    call->connection = request->connection;
+    call->line = request->line;
+    call->done = request->done;
+    call->user = request->user;
+    call->easy = curl_easy_init();
+    if (!call->easy || !add_headers(call) || configure(call, request) != CURLE_OK ||
+        curl_multi_add_handle(client->multi, call->easy) != CURLM_OK) {
+        free_call(call);
+        return NULL;
+    }
+    return call;
+}
+
+static void explain(const struct engine_call *call, CURLcode result, struct engine_fault *fault)
+{
+    if (call->too_long)
+        engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is longer than %u bytes",
+                         ENGINE_ANSWER_LIMIT);
+    else
+        engine_failure_explain(call->easy, result, &call->address, call->words, fault);
+}
+
+static void finish(struct engine_call *call, CURLcode result)
+{
+    struct engine_answer answer = {.body = call->body ? call->body : "", .length = call->length};
+    if (result != CURLE_OK)
+        explain(call, result, &answer.fault);
+    else if (!call->connection)
+        (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &answer.status);
+    bool lasts = call->connection;
+    call->done(call->user, &answer); /* a connection may be gone after it */
+    if (!lasts)
+        free_call(call);
+}
+
+int engine_client_wait(struct engine_client *client, struct curl_waitfd *extra, size_t count,
+                       int timeout_ms)
+{
+    int number;
+    CURLMsg *message;
+    if (curl_multi_poll(client->multi, extra, (unsigned int)count, timeout_ms, NULL) != CURLM_OK) {
+        errno = EIO;
+        return -1;
+    }
+    (void)curl_multi_perform(client->multi, &number);
+    while ((message = curl_multi_info_read(client->multi, &number))) {
+        char *call = NULL;
+        CURLcode result = message->data.result;
+        if (message->msg == CURLMSG_DONE &&
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call) == CURLE_OK && call)
+            finish((struct engine_call *)(void *)call, result);
+    }
+    return 0;
+}
+
+int engine_connection_fd(const struct engine_call *call)
+{
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    if (curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &socket) != CURLE_OK)
+        return -1;
+    return socket == CURL_SOCKET_BAD ? -1 : (int)socket;
+}
+
+static ssize_t transferred(CURLcode result, size_t count)
+{
+    if (result == CURLE_OK)
+        return (ssize_t)count;
+    errno = result == CURLE_AGAIN ? EAGAIN : EPIPE;
+    return -1;
+}
+
+ssize_t engine_connection_send(struct engine_call *call, const void *bytes, size_t length)
+{
+    size_t count = 0;
+    CURLcode result = curl_easy_send(call->easy, bytes, length, &count);
+    return transferred(result, count);
+}
+
+ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t capacity)
+{
+    size_t count = 0;
+    CURLcode result = curl_easy_recv(call->easy, bytes, capacity, &count);
+    return transferred(result, count);
+}

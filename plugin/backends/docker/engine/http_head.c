@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the reading of the head of a taken-over connection: see http_head.h. */
+#include "backends/docker/engine/http_head.h"
+
+#include <string.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "HTTP/1.x NNN" and then a blank or the end; 0 for anything else. */
+static int parse_status(const char *line)
+{
+    if (strncmp(line, "HTTP/1.", 7) != 0 || !is_digit(line[7]) || line[8] != ' ' ||
+        !is_digit(line[9]) || !is_digit(line[10]) || !is_digit(line[11]) ||
+        (line[12] != ' ' && line[12] != '\0'))
+        return 0;
+    return (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
+}
+
+static enum http_head_state end_of_headers(struct http_head *head)
+{
+    head->in_headers = false;
+    if (head->status >= 200 || head->status == 101)
+        return HTTP_HEAD_WHOLE;
+    return ++head->interim > HTTP_INTERIM_LIMIT ? HTTP_HEAD_BROKEN : HTTP_HEAD_MORE;
+}
+
+static enum http_head_state end_of_line(struct http_head *head)
+{
+    size_t length = head->line_length;
+    head->line_length = 0;
+    if (head->in_headers)
+        return length == 0 ? end_of_headers(head) : HTTP_HEAD_MORE;
+    size_t end = length < sizeof(head->line) ? length : sizeof(head->line) - 1;
+    head->line[end] = '\0';
+    head->status = parse_status(head->line);
+    head->in_headers = true;
+    return head->status >= 100 ? HTTP_HEAD_MORE : HTTP_HEAD_BROKEN;
+}
+
+/* A line ends with LF; a CR belongs to no line. */
+static enum http_head_state take_byte(struct http_head *head, unsigned char byte)
+{
+    if (++head->length > HTTP_HEAD_LIMIT)
+        return HTTP_HEAD_BROKEN;
+    if (byte == '\n')
+        return end_of_line(head);
+    if (byte == '\r')
+        return HTTP_HEAD_MORE;
+    if (head->line_length < sizeof(head->line) - 1)
+        head->line[head->line_length] = (char)byte;
+    head->line_length++;
+    return HTTP_HEAD_MORE;
+}
+
+enum http_head_state http_head_feed(struct http_head *head, const unsigned char *bytes,
+                                    size_t length, size_t *ret_taken)
+{
+    enum http_head_state state = HTTP_HEAD_MORE;
+    size_t taken = 0;
+    while (state == HTTP_HEAD_MORE && taken < length)
+        state = take_byte(head, bytes[taken++]);
+    *ret_taken = taken;
+    return state;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the life of one run and the plugin's side of it: see run.h. Runs in the docker backend. */
+#include "backends/docker/run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/common/run_input.h"
+#include "backends/docker/container/container_config.h"
+#include "backends/docker/run/run_private.h"
+#include "base/cleanup.h"
+
+#define INPUT_LIMIT RUN_DESCRIPTION_LIMIT
+/* Containers that go with nobody waiting; beyond it the engine does not keep up with the runs. */
+#define LEAVING_LIMIT 16
+
+/* Nothing is to be done any more but to take away what exists of it, and to say so. */
+static void withdraw(struct run *run)
+{
+    engine_call_cancel(TAKE_POINTER(run->call));
+    run->deadline_us = 0;
+    if (run->container)
+        container_remove(run->container);
+    else
+        run_conclude(run);
+}
+
+/* The first failure is the reason; whatever exists of the run is taken away. */
+void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message)
+{
+    if (run->event.failure == RUN_FAILURE_NONE && !run->killed)
+        run_event_fail(&run->event, failure, error_number, message);
+    withdraw(run);
+}
+
+void run_fail_engine(struct run *run, const struct engine_fault *fault)
+{
+    if (run->event.failure == RUN_FAILURE_NONE && !run->killed)
+        run->event.engine_problem = fault->problem;
+    if (run->engine)
+        run->engine->known = false; /* whatever it was, look again */
+    run_fail(run, RUN_FAILURE_ENGINE, 0, fault->message);
+}
+
+static bool read_description(int fd, struct run_description *ret)
+{
+    return run_read_description(fd, ret) && ret->isolation == RUN_ISOLATION_SANDBOX;
+}
+
+/* From here on the secrets are in the message alone, and of the variables those that are the
+ * policy's. */
+static bool make_message(struct run *run, int input_fd)
+{
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
+    run->job.message =
+        bootstrap_message(&run->description, input, length, &run->job.message_length);
+    if (input)
+        explicit_bzero(input, length);
+    char **own = run->description.environment + run->description.preparation.environment_count;
+    for (char **variable = own; *variable; variable++)
+        explicit_bzero(*variable, strlen(*variable));
+    return run->job.message != NULL;
+}
+
+static void wipe_message(struct run *run)
+{
+    if (run->job.message)
+        explicit_bzero(run->job.message, run->job.message_length);
+    free(TAKE_POINTER(run->job.message));
+    run->job.message_length = 0;
+}
+
+static bool check_image(const struct run_docker *docker, struct engine_fault *fault)
+{
+    if (!engine_image_name_is_good(docker->image)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED, "not an image's name: \"%.100s\"",
+                         docker->image);
+        return false;
+    }
+    if (docker->require_digest && !engine_image_is_pinned(docker->image)) {
+        engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
+                         "the policy requires images pinned by digest, and %.100s is not",
+                         docker->image);
+        return false;
+    }
+    return true;
+}
+
+static void begin(struct run *run, const int *fds)
+{
+    struct engine_fault fault;
+    if (!read_description(fds[RUN_FD_DESCRIPTION], &run->description)) {
+        run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
+        return;
+    }
+    if (run->description.purpose == RUN_PURPOSE_PREPARE) {
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOTSUP, "report the preparations");
+        return;
+    }
+    if (!make_message(run, fds[RUN_FD_STDIN])) {
+        run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
+        return;
+    }
+    const struct run_docker *docker = &run->description.docker;
+    if (run->description.purpose == RUN_PURPOSE_SWEEP || check_image(docker, &fault))
+        run->engine = engine_find(run->environment, docker, &fault);
+    if (run->engine)
+        run_begin_steps(run);
+    else
+        run_fail_engine(run, &fault);
+}
+
+struct run *run_start(struct docker_environment *environment, const int fds[RUN_FD_COUNT])
+{
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run) {
+        run_refuse(fds, ENOMEM, "no memory for the run");
+        return NULL;
+    }
+    run->environment = environment;
+    run->job.run = run;
+    run->event = (struct run_event){
+        .type = RUN_EVENT_ENDED,
+        .exit_code = -1,
+        .usage = {.user_us = RUN_USAGE_UNKNOWN,
+                  .system_us = RUN_USAGE_UNKNOWN,
+                  .peak_memory_bytes = RUN_USAGE_UNKNOWN,
+                  .processes = RUN_USAGE_UNKNOWN,
+                  .memory_kills = RUN_USAGE_UNKNOWN,
+                  .process_refusals = RUN_USAGE_UNKNOWN},
+    };
+    run->socket = fds[RUN_FD_EVENTS];
+    run->job.pipes[0] = fds[RUN_FD_STDOUT];
+    run->job.pipes[1] = fds[RUN_FD_STDERR];
+    (void)fcntl(run->job.pipes[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(run->job.pipes[1], F_SETFL, O_NONBLOCK);
+    run->started_us = monotonic_us();
+    run->deadline_us = run->started_us + CONTAINER_START_LIMIT_US;
+    begin(run, fds);
+    close_fd(fds[RUN_FD_DESCRIPTION]);
+    close_fd(fds[RUN_FD_STDIN]);
+    return run;
+}
+
+/* Layers of which both the engine's description and the process itself, or the engine's own facts,
+ * have given evidence. */
+static uint64_t layers_of(const struct run *run)
+{
+    static const uint64_t attested =
+        LAYER_BIT(LAYER_PID_NAMESPACE) | LAYER_BIT(LAYER_MOUNT_NAMESPACE) |
+        LAYER_BIT(LAYER_NETWORK_NAMESPACE) | LAYER_BIT(LAYER_IPC_NAMESPACE) |
+        LAYER_BIT(LAYER_UTS_NAMESPACE) | LAYER_BIT(LAYER_CGROUP) |
+        LAYER_BIT(LAYER_CGROUP_NAMESPACE) | LAYER_BIT(LAYER_READ_ONLY_ROOT) |
+        LAYER_BIT(LAYER_SCRATCH) | LAYER_BIT(LAYER_PROC) | LAYER_BIT(LAYER_CAPABILITIES) |
+        LAYER_BIT(LAYER_RESOURCE_LIMITS) | LAYER_BIT(LAYER_NO_NEW_PRIVILEGES) |
+        LAYER_BIT(LAYER_SECCOMP);
+    uint64_t given =
+        run->description.network ? attested & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : attested;
+    return given | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
+}
+
+static bool check_layers(struct run *run)
+{
+    uint64_t applied = layers_of(run);
+    struct engine_fault fault;
+    if (run->container->stream.bootstrap.facts != BOOTSTRAP_FACTS_ALL) {
+        engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
+                         "the container's process has capabilities, privileges or system calls it "
+                         "must not have (checks passed: %#x of %#x)",
+                         run->container->stream.bootstrap.facts, BOOTSTRAP_FACTS_ALL);
+        run_fail_engine(run, &fault);
+        return false;
+    }
+    run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;
+    run->event.isolation = (struct isolation_report){
+        .applied = applied,
+        .missing = LAYERS_ALL & ~applied,
+        .cgroup_version = run->engine->facts.cgroup_version,
+        .cgroup_has_memory = run->description.limits.memory_bytes != 0,
+        .cgroup_has_pids = run->description.limits.processes != 0,
+        .outer_uid = run->engine->facts.user_namespace ? 0 : CONTAINER_USER,
+    };
+    for (uint32_t layer = 0; layer < LAYER_COUNT; layer++) {
+        if (!(run->description.required & ~applied & LAYER_BIT(layer)))
+            continue;
+        run->event.failed_layer = layer;
+        run_fail(run, RUN_FAILURE_LAYER, 0, "docker does not provide it here");
+        return false;
+    }
+    return true;
+}
+
+/* 0, never, for no limit and for one beyond the clock. */
+static uint64_t wall_deadline(const struct run *run)
+{
+    uint64_t wall_us;
+    uint64_t deadline;
+    if (__builtin_mul_overflow(run->description.limits.wall_ms, UINT64_C(1000), &wall_us) ||
+        wall_us == 0 || __builtin_add_overflow(run->started_us, wall_us, &deadline))
+        return 0;
+    return deadline;
+}
+
+void run_report_start(struct run *run)
+{
+    if (run->killed || run->event.failure != RUN_FAILURE_NONE || !check_layers(run))
+        return;
+    run->job.started = true;
+    run->container->deadline_us = 0;
+    wipe_message(run);
+    run->started_us = monotonic_us();
+    run->deadline_us = wall_deadline(run);
+    const struct run_event event = {
+        .type = RUN_EVENT_STARTED,
+        .isolation = run->event.isolation,
+        .engine = run->event.engine,
+        .exit_code = -1,
+    };
+    run_event_send(run->socket, &event);
+}
+
+void run_container_missing(struct run *run)
+{
+    run_fail(run, RUN_FAILURE_RUNTIME_MISSING, ENOENT, run->description.argv[0]);
+}
+
+static void kill_run(struct run *run, enum run_cause cause)
+{
+    if (!run->killed && run->event.failure == RUN_FAILURE_NONE) {
+        run->killed = true;
+        run->kill_cause = cause;
+    }
+    withdraw(run);
+}
+
+static void handle_order(struct run *run)
+{
+    char order;
+    ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
+    if (length < 0 && errno == EAGAIN)
+        return;
+    if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
+        kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
+        return;
+    }
+    if (length <= 0)
+        close_fd(TAKE_FD(run->socket));
+    kill_run(run, RUN_CAUSE_CANCELLED);
+}
+
+static void decide(struct run *run)
+{
+    struct run_event *event = &run->event;
+    event->usage.wall_us = monotonic_us() - run->started_us;
+    if (event->failure != RUN_FAILURE_NONE)
+        return;
+    if (run->killed) {
+        event->cause = run->kill_cause;
+        event->exit_code = -1;
+        event->signal = SIGKILL;
+    }
+}
+
+void run_conclude(struct run *run)
+{
+    if (run->over)
+        return;
+    decide(run);
+    run_event_send(run->socket, &run->event);
+    run->over = true;
+}
+
+/* One that waited may have got lost at the moment it was taken. Nothing of a program is seen
+ * outside of it, so that another one can begin anew, as long as nobody was told of a start. */
+static bool can_begin_anew(const struct run *run)
+{
+    return run->container->warm && !run->clearing && !run->job.started && !run->killed &&
+           run->event.failure == RUN_FAILURE_NONE;
+}
+
+void run_container_failed(struct run *run, enum run_failure failure,
+                          const struct engine_fault *fault)
+{
+    if (can_begin_anew(run)) {
+        container_leave(TAKE_POINTER(run->container));
+        run_make_container(run);
+    } else if (failure == RUN_FAILURE_ENGINE) {
+        run_fail_engine(run, fault);
+    } else {
+        run_fail(run, failure, 0, fault->message);
+    }
+}
+
+/* That a container goes is part of what a trial tries. */
+static bool waits_for_removal(const struct run *run)
+{
+    return run->description.purpose == RUN_PURPOSE_TRIAL ||
+           container_count_leaving(run->environment) >= LEAVING_LIMIT;
+}
+
+/* How many there were is not told. */
+static void note_memory_kill(struct run *run)
+{
+    if (run->container->memory_killed || run->container->end.memory_killed)
+        run->event.usage.memory_kills = 1;
+}
+
+void run_container_ended(struct run *run)
+{
+    container_cause_decide(&run->container->end, &run->event);
+    note_memory_kill(run);
+    if (waits_for_removal(run)) {
+        withdraw(run);
+        return;
+    }
+    run_conclude(run);
+    container_leave(TAKE_POINTER(run->container));
+}
+
+void run_container_gone(struct run *run, const struct engine_fault *fault)
+{
+    if (!run->clearing)
+        note_memory_kill(run);
+    struct container *container = TAKE_POINTER(run->container);
+    bool cleared = run->clearing && !fault && !run->killed;
+    container->job = NULL;
+    run->clearing = false;
+    if (cleared && run->event.failure == RUN_FAILURE_NONE) {
+        run_go_on_with_engine(run);
+    } else if (fault) {
+        run->killed = false;
+        run_fail_engine(run, fault);
+    } else {
+        run_conclude(run);
+    }
+}
+
+void run_handle(struct run *run)
+{
+    if (run->socket >= 0)
+        handle_order(run);
+}
+
+size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES_LIMIT])
+{
+    size_t count = 0;
+    int pipe = run->container ? container_stream_blocked_pipe(run->container) : -1;
+    if (run->socket >= 0)
+        watches[count++] = (struct curl_waitfd){.fd = run->socket, .events = CURL_WAIT_POLLIN};
+    if (pipe >= 0)
+        watches[count++] = (struct curl_waitfd){.fd = pipe, .events = CURL_WAIT_POLLOUT};
+    return count;
+}
+
+uint64_t run_deadline(const struct run *run)
+{
+    return run->deadline_us;
+}
+
+void run_expire(struct run *run)
+{
+    struct engine_fault fault;
+    run->deadline_us = 0;
+    if (run->pull) {
+        run_pull_tick(run);
+    } else if (run->job.started) {
+        if (!run->container || !container_end_last_look(run->container))
+            kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
+    } else {
+        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not start the container in time");
+        run_fail_engine(run, &fault);
+    }
+}
+
+void run_abandon(struct run *run)
+{
+    close_fd(TAKE_FD(run->socket));
+    kill_run(run, RUN_CAUSE_CANCELLED);
+}
+
+bool run_is_over(const struct run *run)
+{
+    return run->over;
+}
+
+void run_free(struct run *run)
+{
+    if (run->container)
+        container_leave(TAKE_POINTER(run->container));
+    engine_call_cancel(run->call);
+    wipe_message(run);
+    sweep_disown(run->sweep);
+    free(run->pull);
+    close_fd(run->socket);
+    close_fd(run->job.pipes[0]);
+    close_fd(run->job.pipes[1]);
+    run_description_clear(&run->description);
+    explicit_bzero(run, sizeof(*run)); /* the end of its output, which may name a secret */
+    free(run);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run as the supervisor sees it: from the description to ENDED, which is sent when its program
+ * has ended and all its output was passed on; where it was killed or has failed, and on trial, when
+ * its container is gone. Runs in the docker backend, which is single-threaded; no function here
+ * waits.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/common/run_answer.h"
+#include "backends/docker/engine/engine.h"
+#include "protocol/channel.h"
+
+#define RUN_WATCHES_LIMIT 2 /* descriptors of one run */
+
+struct run;
+
+/* What its container says to it: see struct container_events. */
+void run_report_start(struct run *run);
+void run_container_missing(struct run *run);
+void run_container_failed(struct run *run, enum run_failure failure,
+                          const struct engine_fault *fault);
+void run_container_ended(struct run *run);
+void run_container_gone(struct run *run, const struct engine_fault *fault);
+
+/* Starts the run that the descriptors describe, which it takes. NULL where it is over already
+ * (ENDED was sent) or there is no memory for it. */
+struct run *run_start(struct docker_environment *environment, const int fds[RUN_FD_COUNT]);
+/* The descriptors to watch now; their number. */
+size_t run_watches(const struct run *run, struct curl_waitfd watches[RUN_WATCHES_LIMIT]);
+/* Takes the plugin's orders. */
+void run_handle(struct run *run);
+/* When it must be looked at again at the latest, CLOCK_MONOTONIC in microseconds; 0: never. */
+uint64_t run_deadline(const struct run *run);
+/* Its deadline has passed. */
+void run_expire(struct run *run);
+/* Kills the run without an answer. */
+void run_abandon(struct run *run);
+/* Everything was said: run_free() is due. */
+bool run_is_over(const struct run *run);
+void run_free(struct run *run);

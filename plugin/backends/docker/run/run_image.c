@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns a run's way to its image: asking the engine for it, having it fetched where the description
+ * says so, and telling how far that is. Runs in the docker backend.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/docker/run/run_private.h"
+#include "base/cleanup.h"
+
+#define PULL_TICK_US    UINT64_C(1000000)  /* between two words to the plugin */
+#define PULL_SILENCE_US UINT64_C(60000000) /* an engine that says nothing for so long hangs */
+#define PULL_TIME_MS    (UINT64_C(30) * 60 * 1000)
+
+static void fail_without_image(struct run *run)
+{
+    struct engine_fault fault;
+    engine_fault_set(&fault, ENGINE_PROBLEM_NO_IMAGE, "docker does not have the image %.120s",
+                     run->description.docker.image);
+    run_fail_engine(run, &fault);
+}
+
+static void take_line(void *user, const char *bytes, size_t length)
+{
+    struct run *run = user;
+    run->pull->heard_us = monotonic_us();
+    pull_progress_take(&run->pull->progress, bytes, length);
+}
+
+static void pulled(void *user, const struct engine_answer *answer)
+{
+    struct run *run = user;
+    CLEANUP_FREE struct run_pull_state *pull = TAKE_POINTER(run->pull);
+    struct engine_fault fault;
+    run->call = NULL;
+    run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
+    if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
+        run_fail_engine(run, &answer->fault);
+        return;
+    }
+    pull_progress_take(&pull->progress, answer->body, answer->length);
+    if (answer->status == 200 && pull->progress.refusal[0] == '\0') {
+        run_ask_for_image(run);
+        return;
+    }
+    engine_fault_set(&fault, ENGINE_PROBLEM_PULL_REFUSED, "pull refused: %.80s: %.100s",
+                     run->description.docker.image, pull->progress.refusal);
+    run_fail_engine(run, &fault);
+}
+
+/* The part of the name that is a tag or digest; "latest", as everywhere, without one. */
+static const char *split_name(const char *image, size_t *ret_length)
+{
+    const char *at = strchr(image, '@');
+    const char *slash = strrchr(image, '/');
+    const char *colon = strrchr(slash ? slash : image, ':');
+    const char *end = at ? at : colon;
+    *ret_length = end ? (size_t)(end - image) : strlen(image);
+    return end ? end + 1 : "latest";
+}
+
+static void pull(struct run *run)
+{
+    char path[RUN_PATH_LIMIT];
+    size_t length;
+    const char *image = run->description.docker.image;
+    const char *tag = split_name(image, &length);
+    run->pull = calloc(1, sizeof(*run->pull));
+    if (!run->pull) {
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "pull the image");
+        return;
+    }
+    run->pulled = true;
+    run->pull->heard_us = monotonic_us();
+    (void)snprintf(path, sizeof(path), "/v1.%u/images/create?fromImage=%.*s&tag=%s",
+                   run->engine->facts.api, (int)length, image, tag);
+    const struct engine_request request = {
+        .address = &run->engine->address,
+        .method = "POST",
+        .path = path,
+        .timeout_ms = PULL_TIME_MS,
+        .line = take_line,
+        .done = pulled,
+        .user = run,
+    };
+    run->call = engine_call_start(run->environment->client, &request);
+    if (run->call)
+        run_pull_tick(run);
+    else
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "pull the image");
+}
+
+void run_pull_tick(struct run *run)
+{
+    uint64_t now = monotonic_us();
+    struct engine_fault fault;
+    if (now - run->pull->heard_us > PULL_SILENCE_US) {
+        engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
+                         "docker did not report the result of pulling %.120s",
+                         run->description.docker.image);
+        run_fail_engine(run, &fault);
+        return;
+    }
+    struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
+    char *last = run->pull->last;
+    pull_progress_text(&run->pull->progress, run->description.docker.image, event.message,
+                       sizeof(event.message));
+    /* What was said already is not said again: an empty line only says that it goes on. */
+    if (strcmp(event.message, last) == 0)
+        event.message[0] = '\0';
+    else
+        (void)snprintf(last, sizeof(run->pull->last), "%s", event.message);
+    run_event_send(run->socket, &event);
+    run->deadline_us = now + PULL_TICK_US;
+}
+
+/* An id alone is nothing that a registry could be asked for. */
+static bool has_name(const char *image)
+{
+    return strncmp(image, "sha256:", 7) != 0;
+}
+
+static void image_known(void *user, const struct engine_answer *answer)
+{
+    struct run *run = user;
+    const struct run_docker *docker = &run->description.docker;
+    struct engine_fault fault;
+    const char *id;
+    run->call = NULL;
+    if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 404) {
+        if (docker->pull == RUN_PULL_NEVER || run->pulled || !has_name(docker->image))
+            fail_without_image(run);
+        else
+            pull(run);
+        return;
+    }
+    json_auto_t *image = run_take_answer(run, answer, 200, "describe the image");
+    if (!image)
+        return;
+    if (!engine_facts_of_image(image, docker, &id, &fault)) {
+        run_fail_engine(run, &fault);
+        return;
+    }
+    (void)snprintf(run->event.engine.image_id, sizeof(run->event.engine.image_id), "%.79s", id);
+    run_get_container(run);
+}
+
+void run_ask_for_image(struct run *run)
+{
+    char path[RUN_PATH_LIMIT];
+    const char *image = run->description.docker.image;
+    if (run->description.docker.pull == RUN_PULL_ALWAYS && has_name(image) && !run->pulled) {
+        pull(run);
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "/v1.%u/images/%s/json", run->engine->facts.api, image);
+    run_ask(run, path, image_known);
+}

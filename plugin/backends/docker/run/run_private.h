@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inner to a run: its state, and the parts that its files offer each other. run.c has its life and
+ * the plugin's side, run_steps.c the questions to the engine before there is a container,
+ * run_image.c the image; container.h has what then runs it.
+ */
+#pragma once
+
+#include "backends/docker/container/container.h"
+#include "backends/docker/run/pull_progress.h"
+#include "backends/docker/run/run.h"
+#include "backends/docker/run/sweep.h"
+#include "protocol/run_description.h"
+#include "protocol/run_event.h"
+
+#define RUN_PATH_LIMIT 1024 /* of a request to the engine */
+
+/* An image is being fetched. */
+struct run_pull_state {
+    struct pull_progress progress;
+    char last[256]; /* what the plugin was told last */
+    uint64_t heard_us;
+};
+
+struct run {
+    struct docker_environment *environment;
+    struct engine *engine;
+    struct run_description description; /* without its secrets, once the message is made */
+    int socket;                         /* -1: the plugin wants no answer */
+    struct container_job job;           /* owned: pipes and message */
+    struct engine_call *call;           /* the request under way */
+    struct sweep *sweep;                /* that this run waits for */
+    struct run_pull_state *pull;        /* under way */
+    bool pulled;                        /* it has been tried */
+    struct container *container;
+    bool clearing; /* the container is one that was left over: first it is removed */
+    bool killed;
+    bool over;
+    enum run_cause kill_cause;
+    uint64_t started_us;
+    uint64_t deadline_us;
+    struct run_event event; /* ENDED, as it builds up */
+};
+
+/* run.c */
+void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message);
+void run_fail_engine(struct run *run, const struct engine_fault *fault);
+/* The sweep that it is, is over. */
+void run_conclude(struct run *run);
+
+/* run_steps.c */
+void run_begin_steps(struct run *run);
+void run_go_on_with_engine(struct run *run); /* what was left over is removed */
+/* A request of the run, which has it until done is called. A start that fails ends the run. */
+void run_ask(struct run *run, const char *path, engine_done *done);
+/* The answer's JSON object (new) where the status is the expected one; else NULL, and the run has
+ * failed: docker refused to do what. */
+json_t *run_take_answer(struct run *run, const struct engine_answer *answer, long expected,
+                        const char *what);
+/* The image is known: the run gets a container, one that waits or one that is made for it. */
+void run_get_container(struct run *run);
+/* One that is made for it. */
+void run_make_container(struct run *run);
+
+/* run_image.c */
+void run_ask_for_image(struct run *run);
+/* While an image is fetched: tells the plugin, and gives up on an engine that says nothing. */
+void run_pull_tick(struct run *run);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the event loop and the table of living runs: see supervisor.h. */
+#include "backends/docker/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backends/docker/container/container.h"
+#include "backends/docker/container/oom_watch.h"
+#include "backends/docker/container/seccomp_profile.h"
+#include "backends/docker/pool/pool.h"
+#include "backends/docker/run/run.h"
+#include "base/cleanup.h"
+
+#define RUNS_LIMIT    1024
+#define SHUTDOWN_US   (UINT64_C(20) * 1000000) /* for the engine to remove everything */
+#define LONGEST_MS    60000
+#define FIXED_WATCHES 2
+/* Streams are those of runs and of what waits for one. */
+#define WATCHES_LIMIT (FIXED_WATCHES + RUNS_LIMIT * (RUN_WATCHES_LIMIT + 1) + RUN_POOL_LIMIT)
+
+struct supervisor {
+    int control;
+    int host;
+    bool serving; /* false: shutting down, and neither of them is looked at */
+    struct docker_environment environment;
+    struct shelf shelves[SHELVES];
+    struct run *runs[RUNS_LIMIT];
+    struct curl_waitfd watches[WATCHES_LIMIT];
+};
+
+static const struct container_events container_events = {
+    .ready = pool_put,
+    .lost = pool_lose,
+    .started = run_report_start,
+    .missing = run_container_missing,
+    .failed = run_container_failed,
+    .ended = run_container_ended,
+    .gone = run_container_gone,
+};
+
+static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT])
+{
+    size_t slot = 0;
+    while (slot < RUNS_LIMIT && supervisor->runs[slot])
+        slot++;
+    if (slot == RUNS_LIMIT)
+        run_refuse(fds, EAGAIN, "too many runs at once");
+    else
+        supervisor->runs[slot] = run_start(&supervisor->environment, fds);
+}
+
+static void answer_question(const struct supervisor *supervisor, int socket)
+{
+    struct pool_report report;
+    pool_count(&supervisor->environment, &report);
+    pool_report_send(socket, &report);
+}
+
+/* false: the plugin has closed its end. */
+static bool handle_control(struct supervisor *supervisor)
+{
+    char kind = 0;
+    int fds[RUN_FD_COUNT];
+    size_t count = 0;
+    ssize_t length =
+        channel_receive(supervisor->control, &kind, sizeof(kind), fds, COUNT_OF(fds), &count);
+    if (length < 0)
+        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE;
+    if (length == 1 && kind == CONTROL_RUN && count == RUN_FD_COUNT) {
+        start_run(supervisor, fds);
+        return true;
+    }
+    if (length == 1 && kind == CONTROL_POOL && count == 1)
+        answer_question(supervisor, fds[0]);
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+    return length > 0;
+}
+
+static size_t collect_watches(struct supervisor *supervisor)
+{
+    struct curl_waitfd *watches = supervisor->watches;
+    size_t count = 0;
+    if (supervisor->serving) {
+        watches[count++] =
+            (struct curl_waitfd){.fd = supervisor->control, .events = CURL_WAIT_POLLIN};
+        watches[count++] = (struct curl_waitfd){.fd = supervisor->host, .events = CURL_WAIT_POLLIN};
+    }
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            count += run_watches(supervisor->runs[i], watches + count);
+    for (const struct container *container = supervisor->environment.containers;
+         container && count < COUNT_OF(supervisor->watches); container = container->next) {
+        short interest = container_stream_interest(container);
+        if (interest)
+            watches[count++] = (struct curl_waitfd){
+                .fd = engine_connection_fd(container->stream.connection), .events = interest};
+    }
+    return count;
+}
+
+static bool has_runs(const struct supervisor *supervisor)
+{
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            return true;
+    return false;
+}
+
+/* The earlier of a time to wait and one to be awake at; 0: at none. */
+static uint64_t wait_until(uint64_t wait_us, uint64_t until, uint64_t now)
+{
+    if (until == 0 || until >= now + wait_us)
+        return wait_us;
+    return until > now ? until - now : 0;
+}
+
+static uint64_t expire_runs(struct supervisor *supervisor, uint64_t wait_us, uint64_t now)
+{
+    for (size_t i = 0; i < RUNS_LIMIT; i++) {
+        struct run *run = supervisor->runs[i];
+        if (!run)
+            continue;
+        if (run_deadline(run) && run_deadline(run) <= now)
+            run_expire(run);
+        wait_us = run_is_over(run) ? 0 : wait_until(wait_us, run_deadline(run), now);
+    }
+    return wait_us;
+}
+
+static uint64_t expire_containers(struct supervisor *supervisor, uint64_t wait_us, uint64_t now)
+{
+    for (struct container *container = supervisor->environment.containers; container;
+         container = container->next) {
+        if (container->deadline_us && container->deadline_us <= now)
+            container_expire(container);
+        if (container_is_over(container) || container_stream_is_ready(container))
+            wait_us = 0;
+        else
+            wait_us = wait_until(wait_us, container->deadline_us, now);
+    }
+    return wait_us;
+}
+
+/* Ends what is due; how long until the next thing that will be, in milliseconds. */
+static int expire(struct supervisor *supervisor)
+{
+    struct docker_environment *environment = &supervisor->environment;
+    uint64_t now = monotonic_us();
+    uint64_t wait_us = UINT64_C(1000) * LONGEST_MS;
+    if (supervisor->serving) {
+        bool busy = has_runs(supervisor);
+        pool_fill(environment, busy, now);
+        wait_us = wait_until(wait_us, pool_expire(environment, busy, now), now);
+    }
+    wait_us = expire_runs(supervisor, wait_us, now);
+    wait_us = expire_containers(supervisor, wait_us, now);
+    return (int)((wait_us + 999) / 1000);
+}
+
+/* After the runs, which may have let go of theirs. */
+static void handle_containers(struct supervisor *supervisor)
+{
+    for (struct container **place = &supervisor->environment.containers; *place;) {
+        struct container *container = *place;
+        container_handle(container);
+        if (!container_is_over(container)) {
+            place = &container->next;
+            continue;
+        }
+        *place = container->next;
+        container_free(container);
+    }
+}
+
+static void handle_runs(struct supervisor *supervisor)
+{
+    for (size_t i = 0; i < RUNS_LIMIT; i++) {
+        struct run *run = supervisor->runs[i];
+        if (!run)
+            continue;
+        run_handle(run);
+        if (run_is_over(run))
+            run_free(TAKE_POINTER(supervisor->runs[i]));
+    }
+}
+
+/* poll() rather than the watches' results, which libcurl may leave out. */
+static bool is_ready(int fd)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    return poll(&ready, 1, 0) > 0;
+}
+
+/* One round of the loop. false: the host has ended. */
+static bool serve_once(struct supervisor *supervisor)
+{
+    int timeout_ms = expire(supervisor);
+    size_t count = collect_watches(supervisor);
+    if (engine_client_wait(supervisor->environment.client, supervisor->watches, count, timeout_ms) <
+        0)
+        return false;
+    bool alive = true;
+    if (supervisor->serving && is_ready(supervisor->host))
+        alive = false;
+    if (supervisor->serving && alive && is_ready(supervisor->control))
+        alive = handle_control(supervisor);
+    handle_containers(supervisor);
+    handle_runs(supervisor);
+    return alive;
+}
+
+/* What goes on behind the answers counts as well: the backend ends when all containers are gone. */
+static void shut_down(struct supervisor *supervisor)
+{
+    struct docker_environment *environment = &supervisor->environment;
+    supervisor->serving = false;
+    environment->closing = true;
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            run_abandon(supervisor->runs[i]);
+    pool_empty(environment);
+    uint64_t latest = monotonic_us() + SHUTDOWN_US;
+    while ((has_runs(supervisor) || environment->containers) && monotonic_us() < latest)
+        (void)serve_once(supervisor);
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            run_free(TAKE_POINTER(supervisor->runs[i]));
+    while (environment->containers) {
+        struct container *container = environment->containers;
+        environment->containers = container->next;
+        container_free(container);
+    }
+}
+
+int supervisor_serve(int control, int host_pidfd)
+{
+    static struct supervisor supervisor; /* the process is one; its size is not for the stack */
+    struct docker_environment *environment = &supervisor.environment;
+    supervisor.control = control;
+    supervisor.host = host_pidfd;
+    supervisor.serving = true;
+    environment->events = &container_events;
+    environment->shelves = supervisor.shelves;
+    environment->client = engine_client_new();
+    if (!environment->client)
+        return -1;
+    for (int network = 0; network <= 1; network++)
+        environment->seccomp[network] = seccomp_profile_text(network != 0);
+    struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
+    bool ready = environment->seccomp[0] && environment->seccomp[1] &&
+                 owner_self(&environment->owner) &&
+                 channel_send(control, &hello, sizeof(hello), NULL, 0) == 0;
+    while (ready && serve_once(&supervisor))
+        continue;
+    shut_down(&supervisor);
+    oom_watches_end(environment);
+    engine_clear_all(environment);
+    engine_client_free(environment->client);
+    free(environment->seccomp[0]);
+    free(environment->seccomp[1]);
+    return ready ? 0 : -1;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the processes of one run tell each other on the way up: the payload to its init (or keeper)
+ * until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET pair; both
+ * ends are the same program, so the struct travels as it is. On the way down there are two: struct
+ * sandbox_go, which lets a new init go on, and for its payload the run: the isolation_report of the
+ * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "protocol/run_event.h"
+
+/* The id maps are written. With it come the entrances of as many control groups (cgroup.h): the one
+ * that has the controller memory, then the one that has pids where it is another. */
+struct sandbox_go {
+    uint32_t has_memory;
+    uint32_t has_pids;
+    uint32_t group_count;
+    uint32_t tells_peak; /* the group with the controller memory tells the highest use */
+};
+
+#define SANDBOX_GROUPS 2
+
+enum report_kind {
+    REPORT_READY = 1, /* payload, also to the supervisor: every layer is on, execve is next */
+    REPORT_STARTED,   /* init: and it has succeeded */
+    REPORT_FAILED,    /* the run did not start */
+    REPORT_ENDED,     /* init: the main program has ended */
+};
+
+/* Of every process of a sandbox but its init. */
+struct tree_usage {
+    uint64_t user_us;
+    uint64_t system_us;
+    uint64_t peak_memory_bytes; /* of the largest process */
+};
+
+struct report {
+    uint32_t kind; /* enum report_kind */
+    struct isolation_report isolation;
+    uint32_t failure; /* enum run_failure, with REPORT_FAILED */
+    uint32_t failed_layer;
+    int32_t error_number;
+    char message[256];
+    int32_t wait_status;          /* of the main program, with REPORT_ENDED; see waitpid(2) */
+    uint32_t made_forbidden_call; /* then: that ended the run */
+    int32_t system_call;          /* its number */
+    uint32_t scratch_full;        /* then */
+    uint64_t cpu_us;              /* of the main program and the children it waited for */
+    uint32_t tree_is_gone;   /* then, from an init: nothing of the run can do anything any more */
+    struct tree_usage usage; /* where the tree is gone; without the memory where a group tells it */
+};
+
+/* wait4(2), getrusage(2) */
+struct tree_usage tree_usage_of(const struct rusage *usage);
+
+/* Sends without SIGPIPE; false where it did not arrive: a peer that has gone wants no report. Its
+ * buffer holds all that is ever sent. */
+bool report_send(int socket, const struct report *report);
+/* The same with a descriptor (-1: none), which stays the caller's. */
+bool report_send_with(int socket, const struct report *report, int fd);
+
+enum report_state {
+    REPORT_END,     /* the other end is closed, or sent what is no report */
+    REPORT_NOTHING, /* nothing there now; only where it does not wait */
+    REPORT_WHOLE,   /* *ret is filled */
+};
+
+enum report_state report_receive_now(int socket, struct report *ret);
+/* Waits. *ret_fd is untouched where no descriptor came; else it is CLOEXEC and the caller's. */
+enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a process that was killed is all that there ever was of a sandbox beside its init, and
+ * what it has used, until it is reaped. Runs in pid 1 of a sandbox, single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "backends/process/messages/report.h"
+
+/* A descriptor of the machine's /proc/loadavg, or -1: there is none. To be opened before the
+ * sandbox's own /proc, which does not show it, hides the machine's. */
+int lone_process_open(void);
+
+/* Is the caller's child with that pid the last process or thread that was made in the pid namespace
+ * of the caller? Then it never had a thread or child, not even one that was reaped without a trace
+ * or one of vfork(2), which leaves no page faults. /proc/loadavg tells its reader the last pid of
+ * the reader's own namespace (proc_loadavg(5)), and a number below 300 is not given twice
+ * (kernel/pid.c, RESERVED_PIDS). loadavg: -1 is false. */
+bool lone_process_is(int loadavg, pid_t pid);
+
+/* Of its clocks (clock_getcpuclockid(3)), divided as the kernel does for getrusage(2); its memory
+ * is the control group's to tell, so 0. false with errno. */
+bool lone_process_usage(pid_t pid, struct tree_usage *ret);

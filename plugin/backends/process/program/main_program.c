@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the main program of a run: see main_program.h. Runs in inits and keepers, single-threaded.
+ */
+#include "backends/process/program/main_program.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/process/messages/exit_request.h"
+#include "backends/process/program/forbidden_call.h"
+#include "backends/process/program/lone_process.h"
+#include "base/cleanup.h"
+
+_Noreturn void main_program_fail(int report_socket, enum run_failure failure, int error,
+                                 const char *message)
+{
+    struct report report = {.kind = REPORT_FAILED, .failure = failure, .error_number = error};
+    (void)snprintf(report.message, sizeof(report.message), "%s", message);
+    (void)report_send(report_socket, &report);
+    _exit(1);
+}
+
+int main_program_fork(struct main_program *program)
+{
+    sigset_t child_signal;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigemptyset(&child_signal);
+    (void)sigaddset(&child_signal, SIGCHLD);
+    if (sigprocmask(SIG_SETMASK, &child_signal, NULL) < 0)
+        return -1;
+    CLEANUP_CLOSE int children = signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
+    int pair[2];
+    if (children < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    CLEANUP_CLOSE int parent_end = pair[0];
+    CLEANUP_CLOSE int child_end = pair[1];
+    pid_t pid = fork();
+    if (pid < 0)
+        return -1;
+    if (pid == 0) {
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        *program = (struct main_program){
+            .start_report = TAKE_FD(child_end), .children = -1, .listener = -1, .loadavg = -1};
+        return 0;
+    }
+    /* The program's pipes are not this process's to hold open. */
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        close_fd(fd);
+    *program = (struct main_program){
+        .pid = pid,
+        .start_report = TAKE_FD(parent_end),
+        .children = TAKE_FD(children),
+        .listener = -1,
+        .loadavg = -1,
+    };
+    return 0;
+}
+
+/* What the child says before is read then: woken by it, this process would take the processor from
+ * the child. */
+static void await_hangup(int socket)
+{
+    struct pollfd other_end = {.fd = socket};
+    while (poll(&other_end, 1, -1) < 0 && errno == EINTR)
+        ;
+}
+
+/* Waits for the child's execve, which closes its end. REPORT_READY and then end of file is success;
+ * end of file alone is a death during set-up, which the end will explain. false: it has failed. */
+static bool watch_start(struct main_program *program, int supervisor)
+{
+    const struct report started = {.kind = REPORT_STARTED};
+    struct report report;
+    bool ready = false;
+    await_hangup(program->start_report);
+    while (report_receive_with(program->start_report, &report, &program->listener) ==
+           REPORT_WHOLE) {
+        if (report.kind != REPORT_READY) {
+            (void)report_send(supervisor, &report);
+            return false;
+        }
+        ready = true;
+    }
+    return !ready || report_send(supervisor, &started);
+}
+
+static uint64_t microseconds(struct timeval time)
+{
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
+}
+
+/* Reaps every child that has ended; true and *ret filled when the main program was among them. */
+static bool reap(const struct main_program *program, struct report *ret)
+{
+    bool ended = false;
+    for (;;) {
+        int status;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid <= 0)
+            return ended;
+        if (pid != program->pid)
+            continue;
+        ended = true;
+        *ret = (struct report){
+            .kind = REPORT_ENDED,
+            .wait_status = status,
+            .cpu_us = microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+        };
+    }
+}
+
+static bool asks_for_exit(const struct main_program *program, const struct forbidden_call *call)
+{
+    return program->may_ask && call->caller == program->pid && call->number == EXIT_REQUEST_CALL &&
+           call->arguments[0] == EXIT_REQUEST_WORD;
+}
+
+/* Its own end, as it has asked for it. */
+static struct report requested_end(const struct main_program *program,
+                                   const struct forbidden_call *call)
+{
+    struct report ended = {
+        .kind = REPORT_ENDED,
+        .wait_status = W_EXITCODE((int)(call->arguments[1] & 0xff), 0),
+    };
+    ended.tree_is_gone = program->memory_is_counted &&
+                         lone_process_is(program->loadavg, program->pid) &&
+                         lone_process_usage(program->pid, &ended.usage);
+    ended.cpu_us = ended.usage.user_us + ended.usage.system_us;
+    return ended;
+}
+
+/* true and *ret filled: a process made a call that ends the run, whoever of the tree it was. */
+static bool take_forbidden_call(const struct main_program *program, struct report *ret)
+{
+    struct forbidden_call call;
+    if (!forbidden_call_receive(program->listener, &call))
+        return false;
+    if (asks_for_exit(program, &call))
+        *ret = requested_end(program, &call);
+    else
+        *ret = (struct report){.kind = REPORT_ENDED,
+                               .wait_status = SIGSYS,
+                               .made_forbidden_call = 1,
+                               .system_call = call.number};
+    return true;
+}
+
+static bool watch_end(const struct main_program *program, int supervisor, struct report *ret)
+{
+    struct pollfd ready[] = {
+        {.fd = supervisor, .events = POLLIN},
+        {.fd = program->children, .events = POLLIN},
+        {.fd = program->listener, .events = POLLIN},
+    };
+    for (;;) {
+        struct report ended;
+        struct signalfd_siginfo signals[8];
+        while (read(program->children, signals, sizeof(signals)) > 0)
+            ;
+        if (reap(program, &ended) ||
+            ((ready[2].revents & POLLIN) && take_forbidden_call(program, &ended))) {
+            *ret = ended;
+            return true;
+        }
+        if (ready[2].revents & (POLLHUP | POLLERR)) /* nobody is left who could make one */
+            ready[2].fd = -1;
+        if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR) {
+            *ret = (struct report){
+                .kind = REPORT_FAILED, .failure = RUN_FAILURE_INTERNAL, .error_number = errno};
+            (void)snprintf(ret->message, sizeof(ret->message), "wait for the program");
+            return true;
+        }
+        if (ready[0].revents)
+            return false;
+    }
+}
+
+bool main_program_watch(struct main_program *program, int supervisor, struct report *ret)
+{
+    return watch_start(program, supervisor) && watch_end(program, supervisor, ret);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one child whose end is the end of the run: forked, seen through its execve, waited for, with
+ * every orphan reaped on the way. Shared by the init of a sandbox and the keeper of an unconfined
+ * run. Single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "backends/process/messages/report.h"
+
+struct main_program {
+    pid_t pid;        /* 0 in the child */
+    int start_report; /* child: where to report until execve, CLOEXEC; parent: its other end */
+    int children;     /* parent: signalfd for SIGCHLD */
+    int listener;     /* parent: of the child's filter, -1: it has none */
+    /* In the parent, the caller's to set: */
+    bool may_ask;           /* the child to be ended (exit_request.h) */
+    bool memory_is_counted; /* by a control group, up to the end */
+    int loadavg;            /* lone_process_open(), -1: none */
+};
+
+/* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */
+int main_program_fork(struct main_program *program);
+
+/* Passes the start on to the supervisor, then waits for the end. true: *ret is the REPORT_ENDED,
+ * still to be sent, with usage and tree_is_gone where the child was all there was and can do
+ * nothing more; false when the supervisor closes its end or the start has failed. */
+bool main_program_watch(struct main_program *program, int supervisor, struct report *ret);
+
+/* Reports a failure of ours and exits. */
+_Noreturn void main_program_fail(int report, enum run_failure failure, int error,
+                                 const char *message);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the look-up of the runtime and the environment: see program.h. */
+#include "backends/process/program/program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/process/program/main_program.h"
+#include "base/cleanup.h"
+
+static bool is_executable(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+int program_find_path(const char *name, char *const *directories, char ret[PATH_MAX])
+{
+    if (name[0] == '/') {
+        if ((size_t)snprintf(ret, PATH_MAX, "%s", name) < PATH_MAX && is_executable(ret))
+            return 0;
+    } else if (!strchr(name, '/')) {
+        for (; *directories; directories++)
+            if ((size_t)snprintf(ret, PATH_MAX, "%s/%s", *directories, name) < PATH_MAX &&
+                is_executable(ret))
+                return 0;
+    }
+    errno = ENOENT;
+    return -1;
+}
+
+static bool has_variable(char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return true;
+    return false;
+}
+
+int program_compose_environment(struct program *program, char *const *given, const char *home)
+{
+    const char *const added[PROGRAM_ADDED_VARIABLES][2] = {
+        {"HOME", home},
+        {"TMPDIR", strcmp(home, "/home/sandbox") == 0 ? "/tmp" : home},
+        {"USER", "sandbox"},
+        {"PWD", home},
+    };
+    size_t count = 0;
+    while (given[count])
+        count++;
+    program->environment = calloc(count + PROGRAM_ADDED_VARIABLES + 1, sizeof(char *));
+    if (!program->environment)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        program->environment[i] = given[i];
+    for (size_t i = 0; i < PROGRAM_ADDED_VARIABLES; i++) {
+        if (has_variable(given, added[i][0]))
+            continue;
+        (void)snprintf(program->added[i], sizeof(program->added[i]), "%s=%s", added[i][0],
+                       added[i][1]);
+        program->environment[count++] = program->added[i];
+    }
+    return 0;
+}
+
+int program_find(struct program *program, const struct run_description *description,
+                 const char *home)
+{
+    if (program_find_path(description->argv[0], description->runtime_path, program->path) < 0)
+        return -1;
+    return program_compose_environment(program, description->environment, home);
+}
+
+_Noreturn void program_report_missing(int report, const struct run_description *description)
+{
+    if (errno == ENOENT)
+        main_program_fail(report, RUN_FAILURE_RUNTIME_MISSING, ENOENT, description->argv[0]);
+    main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
+}
+
+int program_close_other_descriptors(int report_socket, int supervisor)
+{
+    unsigned int first = (unsigned int)(report_socket < supervisor ? report_socket : supervisor);
+    unsigned int second = (unsigned int)(report_socket < supervisor ? supervisor : report_socket);
+    if (first > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, first - 1, 0) < 0)
+        return -1;
+    if (second > first + 1 && close_range(first + 1, second - 1, 0) < 0)
+        return -1;
+    return close_range(second + 1, ~0U, 0);
+}
+
+void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,
+                        int listener)
+{
+    struct report report = {.kind = REPORT_READY, .isolation = *isolation};
+    /* Nobody would keep its time, nor answer its forbidden calls. The supervisor hears of it before
+     * anybody can hear of the program, however soon the run is ended. */
+    if (!report_send_with(report_socket, &report, listener) || !report_send(supervisor, &report))
+        main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "report the start");
+}
+
+_Noreturn void program_execute(const struct program *program,
+                               const struct run_description *description, int report_socket,
+                               int supervisor, const struct isolation_report *isolation,
+                               int listener)
+{
+    program_tell_ready(report_socket, supervisor, isolation, listener);
+    if (description->purpose == RUN_PURPOSE_TRIAL)
+        _exit(0);
+    (void)execve(program->path, description->argv, program->environment);
+    main_program_fail(report_socket, RUN_FAILURE_EXEC, errno, description->argv[0]);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file a run executes and with which environment. Runs in the payload, single-threaded,
+ * after the view is in place.
+ */
+#pragma once
+
+#include <limits.h>
+
+#include "backends/process/messages/report.h"
+#include "protocol/run_description.h"
+
+#define PROGRAM_ADDED_VARIABLES 4 /* HOME, TMPDIR, USER, PWD where the description has none */
+
+struct program {
+    char path[PATH_MAX];
+    char **environment;
+    char added[PROGRAM_ADDED_VARIABLES][PATH_MAX + 16];
+};
+
+/* The file that name stands for in a list of directories. 0, or -1 with errno. */
+int program_find_path(const char *name, char *const *directories, char ret[PATH_MAX]);
+
+/* The environment alone, of the variables that are given and what is added for home. 0, or -1. */
+int program_compose_environment(struct program *program, char *const *given, const char *home);
+
+/* Looks argv[0] up and composes the environment around home. 0, or -1 with errno: ENOENT where
+ * argv[0] is nowhere in the runtime path. The struct points into itself: it must not be moved. */
+int program_find(struct program *program, const struct run_description *description,
+                 const char *home);
+
+/* Reports that program_find() has failed, and exits. */
+_Noreturn void program_report_missing(int report, const struct run_description *description);
+
+/* Closes every descriptor but stdin, stdout, stderr and two that the execve closes. 0, or -1 with
+ * errno. */
+int program_close_other_descriptors(int report_socket, int supervisor);
+
+/* Reports readiness to init and supervisor; without them nothing may begin. */
+void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,
+                        int listener);
+
+/* The same, then executes (or, on trial, exits with 0). Makes no other system call than
+ * send, execve and exit, all of which the filter allows. */
+_Noreturn void program_execute(const struct program *program,
+                               const struct run_description *description, int report_socket,
+                               int supervisor, const struct isolation_report *isolation,
+                               int listener);

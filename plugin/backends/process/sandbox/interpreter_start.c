@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the start of an interpreter that waits in its sandbox for a run. Runs in pid 2 of a sandbox,
+ * behind every layer that needs no run, and ends in execve; the other side is interpreter/.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/process/messages/interpreter_protocol.h"
+#include "backends/process/program/main_program.h"
+#include "backends/process/program/program.h"
+#include "backends/process/sandbox/interpreter_environment.h"
+#include "backends/process/sandbox/interpreter_files.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "base/cleanup.h"
+
+/* Above all that have a place, so that none is overwritten before it has its own. */
+static int move_up(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, INTERPRETER_FD_PIPE + 1);
+}
+
+static int pass(int fd, enum interpreter_fd place)
+{
+    return fd < 0 || dup2(fd, (int)place) < 0 ? -1 : 0;
+}
+
+/* The read end of a pipe that has the layers in it. */
+static int write_isolation(const struct sandbox *sandbox)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    CLEANUP_CLOSE int read_end = ends[0];
+    CLEANUP_CLOSE int write_end = ends[1];
+    if (write(write_end, &sandbox->isolation, sizeof(sandbox->isolation)) !=
+        sizeof(sandbox->isolation))
+        return -1;
+    return TAKE_FD(read_end);
+}
+
+/* 1 and 2 are of the kind that a run's are: what an interpreter finds out of them at its start
+ * holds for its run. */
+static int pass_streams(void)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    CLEANUP_CLOSE int read_end = move_up(ends[0]);
+    CLEANUP_CLOSE int write_end = move_up(ends[1]);
+    close_fd(ends[0]);
+    close_fd(ends[1]);
+    if (write_end < 0 || dup2(write_end, STDOUT_FILENO) < 0 || dup2(write_end, STDERR_FILENO) < 0)
+        return -1;
+    return pass(read_end, INTERPRETER_FD_PIPE);
+}
+
+static int pass_descriptors(struct sandbox *sandbox)
+{
+    int isolation = move_up(write_isolation(sandbox));
+    int supervisor = move_up(sandbox->supervisor);
+    int listener = move_up(sandbox->listener);
+    int report = move_up(sandbox->report);
+    if (report < 0)
+        return -1;
+    sandbox->report = report;
+    if (pass(supervisor, INTERPRETER_FD_SUPERVISOR) < 0 ||
+        pass(listener, INTERPRETER_FD_LISTENER) < 0 || pass(report, INTERPRETER_FD_REPORT) < 0)
+        return -1;
+    if (pass(isolation, INTERPRETER_FD_ISOLATION) < 0)
+        return -1;
+    return pass_streams();
+}
+
+/* Node loads a script before its program where it is told to; Python looks for one by itself. */
+static char **compose_arguments(const struct interpreter_shape *interpreter)
+{
+    static char option[] = "--require";
+    static char script[] = INTERPRETER_FILES_VIEW "/preload.js";
+    size_t count = 0;
+    while (interpreter->argv[count])
+        count++;
+    char **arguments = calloc(count + 3, sizeof(*arguments));
+    if (!arguments)
+        return NULL;
+    size_t used = 0;
+    arguments[used++] = interpreter->argv[0];
+    if (interpreter->kind == RUN_INTERPRETER_NODE) {
+        arguments[used++] = option;
+        arguments[used++] = script;
+    }
+    memcpy(&arguments[used], &interpreter->argv[1], (count - 1) * sizeof(*arguments));
+    return arguments;
+}
+
+_Noreturn void interpreter_start(struct sandbox *sandbox)
+{
+    const struct interpreter_shape *interpreter = &sandbox->shape->interpreter;
+    char path[PATH_MAX];
+    if (program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, errno,
+                          interpreter->argv[0]);
+    char **environment = interpreter_environment(interpreter, SANDBOX_HOME, INTERPRETER_FILES_VIEW,
+                                                 interpreter->is_trial ? "trial" : "wait", "");
+    char **arguments = compose_arguments(interpreter);
+    if (!environment || !arguments)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, ENOMEM, "start the interpreter");
+    if (pass_descriptors(sandbox) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+    (void)execve(path, arguments, environment);
+    main_program_fail(sandbox->report, RUN_FAILURE_EXEC, errno, interpreter->argv[0]);
+}

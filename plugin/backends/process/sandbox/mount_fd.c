@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the mount calls by descriptor and the making of mount points: see mount_fd.h. */
+#include "backends/process/sandbox/mount_fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static int configure(int context, const char *key, const char *value)
+{
+    return fsconfig(context, FSCONFIG_SET_STRING, key, value, 0);
+}
+
+static int configure_number(int context, const char *key, uint64_t value)
+{
+    char text[24];
+    if (value == 0)
+        return 0;
+    (void)snprintf(text, sizeof(text), "%" PRIu64, value);
+    return configure(context, key, text);
+}
+
+int mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode)
+{
+    CLEANUP_CLOSE int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -1;
+    if (configure_number(context, "size", bytes) < 0 ||
+        configure_number(context, "nr_inodes", inodes) < 0 ||
+        configure(context, "mode", mode) < 0 ||
+        fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -1;
+    return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+}
+
+/* What somebody may have written into extended attributes of the directory leads nowhere: neither
+ * to another directory nor to another file's content. Without "userxattr" only "trusted." ones
+ * would count, which the mounter of a user namespace cannot read (the kernel's
+ * filesystems/overlayfs.rst). By descriptor a path needs no escapes and is not followed again. */
+int mount_fd_overlay(int directory, int other, uint64_t flags)
+{
+    char layers[64];
+    (void)snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", directory, other);
+    CLEANUP_CLOSE int context = fsopen("overlay", FSOPEN_CLOEXEC);
+    if (context < 0 || configure(context, "lowerdir", layers) < 0 ||
+        configure(context, "redirect_dir", "nofollow") < 0 ||
+        configure(context, "metacopy", "off") < 0 ||
+        fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -1;
+    return fsmount(context, FSMOUNT_CLOEXEC, (unsigned int)flags);
+}
+
+int mount_fd_clone(int directory, const char *path)
+{
+    return open_tree(directory, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+}
+
+int mount_fd_restrict(int mount, uint64_t flags)
+{
+    struct mount_attr attributes = {.attr_set = flags};
+    return mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof(attributes));
+}
+
+int mount_fd_attach(int mount, int directory, const char *path)
+{
+    return move_mount(mount, "", directory, path, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+int make_directories(int directory, const char *path)
+{
+    char partial[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof(partial)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(partial, path, i);
+        partial[i] = '\0';
+        if (mkdirat(directory, partial, 0755) < 0 && errno != EEXIST)
+            return -1;
+    }
+    return 0;
+}
+
+int make_parent_directories(int directory, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char parent[PATH_MAX];
+    if (!slash)
+        return 0;
+    if ((size_t)(slash - path) >= sizeof(parent)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(parent, path, (size_t)(slash - path));
+    parent[slash - path] = '\0';
+    return make_directories(directory, parent);
+}
+
+int make_empty_file(int directory, const char *path)
+{
+    if (make_parent_directories(directory, path) < 0)
+        return -1;
+    CLEANUP_CLOSE int fd =
+        openat(directory, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    return fd < 0 && errno != EEXIST ? -1 : 0;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the files of a run: see run_files.h. Runs in inits and keepers, single-threaded. */
+#include "backends/process/sandbox/run_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/process/sandbox/mount_fd.h"
+#include "base/cleanup.h"
+
+static int write_whole(int fd, const unsigned char *bytes, size_t length)
+{
+    while (length) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return -1;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+static int write_run_file(int directory, const struct run_file *file, mode_t mode)
+{
+    if (make_parent_directories(directory, file->path) < 0)
+        return -1;
+    CLEANUP_CLOSE int fd =
+        openat(directory, file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+    return fd < 0 ? -1 : write_whole(fd, file->content, file->length);
+}
+
+int write_run_files(int directory, const struct run_description *description, const char **ret_path)
+{
+    for (size_t i = 0; i < description->file_count; i++) {
+        mode_t mode = run_description_file_private(description, i) ? 0400 : 0644;
+        if (write_run_file(directory, &description->files[i], mode) == 0)
+            continue;
+        *ret_path = description->files[i].path;
+        return -1;
+    }
+    return 0;
+}
+
+/* Its own bits may forbid a directory even to its owner. The descriptor is of that directory and no
+ * link, and its name in /proc is the one way to change the mode behind an O_PATH. */
+static void open_up(int directory, const char *name)
+{
+    CLEANUP_CLOSE int fd = openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char path[64];
+    if (fd < 0)
+        return;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    (void)chmod(path, 0700);
+}
+
+/* Takes one entry out of its directory; a directory that is not empty is moved to the top of the
+ * tree instead, so that depth costs neither stack nor descriptors. true: something was done. */
+static bool take_out(int top, int directory, const char *name, unsigned int *serial)
+{
+    if (unlinkat(directory, name, 0) == 0)
+        return true;
+    if (unlinkat(directory, name, AT_REMOVEDIR) == 0)
+        return true;
+    if (directory == top)
+        return false;
+    open_up(directory, name);
+    char moved[32];
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        (void)snprintf(moved, sizeof(moved), ".removed-%u", (*serial)++);
+        if (renameat2(directory, name, top, moved, RENAME_NOREPLACE) == 0)
+            return true;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+/* Empties the directory of that name below top. true: it held something, which is now gone from it.
+ */
+static bool empty_directory(int top, const char *name, unsigned int *serial)
+{
+    open_up(top, name);
+    int fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    DIR *stream = fdopendir(fd);
+    if (!stream) {
+        close_fd(fd);
+        return false;
+    }
+    bool progress = false;
+    struct dirent *entry;
+    while ((entry = readdir(stream)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            progress |= take_out(top, dirfd(stream), entry->d_name, serial);
+    (void)closedir(stream);
+    return progress;
+}
+
+/* One pass over the entries of the top directory. true: another one may achieve more. */
+static bool empty_top(int top, unsigned int *serial)
+{
+    int copy = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        close_fd(copy);
+        return false;
+    }
+    bool progress = false;
+    struct dirent *entry;
+    while ((entry = readdir(stream))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (take_out(top, top, entry->d_name, serial) ||
+            empty_directory(top, entry->d_name, serial))
+            progress = true;
+    }
+    (void)closedir(stream);
+    return progress;
+}
+
+void remove_tree(const char *path)
+{
+    {
+        CLEANUP_CLOSE int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        unsigned int serial = 0;
+        if (top >= 0) {
+            (void)fchmod(top, 0700);
+            while (empty_top(top, &serial))
+                ;
+        }
+    }
+    (void)rmdir(path);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The context that the steps of one sandboxed run share, and the form of a step. The lists are in
+ * sandbox_init.c (pid 1) and payload.c (the process that becomes the program); each step is in the
+ * file of its subject. All of it runs after the clone, in single-threaded processes of that run.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/process/messages/namespaces.h"
+#include "backends/process/messages/report.h"
+#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/seccomp_program.h"
+#include "backends/process/program/program.h"
+#include "protocol/run_description.h"
+#include "protocol/run_event.h"
+
+#define SANDBOX_UID  1000 /* the user and group inside, whoever it is outside */
+#define SANDBOX_HOME RUN_HOME
+
+struct sandbox {
+    const struct sandbox_shape *shape;
+    const struct run_description *description; /* NULL until it has its run */
+    const struct seccomp_filters *filters;
+    const struct namespaces *outside; /* the supervisor's */
+    struct isolation_report isolation;
+    struct sandbox_go go;
+    int groups[SANDBOX_GROUPS]; /* the ways into them, until they are entered */
+    int report;                 /* to the supervisor in init, to init in the payload */
+    int supervisor;             /* of the payload: from it, and to it as well */
+    int view;                   /* root of the view while it is built */
+    int listener;               /* of the payload's filter, for init; -1 until it is loaded */
+    char detail[192];           /* what a failing step was at: a path */
+    enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */
+};
+
+enum step_kind {
+    STEP_PART,     /* needed, and not the last of its layer */
+    STEP_COMPLETE, /* needed; the layer is applied once it has succeeded */
+    STEP_WANTED,   /* completes its layer, but the run goes on without it: the layer is missing */
+    STEP_TRIED,    /* completes nothing and may fail */
+};
+
+/* A layer that the run is not to have: neither applied nor missing. */
+#define STEP_NOT_FOR_THIS_RUN 1
+
+/* For steps that belong to no layer: their failure is one of ours. */
+#define NO_LAYER LAYER_COUNT
+
+struct step {
+    enum isolation_layer layer;
+    enum step_kind kind;
+    const char *name;
+    int (*apply)(struct sandbox *sandbox); /* 0, STEP_NOT_FOR_THIS_RUN, or -1 with errno */
+};
+
+/* Applies the steps in order. 0, or -1 after the first needed one has failed and was reported. */
+int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
+
+/* Keeps what a step is at, for its error message. */
+void sandbox_detail(struct sandbox *sandbox, const char *text);
+
+/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. Returns where this process is the
+ * copy of an interpreter (sandbox_shape.h) and then in its payload, which is ready: *ret. */
+void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, struct sandbox *ret);
+
+/* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
+ * over sandbox->supervisor, and starts it. Returns as soon as it is ready where it is the copy of
+ * an interpreter. */
+void payload_run(struct sandbox *sandbox);
+
+/* Of a payload that is an interpreter already: waits for its run, does what is left to do before
+ * its program may begin, and tells that it does. *ret is the run; *environment, of the composed
+ * variables, points into both. What fails is reported and ends the process. */
+void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
+                      struct program *environment);
+
+/* interpreter_start.c: executes the shape's interpreter, which then waits for the run. */
+_Noreturn void interpreter_start(struct sandbox *sandbox);
+
+/* take_run.c: waits for the run, whose description *ret becomes; what fails is reported and ends
+ * the process. */
+void take_run(struct sandbox *sandbox, struct run_description *ret);
+/* check_namespaces.c */
+int check_user_namespace(struct sandbox *sandbox);
+int check_pid_namespace(struct sandbox *sandbox);
+int check_mount_namespace(struct sandbox *sandbox);
+int check_network_namespace(struct sandbox *sandbox);
+int check_ipc_namespace(struct sandbox *sandbox);
+int check_uts_namespace(struct sandbox *sandbox);
+/* control_groups.c */
+int enter_control_groups(struct sandbox *sandbox);
+/* identity.c */
+int enter_identity(struct sandbox *sandbox);
+int disable_nested_namespaces(struct sandbox *sandbox);
+int set_host_name(struct sandbox *sandbox);
+int enter_cgroup_namespace(struct sandbox *sandbox);
+int become_unreadable(struct sandbox *sandbox);
+int become_readable_again(struct sandbox *sandbox);
+/* view.c */
+int make_mounts_private(struct sandbox *sandbox);
+int build_view(struct sandbox *sandbox);
+int show_read_only_paths(struct sandbox *sandbox);
+int show_interpreter_files(struct sandbox *sandbox);
+int write_identity_files(struct sandbox *sandbox);
+int mount_proc(struct sandbox *sandbox);
+int make_view_read_only(struct sandbox *sandbox);
+int pivot_into_view(struct sandbox *sandbox);
+/* workspace.c */
+int show_workspace(struct sandbox *sandbox);
+/* devices.c */
+int make_devices(struct sandbox *sandbox);
+/* scratch.c */
+int mount_scratch(struct sandbox *sandbox);
+int write_files(struct sandbox *sandbox);
+/* In init, once the program has ended: nothing more could be written. */
+bool scratch_is_full(void);
+/* capabilities.c */
+int drop_capabilities(struct sandbox *sandbox);
+int forbid_new_privileges(struct sandbox *sandbox);
+/* resource_limits.c */
+int limit_resources(struct sandbox *sandbox);
+/* landlock.c */
+int restrict_by_landlock(struct sandbox *sandbox);
+/* seccomp_load.c */
+int restrict_system_calls(struct sandbox *sandbox);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The clone of a first process, and what its child does first. Runs in the supervisor and in
+ * interpreters that are copied, all of them single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "backends/process/messages/sandbox_shape.h"
+
+/* Like fork(), with namespaces (CLONE_*); no handler of the C library is needed in one thread.
+ * pidfd: NULL or where to put one. */
+pid_t clone_process(unsigned long flags, int *pidfd);
+
+/* The same for pid 1 of a sandbox, whose identity somebody outside may write. */
+pid_t clone_sandbox(unsigned long flags, int *pidfd);
+
+/* The namespaces that a sandbox of that shape has of its own. */
+unsigned long sandbox_namespace_flags(const struct sandbox_shape *shape);
+
+/* In the child: 3 becomes the report, and what else is open above is closed. */
+void arrange_report(int report);

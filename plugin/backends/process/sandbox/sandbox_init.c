@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns pid 1 of a sandbox: the list of what is put around a run, and its wait for the main program.
+ * Runs after the clone, without exec, in namespaces of its own;
+ * single-threaded. It serves one run, which it
+ * knows nothing of.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/process/program/lone_process.h"
+#include "backends/process/program/main_program.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "base/cleanup.h"
+#include "protocol/channel.h"
+
+#define REPORT_FD 3
+
+static const struct step init_steps[] = {
+    {LAYER_USER_NAMESPACE, STEP_PART, "check_user_namespace", check_user_namespace},
+    {LAYER_PID_NAMESPACE, STEP_COMPLETE, "check_pid_namespace", check_pid_namespace},
+    {LAYER_MOUNT_NAMESPACE, STEP_PART, "check_mount_namespace", check_mount_namespace},
+    {LAYER_NETWORK_NAMESPACE, STEP_COMPLETE, "check_network_namespace", check_network_namespace},
+    {LAYER_IPC_NAMESPACE, STEP_COMPLETE, "check_ipc_namespace", check_ipc_namespace},
+    {LAYER_UTS_NAMESPACE, STEP_PART, "check_uts_namespace", check_uts_namespace},
+    {LAYER_CGROUP, STEP_WANTED, "enter_control_groups", enter_control_groups},
+    {LAYER_USER_NAMESPACE, STEP_COMPLETE, "enter_identity", enter_identity},
+    {NO_LAYER, STEP_PART, "become_unreadable", become_unreadable},
+    {LAYER_USER_NAMESPACE, STEP_TRIED, "disable_nested_namespaces", disable_nested_namespaces},
+    {LAYER_UTS_NAMESPACE, STEP_COMPLETE, "set_host_name", set_host_name},
+    {LAYER_MOUNT_NAMESPACE, STEP_COMPLETE, "make_mounts_private", make_mounts_private},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "build_view", build_view},
+    {LAYER_SCRATCH, STEP_COMPLETE, "mount_scratch", mount_scratch},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_read_only_paths", show_read_only_paths},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_workspace", show_workspace},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "show_interpreter_files", show_interpreter_files},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "write_identity_files", write_identity_files},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "make_devices", make_devices},
+    {LAYER_PROC, STEP_WANTED, "mount_proc", mount_proc},
+    {LAYER_READ_ONLY_ROOT, STEP_PART, "make_view_read_only", make_view_read_only},
+    {LAYER_READ_ONLY_ROOT, STEP_COMPLETE, "pivot_into_view", pivot_into_view},
+    {LAYER_CGROUP_NAMESPACE, STEP_COMPLETE, "enter_cgroup_namespace", enter_cgroup_namespace},
+    {LAYER_CAPABILITIES, STEP_COMPLETE, "drop_capabilities", drop_capabilities},
+};
+
+/* Waits until the supervisor has written the id maps and made the control groups. */
+static bool wait_for_go(struct sandbox *sandbox)
+{
+    size_t count;
+    ssize_t received;
+    do
+        received = channel_receive(REPORT_FD, &sandbox->go, sizeof(sandbox->go), sandbox->groups,
+                                   SANDBOX_GROUPS, &count);
+    while (received < 0 && errno == EINTR);
+    errno = received < 0 ? errno : EBADMSG;
+    return received == sizeof(sandbox->go) && count == sandbox->go.group_count;
+}
+
+/* Kills what the main program has left behind; whoever loses its parent is a child of this process.
+ * The supervisor can answer then, however long the kernel takes over the namespaces. */
+static void end_tree(struct report *ended)
+{
+    struct rusage usage;
+    if (getpid() != 1) /* "all processes" would be others' */
+        return;
+    /* Mostly nobody is left, and kill(2) would go through every process of the machine. */
+    pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
+    if (pid >= 0 || errno != ECHILD) {
+        (void)kill(-1, SIGKILL);
+        while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+            ;
+    }
+    if (errno != ECHILD || getrusage(RUSAGE_CHILDREN, &usage) < 0)
+        return;
+    ended->tree_is_gone = true;
+    ended->usage = tree_usage_of(&usage);
+}
+
+/* Until the supervisor has answered and closes its end: what the kernel does when this process ends
+ * would keep a processor from it for a millisecond. */
+static void await_dismissal(void)
+{
+    char nothing;
+    while (recv(REPORT_FD, &nothing, sizeof(nothing), 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* Of an interpreter that was copied; the payload keeps them. */
+static void forget_signal_handlers(void)
+{
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, SIG_DFL);
+}
+
+static _Noreturn void see_to_its_end(struct main_program *program)
+{
+    struct report ended;
+    if (main_program_watch(program, REPORT_FD, &ended)) {
+        ended.scratch_full = scratch_is_full();
+        if (!ended.tree_is_gone)
+            end_tree(&ended);
+        (void)report_send(REPORT_FD, &ended);
+        if (ended.kind == REPORT_ENDED && ended.tree_is_gone)
+            await_dismissal();
+    }
+    /* What there still is of the namespaces ends with this process. */
+    _exit(0);
+}
+
+void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filters *filters,
+                  const struct namespaces *outside, struct sandbox *ret)
+{
+    struct sandbox sandbox = {
+        .shape = shape,
+        .filters = filters,
+        .outside = outside,
+        .report = REPORT_FD,
+        .view = -1,
+        .listener = -1,
+    };
+    int loadavg = shape->interpreter.fork ? lone_process_open() : -1;
+    if (!wait_for_go(&sandbox))
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "wait for the supervisor");
+    if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
+        _exit(1);
+    /* Only now: a change of credentials clears it. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    struct main_program program;
+    if (main_program_fork(&program) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
+    if (program.pid != 0) {
+        if (shape->interpreter.fork) {
+            forget_signal_handlers();
+            program.may_ask = true;
+            program.loadavg = loadavg;
+            program.memory_is_counted =
+                sandbox.isolation.cgroup_has_memory && sandbox.go.tells_peak;
+        }
+        see_to_its_end(&program);
+    }
+    sandbox.report = program.start_report;
+    sandbox.supervisor = REPORT_FD;
+    payload_run(&sandbox);
+    *ret = sandbox;
+}

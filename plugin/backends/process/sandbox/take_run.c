@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Owns the taking over of a run by the process that becomes its program; the other side is
+ * first_process_give_run(). Runs in pid 2 of a sandbox, single-threaded, behind every layer that
+ * needs no run.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "backends/common/run_input.h"
+#include "backends/process/program/main_program.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "base/cleanup.h"
+#include "protocol/channel.h"
+
+/* The descriptors of a run from its description on, in the order of enum run_fd. */
+struct handed_over {
+    struct isolation_report isolation; /* what the supervisor has applied */
+    int fds[RUN_FD_COUNT - RUN_FD_DESCRIPTION];
+};
+
+/* Waits for as long as it takes. false with errno, 0 where the supervisor wants nothing of this
+ * sandbox any more. */
+static bool receive(int supervisor, struct handed_over *ret)
+{
+    size_t count;
+    ssize_t received;
+    do
+        received = channel_receive(supervisor, &ret->isolation, sizeof(ret->isolation), ret->fds,
+                                   COUNT_OF(ret->fds), &count);
+    while (received < 0 && errno == EINTR);
+    if (received >= 0)
+        errno = received == 0 ? 0 : EBADMSG;
+    return received == (ssize_t)sizeof(ret->isolation) && count == COUNT_OF(ret->fds);
+}
+
+/* 0-2 become the run's, and nothing of what was handed over stays open beside them. */
+static bool take_streams(const struct handed_over *given)
+{
+    for (int i = 1; i < (int)COUNT_OF(given->fds); i++)
+        if (dup2(given->fds[i], i - 1) < 0)
+            return false;
+    for (size_t i = 0; i < COUNT_OF(given->fds); i++)
+        close_fd(given->fds[i]);
+    return true;
+}
+
+/* What the supervisor could limit, and of that what was entered. */
+static void settle_control_groups(struct sandbox *sandbox, struct isolation_report *given)
+{
+    given->cgroup_has_memory &= sandbox->isolation.cgroup_has_memory;
+    given->cgroup_has_pids &= sandbox->isolation.cgroup_has_pids;
+    if (given->cgroup_has_memory && given->cgroup_has_pids)
+        return;
+    sandbox->isolation.applied &= ~LAYER_BIT(LAYER_CGROUP);
+    sandbox->isolation.missing |= LAYER_BIT(LAYER_CGROUP);
+}
+
+void take_run(struct sandbox *sandbox, struct run_description *ret)
+{
+    struct handed_over given;
+    if (!receive(sandbox->supervisor, &given)) {
+        if (errno == 0)
+            _exit(0);
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "wait for the run");
+    }
+    errno = EBADMSG;
+    if (!run_read_description(given.fds[0], ret))
+        main_program_fail(sandbox->report,
+                          errno == ENOMEM ? RUN_FAILURE_INTERNAL : RUN_FAILURE_DESCRIPTION, errno,
+                          "read the description");
+    if (!take_streams(&given))
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+    settle_control_groups(sandbox, &given.isolation);
+    given.isolation.applied |= sandbox->isolation.applied;
+    given.isolation.missing |= sandbox->isolation.missing;
+    given.isolation.landlock_abi = sandbox->isolation.landlock_abi;
+    given.isolation.seccomp_instructions = sandbox->isolation.seccomp_instructions;
+    sandbox->isolation = given.isolation;
+    sandbox->description = ret;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control groups that cap and count a run: version 1 (memory and pids below the supervisor's
+ * own group in each hierarchy) or version 2 (a delegated subtree), never above what was given to
+ * the supervisor. One writer: the supervisor, single-threaded.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "protocol/run_description.h"
+
+/* Where runs get their groups: a directory of this supervisor's own in each hierarchy. */
+struct cgroup_base {
+    uint32_t version;      /* 0: none is to be had */
+    char memory[PATH_MAX]; /* "" without that controller; version 2: the same as pids */
+    char pids[PATH_MAX];
+    int memory_lock; /* held as long as the directory has an owner; see cgroup_base_find() */
+    int pids_lock;
+    uint32_t swept;   /* directories of dead supervisors that were removed ... */
+    uint32_t unswept; /* ... and that could not be */
+};
+
+#define CGROUP_ENTRANCES 2
+
+enum cgroup_counter {
+    CGROUP_MEMORY_PEAK,
+    CGROUP_MEMORY_EVENTS,
+    CGROUP_PIDS_PEAK,
+    CGROUP_PIDS_EVENTS,
+    CGROUP_COUNTER_COUNT
+};
+
+struct cgroup {
+    uint32_t version;
+    bool has_memory;
+    bool has_pids;
+    char memory[PATH_MAX];
+    char pids[PATH_MAX];
+    bool counters_are_open;
+    int counters[CGROUP_COUNTER_COUNT]; /* then; -1 where it could not be opened */
+};
+
+struct cgroup_counts {
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes; /* 0: the kernel does not tell (before Linux 6.11) */
+    uint64_t memory_kills;
+    uint64_t process_refusals;
+};
+
+/* Finds and makes the base, and removes bases whose supervisor is dead: they are not locked
+ * (flock(2)). Always usable: version 0 where there is nothing. */
+void cgroup_base_find(struct cgroup_base *ret);
+/* Tries again what could not be removed: what a supervisor that was killed ran may take a while to
+ * be gone. */
+void cgroup_base_sweep(struct cgroup_base *base);
+/* Removes the base; every group in it must be gone. */
+void cgroup_base_remove(struct cgroup_base *base);
+
+/* Makes a group. What could not be had is false in *ret, here and below. */
+void cgroup_create(const struct cgroup_base *base, const char *name, struct cgroup *ret);
+/* Opens what a process of one thread enters the group by, for its controllers: memory first, pids
+ * where it is another group. A controller whose file cannot be opened becomes false. The number of
+ * descriptors, the caller's. */
+size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
+/* Sets the limits of the run that the group is for. */
+void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
+/* What the group holds now; 0 where nobody counts. */
+uint64_t cgroup_memory(const struct cgroup *cgroup);
+/* Does it know the most memory it has held? Before Linux 5.19 version 2 does not. */
+bool cgroup_tells_peak(const struct cgroup *cgroup);
+/* Opens what cgroup_read() reads, so that it need not; optional, and until cgroup_remove(). */
+void cgroup_open_counters(struct cgroup *cgroup);
+void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
+/* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
+int cgroup_remove(struct cgroup *cgroup);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the life of interpreters that are copied: see interpreter_parent.h. The other side is
+ * interpreter/copies.c. */
+#include "backends/process/supervisor/fork_server/interpreter_parent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/common/descriptor_limit.h"
+#include "backends/process/messages/interpreter_protocol.h"
+#include "backends/process/messages/sandbox_blueprint.h"
+#include "backends/process/program/program.h"
+#include "backends/process/sandbox/interpreter_environment.h"
+#include "backends/process/sandbox/interpreter_files.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "backends/process/supervisor/fork_server/interpreter_trust.h"
+#include "base/cleanup.h"
+#include "protocol/channel.h"
+
+#define START_LIMIT_US (UINT64_C(60) * 1000000) /* to import all that the policy names */
+#define COPY_LIMIT_MS  2000                     /* a copy is milliseconds */
+/* Where nobody's files are: what Python finds in a home directory it runs (site). */
+#define NO_HOME "/nonexistent"
+
+/* What it has open, in the order of its descriptors from 0 on. */
+#define PARENT_DESCRIPTORS 6
+
+static int write_blueprint(const struct sandbox_blueprint *blueprint)
+{
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message = sandbox_blueprint_encode(blueprint, &length);
+    CLEANUP_CLOSE int fd = memfd_create("blueprint", MFD_CLOEXEC);
+    if (!message || fd < 0 || write(fd, message, length) != (ssize_t)length)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+/* The child. 0-2 are of the kinds that a run's are (a file, pipes): what an interpreter finds out
+ * of them at its start holds for its copies. */
+static _Noreturn void become_interpreter(const char *path, char *const *argv,
+                                         char *const *environment,
+                                         const int fds[PARENT_DESCRIPTORS])
+{
+    int moved[PARENT_DESCRIPTORS];
+    for (int i = 0; i < PARENT_DESCRIPTORS; i++)
+        moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, PARENT_DESCRIPTORS);
+    for (int i = 0; i < PARENT_DESCRIPTORS; i++)
+        if (moved[i] < 0 || dup2(moved[i], i) < 0)
+            _exit(1);
+    if (close_range(PARENT_DESCRIPTORS, ~0U, 0) == 0 && descriptor_limit_restore() == 0 &&
+        prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        (void)execve(path, argv, environment);
+    _exit(1);
+}
+
+/* With the file where it will be: an interpreter that starts elsewhere makes the name absolute.
+ * NULL: no memory. */
+static char **compose_arguments(const struct interpreter_shape *interpreter)
+{
+    size_t count = 0;
+    while (interpreter->argv[count])
+        count++;
+    char **arguments = calloc(count + 1, sizeof(*arguments));
+    if (!arguments)
+        return NULL;
+    memcpy(arguments, interpreter->argv, count * sizeof(*arguments));
+    char **program = &arguments[interpreter->program_argument];
+    return asprintf(program, "%s/%s", SANDBOX_HOME, *program) < 0 ? NULL : arguments;
+}
+
+/* The child: looks whether it may be what it is to be. That takes some ten milliseconds, which the
+ * supervisor has not. */
+static _Noreturn void start_interpreter(const struct interpreter_shape *interpreter,
+                                        const char *files, const char *path,
+                                        const int fds[PARENT_DESCRIPTORS])
+{
+    struct preparation_outcome outcome = {.kind = PREPARATION_FAILED};
+    CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path, &outcome);
+    if (!trusted) {
+        char words[PREPARATION_WORDS];
+        size_t length = preparation_write(PARENT_USELESS, (enum preparation_kind)outcome.kind,
+                                          outcome.detail, words);
+        (void)channel_send(fds[PARENT_FD_SUPERVISOR], words, length, NULL, 0);
+        _exit(0);
+    }
+    char **environment = interpreter_environment(interpreter, NO_HOME, files, "copy", trusted);
+    char **arguments = compose_arguments(interpreter);
+    if (environment && arguments)
+        become_interpreter(path, arguments, environment, fds);
+    _exit(1);
+}
+
+static pid_t start(const struct sandbox_shape *shape, int blueprint, int socket)
+{
+    const struct interpreter_shape *interpreter = &shape->interpreter;
+    const char *files = interpreter_files_directory();
+    char path[PATH_MAX];
+    int ends[2];
+    if (!files || program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0 ||
+        pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    CLEANUP_CLOSE int read_end = ends[0];
+    CLEANUP_CLOSE int write_end = ends[1];
+    CLEANUP_CLOSE int input = memfd_create("stdin", MFD_CLOEXEC);
+    const int fds[PARENT_DESCRIPTORS] = {
+        input,
+        write_end,
+        write_end,
+        [PARENT_FD_SUPERVISOR] = socket,
+        [PARENT_FD_BLUEPRINT] = blueprint,
+        [PARENT_FD_PIPE] = read_end,
+    };
+    pid_t pid = input < 0 ? -1 : fork();
+    if (pid == 0)
+        start_interpreter(interpreter, files, path, fds);
+    return pid;
+}
+
+struct interpreter_parent *interpreter_parent_start(const struct sandbox_shape *shape,
+                                                    const struct seccomp_filters *filters,
+                                                    const struct namespaces *outside, uint64_t now)
+{
+    const struct sandbox_blueprint blueprint = {
+        .shape = *shape, .filters = *filters, .outside = *outside};
+    CLEANUP_CLOSE int message = write_blueprint(&blueprint);
+    CLEANUP_FREE struct interpreter_parent *parent = calloc(1, sizeof(*parent));
+    int pair[2];
+    if (message < 0 || !parent || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return NULL;
+    CLEANUP_CLOSE int own_end = pair[0];
+    CLEANUP_CLOSE int other_end = pair[1];
+    parent->pid = start(shape, message, other_end);
+    if (parent->pid < 0)
+        return NULL;
+    parent->socket = TAKE_FD(own_end);
+    parent->started_us = now;
+    return TAKE_POINTER(parent);
+}
+
+uint64_t interpreter_parent_deadline(const struct interpreter_parent *parent)
+{
+    return parent->state == PARENT_STARTING ? parent->started_us + START_LIMIT_US : 0;
+}
+
+static void take_words(struct interpreter_parent *parent, const char *words, size_t length)
+{
+    if (words[0] == PARENT_READY)
+        parent->state = PARENT_WAITING;
+    else if (words[0] == PARENT_USELESS)
+        parent->state = PARENT_IMPOSSIBLE;
+    preparation_read(words + 1, length - 1, &parent->outcome);
+}
+
+void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
+{
+    char words[PREPARATION_WORDS];
+    if (parent->state == PARENT_IMPOSSIBLE || parent->state == PARENT_GONE)
+        return;
+    ssize_t length = channel_receive_now(parent->socket, words, sizeof(words));
+    if (length < 0 && errno == EAGAIN) {
+        if (parent->state == PARENT_STARTING && now >= parent->started_us + START_LIMIT_US)
+            parent->state = PARENT_GONE;
+        return;
+    }
+    parent->state = PARENT_GONE;
+    if (length > 0)
+        take_words(parent, words, (size_t)length);
+}
+
+uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,
+                                    const struct interpreter_shape *shape)
+{
+    return parent->started_us + shape->renew_ms * UINT64_C(1000);
+}
+
+bool interpreter_parent_is_old(const struct interpreter_parent *parent,
+                               const struct interpreter_shape *shape, uint64_t now)
+{
+    return parent->copies >= shape->renew_runs || now >= interpreter_parent_renewal(parent, shape);
+}
+
+/* -1 with errno where none came in time, or none that is an answer. */
+static int receive_answer(const struct interpreter_parent *parent, struct parent_copy *ret,
+                          int *ret_pidfd)
+{
+    struct pollfd ready = {.fd = parent->socket, .events = POLLIN};
+    struct parent_copy copy;
+    size_t count = 0;
+    int fd = -1;
+    int answered;
+    do
+        answered = poll(&ready, 1, COPY_LIMIT_MS);
+    while (answered < 0 && errno == EINTR);
+    errno = ETIMEDOUT;
+    if (answered <= 0)
+        return -1;
+    ssize_t length = channel_receive(parent->socket, &copy, sizeof(copy), &fd, 1, &count);
+    if (length != sizeof(copy) || (copy.pid > 0) != (count == 1)) {
+        if (count == 1)
+            close_fd(fd);
+        errno = ECONNRESET;
+        return -1;
+    }
+    *ret = copy;
+    if (count == 1)
+        *ret_pidfd = fd;
+    return 0;
+}
+
+pid_t interpreter_parent_copy(struct interpreter_parent *parent, int child_report, int *ret_pidfd)
+{
+    const char word = PARENT_COPY;
+    struct parent_copy copy;
+    if (channel_send(parent->socket, &word, sizeof(word), &child_report, 1) < 0 ||
+        receive_answer(parent, &copy, ret_pidfd) < 0) {
+        parent->state = PARENT_GONE;
+        return -1;
+    }
+    parent->copies++;
+    errno = copy.error_number;
+    return copy.pid;
+}
+
+void interpreter_parent_end(struct interpreter_parent *parent)
+{
+    if (!parent)
+        return;
+    (void)kill(parent->pid, SIGKILL);
+    while (waitpid(parent->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    close_fd(parent->socket);
+    free(parent);
+}

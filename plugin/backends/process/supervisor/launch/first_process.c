@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the making of first processes and the handing over of runs: see first_process.h. Runs in the
+ * supervisor. */
+#include "backends/process/supervisor/launch/first_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backends/process/messages/report.h"
+#include "base/cleanup.h"
+
+static struct first_process *new_process(struct launch_failure *reterr)
+{
+    struct first_process *process = calloc(1, sizeof(*process));
+    if (!process) {
+        *reterr = (struct launch_failure){
+            .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
+        return NULL;
+    }
+    process->pidfd = process->report = -1;
+    return process;
+}
+
+static void take_launched(struct first_process *process, const struct launched *launched)
+{
+    process->pid = launched->pid;
+    process->pidfd = launched->pidfd;
+    process->report = launched->report;
+}
+
+static void take_group(struct run_environment *environment, bool run_waits, struct cgroup *ret)
+{
+    if (run_waits)
+        sandbox_stock_take_group(&environment->stock, &environment->cgroups, ret);
+    else
+        sandbox_stock_make_group(&environment->stock, &environment->cgroups, ret);
+}
+
+struct first_process *first_process_of_sandbox(struct run_environment *environment,
+                                               const struct sandbox_shape *shape,
+                                               struct interpreter_parent *interpreter,
+                                               bool run_waits, struct launch_failure *reterr)
+{
+    struct first_process *process = new_process(reterr);
+    if (!process)
+        return NULL;
+    struct launch launch = {
+        .shape = shape,
+        .filters = &environment->filters,
+        .outside = &environment->namespaces,
+        .cgroup = &process->cgroup,
+        .stock = run_waits ? &environment->stock : NULL,
+        .interpreter = interpreter,
+    };
+    struct launched launched;
+    if (run_environment_complete(environment, reterr) &&
+        run_environment_take_place(environment, shape, &process->place, &launch, reterr)) {
+        process->has_place = true;
+        process->outer_uid = launch.outer_uid;
+        process->outer_gid = launch.outer_gid;
+        take_group(environment, run_waits, &process->cgroup);
+        if (launch_sandbox(&launch, &launched, reterr) == 0) {
+            take_launched(process, &launched);
+            return process;
+        }
+        (void)cgroup_remove(&process->cgroup);
+    }
+    first_process_free(environment, process);
+    return NULL;
+}
+
+struct first_process *first_process_of_unconfined(struct run_description *description,
+                                                  const char *directory,
+                                                  const int fds[RUN_FD_COUNT],
+                                                  struct launch_failure *reterr)
+{
+    struct first_process *process = new_process(reterr);
+    struct launched launched;
+    if (!process)
+        return NULL;
+    if (launch_unconfined(description, directory, fds, &launched, reterr) < 0) {
+        free(process);
+        return NULL;
+    }
+    take_launched(process, &launched);
+    return process;
+}
+
+/* Where the program is another user, reopening /dev/stdout needs the pipe to be its own. */
+static void give_pipes(const struct first_process *process, const int fds[RUN_FD_COUNT])
+{
+    if (process->outer_uid == geteuid())
+        return;
+    for (int i = RUN_FD_STDOUT; i <= RUN_FD_STDERR; i++) {
+        struct stat status;
+        if (fstat(fds[i], &status) == 0 && S_ISFIFO(status.st_mode) &&
+            fchown(fds[i], process->outer_uid, process->outer_gid) < 0)
+            return; /* writing works without; only the reopening fails */
+    }
+}
+
+/* What the sandbox has entered it knows itself. */
+static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *isolation)
+{
+    isolation->cgroup_has_memory = cgroup->has_memory;
+    isolation->cgroup_has_pids = cgroup->has_pids;
+    if (cgroup->has_memory || cgroup->has_pids)
+        isolation->cgroup_version = cgroup->version;
+}
+
+void first_process_limit(struct first_process *process, const struct run_limits *limits)
+{
+    if (limits->memory_bytes == process->limits.memory_bytes &&
+        limits->processes == process->limits.processes)
+        return;
+    process->limits = *limits;
+    cgroup_limit(&process->cgroup, limits);
+}
+
+int first_process_give_run(struct first_process *process, const struct run_limits *limits,
+                           const int fds[RUN_FD_COUNT], struct isolation_report *ret)
+{
+    struct isolation_report isolation = {.outer_uid = process->outer_uid};
+    give_pipes(process, fds);
+    first_process_limit(process, limits);
+    note_cgroup(&process->cgroup, &isolation);
+    if (channel_send(process->report, &isolation, sizeof(isolation), &fds[RUN_FD_DESCRIPTION],
+                     RUN_FD_COUNT - RUN_FD_DESCRIPTION) < 0)
+        return -1;
+    *ret = isolation;
+    return 0;
+}
+
+void first_process_signal(const struct first_process *process, int signal)
+{
+    (void)syscall(SYS_pidfd_send_signal, process->pidfd, signal, NULL, 0);
+}
+
+bool first_process_stirs(const struct first_process *process)
+{
+    struct pollfd ready = {.fd = process->report, .events = POLLIN};
+    return poll(&ready, 1, 0) != 0;
+}
+
+void first_process_free(struct run_environment *environment, struct first_process *process)
+{
+    if (process->has_place)
+        run_environment_give_place(environment, process->place);
+    close_fd(process->pidfd);
+    close_fd(process->report);
+    free(process);
+}

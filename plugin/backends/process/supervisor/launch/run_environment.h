@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all runs of a supervisor share and what is handed out to them: filters, the base of their
+ * control groups, users of the host, what is in stock. Runs in the supervisor, single-threaded.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backends/process/messages/namespaces.h"
+#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/supervisor/cgroup/cgroup.h"
+#include "backends/process/supervisor/filter/seccomp_filter.h"
+#include "backends/process/supervisor/launch/launch.h"
+#include "backends/process/supervisor/launch/outer_ids.h"
+#include "backends/process/supervisor/launch/sandbox_stock.h"
+
+/* Sandboxes that there can be at once: in use, ready, and on their way out. */
+#define SANDBOXES_LIMIT 2048
+
+struct run_environment {
+    struct seccomp_filters filters;
+    struct cgroup_base cgroups;
+    struct outer_ids outer_ids;
+    bool namespaces_known; /* false: could not be found out this time */
+    struct namespaces namespaces;
+    uint32_t first_outer_uid;     /* random offset in the range of a description */
+    bool places[SANDBOXES_LIMIT]; /* taken by a sandbox; by that its user is told from others' */
+    struct sandbox_stock stock;
+};
+
+/* What can be had: false where not even that is to be had without which nothing can be served. */
+bool run_environment_open(struct run_environment *ret);
+
+/* Asks again for what could not be had before: a failure need not last. false: a sandbox's
+ * namespaces could not be told from the supervisor's. */
+bool run_environment_complete(struct run_environment *environment, struct launch_failure *reterr);
+
+/* A place for a sandbox, and who of the host it is: another user than every other sandbox's where
+ * that can be had (attacks on one by another, and the limits the kernel counts by user, stay
+ * apart), else the supervisor's own. false: there is none for it, or nobody knows whether there
+ * is. */
+bool run_environment_take_place(struct run_environment *environment,
+                                const struct sandbox_shape *shape, uint32_t *ret_place,
+                                struct launch *ret, struct launch_failure *reterr);
+void run_environment_give_place(struct run_environment *environment, uint32_t place);

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the life of one run: see run.h. Runs in the supervisor. */
+#include "backends/process/supervisor/run.h"
+#include "backends/common/run_input.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/process/messages/report.h"
+#include "backends/process/sandbox/run_files.h"
+#include "backends/process/supervisor/cause.h"
+#include "backends/process/supervisor/filter/system_call_name.h"
+#include "backends/process/supervisor/launch/first_process.h"
+#include "backends/process/supervisor/run_question.h"
+#include "backends/process/unconfined/orphans.h"
+#include "base/cleanup.h"
+
+/* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
+#define START_LIMIT_US (UINT64_C(20) * 1000000)
+/* For a keeper to kill what it keeps; a program that has stopped it must not gain more. */
+#define KEEPER_LIMIT_US    (UINT64_C(1) * 1000000)
+#define ORPHAN_PAUSE_US    1000
+#define UNWATCHED_PAUSE_US 5000
+#define COUNTED_AHEAD      64 /* runs whose counters are open meanwhile: descriptors are few */
+#define REPORTS_AT_ONCE    8  /* other runs have their turn too */
+
+struct run {
+    int socket; /* -1 once the plugin has closed its end */
+    struct first_process *process;
+    uint32_t slot;
+    bool unconfined;
+    bool ready; /* the program may have begun */
+    bool started;
+    bool unwatched; /* its end is looked for again and again */
+    bool orphaned;  /* its keeper was killed: what it kept is to be */
+    bool tree_is_gone;
+    struct tree_usage tree; /* then */
+    uint64_t started_us;
+    uint64_t deadline_us;
+    struct run_limits limits;
+    struct run_evidence evidence;
+    struct run_event event; /* ENDED, as it builds up */
+    char directory[64];     /* of an unconfined run */
+};
+
+static void fail_launch(struct run *run, const struct launch_failure *failure)
+{
+    bool of_layer = failure->layer != LAYER_COUNT;
+    run_event_fail(&run->event, of_layer ? RUN_FAILURE_LAYER : RUN_FAILURE_INTERNAL,
+                   failure->error_number, failure->step);
+    run->event.failed_layer = of_layer ? failure->layer : 0;
+}
+
+/* The directory that the supervisor's own is in. */
+static void tell_groups(const struct cgroup_base *base, struct run_event *event)
+{
+    const char *own = base->memory[0] ? base->memory : base->pids;
+    const char *end = strrchr(own, '/');
+    if (end)
+        (void)snprintf(event->groups, sizeof(event->groups), "%.*s", (int)(end - own), own);
+}
+
+/* One that is ready where there is one, else a new one. */
+static int start_sandbox(struct run *run, struct run_environment *environment, struct pool *pool,
+                         struct run_description *description, const int *fds)
+{
+    CLEANUP(sandbox_shape_clear) struct sandbox_shape shape = {.workspace = NULL};
+    struct launch_failure failure = {
+        .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
+    if (!sandbox_shape_of(description, &shape)) {
+        fail_launch(run, &failure);
+        return -1;
+    }
+    /* The payload reads its own; what is copied here would be copied into every sandbox. */
+    run_description_clear_program(description);
+    run->process =
+        pool_obtain(pool, environment, &shape, run->started_us, &run->event.origin, &failure);
+    if (!run->process) {
+        fail_launch(run, &failure);
+        return -1;
+    }
+    if (description->purpose == RUN_PURPOSE_PROGRAM)
+        pool_demand(pool, environment, &shape, description, run->started_us);
+    if (description->purpose == RUN_PURPOSE_TRIAL)
+        tell_groups(&environment->cgroups, &run->event);
+    /* A sandbox that has failed already says why in its report, which is read as any other's. */
+    if (first_process_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
+            0 ||
+        errno == EPIPE || errno == ECONNRESET)
+        return 0;
+    failure = (struct launch_failure){
+        .layer = LAYER_COUNT, .error_number = errno, .step = "hand the run over"};
+    fail_launch(run, &failure);
+    return -1;
+}
+
+static int start_unconfined(struct run *run, struct run_description *description, const int *fds)
+{
+    struct launch_failure failure = {.layer = LAYER_COUNT, .step = "make the working directory"};
+    run->unconfined = true;
+    (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-%d-XXXXXX",
+                   (int)getpid());
+    if (!mkdtemp(run->directory)) {
+        failure.error_number = errno;
+        run->directory[0] = '\0';
+        fail_launch(run, &failure);
+        return -1;
+    }
+    run->process = first_process_of_unconfined(description, run->directory, fds, &failure);
+    if (run->process)
+        return 0;
+    fail_launch(run, &failure);
+    return -1;
+}
+
+static void refuse_description(struct run *run)
+{
+    if (errno == ENOMEM)
+        run_event_fail(&run->event, RUN_FAILURE_INTERNAL, errno, "no memory for the description");
+    else
+        run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
+}
+
+static int start(struct run *run, struct run_environment *environment, struct pool *pool,
+                 const int *fds)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    errno = EBADMSG;
+    if (!run_read_description(fds[RUN_FD_DESCRIPTION], &description)) {
+        refuse_description(run);
+        return -1;
+    }
+    if (run_question_answer(&description, environment, pool, &run->event))
+        return -1;
+    if (!sandbox_stock_is_in_own_network(&environment->stock)) {
+        const struct launch_failure failure = {.layer = LAYER_NETWORK_NAMESPACE,
+                                               .error_number = errno,
+                                               .step = "return from a new network namespace"};
+        fail_launch(run, &failure);
+        return -1;
+    }
+    run->limits = description.limits;
+    run->evidence.cpu_limit_ms = description.limits.cpu_ms;
+    if (description.isolation != RUN_ISOLATION_SANDBOX)
+        return start_unconfined(run, &description, fds);
+    return start_sandbox(run, environment, pool, &description, fds);
+}
+
+/* The keeper removes the directory; where it could not, somebody else must, as a tree of the run's
+ * making may take long. That process is no child of the supervisor and holds nothing of it. */
+static void remove_leftovers(struct run *run)
+{
+    if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
+        return;
+    if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0) != 0)
+        return;
+    (void)close_range(0, ~0U, 0);
+    remove_tree(run->directory);
+    _exit(0);
+}
+
+struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
+                      const int fds[RUN_FD_COUNT], struct first_process **ret_failed)
+{
+    struct run *run = calloc(1, sizeof(*run));
+    *ret_failed = NULL;
+    if (!run) {
+        run_refuse(fds, ENOMEM, "no memory for the run");
+        return NULL;
+    }
+    run->slot = slot;
+    run->event.type = RUN_EVENT_ENDED;
+    run->event.exit_code = -1;
+    run->started_us = monotonic_us();
+    run->deadline_us = run->started_us + START_LIMIT_US;
+    if (start(run, environment, pool, fds) < 0) {
+        remove_leftovers(run);
+        run_event_send(fds[RUN_FD_EVENTS], &run->event);
+        run_fds_close(fds);
+        *ret_failed = run->process;
+        free(run);
+        return NULL;
+    }
+    run->socket = fds[RUN_FD_EVENTS];
+    for (int i = 0; i < RUN_FD_COUNT; i++)
+        if (i != RUN_FD_EVENTS)
+            close_fd(fds[i]);
+    return run;
+}
+
+int run_source_fd(const struct run *run, enum run_source source)
+{
+    const int fds[RUN_SOURCE_COUNT] = {
+        [RUN_SOURCE_SOCKET] = run->socket,
+        [RUN_SOURCE_REPORT] = run->process->report,
+        [RUN_SOURCE_PIDFD] = run->process->pidfd,
+    };
+    return fds[source];
+}
+
+uint32_t run_slot(const struct run *run)
+{
+    return run->slot;
+}
+
+pid_t run_pid(const struct run *run)
+{
+    return run->process->pid;
+}
+
+/* The end of its report socket tells it to kill what it keeps. */
+static void dismiss_keeper(struct run *run)
+{
+    if (run->process->report >= 0)
+        (void)shutdown(run->process->report, SHUT_RDWR);
+    first_process_signal(run->process, SIGCONT);
+    run->deadline_us = monotonic_us() + KEEPER_LIMIT_US;
+}
+
+/* A sandbox dies with its init. A keeper must live to kill what it keeps. */
+static void kill_run(struct run *run, enum run_cause cause)
+{
+    if (run->evidence.killed || run->orphaned)
+        return;
+    run->evidence.killed = true;
+    run->evidence.kill_cause = cause;
+    run->deadline_us = 0;
+    if (run->unconfined)
+        dismiss_keeper(run);
+    else
+        first_process_signal(run->process, SIGKILL);
+}
+
+static void handle_order(struct run *run)
+{
+    char order;
+    ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
+    if (length < 0 && errno == EAGAIN)
+        return;
+    if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
+        kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
+        return;
+    }
+    kill_run(run, RUN_CAUSE_CANCELLED);
+    if (length <= 0)
+        close_fd(TAKE_FD(run->socket));
+}
+
+/* 0, never, for no limit and for one beyond the clock. */
+static uint64_t wall_deadline(const struct run *run)
+{
+    uint64_t wall_us;
+    uint64_t deadline;
+    if (__builtin_mul_overflow(run->limits.wall_ms, UINT64_C(1000), &wall_us) || wall_us == 0 ||
+        __builtin_add_overflow(run->started_us, wall_us, &deadline))
+        return 0;
+    return deadline;
+}
+
+static void tell_start(struct run *run)
+{
+    run->started = true;
+    run->started_us = monotonic_us();
+    if (!run->evidence.killed)
+        run->deadline_us = wall_deadline(run);
+    struct run_event event = {
+        .type = RUN_EVENT_STARTED,
+        .isolation = run->event.isolation,
+        .origin = run->event.origin,
+        .exit_code = -1,
+    };
+    run_event_send(run->socket, &event);
+}
+
+static void handle_report(struct run *run, const struct report *report)
+{
+    switch ((enum report_kind)report->kind) {
+    case REPORT_READY:
+        run->ready = true;
+        run->event.isolation = report->isolation;
+        run->process->cgroup.has_memory = report->isolation.cgroup_has_memory != 0;
+        run->process->cgroup.has_pids = report->isolation.cgroup_has_pids != 0;
+        break;
+    case REPORT_STARTED:
+        tell_start(run);
+        if (run->slot < COUNTED_AHEAD)
+            cgroup_open_counters(&run->process->cgroup);
+        break;
+    case REPORT_FAILED:
+        if (report->isolation.applied)
+            run->event.isolation = report->isolation;
+        run_event_fail(&run->event, (enum run_failure)report->failure, report->error_number,
+                       report->message);
+        run->event.failed_layer = report->failed_layer;
+        break;
+    case REPORT_ENDED:
+        run->evidence.program_ended = true;
+        run->evidence.wait_status = report->wait_status;
+        run->evidence.cpu_us = report->cpu_us;
+        run->evidence.scratch_full = report->scratch_full != 0;
+        if (run->event.failure == RUN_FAILURE_NONE && report->made_forbidden_call)
+            system_call_name(report->system_call, run->event.message, sizeof(run->event.message));
+        run->event.usage.wall_us = monotonic_us() - run->started_us;
+        if (!run->unwatched) /* whose end is looked for at a deadline that must stay */
+            run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
+        run->tree_is_gone = report->tree_is_gone != 0;
+        run->tree = report->usage;
+        break;
+    }
+}
+
+/* What is there, and more than a run has to say. A socket at its end would stay ready for ever, so
+ * it is closed: a keeper may need a while more. */
+static void take_reports(struct run *run)
+{
+    struct report report;
+    enum report_state state = REPORT_WHOLE;
+    if (run->process->report < 0)
+        return;
+    for (int i = 0; i < REPORTS_AT_ONCE && state == REPORT_WHOLE; i++) {
+        state = report_receive_now(run->process->report, &report);
+        if (state == REPORT_WHOLE)
+            handle_report(run, &report);
+    }
+    if (state == REPORT_END)
+        close_fd(TAKE_FD(run->process->report));
+}
+
+static void read_usage(struct run *run, const struct tree_usage *tree)
+{
+    struct cgroup_counts counts;
+    cgroup_read(&run->process->cgroup, &counts);
+    struct run_usage *ret = &run->event.usage;
+    if (ret->wall_us == 0)
+        ret->wall_us = monotonic_us() - run->started_us;
+    ret->user_us = tree->user_us;
+    ret->system_us = tree->system_us;
+    ret->peak_memory_bytes =
+        counts.peak_memory_bytes ? counts.peak_memory_bytes : tree->peak_memory_bytes;
+    ret->processes = counts.peak_processes ? counts.peak_processes : RUN_USAGE_UNKNOWN;
+    ret->memory_kills = counts.memory_kills;
+    ret->process_refusals = counts.process_refusals;
+    run->evidence.memory_kills = counts.memory_kills;
+    run->evidence.process_refusals = counts.process_refusals;
+    if (!run->process->cgroup.has_memory && !run->unconfined) {
+        run->evidence.process_memory_bytes = tree->peak_memory_bytes;
+        run->evidence.process_memory_limit = run->limits.memory_bytes;
+    }
+}
+
+static void conclude(struct run *run)
+{
+    struct run_event *event = &run->event;
+    if (event->failure != RUN_FAILURE_NONE)
+        return;
+    cause_decide(&run->evidence, event);
+    if (run->started || run->evidence.killed || event->cause == RUN_CAUSE_MEMORY_LIMIT)
+        return;
+    run_event_fail(event, RUN_FAILURE_INTERNAL, 0, "the set-up of the run was killed");
+}
+
+static void finish(struct run *run)
+{
+    conclude(run);
+    /* Ended by an order before its init could say so, it has perhaps done something. */
+    if (run->ready && !run->started && run->event.failure == RUN_FAILURE_NONE)
+        tell_start(run);
+    run_event_send(run->socket, &run->event);
+}
+
+/* The init has ended, and with it, as the kernel says (pid_namespaces(7)), everything in the
+ * sandbox. A keeper that ends well has left nothing. */
+static bool handle_end(struct run *run)
+{
+    int status;
+    struct rusage usage;
+    pid_t pid = wait4(run->process->pid, &status, WNOHANG, &usage);
+    if (pid == 0 || (pid < 0 && errno == EINTR))
+        return false;
+    if (pid < 0)
+        usage = (struct rusage){.ru_maxrss = 0};
+    run->process->pid = 0;
+    take_reports(run);
+    const struct tree_usage tree = tree_usage_of(&usage);
+    read_usage(run, &tree);
+    if (run->unconfined && (pid < 0 || status != 0)) {
+        run->orphaned = true;
+        run->deadline_us = monotonic_us();
+        close_fd(TAKE_FD(run->process->pidfd));
+        return false;
+    }
+    finish(run);
+    return true;
+}
+
+/* The init, and what the kernel keeps of the namespaces, is nothing a caller need wait for. */
+static bool answer_at_once(struct run *run)
+{
+    read_usage(run, &run->tree);
+    finish(run);
+    return true;
+}
+
+bool run_handle(struct run *run, enum run_source source)
+{
+    switch (source) {
+    case RUN_SOURCE_SOCKET:
+        handle_order(run);
+        return false;
+    case RUN_SOURCE_REPORT:
+        take_reports(run);
+        return run->tree_is_gone && answer_at_once(run);
+    case RUN_SOURCE_PIDFD:
+        return handle_end(run);
+    case RUN_SOURCE_COUNT:
+        break;
+    }
+    return false;
+}
+
+uint64_t run_deadline(const struct run *run)
+{
+    return run->deadline_us;
+}
+
+static bool expire_unwatched(struct run *run)
+{
+    if (handle_end(run))
+        return true;
+    if (run->orphaned)
+        return false;
+    run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
+    if (run->deadline_us > run->started_us + KEEPER_LIMIT_US)
+        first_process_signal(run->process, SIGKILL);
+    return false;
+}
+
+bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user)
+{
+    if (run->orphaned) {
+        run->deadline_us = monotonic_us() + ORPHAN_PAUSE_US;
+        if (!orphans_kill(is_run, user))
+            return false;
+        finish(run);
+        return true;
+    }
+    if (run->unwatched)
+        return expire_unwatched(run);
+    if (run->evidence.killed || run->evidence.program_ended) {
+        run->deadline_us = 0;
+        first_process_signal(run->process, SIGKILL);
+        return false;
+    }
+    if (!run->started)
+        run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
+    kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
+    return false;
+}
+
+void run_fail_watch(struct run *run, int error_number)
+{
+    run_event_fail(&run->event, RUN_FAILURE_INTERNAL, error_number, "watch the run");
+    kill_run(run, RUN_CAUSE_CANCELLED);
+    run->unwatched = true;
+    run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
+}
+
+void run_abandon(struct run *run)
+{
+    close_fd(TAKE_FD(run->socket));
+    kill_run(run, RUN_CAUSE_CANCELLED);
+}
+
+struct first_process *run_free(struct run *run)
+{
+    struct first_process *process = run->process;
+    remove_leftovers(run);
+    close_fd(run->socket);
+    free(run);
+    return process;
+}

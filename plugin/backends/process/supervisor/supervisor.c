@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the event loop and the table of living runs: see supervisor.h. */
+#include "backends/process/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "backends/process/supervisor/run.h"
+#include "base/cleanup.h"
+
+#define RUNS_LIMIT      1024
+#define EVENTS_AT_ONCE  64
+#define DEAD_PAUSE_US   100000 /* between attempts on those of the dead */
+#define DEAD_SWEEPS     100
+#define SHUTDOWN_US     (UINT64_C(5) * 1000000) /* for the kernel to tear everything down */
+#define TAG_SOURCE_BITS 2
+#define TAG_CONTROL     UINT64_MAX
+#define TAG_HOST        (UINT64_MAX - 1)
+#define TAG_POOL        (UINT64_MAX - 2)
+#define TAG_LEAVING     (UINT64_MAX - 3)
+
+struct supervisor {
+    int epoll;
+    int control; /* -1 once it has ended */
+    struct run_environment environment;
+    struct run *runs[RUNS_LIMIT]; /* by slot */
+    size_t run_count;
+    struct pool pool;
+    struct leaving leaving;
+    unsigned int sweeps; /* of dead supervisors' groups that are still to be tried */
+    uint64_t next_sweep_us;
+};
+
+static int watch(const struct supervisor *supervisor, int fd, uint64_t tag)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = tag};
+    return epoll_ctl(supervisor->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void unwatch(const struct supervisor *supervisor, int fd)
+{
+    if (fd >= 0)
+        (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void forget_run(struct supervisor *supervisor, uint32_t slot)
+{
+    struct first_process *process = run_free(TAKE_POINTER(supervisor->runs[slot]));
+    supervisor->run_count--;
+    unwatch(supervisor, process->pidfd);
+    leaving_add(&supervisor->leaving, &supervisor->environment, process);
+}
+
+static int watch_run(const struct supervisor *supervisor, const struct run *run)
+{
+    for (unsigned int source = 0; source < RUN_SOURCE_COUNT; source++) {
+        uint64_t tag = (uint64_t)run_slot(run) << TAG_SOURCE_BITS | source;
+        if (watch(supervisor, run_source_fd(run, (enum run_source)source), tag) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static uint32_t free_slot(const struct supervisor *supervisor)
+{
+    uint32_t slot = 0;
+    while (slot < RUNS_LIMIT && supervisor->runs[slot])
+        slot++;
+    return slot;
+}
+
+static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT])
+{
+    uint32_t slot = free_slot(supervisor);
+    if (slot == RUNS_LIMIT) {
+        run_refuse(fds, EAGAIN, "too many runs at once");
+        return;
+    }
+    struct first_process *failed;
+    struct run *run = run_start(&supervisor->environment, &supervisor->pool, slot, fds, &failed);
+    if (failed) {
+        first_process_signal(failed, SIGKILL);
+        leaving_add(&supervisor->leaving, &supervisor->environment, failed);
+    }
+    if (!run)
+        return;
+    supervisor->runs[slot] = run;
+    supervisor->run_count++;
+    /* Without its events the run could not be ended in order. */
+    if (watch_run(supervisor, run) < 0)
+        run_fail_watch(run, errno);
+}
+
+static void answer_question(const struct supervisor *supervisor, int socket)
+{
+    struct pool_report report;
+    pool_count(&supervisor->pool, &report);
+    pool_report_send(socket, &report);
+}
+
+/* false: the plugin has closed its end. */
+static bool handle_control(struct supervisor *supervisor)
+{
+    char kind = 0;
+    int fds[RUN_FD_COUNT];
+    size_t count = 0;
+    ssize_t length =
+        channel_receive(supervisor->control, &kind, sizeof(kind), fds, COUNT_OF(fds), &count);
+    if (length < 0)
+        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE || errno == ENOMEM ||
+               errno == ENOBUFS;
+    if (length == 1 && kind == CONTROL_RUN && count == RUN_FD_COUNT) {
+        start_run(supervisor, fds);
+        return true;
+    }
+    if (length == 1 && kind == CONTROL_POOL && count == 1)
+        answer_question(supervisor, fds[0]);
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+    return length > 0;
+}
+
+static void handle_run(struct supervisor *supervisor, uint64_t tag)
+{
+    uint32_t slot = (uint32_t)(tag >> TAG_SOURCE_BITS);
+    struct run *run = supervisor->runs[slot];
+    enum run_source source = (enum run_source)(tag & ((1U << TAG_SOURCE_BITS) - 1));
+    /* An event may come after the run it was for has ended in the same batch; handling it for the
+     * slot's next run is harmless, as every source is read without waiting. */
+    if (!run || run_source_fd(run, source) < 0)
+        return;
+    if (run_handle(run, source))
+        forget_run(supervisor, slot);
+}
+
+static bool is_run(pid_t pid, void *user)
+{
+    const struct supervisor *supervisor = user;
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i] && run_pid(supervisor->runs[i]) == pid)
+            return true;
+    return pool_has(&supervisor->pool, pid) || leaving_has(&supervisor->leaving, pid);
+}
+
+/* The time of the next attempt, 0 for none. */
+static uint64_t sweep_the_dead(struct supervisor *supervisor, uint64_t now)
+{
+    struct cgroup_base *base = &supervisor->environment.cgroups;
+    if (base->unswept == 0 || supervisor->sweeps == 0)
+        return 0;
+    if (now < supervisor->next_sweep_us)
+        return supervisor->next_sweep_us;
+    cgroup_base_sweep(base);
+    supervisor->sweeps--;
+    supervisor->next_sweep_us = now + DEAD_PAUSE_US;
+    return supervisor->next_sweep_us;
+}
+
+/* The earlier of two times, where 0 is never. */
+static uint64_t earlier(uint64_t one, uint64_t other)
+{
+    return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
+/* Ends what is due; the time of the next thing that will be, 0 for none. */
+static uint64_t expire(struct supervisor *supervisor)
+{
+    uint64_t now = monotonic_us();
+    uint64_t next = sweep_the_dead(supervisor, now);
+    next = earlier(
+        next, pool_expire(&supervisor->pool, &supervisor->leaving, &supervisor->environment, now));
+    next = earlier(next, leaving_next(&supervisor->leaving, now));
+    next = earlier(next, sandbox_stock_expire(&supervisor->environment.stock, now));
+    for (size_t i = 0; i < RUNS_LIMIT; i++) {
+        if (!supervisor->runs[i])
+            continue;
+        uint64_t deadline = run_deadline(supervisor->runs[i]);
+        if (deadline && deadline <= now && run_expire(supervisor->runs[i], is_run, supervisor)) {
+            forget_run(supervisor, (uint32_t)i);
+            continue;
+        }
+        next = earlier(next, run_deadline(supervisor->runs[i]));
+    }
+    return next;
+}
+
+static int milliseconds_until(uint64_t when)
+{
+    if (when == 0)
+        return -1;
+    uint64_t now = monotonic_us();
+    uint64_t wait = when > now ? (when - now + 999) / 1000 : 0;
+    return wait > 3600000 ? 3600000 : (int)wait;
+}
+
+/* false: the host has ended, or the plugin has closed its end. */
+static bool handle_event(struct supervisor *supervisor, uint64_t tag)
+{
+    switch (tag) {
+    case TAG_HOST:
+        return false;
+    case TAG_CONTROL:
+        return handle_control(supervisor);
+    case TAG_POOL:
+        pool_handle(&supervisor->pool, &supervisor->leaving, &supervisor->environment,
+                    monotonic_us());
+        return true;
+    case TAG_LEAVING:
+        return true; /* each round looks for them */
+    default:
+        handle_run(supervisor, tag);
+        return true;
+    }
+}
+
+/* Is there something to make ahead of need? While runs are under way the stock has to wait: a run
+ * that ends would have to as well. */
+static bool is_short(struct supervisor *supervisor)
+{
+    uint64_t now = monotonic_us();
+    bool busy = supervisor->run_count > 0;
+    return pool_is_short(&supervisor->pool, busy, now) ||
+           (!busy && sandbox_stock_is_short(&supervisor->environment.stock));
+}
+
+/* Where there is nothing else to do. */
+static void make_ahead(struct supervisor *supervisor)
+{
+    struct run_environment *environment = &supervisor->environment;
+    uint64_t now = monotonic_us();
+    bool busy = supervisor->run_count > 0;
+    if (pool_is_short(&supervisor->pool, busy, now))
+        pool_fill(&supervisor->pool, environment, busy, now);
+    else
+        sandbox_stock_fill(&environment->stock, &environment->cgroups);
+}
+
+/* One round of the loop. latest: when it is to return at the latest, 0: never. false: this is the
+ * end. */
+static bool serve_once(struct supervisor *supervisor, uint64_t latest)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    uint64_t next = earlier(expire(supervisor), latest);
+    bool fill = latest == 0 && is_short(supervisor);
+    int count =
+        epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE, fill ? 0 : milliseconds_until(next));
+    if (count < 0 && errno != EINTR)
+        return false;
+    if (count == 0 && fill)
+        make_ahead(supervisor);
+    bool alive = true;
+    for (int i = 0; i < count; i++)
+        alive = handle_event(supervisor, events[i].data.u64) && alive;
+    if (supervisor->leaving.first)
+        leaving_handle(&supervisor->leaving, &supervisor->environment);
+    return alive;
+}
+
+static void shut_down(struct supervisor *supervisor, int host_pidfd)
+{
+    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, supervisor->control, NULL);
+    (void)epoll_ctl(supervisor->epoll, EPOLL_CTL_DEL, host_pidfd, NULL);
+    for (size_t i = 0; i < RUNS_LIMIT; i++)
+        if (supervisor->runs[i])
+            run_abandon(supervisor->runs[i]);
+    pool_empty(&supervisor->pool, &supervisor->leaving, &supervisor->environment);
+    sandbox_stock_empty(&supervisor->environment.stock);
+    uint64_t latest = monotonic_us() + SHUTDOWN_US;
+    while ((supervisor->run_count || supervisor->leaving.first) && monotonic_us() < latest)
+        (void)serve_once(supervisor, latest);
+    cgroup_base_remove(&supervisor->environment.cgroups);
+}
+
+int supervisor_serve(int control, int host_pidfd)
+{
+    static struct supervisor supervisor; /* the process is one; its size is not for the stack */
+    CLEANUP_CLOSE int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0)
+        return -1;
+    supervisor.epoll = epoll;
+    supervisor.control = control;
+    if (!pool_open(&supervisor.pool) || !leaving_open(&supervisor.leaving) ||
+        watch(&supervisor, control, TAG_CONTROL) < 0 ||
+        watch(&supervisor, host_pidfd, TAG_HOST) < 0 ||
+        watch(&supervisor, supervisor.pool.epoll, TAG_POOL) < 0 ||
+        watch(&supervisor, supervisor.leaving.epoll, TAG_LEAVING) < 0 ||
+        !run_environment_open(&supervisor.environment))
+        return -1;
+    supervisor.sweeps = DEAD_SWEEPS;
+    struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
+    if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
+        while (serve_once(&supervisor, 0))
+            ;
+    shut_down(&supervisor, host_pidfd);
+    return 0;
+}

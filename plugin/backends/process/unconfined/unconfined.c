@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the keeper of an unconfined run and what it starts: see unconfined.h. */
+#include "backends/process/unconfined/unconfined.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/common/descriptor_limit.h"
+#include "backends/process/program/main_program.h"
+#include "backends/process/program/program.h"
+#include "backends/process/sandbox/run_files.h"
+#include "backends/process/unconfined/orphans.h"
+#include "base/cleanup.h"
+#include "protocol/wire.h"
+
+#define REPORT_FD 3
+
+static int write_files(const struct run_description *description, const char *path)
+{
+    CLEANUP_CLOSE int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return -1;
+    const char *refused = NULL;
+    return write_run_files(directory, description, &refused);
+}
+
+/* The child that becomes the program. */
+static _Noreturn void become_program(const struct run_description *description,
+                                     const char *directory, int report)
+{
+    static const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
+    struct program program;
+    if (program_find(&program, description, directory) < 0)
+        program_report_missing(report, description);
+    if (program_close_other_descriptors(report, REPORT_FD) < 0 ||
+        setrlimit(RLIMIT_CORE, &no_core) < 0 || descriptor_limit_restore() < 0 || setsid() < 0 ||
+        chdir(directory) < 0)
+        main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
+    (void)umask(022);
+    const struct isolation_report nothing = {.applied = 0};
+    program_execute(&program, description, report, REPORT_FD, &nothing, -1);
+}
+
+static bool spare_none(pid_t pid, void *user)
+{
+    (void)pid;
+    (void)user;
+    return false;
+}
+
+/* Until there is no child left; who loses its parent becomes one. */
+static void kill_tree(void)
+{
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    for (;;) {
+        (void)orphans_kill(spare_none, NULL);
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+            ;
+        if (pid < 0 && errno == ECHILD)
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+_Noreturn void unconfined_keep(struct run_description *description, const char *directory)
+{
+    struct main_program program;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "become subreaper");
+    if (write_files(description, directory) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "write files");
+    if (main_program_fork(&program) < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
+    if (program.pid == 0)
+        become_program(description, directory, program.start_report);
+    strings_wipe_free(description->environment);
+    struct report ended;
+    if (main_program_watch(&program, REPORT_FD, &ended))
+        (void)report_send(REPORT_FD, &ended);
+    kill_tree();
+    remove_tree(directory);
+    _exit(0);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a container is made of: only image, limits and labels vary, and whatever an engine changes
+ * is seen in the read-back. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../support/random.h"
+#include "backends/docker/container/container_attest.h"
+#include "backends/docker/container/container_config.h"
+#include "backends/docker/container/seccomp_profile.h"
+#include "backends/docker/engine/owner.h"
+#include "base/cleanup.h"
+#include "tap_suite.h"
+
+#define ROUNDS 10000
+
+static const char id[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+static json_t *make(const struct run_limits *limits, const char *image, const char *run_id)
+{
+    static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
+    json_auto_t *labels = owner_labels(&owner, run_id, 1000);
+    const struct container_wish wish = {
+        .image = image,
+        .limits = limits,
+        .labels = labels,
+        .seccomp = "{}",
+        .runtime = "",
+    };
+    return container_config(&wish);
+}
+
+static json_t *everyday(void)
+{
+    static const struct run_limits limits = {
+        .wall_ms = 1000,
+        .cpu_ms = 1500,
+        .memory_bytes = 64 << 20,
+        .processes = 16,
+        .open_files = 32,
+        .file_bytes = 1 << 20,
+        .scratch_bytes = 1 << 20,
+        .scratch_inodes = 100,
+    };
+    return make(&limits, id, "0");
+}
+
+/* Takes away what may vary; what is left must be the same for all. */
+static void strip(json_t *config)
+{
+    static const char *const varying[] = {"Memory", "MemorySwap", "PidsLimit", "Ulimits", "Tmpfs"};
+    json_t *host = json_object_get(config, "HostConfig");
+    ck_assert_int_eq(json_object_del(config, "Image"), 0);
+    ck_assert_int_eq(json_object_del(config, "Labels"), 0);
+    for (size_t i = 0; i < COUNT_OF(varying); i++)
+        ck_assert_int_eq(json_object_del(host, varying[i]), 0);
+}
+
+START_TEST(only_what_may_varies)
+{
+    uint64_t state = 1;
+    json_auto_t *base = everyday();
+    strip(base);
+    for (int round = 0; round < ROUNDS; round++) {
+        char image[24];
+        char run_id[24];
+        struct run_limits limits;
+        uint64_t values[8];
+        for (size_t i = 0; i < COUNT_OF(values); i++)
+            values[i] = random_next(&state) >> (random_next(&state) % 40 + 2);
+        memcpy(&limits, values, sizeof(limits));
+        (void)snprintf(image, sizeof(image), "%llx", (unsigned long long)random_next(&state));
+        (void)snprintf(run_id, sizeof(run_id), "%llx", (unsigned long long)random_next(&state));
+        json_auto_t *config = make(&limits, image, run_id);
+        ck_assert_ptr_nonnull(config);
+        ck_assert_str_eq(json_string_value(json_object_get(config, "Image")), image);
+        strip(config);
+        ck_assert(json_equal(config, base));
+    }
+}
+END_TEST
+
+START_TEST(the_constant_is_strict)
+{
+    json_auto_t *config = everyday();
+    const json_t *host = json_object_get(config, "HostConfig");
+    ck_assert_str_eq(json_string_value(json_object_get(config, "User")), "65534:65534");
+    ck_assert(json_is_true(json_object_get(config, "NetworkDisabled")));
+    ck_assert_str_eq(json_string_value(json_object_get(host, "NetworkMode")), "none");
+    ck_assert(json_is_true(json_object_get(host, "ReadonlyRootfs")));
+    ck_assert(json_is_false(json_object_get(host, "Privileged")));
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(host, "CapDrop"), 0)), "ALL");
+    ck_assert(json_equal(json_object_get(host, "Memory"), json_object_get(host, "MemorySwap")));
+    ck_assert_int_eq(json_integer_value(json_object_get(host, "PidsLimit")), 18);
+}
+END_TEST
+
+/* As engines give it back: nothing written as null, their own choices filled in. */
+static json_t *as_made(const json_t *asked)
+{
+    json_t *host = json_deep_copy(json_object_get(asked, "HostConfig"));
+    json_t *config = json_deep_copy(asked);
+    ck_assert_int_eq(json_object_set_new(host, "Binds", json_null()), 0);
+    ck_assert_int_eq(json_object_set_new(host, "Runtime", json_string("runc")), 0);
+    ck_assert_int_eq(json_object_set_new(host, "ShmSize", json_integer(67108864)), 0);
+    ck_assert_int_eq(json_object_set_new(host, "BlkioWeight", json_integer(0)), 0);
+    ck_assert_int_eq(json_object_del(config, "HostConfig"), 0);
+    ck_assert_int_eq(json_object_set_new(config, "Env", json_pack("[s]", "PATH=/bin")), 0);
+    return json_pack("{s:s, s:[], s:n, s:o, s:o}", "Image", id, "Mounts", "ExecIDs", "Config",
+                     config, "HostConfig", host);
+}
+
+START_TEST(the_right_container_is_taken)
+{
+    char field[100] = "";
+    json_auto_t *asked = everyday();
+    json_auto_t *made = as_made(asked);
+    ck_assert_msg(container_attest(asked, made, field, sizeof(field)), "%s", field);
+    ck_assert(!container_attest(asked, NULL, field, sizeof(field)));
+}
+END_TEST
+
+static void expect_seen(json_t *made, const json_t *asked, const char *expected)
+{
+    char field[100] = "";
+    ck_assert_msg(!container_attest(asked, made, field, sizeof(field)), "%s", expected);
+    ck_assert_str_eq(field, expected);
+}
+
+/* Each member of the request, knocked out in turn, and each turned into something else. */
+START_TEST(every_changed_member_is_seen)
+{
+    json_auto_t *asked = everyday();
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(asked, "HostConfig"), name, value)
+    {
+        char expected[100];
+        (void)snprintf(expected, sizeof(expected), "HostConfig.%s", name);
+        json_auto_t *made = as_made(asked);
+        json_t *host = json_object_get(made, "HostConfig");
+        ck_assert_int_eq(json_object_set_new(host, name, json_string("other")), 0);
+        expect_seen(made, asked, expected);
+    }
+    static const char *const strict[] = {"ReadonlyRootfs", "CapDrop", "SecurityOpt", "PidsLimit",
+                                         "Memory",         "IpcMode", "MaskedPaths", "Ulimits"};
+    for (size_t i = 0; i < COUNT_OF(strict); i++) {
+        char expected[100];
+        (void)snprintf(expected, sizeof(expected), "HostConfig.%s", strict[i]);
+        json_auto_t *made = as_made(asked);
+        ck_assert_int_eq(json_object_del(json_object_get(made, "HostConfig"), strict[i]), 0);
+        expect_seen(made, asked, expected);
+    }
+}
+END_TEST
+
+/* What an engine could have made otherwise: "" is the answer itself. */
+static const struct {
+    const char *part, *name;
+    const char *value; /* JSON; NULL: it is not there */
+    const char *seen;  /* NULL: part and name */
+} others[] = {
+    {"", "Image", "\"sha256:ff\"", "Image"},
+    {"", "ExecIDs", "[\"ff\"]", "ExecIDs"},
+    {"", "Mounts", "[{}]", "Mounts"},
+    {"", "HostConfig", NULL, "HostConfig"},
+    {"", "Config", NULL, "Config"},
+    {"HostConfig", "NewInLaterEngines", "true", NULL},
+    {"HostConfig", "Annotations", "{\"a\":\"b\"}", NULL},
+    {"HostConfig", "StorageOpt", "{\"size\":\"1G\"}", NULL},
+    {"HostConfig", "Dns", "[\"192.0.2.1\"]", NULL},
+    {"HostConfig", "ContainerIDFile", "\"/tmp/id\"", NULL},
+    {"Config", "User", "\"0:0\"", NULL},
+    {"Config", "Hostname", "\"other\"", NULL},
+    {"Config", "Domainname", "\"other\"", NULL},
+    {"Config", "WorkingDir", "\"/\"", NULL},
+    {"Config", "Entrypoint", "[\"/bin/sh\"]", NULL},
+    {"Config", "Cmd", "[\"other\"]", NULL},
+    {"Config", "Tty", "true", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[\"CMD\",\"true\"]}", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[\"NONE\",\"true\"]}", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[]}", NULL},
+    {"Config", "Healthcheck", "{\"Test\":[\"NONE\"],\"Interval\":5,\"Command\":\"true\"}", NULL},
+    {"Config", "Healthcheck", "null", NULL},
+    {"Config", "OpenStdin", "false", NULL},
+    {"Config", "StdinOnce", "false", NULL},
+    {"Config", "Volumes", "{\"/data\":{}}", NULL},
+    {"Config", "NetworkDisabled", "false", NULL},
+    {"Config", "Labels", NULL, "Config.Labels.code-execute.boot"},
+    {"Config", "Labels", "{\"code-execute.boot\":\"other\"}", "Config.Labels.code-execute.boot"},
+};
+
+START_TEST(what_nobody_asked_for_is_seen)
+{
+    char path[64];
+    const char *part = others[_i].part;
+    const char *name = others[_i].name;
+    json_auto_t *asked = everyday();
+    json_auto_t *made = as_made(asked);
+    json_t *object = part[0] == '\0' ? made : json_object_get(made, part);
+    (void)snprintf(path, sizeof(path), "%s.%s", part, name);
+    if (others[_i].value == NULL)
+        ck_assert_int_eq(json_object_del(object, name), 0);
+    else
+        ck_assert_int_eq(
+            json_object_set_new(object, name, json_loads(others[_i].value, JSON_DECODE_ANY, NULL)),
+            0);
+    expect_seen(made, asked, others[_i].seen != NULL ? others[_i].seen : path);
+}
+END_TEST
+
+/* They have no effect on what runs: an engine merges them from the image. */
+START_TEST(what_an_image_may_say_is_taken)
+{
+    static const char *const members[][2] = {
+        {"Healthcheck", "{\"Test\":[\"NONE\"],\"Interval\":5000000000,\"Timeout\":3000000000,"
+                        "\"StartPeriod\":1,\"StartInterval\":2,\"Retries\":2}"},
+        {"ExposedPorts", "{\"80/tcp\":{}}"},
+        {"StopSignal", "\"SIGINT\""},
+        {"Shell", "[\"/bin/bash\",\"-c\"]"},
+        {"OnBuild", "[\"RUN true\"]"},
+        {"Env", "[\"A=b\"]"},
+    };
+    char field[100];
+    json_auto_t *asked = everyday();
+    json_auto_t *made = as_made(asked);
+    for (size_t i = 0; i < COUNT_OF(members); i++)
+        ck_assert_int_eq(json_object_set_new(json_object_get(made, "Config"), members[i][0],
+                                             json_loads(members[i][1], JSON_DECODE_ANY, NULL)),
+                         0);
+    ck_assert_msg(container_attest(asked, made, field, sizeof(field)), "%s", field);
+}
+END_TEST
+
+/* Whatever process mode guards by argument is given by argument here, and named nowhere else. */
+START_TEST(the_profile_gives_nothing_unguarded)
+{
+    static const char *const guarded[] = {"clone", "ioctl", "socket", "socketpair"};
+    CLEANUP_FREE char *text = seccomp_profile_text(_i != 0);
+    ck_assert_ptr_nonnull(text);
+    json_auto_t *profile = json_loads(text, 0, NULL);
+    size_t i;
+    size_t j;
+    const json_t *rule;
+    const json_t *name;
+    unsigned int found = 0;
+    ck_assert_str_eq(json_string_value(json_object_get(profile, "defaultAction")),
+                     "SCMP_ACT_ERRNO");
+    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
+    {
+        const char *action = json_string_value(json_object_get(rule, "action"));
+        json_array_foreach(json_object_get(rule, "names"), j, name)
+        {
+            for (size_t k = 0; k < COUNT_OF(guarded); k++) {
+                if (strcmp(json_string_value(name), guarded[k]) != 0)
+                    continue;
+                ck_assert_str_eq(action, "SCMP_ACT_ALLOW");
+                /* One: an engine takes several tests of one argument for alternatives. */
+                ck_assert_uint_eq(json_array_size(json_object_get(rule, "args")), 1);
+                found |= 1U << k;
+            }
+        }
+    }
+    ck_assert_uint_eq(found, (1U << COUNT_OF(guarded)) - 1);
+}
+END_TEST
+
+/* The one test of a rule as the kernel makes it. */
+static bool test_holds(const json_t *test, uint64_t value)
+{
+    const json_t *two = json_object_get(test, "valueTwo");
+    uint64_t one = (uint64_t)json_integer_value(json_object_get(test, "value"));
+    return two ? (value & one) == (uint64_t)json_integer_value(two) : value == one;
+}
+
+static bool profile_allows(const json_t *profile, const char *call, uint64_t value)
+{
+    size_t i;
+    const json_t *rule;
+    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
+    {
+        const json_t *names = json_object_get(rule, "names");
+        if (json_array_size(names) == 1 &&
+            strcmp(json_string_value(json_array_get(names, 0)), call) == 0 &&
+            test_holds(json_array_get(json_object_get(rule, "args"), 0), value))
+            return true;
+    }
+    return false;
+}
+
+START_TEST(the_profile_gives_no_terminal_input)
+{
+    static const uint64_t forbidden[] = {0x5412, 0x541c};
+    CLEANUP_FREE char *text = seccomp_profile_text(false);
+    json_auto_t *profile = json_loads(text, 0, NULL);
+    for (uint64_t request = 0x5300; request < 0x5500; request++) {
+        bool expected = request != forbidden[0] && request != forbidden[1];
+        ck_assert_int_eq(profile_allows(profile, "ioctl", request), expected);
+    }
+    for (size_t i = 0; i < COUNT_OF(forbidden); i++)
+        for (unsigned int bit = 32; bit < 64; bit++)
+            ck_assert(!profile_allows(profile, "ioctl", forbidden[i] | UINT64_C(1) << bit));
+    for (unsigned int bit = 0; bit < 32; bit++)
+        ck_assert(profile_allows(profile, "ioctl", UINT64_C(1) << bit));
+}
+END_TEST
+
+/* Which families a profile lets socket() have. */
+static size_t count_socket_families(bool network)
+{
+    CLEANUP_FREE char *text = seccomp_profile_text(network);
+    json_auto_t *profile = json_loads(text, 0, NULL);
+    size_t i;
+    size_t count = 0;
+    const json_t *rule;
+    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
+    {
+        const char *first = json_string_value(json_array_get(json_object_get(rule, "names"), 0));
+        if (first && strcmp(first, "socket") == 0)
+            count++;
+    }
+    return count;
+}
+
+START_TEST(only_runs_with_a_network_have_its_families)
+{
+    ck_assert_uint_eq(count_socket_families(false), 1);
+    ck_assert_uint_eq(count_socket_families(true), 3);
+}
+END_TEST
+
+/* What the operator settles for a run, and nothing else for it. */
+START_TEST(runtime_and_network_are_only_themselves)
+{
+    static const struct run_limits limits = {.memory_bytes = 1};
+    struct container_wish wish = {.image = id, .limits = &limits, .seccomp = "{}", .runtime = ""};
+    json_auto_t *labels = json_object();
+    wish.labels = labels;
+    json_auto_t *plain = container_config(&wish);
+    wish.runtime = "crun";
+    wish.network = true;
+    json_auto_t *other = container_config(&wish);
+    json_t *host = json_object_get(other, "HostConfig");
+    ck_assert_str_eq(json_string_value(json_object_get(host, "Runtime")), "crun");
+    ck_assert_str_eq(json_string_value(json_object_get(host, "NetworkMode")), "bridge");
+    ck_assert(json_is_false(json_object_get(other, "NetworkDisabled")));
+    char field[100];
+    json_auto_t *made = as_made(other);
+    ck_assert(!container_attest(other, made, field, sizeof(field)));
+    ck_assert_str_eq(field, "HostConfig.Runtime");
+    ck_assert_int_eq(json_object_del(host, "Runtime"), 0);
+    ck_assert_int_eq(json_object_del(host, "NetworkMode"), 0);
+    ck_assert_int_eq(json_object_del(json_object_get(plain, "HostConfig"), "NetworkMode"), 0);
+    ck_assert_int_eq(json_object_del(other, "NetworkDisabled"), 0);
+    ck_assert_int_eq(json_object_del(plain, "NetworkDisabled"), 0);
+    ck_assert(json_equal(plain, other));
+}
+END_TEST
+
+START_TEST(nothing_is_mounted)
+{
+    static const char *const mounts[] = {
+        "[{\"Type\":\"bind\",\"Source\":\"/w\",\"Destination\":\"/work\",\"RW\":false}]",
+        "[{\"Type\":\"volume\",\"Destination\":\"/w\"}]",
+        "[{}]",
+    };
+    for (size_t i = 0; i < COUNT_OF(mounts); i++) {
+        char field[100] = "";
+        json_auto_t *asked = everyday();
+        json_auto_t *made = as_made(asked);
+        ck_assert(container_attest(asked, made, field, sizeof(field)));
+        ck_assert_int_eq(json_object_set_new(made, "Mounts", json_loads(mounts[i], 0, NULL)), 0);
+        ck_assert(!container_attest(asked, made, field, sizeof(field)));
+        ck_assert_str_eq(field, "Mounts");
+    }
+}
+END_TEST
+
+/* Process 7 began at 9, 3 cannot be looked at, and there is no other. */
+static enum owner_life look_at_few(int64_t pid, uint64_t start)
+{
+    if (pid == 3)
+        return OWNER_UNKNOWN;
+    return pid == 7 && start == 9 ? OWNER_LIVES : OWNER_ENDED;
+}
+
+START_TEST(strays_are_told_from_the_living)
+{
+    static const struct owner self = {.boot = "b", .space = "pid:[1]", .pid = 5, .start = 6};
+    static const struct {
+        struct owner owner;
+        int64_t now;
+        bool stray;
+    } cases[] = {
+        {{"b", "pid:[1]", 7, 9}, 10, false},   /* lives, */
+        {{"b", "pid:[1]", 7, 9}, 1001, false}, /* for however long */
+        {{"b", "pid:[1]", 7, 8}, 10, true},    /* another process has its number */
+        {{"b", "pid:[1]", 8, 9}, 10, true},    /* ended */
+        {{"b", "pid:[1]", 3, 9}, 10, false},   /* cannot be looked at */
+        {{"b", "pid:[1]", 3, 9}, 1001, true},  /* past its latest time */
+        {{"b", "pid:[2]", 8, 9}, 10, false},   /* another namespace */
+        {{"b", "pid:[2]", 7, 9}, 1001, true},
+        {{"a", "pid:[1]", 8, 9}, 10, false}, /* another kernel */
+        {{"a", "pid:[1]", 7, 9}, 1001, true},
+        {{"b", "pid:[1]", 8, 0}, 10, false}, /* labels that are not ours */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        json_auto_t *labels = owner_labels(&cases[i].owner, "0", 1000);
+        ck_assert_msg(owner_is_stray(labels, &self, cases[i].now, look_at_few) == cases[i].stray,
+                      "case %zu", i);
+    }
+    json_auto_t *foreign = json_pack("{s:s}", "code-execute.boot", "b");
+    ck_assert(!owner_is_stray(foreign, &self, 10, look_at_few));
+    ck_assert(!owner_is_stray(NULL, &self, 10, look_at_few));
+}
+END_TEST
+
+START_TEST(the_kernel_says_who_has_ended)
+{
+    struct owner me;
+    ck_assert(owner_self(&me));
+    ck_assert_int_eq(owner_look(me.pid, me.start), OWNER_LIVES);
+    ck_assert_int_eq(owner_look(me.pid, me.start + 1), OWNER_ENDED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        struct owner own;
+        _exit(!owner_self(&own) || owner_look(own.pid, own.start) != OWNER_LIVES);
+    }
+    siginfo_t end;
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+    ck_assert_int_eq(end.si_status, 0);
+    ck_assert_int_eq(owner_look(child, me.start), OWNER_ENDED); /* not reaped yet */
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert_int_eq(owner_look(child, me.start), OWNER_ENDED);
+    ck_assert_int_eq(owner_look(0, 1), OWNER_UNKNOWN);
+    ck_assert_int_eq(owner_look(-1, 1), OWNER_UNKNOWN);
+    ck_assert_int_eq(owner_look((INT64_C(1) << 32) + me.pid, 1), OWNER_UNKNOWN);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("docker config");
+    tcase_set_timeout(cases, 120);
+    tcase_add_test(cases, only_what_may_varies);
+    tcase_add_test(cases, the_constant_is_strict);
+    tcase_add_test(cases, the_right_container_is_taken);
+    tcase_add_test(cases, every_changed_member_is_seen);
+    tcase_add_test(cases, what_an_image_may_say_is_taken);
+    tcase_add_loop_test(cases, what_nobody_asked_for_is_seen, 0, COUNT_OF(others));
+    tcase_add_loop_test(cases, the_profile_gives_nothing_unguarded, 0, 2);
+    tcase_add_test(cases, only_runs_with_a_network_have_its_families);
+    tcase_add_test(cases, runtime_and_network_are_only_themselves);
+    tcase_add_test(cases, nothing_is_mounted);
+    tcase_add_test(cases, the_profile_gives_no_terminal_input);
+    tcase_add_test(cases, strays_are_told_from_the_living);
+    tcase_add_test(cases, the_kernel_says_who_has_ended);
+    return run_suite("docker config", &cases, 1);
+}

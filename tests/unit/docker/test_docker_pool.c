@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What docker mode keeps ready, without an engine: whose container fits whom, when one is made and
+ * when it goes, and the mark of a program's end. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/docker/container/container_config.h"
+#include "backends/docker/container/end_mark.h"
+#include "backends/docker/pool/shelf.h"
+#include "base/cleanup.h"
+#include "tap_suite.h"
+
+#define SECOND    UINT64_C(1000000)
+#define LIST(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
+
+static char engines[2]; /* two addresses */
+#define ENGINE(index) ((struct engine *)(void *)&engines[index])
+
+static char without[] = "without";
+static char with[] = "with";
+static char nothing[] = "";
+static char crun[] = "crun";
+static char *const seccomp[2] = {without, with};
+static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
+
+static struct run_description everyday(void)
+{
+    return (struct run_description){
+        .run_id = "0123456789abcdef0123456789abcdef",
+        .limits = {.wall_ms = 1000, .cpu_ms = 1500, .memory_bytes = 64 << 20, .processes = 16},
+        .docker = {.runtime = nothing},
+    };
+}
+
+static json_t *shape_of(const struct run_description *description, const char *image)
+{
+    json_t *shape = container_config_shape(description, image, seccomp);
+    ck_assert_ptr_nonnull(shape);
+    return shape;
+}
+
+START_TEST(what_is_in_a_configuration_makes_another_shape)
+{
+    struct run_description description = everyday();
+    json_auto_t *shape = shape_of(&description, "one");
+    json_auto_t *other_image = shape_of(&description, "two");
+    ck_assert(!json_equal(shape, other_image));
+    description.limits.wall_ms = 5000;
+    (void)snprintf(description.run_id, sizeof(description.run_id), "f");
+    json_auto_t *another_run = shape_of(&description, "one");
+    ck_assert(json_equal(shape, another_run));
+    uint64_t *const limits[] = {
+        &description.limits.cpu_ms,         &description.limits.memory_bytes,
+        &description.limits.processes,      &description.limits.open_files,
+        &description.limits.file_bytes,     &description.limits.scratch_bytes,
+        &description.limits.scratch_inodes,
+    };
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        *limits[i] += 1000;
+        json_auto_t *other_limit = shape_of(&description, "one");
+        ck_assert_msg(!json_equal(shape, other_limit), "limit %zu", i);
+        *limits[i] -= 1000;
+    }
+    description.docker.runtime = crun;
+    json_auto_t *other_runtime = shape_of(&description, "one");
+    ck_assert(!json_equal(shape, other_runtime));
+}
+END_TEST
+
+START_TEST(nothing_of_a_run_is_in_what_waits)
+{
+    struct run_description description = everyday();
+    json_auto_t *shape = shape_of(&description, "one");
+    json_auto_t *waiting = container_config_waiting(shape, &owner, 1000000, 60);
+    json_auto_t *cold = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
+    CLEANUP_FREE char *text = json_dumps(waiting, 0);
+    CLEANUP_FREE char *control = json_dumps(cold, 0);
+    ck_assert_ptr_null(strstr(text, description.run_id));
+    ck_assert_ptr_nonnull(strstr(control, description.run_id));
+    const json_t *labels = json_object_get(waiting, "Labels");
+    /* The longest run that a policy can give, and ten minutes, beside the wait. */
+    ck_assert_str_eq(json_string_value(json_object_get(labels, OWNER_LABEL_LATEST)), "1300660");
+    ck_assert_uint_eq(json_object_size(json_object_get(shape, "Labels")), 0);
+    ck_assert_int_eq(json_object_del(waiting, "Labels"), 0);
+    ck_assert_int_eq(json_object_del(cold, "Labels"), 0);
+    ck_assert(json_equal(waiting, cold));
+}
+END_TEST
+
+START_TEST(an_interpreter_is_started_with_the_policys_part)
+{
+    struct run_description description = everyday();
+    json_auto_t *shape = shape_of(&description, "one");
+    description.argv = LIST("python3", "main.py", "the run's");
+    description.environment = LIST("A=the policy's", "B=the run's");
+    description.preparation = (struct run_preparation){
+        .interpreter = RUN_INTERPRETER_PYTHON,
+        .argument_count = 2,
+        .program_argument = 1,
+        .environment_count = 1,
+        .modules = LIST("json", "re"),
+    };
+    json_auto_t *waiting = shape_of(&description, "one");
+    const json_t *command = json_object_get(waiting, "Entrypoint");
+    static const char *const told[] = {
+        "A=the policy's",
+        "CODE_EXECUTE_ARGUMENTS=2",
+        "CODE_EXECUTE_IMPORT=json,re",
+        "--",
+        "python3",
+        "main.py",
+    };
+    ck_assert_int_eq(container_config_interpreter(shape), RUN_INTERPRETER_NONE);
+    ck_assert_int_eq(container_config_interpreter(waiting), RUN_INTERPRETER_PYTHON);
+    ck_assert_int_eq(container_config_interpreter(NULL), RUN_INTERPRETER_NONE);
+    size_t length = json_array_size(json_object_get(shape, "Entrypoint"));
+    ck_assert_uint_eq(json_array_size(command), length + 1 + COUNT_OF(told));
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        ck_assert_str_eq(json_string_value(json_array_get(command, length + 1 + i)), told[i]);
+    CLEANUP_FREE char *text = json_dumps(waiting, 0);
+    ck_assert_ptr_null(strstr(text, "the run's"));
+    json_auto_t *own = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
+    ck_assert(json_equal(json_object_get(own, "Entrypoint"), json_object_get(shape, "Entrypoint")));
+    description.argv = LIST("/usr/bin/pypy3", "main.py");
+    json_auto_t *another = shape_of(&description, "one");
+    ck_assert(json_equal(another, shape));
+}
+END_TEST
+
+START_TEST(a_shelf_begins_with_a_demand)
+{
+    struct shelf shelves[SHELVES] = {{.size = 0}};
+    json_auto_t *shape = json_pack("{s:i}", "a", 1);
+    json_auto_t *equal = json_pack("{s:i}", "a", 1);
+    ck_assert_ptr_null(shelf_demand(shelves, ENGINE(0), shape, 0, SECOND, 1));
+    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), shape, 2, SECOND, 1);
+    ck_assert_ptr_nonnull(shelf);
+    ck_assert_ptr_eq(shelf_find(shelves, ENGINE(0), equal), shelf);
+    ck_assert_ptr_null(shelf_find(shelves, ENGINE(1), equal));
+    ck_assert_ptr_eq(shelf_demand(shelves, ENGINE(0), equal, 3, SECOND, 2), shelf);
+    ck_assert_uint_eq(shelf->size, 3);
+    for (int i = 0; i < SHELVES - 1; i++) {
+        json_auto_t *other = json_pack("{s:i}", "b", i);
+        ck_assert_ptr_nonnull(shelf_demand(shelves, ENGINE(0), other, 1, SECOND, 1));
+    }
+    json_auto_t *last = json_pack("{s:i}", "c", 1);
+    ck_assert_ptr_null(shelf_demand(shelves, ENGINE(0), last, 1, SECOND, 1));
+    shelf_clear(shelf);
+    ck_assert_ptr_eq(shelf_demand(shelves, ENGINE(0), last, 1, SECOND, 1), shelf);
+    for (size_t i = 0; i < SHELVES; i++)
+        shelf_clear(&shelves[i]);
+}
+END_TEST
+
+START_TEST(one_is_made_when_no_run_is_in_the_way)
+{
+    struct shelf shelves[SHELVES] = {{.size = 0}};
+    json_auto_t *shape = json_pack("{s:i}", "a", 1);
+    uint64_t now = 100 * SECOND;
+    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, now);
+    ck_assert_uint_eq(shelf_due(shelf, 0), SHELF_QUIET_US);
+    ck_assert_uint_eq(shelf_due(shelf, now), now + SHELF_QUIET_US);
+    /* There is always a run: after some patience all the same. */
+    ck_assert_uint_eq(shelf_due(shelf, now + 9 * SECOND), now + SHELF_PATIENCE_US);
+    shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, now + SECOND);
+    ck_assert_uint_eq(shelf_due(shelf, now + 9 * SECOND), now + SHELF_PATIENCE_US);
+    shelf->not_before_us = now + 50 * SECOND;
+    ck_assert_uint_eq(shelf_due(shelf, now), now + 50 * SECOND);
+    shelf->not_before_us = 0;
+    shelf->making = 1;
+    shelf_count(shelf, now);
+    ck_assert_uint_eq(shelf_due(shelf, now), 0);
+    shelf->making = 0;
+    shelf_count(shelf, now + 20 * SECOND);
+    ck_assert_uint_eq(shelf_due(shelf, now + 30 * SECOND), now + 20 * SECOND + SHELF_PATIENCE_US);
+    shelf_clear(shelf);
+    ck_assert_uint_eq(shelf_due(shelf, 0), 0);
+}
+END_TEST
+
+START_TEST(it_is_kept_as_long_as_it_is_asked_for)
+{
+    struct shelf shelves[SHELVES] = {{.size = 0}};
+    json_auto_t *shape = json_pack("{s:i}", "a", 1);
+    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, 100 * SECOND);
+    ck_assert_uint_eq(shelf_idle_time(shelf), 160 * SECOND);
+    shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, 150 * SECOND);
+    ck_assert_uint_eq(shelf_idle_time(shelf), 210 * SECOND);
+    /* A policy that wants none any more. */
+    shelf_demand(shelves, ENGINE(0), shape, 0, 60 * SECOND, 150 * SECOND);
+    ck_assert_uint_eq(shelf_idle_time(shelf), 150 * SECOND);
+    ck_assert_uint_eq(shelf_due(shelf, 0), 0);
+    shelf_clear(shelf);
+    ck_assert_uint_eq(shelf_idle_time(shelf), 0);
+}
+END_TEST
+
+/* All output of the text, given in parts of that size. */
+static void read_marked(const char *mark, const char *text, size_t length, size_t part,
+                        char *output, size_t *ret_length, bool *ret_found)
+{
+    struct end_mark_reader reader = {.matched = 0};
+    size_t total = 0;
+    for (size_t begin = 0; begin < length; begin += part) {
+        size_t end = begin + part < length ? begin + part : length;
+        for (size_t at = begin; at < end;) {
+            const unsigned char *piece = NULL;
+            size_t piece_length = 0;
+            at += end_mark_next(&reader, mark, (const unsigned char *)text + at, end - at, &piece,
+                                &piece_length);
+            memcpy(output + total, piece, piece_length);
+            total += piece_length;
+        }
+    }
+    size_t rest = end_mark_rest(&reader);
+    memcpy(output + total, mark, rest);
+    *ret_length = total + rest;
+    *ret_found = reader.found;
+}
+
+START_TEST(the_mark_is_found_and_nothing_else_is)
+{
+    static const unsigned char random[16] = {0x12, 0x12, 0x34};
+    char mark[END_MARK_LINE + 1];
+    end_mark_make(random, mark);
+    ck_assert_uint_eq(strlen(mark), END_MARK_LINE);
+    ck_assert_ptr_eq(strchr(mark, '\n'), mark + END_MARK_LENGTH);
+    ck_assert_ptr_eq(strrchr(mark, mark[0]), mark);
+    static const char *const outputs[] = {"",       "yes\n",       "\004",       "\004\00412",
+                                          "a\0041", "\0041\00412", "\00412x\004"};
+    for (size_t i = 0; i < COUNT_OF(outputs); i++) {
+        for (size_t part = 1; part < 80; part++) {
+            char text[200];
+            char seen[200];
+            size_t length = 0;
+            bool found = false;
+            int total =
+                snprintf(text, sizeof(text), "%s%.*sbehind", outputs[i], END_MARK_LENGTH, mark);
+            read_marked(mark, text, (size_t)total, part, seen, &length, &found);
+            ck_assert(found);
+            ck_assert_uint_eq(length, strlen(outputs[i]));
+            ck_assert_mem_eq(seen, outputs[i], length);
+            /* Cut short it is output. */
+            total = snprintf(text, sizeof(text), "%s%.*s", outputs[i], END_MARK_LENGTH - 1, mark);
+            read_marked(mark, text, (size_t)total, part, seen, &length, &found);
+            ck_assert(!found);
+            ck_assert_uint_eq(length, (size_t)total);
+            ck_assert_mem_eq(seen, text, length);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("docker pool");
+    tcase_add_test(cases, what_is_in_a_configuration_makes_another_shape);
+    tcase_add_test(cases, nothing_of_a_run_is_in_what_waits);
+    tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
+    tcase_add_test(cases, a_shelf_begins_with_a_demand);
+    tcase_add_test(cases, one_is_made_when_no_run_is_in_the_way);
+    tcase_add_test(cases, it_is_kept_as_long_as_it_is_asked_for);
+    tcase_add_test(cases, the_mark_is_found_and_nothing_else_is);
+    return run_suite("docker pool", &cases, 1);
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/check-includes on the product's sources, and on copies of them with an include that must not be."""
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import tap
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+CHECK = TOP / "scripts" / "check-includes"
+
+
+def says(**planted):
+    """The exit status and the output for a copy of the sources; planted: by path, what that file includes as well."""
+    with tempfile.TemporaryDirectory() as directory:
+        copy = pathlib.Path(directory)
+        for area in ("abi", "plugin", "host-shim"):
+            for path in (TOP / area).rglob("*.[ch]"):
+                target = copy / path.relative_to(TOP)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+        for path, name in planted.items():
+            with open(copy / path, "a", encoding="utf-8") as file:
+                file.write(f'#include "{name}"\n')
+        done = subprocess.run([CHECK, copy], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return done.returncode, done.stdout
+
+
+def folder_of(path):
+    return path.rpartition("/")[0]
+
+
+def refused(path, name, expected):
+    status, said = says(**{path: name})
+    tap.equal((status, said.splitlines()), (1, [expected]), f"{path} includes {name}")
+
+
+def test_the_tree_as_it_is():
+    status, said = says()
+    tap.equal(status, 0, said)
+    tap.true(re.fullmatch(r"\d{3,} files in \d{2,} folders\n", said), said)
+
+
+def test_a_planted_include_against_the_direction():
+    for path, name in (("docker/engine/engine.c", "process/sandbox/sandbox.h"), ("docker/container/container.c", "docker/run/run.h"),
+                       ("docker/engine/engine.h", "docker/pool/shelf.h"), ("common/run_answer.c", "docker/engine/engine.h"),
+                       ("process/sandbox/seccomp_load.c", "process/supervisor/filter/seccomp_filter.h"),
+                       ("process/program/program.c", "process/sandbox/sandbox.h"),
+                       ("process/supervisor/launch/launch.c", "process/supervisor/pool/pool.h")):
+        path, name = f"plugin/backends/{path}", f"backends/{name}"
+        status, said = says(**{path: name})
+        tap.equal(status, 1, path)
+        tap.equal(said.splitlines()[0], f"{path}: includes plugin/{name}, and {folder_of(path)} must not depend on "
+                  f"{folder_of('plugin/' + name)}", path)
+    refused("plugin/interpreter/copies.c", "backends/process/supervisor/launch/launch.h",
+            "plugin/interpreter/copies.c: includes plugin/backends/process/supervisor/launch/launch.h, and plugin/interpreter must not "
+            "depend on plugin/backends/process/supervisor/launch")
+    refused("host-shim/cli/main.c", "../../plugin/json/canonical.h",
+            "host-shim/cli/main.c: includes plugin/json/canonical.h, and host-shim must not depend on plugin")
+    refused("host-shim/base/failure.h", "tool_provider.h",
+            "host-shim/base/failure.h: includes abi/tool_provider.h, and host-shim/base must not depend on abi")
+    refused("host-shim/mcp/wire/text.c", "host/provider.h",
+            "host-shim/mcp/wire/text.c: includes host-shim/host/provider.h, and host-shim/mcp/wire must not depend on host-shim")
+    refused("plugin/base/cleanup.h", "tool_provider.h",
+            "plugin/base/cleanup.h: includes abi/tool_provider.h, and plugin/base must not depend on abi")
+
+
+def test_a_planted_cycle():
+    for path, name, target in (("host-shim/audit/audit_log.c", "approval/approver.h", "host-shim/approval/approver.h"),
+                               ("host-shim/mcp/result/envelope.c", "mcp/server_state.h", "host-shim/mcp/server_state.h"),
+                               ("plugin/json/json_text.c", "vocabulary/handle.h", "plugin/vocabulary/handle.h")):
+        status, said = says(**{path: name})
+        tap.equal(status, 1, path)
+        tap.contains(said, f"cycle: {path} includes {target}\n")
+        tap.equal(said.count("cycle: "), 2, said)
+
+
+def test_an_include_that_leads_nowhere():
+    refused("plugin/gate/gate.c", "no_such.h", "plugin/gate/gate.c: no_such.h is not in the tree")
+
+
+tap.run(globals())

@@ -118,8 +118,7 @@ static bool try_layers_of_docker(const struct policy *policy, struct run_event *
     do {
         const char *image = i < policy->docker.image_count ? policy->docker.images[i].name : NULL;
         reported = try_layers(policy, SANDBOX_MODE_DOCKER, image, ret, error);
-    } while (reported && ret->engine_problem == ENGINE_PROBLEM_NO_IMAGE &&
-             ++i < policy->docker.image_count);
+    } while (reported && ret->failure == RUN_FAILURE_IMAGE && ++i < policy->docker.image_count);
     return reported;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../base/cleanup.h"
+#include "../base/error.h"
 #include "wire_fields.h"
 
 #define SIGNAL_MAX 64 /* the last real-time signal of Linux */
@@ -50,13 +51,14 @@ static const struct wire_field fields[] = {
     NUMBER(signal, SIGNAL_MAX),
     NUMBER(failure, RUN_FAILURE_COUNT - 1),
     NUMBER(failed_layer, LAYER_COUNT - 1),
-    NUMBER(engine_problem, ENGINE_PROBLEM_COUNT - 1),
+    NUMBER(problem_code, ERROR_CODE_COUNT - 1),
     NUMBER(error_number, UINT32_MAX),
     NUMBER(swept, UINT32_MAX),
     NUMBER(unswept, UINT32_MAX),
     NUMBER(preparation, PREPARATION_COUNT - 1),
     TEXT(groups),
     TEXT(message),
+    TEXT(remedy),
     NUMBER(usage.wall_us, INT64_MAX),
     NUMBER(usage.user_us, UINT64_MAX),
     NUMBER(usage.system_us, UINT64_MAX),

@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        10
+#define PROTOCOL_VERSION        11
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -50,33 +50,9 @@ enum run_failure {
     RUN_FAILURE_EXEC,            /* found, but execve failed: error_number */
     RUN_FAILURE_DESCRIPTION,     /* the description could not be read */
     RUN_FAILURE_INTERNAL,        /* anything else of ours: error_number, message */
-    RUN_FAILURE_ENGINE,          /* docker mode: engine_problem, message */
+    RUN_FAILURE_BACKEND,         /* of the backend's own: problem_code, message, remedy */
+    RUN_FAILURE_IMAGE,           /* the same: it does not have the image */
     RUN_FAILURE_COUNT
-};
-
-/* What is wrong with the engine of docker mode; what an operator can do about each is the plugin's
- * to say (remedy.c). */
-enum engine_problem {
-    ENGINE_PROBLEM_NONE = 0,
-    ENGINE_PROBLEM_ADDRESS,       /* not an address this backend can use */
-    ENGINE_PROBLEM_NOT_INSTALLED, /* no socket where one is looked for */
-    ENGINE_PROBLEM_NOT_RUNNING,   /* nobody listens */
-    ENGINE_PROBLEM_NO_PERMISSION, /* the socket is not this user's to open */
-    ENGINE_PROBLEM_API_TOO_OLD,
-    ENGINE_PROBLEM_NO_SECCOMP,
-    ENGINE_PROBLEM_UNFIT,        /* another engine, whose API lacks what is needed */
-    ENGINE_PROBLEM_NO_LIMITS,    /* memory, swap, processes or processor cannot be capped */
-    ENGINE_PROBLEM_CERTIFICATES, /* TLS: files missing or unreadable, or the peer is not trusted */
-    ENGINE_PROBLEM_NO_RUNTIME,   /* the engine does not have the OCI runtime */
-    ENGINE_PROBLEM_NO_NETWORK,   /* the engine has no bridge */
-    ENGINE_PROBLEM_NO_IMAGE,     /* the engine does not have the image */
-    ENGINE_PROBLEM_PULL_REFUSED, /* and the registry does not give it */
-    ENGINE_PROBLEM_DIGEST,       /* it is not the image that its digest or id names */
-    ENGINE_PROBLEM_IMAGE_UNUSED, /* it has, but the policy or this backend does not take it */
-    ENGINE_PROBLEM_REFUSED,      /* an answer that says no, or a warning */
-    ENGINE_PROBLEM_SILENT,       /* no answer in time, or a broken one */
-    ENGINE_PROBLEM_ALTERED,      /* the container is not the one that was asked for */
-    ENGINE_PROBLEM_COUNT
 };
 
 #define RUN_USAGE_UNKNOWN UINT64_MAX /* what a backend cannot measure */
@@ -134,7 +110,7 @@ struct run_event {
     int32_t signal;    /* 0: not ended by one */
     uint32_t failure;  /* enum run_failure */
     uint32_t failed_layer;
-    uint32_t engine_problem; /* enum engine_problem */
+    uint32_t problem_code; /* enum error_code */
     int32_t error_number;
     uint32_t swept;       /* RUN_PURPOSE_SWEEP: how many strays were removed ... */
     uint32_t unswept;     /* ... and how many could not be */
@@ -142,6 +118,7 @@ struct run_event {
     char groups[256];     /* of a trial: below which directory runs get their control groups */
     char
         message[256]; /* what failed, for people; the name of a system call for FORBIDDEN_SYSCALL */
+    char remedy[384]; /* what to do about a problem of the backend's own */
     struct run_usage usage;
 };
 

@@ -79,36 +79,6 @@ void readiness_forget(void)
     (void)pthread_mutex_unlock(&remembered_mutex);
 }
 
-static enum error_code code_of_engine(enum engine_problem problem)
-{
-    switch (problem) {
-    case ENGINE_PROBLEM_NO_SECCOMP:
-    case ENGINE_PROBLEM_UNFIT:
-    case ENGINE_PROBLEM_NO_LIMITS:
-    case ENGINE_PROBLEM_ALTERED:
-        return ERROR_SANDBOX_UNAVAILABLE;
-    case ENGINE_PROBLEM_REFUSED:
-    case ENGINE_PROBLEM_SILENT:
-        return ERROR_BACKEND_FAILED;
-    case ENGINE_PROBLEM_NONE:
-    case ENGINE_PROBLEM_ADDRESS:
-    case ENGINE_PROBLEM_NOT_INSTALLED:
-    case ENGINE_PROBLEM_NOT_RUNNING:
-    case ENGINE_PROBLEM_NO_PERMISSION:
-    case ENGINE_PROBLEM_API_TOO_OLD:
-    case ENGINE_PROBLEM_CERTIFICATES:
-    case ENGINE_PROBLEM_NO_RUNTIME:
-    case ENGINE_PROBLEM_NO_NETWORK:
-    case ENGINE_PROBLEM_NO_IMAGE:
-    case ENGINE_PROBLEM_PULL_REFUSED:
-    case ENGINE_PROBLEM_DIGEST:
-    case ENGINE_PROBLEM_IMAGE_UNUSED:
-    case ENGINE_PROBLEM_COUNT:
-        break;
-    }
-    return ERROR_BACKEND_UNAVAILABLE;
-}
-
 static void explain_missing_runtime(const struct run_event *ended,
                                     const struct policy_language *language, const char *image,
                                     struct error *error)
@@ -124,13 +94,6 @@ static void explain_missing_runtime(const struct run_event *ended,
         error_set_hint(error,
                        "install the package %s on the gateway's machine, or use another language",
                        language->package);
-}
-
-static void explain_engine(const struct run_event *ended, struct error *error)
-{
-    enum engine_problem problem = (enum engine_problem)ended->engine_problem;
-    error_set(error, code_of_engine(problem), "%.250s", ended->message);
-    error_set_hint(error, "%s", remedy_for_engine(problem));
 }
 
 static void explain_layer(const struct run_event *ended, const char *image, struct error *error)
@@ -168,9 +131,11 @@ void readiness_explain(const struct run_event *ended, const struct policy_langua
             "approval mismatch: the workspace is no longer the directory that was checked (%.200s)",
             ended->message);
         return;
-    case RUN_FAILURE_ENGINE:
+    case RUN_FAILURE_BACKEND:
+    case RUN_FAILURE_IMAGE:
         readiness_forget(); /* the engine, or what it has, is not what it was */
-        explain_engine(ended, error);
+        error_set(error, (enum error_code)ended->problem_code, "%.250s", ended->message);
+        error_set_hint(error, "%s", ended->remedy);
         return;
     case RUN_FAILURE_NONE:
         error_set(error, ERROR_BACKEND_FAILED, "the trial of the sandbox did not end by itself: %s",

@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "protocol/layers.h"
-#include "protocol/run_event.h"
 
 /* Writes the text to hint (size bytes, always terminated). */
 void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size);
@@ -19,6 +18,3 @@ const char *remedy_for_workspace(int error_number);
 
 /* The same for a layer that an engine's containers lack; constant. */
 const char *remedy_for_container_layer(enum isolation_layer layer);
-
-/* The text for what is wrong with the engine of docker mode; constant. */
-const char *remedy_for_engine(enum engine_problem problem);

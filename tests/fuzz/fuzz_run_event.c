@@ -5,6 +5,7 @@
  * is refused. An event that is filled with the bytes survives the way exactly when it is in range.
  */
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "fuzz.h"
 #include "protocol/run_event.h"
 
@@ -46,7 +47,7 @@ static bool is_good(const struct run_event *event)
     return (end_is_good || !ended) && event->type >= RUN_EVENT_STARTED &&
            event->type <= RUN_EVENT_PROGRESS && event->origin < SANDBOX_ORIGIN_COUNT &&
            event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
-           event->failed_layer < LAYER_COUNT && event->engine_problem < ENGINE_PROBLEM_COUNT &&
+           event->failed_layer < LAYER_COUNT && event->problem_code < ERROR_CODE_COUNT &&
            event->preparation < PREPARATION_COUNT &&
            (event->isolation.applied | event->isolation.missing) <= LAYERS_ALL &&
            event->usage.wall_us <= INT64_MAX && figure_is_good(event->usage.user_us) &&
@@ -58,6 +59,7 @@ static void check(const struct run_event *event)
 {
     MUST(is_good(event));
     MUST(memchr(event->message, '\0', sizeof(event->message)) != NULL);
+    MUST(memchr(event->remedy, '\0', sizeof(event->remedy)) != NULL);
     MUST(memchr(event->engine.name, '\0', sizeof(event->engine.name)) != NULL);
     MUST(memchr(event->engine.image_id, '\0', sizeof(event->engine.image_id)) != NULL);
     MUST(run_cause_name((enum run_cause)event->cause) != NULL);

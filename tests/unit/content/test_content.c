@@ -324,8 +324,8 @@ START_TEST(words_are_cut_between_characters)
     struct json_draft draft = {.order = JSON_ORDER_MADE};
     size_t length = 0;
     end = (struct run_event){.cause = RUN_CAUSE_INFRASTRUCTURE,
-                             .failure = RUN_FAILURE_ENGINE,
-                             .engine_problem = ENGINE_PROBLEM_REFUSED};
+                             .failure = RUN_FAILURE_BACKEND,
+                             .problem_code = ERROR_BACKEND_FAILED};
     end.message[0] = 'x';
     for (size_t i = 1; i + 2 < sizeof(end.message); i += 2)
         memcpy(end.message + i, "\xC3\xA9", 2);

@@ -13,7 +13,9 @@
 
 #include "backends/docker/engine/engine_address.h"
 #include "backends/docker/engine/engine_context.h"
+#include "backends/docker/engine/engine_fault.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "tap_suite.h"
 
 #define TEXT(literal) ((char *)(uintptr_t)(literal))
@@ -398,6 +400,46 @@ START_TEST(sockets_that_refuse)
 }
 END_TEST
 
+/* What the plugin is told of each problem, and what an operator reads. */
+static const struct {
+    enum engine_problem problem;
+    enum error_code code;
+    const char *remedy; /* in it */
+} reports[] = {
+    {ENGINE_PROBLEM_ADDRESS, ERROR_BACKEND_UNAVAILABLE, "docker.host"},
+    {ENGINE_PROBLEM_NOT_INSTALLED, ERROR_BACKEND_UNAVAILABLE, "install Docker"},
+    {ENGINE_PROBLEM_NOT_RUNNING, ERROR_BACKEND_UNAVAILABLE, "systemctl start docker"},
+    {ENGINE_PROBLEM_NO_PERMISSION, ERROR_BACKEND_UNAVAILABLE, "group docker"},
+    {ENGINE_PROBLEM_API_TOO_OLD, ERROR_BACKEND_UNAVAILABLE, "20.10"},
+    {ENGINE_PROBLEM_NO_SECCOMP, ERROR_SANDBOX_UNAVAILABLE, "CONFIG_SECCOMP_FILTER"},
+    {ENGINE_PROBLEM_UNFIT, ERROR_SANDBOX_UNAVAILABLE, "Docker Engine"},
+    {ENGINE_PROBLEM_NO_LIMITS, ERROR_SANDBOX_UNAVAILABLE, "controllers"},
+    {ENGINE_PROBLEM_CERTIFICATES, ERROR_BACKEND_UNAVAILABLE, "DOCKER_CERT_PATH"},
+    {ENGINE_PROBLEM_NO_RUNTIME, ERROR_BACKEND_UNAVAILABLE, "docker.runtime"},
+    {ENGINE_PROBLEM_NO_NETWORK, ERROR_BACKEND_UNAVAILABLE, "bridge"},
+    {ENGINE_PROBLEM_NO_IMAGE, ERROR_BACKEND_UNAVAILABLE, "docker.pull"},
+    {ENGINE_PROBLEM_PULL_REFUSED, ERROR_BACKEND_UNAVAILABLE, "registry"},
+    {ENGINE_PROBLEM_DIGEST, ERROR_BACKEND_UNAVAILABLE, "digest"},
+    {ENGINE_PROBLEM_IMAGE_UNUSED, ERROR_BACKEND_UNAVAILABLE, "docker.images"},
+    {ENGINE_PROBLEM_REFUSED, ERROR_BACKEND_FAILED, "engine's own log"},
+    {ENGINE_PROBLEM_SILENT, ERROR_BACKEND_FAILED, "engine's own log"},
+    {ENGINE_PROBLEM_ALTERED, ERROR_SANDBOX_UNAVAILABLE, "a proxy"},
+    {ENGINE_PROBLEM_NONE, ERROR_BACKEND_UNAVAILABLE, "toolhost doctor"},
+};
+
+START_TEST(a_problem_is_reported_with_its_remedy)
+{
+    struct run_event event = {.type = RUN_EVENT_ENDED};
+    const struct engine_fault reported = {.problem = reports[_i].problem};
+    enum run_failure failure = engine_fault_report(&reported, &event);
+    ck_assert_int_eq(failure == RUN_FAILURE_IMAGE, reported.problem == ENGINE_PROBLEM_NO_IMAGE);
+    ck_assert_uint_eq(event.problem_code, reports[_i].code);
+    ck_assert_msg(strstr(event.remedy, reports[_i].remedy), "%s", event.remedy);
+    ck_assert_uint_lt(strlen(event.remedy), sizeof(event.remedy) - 1);
+    ck_assert_uint_eq(COUNT_OF(reports), ENGINE_PROBLEM_COUNT);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases = tcase_create("docker address");
@@ -415,5 +457,6 @@ int main(void)
     tcase_add_test(cases, contexts_that_are_refused);
     tcase_add_test(cases, first_socket_decides);
     tcase_add_test(cases, sockets_that_refuse);
+    tcase_add_loop_test(cases, a_problem_is_reported_with_its_remedy, 0, COUNT_OF(reports));
     return run_suite("docker address", &cases, 1);
 }

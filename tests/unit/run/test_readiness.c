@@ -206,7 +206,7 @@ END_TEST
 
 static const struct {
     uint32_t failure;
-    uint32_t detail; /* the layer, or what is wrong with the engine */
+    uint32_t detail; /* the layer, or the code of a problem of the backend's own */
     const char *said;
     bool in_image;
     bool no_language;
@@ -240,45 +240,10 @@ static const struct {
      "sandbox unavailable: landlock: Permission denied", "containers do not have it"},
     {RUN_FAILURE_LAYER, LAYER_SECCOMP, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: seccomp: Permission denied", "docker info"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_ADDRESS, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
-     "docker.host"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NOT_INSTALLED, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "install Docker"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NOT_RUNNING, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "systemctl start docker"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_PERMISSION, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "group docker"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_API_TOO_OLD, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "20.10"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_SECCOMP, "e", true, false, ERROR_SANDBOX_UNAVAILABLE,
-     "e", "CONFIG_SECCOMP_FILTER"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_UNFIT, "e", true, false, ERROR_SANDBOX_UNAVAILABLE, "e",
-     "Docker Engine"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_LIMITS, "e", true, false, ERROR_SANDBOX_UNAVAILABLE, "e",
-     "controllers"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_CERTIFICATES, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "DOCKER_CERT_PATH"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_RUNTIME, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "docker.runtime"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_NETWORK, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "bridge"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NO_IMAGE, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
-     "docker.pull"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_PULL_REFUSED, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "registry"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_DIGEST, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
-     "digest"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_IMAGE_UNUSED, "e", true, false, ERROR_BACKEND_UNAVAILABLE,
-     "e", "docker.images"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_REFUSED, "e", true, false, ERROR_BACKEND_FAILED, "e",
-     "engine's own log"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_SILENT, "e", true, false, ERROR_BACKEND_FAILED, "e",
-     "engine's own log"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_ALTERED, "e", true, false, ERROR_SANDBOX_UNAVAILABLE, "e",
-     "a proxy"},
-    {RUN_FAILURE_ENGINE, ENGINE_PROBLEM_NONE, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
-     "toolhost doctor"},
-    {RUN_FAILURE_ENGINE, 9999, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e", "toolhost doctor"},
+    {RUN_FAILURE_BACKEND, ERROR_BACKEND_FAILED, "e", true, false, ERROR_BACKEND_FAILED, "e",
+     "the backend's remedy"},
+    {RUN_FAILURE_IMAGE, ERROR_BACKEND_UNAVAILABLE, "e", true, false, ERROR_BACKEND_UNAVAILABLE, "e",
+     "the backend's remedy"},
     {RUN_FAILURE_DESCRIPTION, 0, "d", false, false, ERROR_BACKEND_FAILED,
      "the backend failed: d: Permission denied", NULL},
     {RUN_FAILURE_INTERNAL, 0, "i", false, false, ERROR_BACKEND_FAILED,
@@ -297,7 +262,8 @@ START_TEST(an_end_is_called_what_it_is)
     if (ended.failure == RUN_FAILURE_LAYER || ended.failure == RUN_FAILURE_WORKSPACE)
         ended.failed_layer = ends[_i].detail;
     else
-        ended.engine_problem = ends[_i].detail;
+        ended.problem_code = ends[_i].detail;
+    (void)snprintf(ended.remedy, sizeof(ended.remedy), "the backend's remedy");
     (void)snprintf(ended.message, sizeof(ended.message), "%s", ends[_i].said);
     readiness_explain(&ended, ends[_i].no_language ? NULL : python,
                       ends[_i].in_image ? "i:1" : NULL, &error);
@@ -311,7 +277,7 @@ END_TEST
 START_TEST(an_engine_that_fails_is_no_longer_known)
 {
     const struct trial_subject subject = python_in(SANDBOX_MODE_DOCKER);
-    const struct run_event ended = {.failure = RUN_FAILURE_ENGINE};
+    const struct run_event ended = {.failure = RUN_FAILURE_BACKEND};
     struct error error;
     expect_trials(&subject, 1);
     readiness_explain(&ended, subject.language, subject.image, &error);

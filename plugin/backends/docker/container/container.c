@@ -64,7 +64,7 @@ void container_fail(struct container *container, const char *message)
 void container_fail_engine(struct container *container, const struct engine_fault *fault)
 {
     container->engine->known = false; /* whatever it was, look again */
-    fail(container, RUN_FAILURE_ENGINE, fault);
+    fail(container, RUN_FAILURE_BACKEND, fault);
 }
 
 static struct engine_call *start_call(struct container *container, const char *method,

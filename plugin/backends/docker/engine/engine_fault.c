@@ -1,9 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the wording of faults: see engine_fault.h. Runs in the docker backend. */
+/* Owns the table of what can be wrong with an engine: see engine_fault.h. Runs in the docker
+ * backend. */
 #include "backends/docker/engine/engine_fault.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "base/error.h"
+
+#define PROCESS_MODE "where the policy allows it set CODE_EXEC_SANDBOX=process"
+
+static const struct {
+    enum error_code code;
+    const char *remedy;
+} problems[ENGINE_PROBLEM_COUNT] = {
+    [ENGINE_PROBLEM_NONE] = {ERROR_BACKEND_UNAVAILABLE, "run: toolhost doctor"},
+    [ENGINE_PROBLEM_ADDRESS] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "correct the policy's \"docker.host\" or DOCKER_HOST (unix:///PATH, tcp://HOST:PORT), or "
+         "the docker context (docker context ls, docker context use)"},
+    [ENGINE_PROBLEM_NOT_INSTALLED] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "install Docker (Debian: docker.io), name its socket in DOCKER_HOST or in the policy's "
+         "\"docker.host\", or " PROCESS_MODE "; a weaker mode is never chosen automatically"},
+    [ENGINE_PROBLEM_NOT_RUNNING] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "start the Docker daemon (systemctl start docker), or " PROCESS_MODE},
+    [ENGINE_PROBLEM_NO_PERMISSION] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "let the gateway's user use the socket (usermod -aG docker USER; the group docker is as "
+         "good as root), run a rootless engine, or " PROCESS_MODE},
+    [ENGINE_PROBLEM_API_TOO_OLD] = {ERROR_BACKEND_UNAVAILABLE, "upgrade to Docker 20.10 or newer"},
+    [ENGINE_PROBLEM_NO_SECCOMP] = {ERROR_SANDBOX_UNAVAILABLE,
+                                   "the engine's kernel needs CONFIG_SECCOMP_FILTER, and the "
+                                   "engine must be built with seccomp"},
+    [ENGINE_PROBLEM_UNFIT] =
+        {ERROR_SANDBOX_UNAVAILABLE,
+         "use a Docker Engine (a rootless one needs no more rights than Podman), or " PROCESS_MODE},
+    [ENGINE_PROBLEM_NO_LIMITS] = {ERROR_SANDBOX_UNAVAILABLE,
+                                  "the engine needs the memory, pids and cpu cgroup controllers; a "
+                                  "rootless engine needs them delegated"},
+    [ENGINE_PROBLEM_CERTIFICATES] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "an engine on another machine needs TLS: DOCKER_TLS_VERIFY and DOCKER_CERT_PATH, the "
+         "policy's \"docker.certificates\" or the docker context give ca.pem, cert.pem and "
+         "key.pem, readable by the gateway's user; the engine's certificate must be for the host "
+         "of its address"},
+    [ENGINE_PROBLEM_NO_RUNTIME] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "install the OCI runtime on the engine's machine and name it in its daemon.json "
+         "(\"runtimes\"), or take \"docker.runtime\" out of the policy"},
+    [ENGINE_PROBLEM_NO_NETWORK] = {ERROR_BACKEND_UNAVAILABLE,
+                                   "start the engine with a bridge, or work without the network"},
+    [ENGINE_PROBLEM_NO_IMAGE] = {ERROR_BACKEND_UNAVAILABLE,
+                                 "pull or build the image on the engine's machine, or set the "
+                                 "policy's \"docker.pull\" to missing"},
+    [ENGINE_PROBLEM_PULL_REFUSED] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "check that the engine reaches the registry and that the name is right; pull an image "
+         "that needs a login by hand: docker pull"},
+    [ENGINE_PROBLEM_DIGEST] = {ERROR_BACKEND_UNAVAILABLE,
+                               "call again, and have the new image approved; where the policy pins "
+                               "a digest, pull exactly that image"},
+    [ENGINE_PROBLEM_IMAGE_UNUSED] = {ERROR_BACKEND_UNAVAILABLE,
+                                     "change the policy's \"docker.images\""},
+    [ENGINE_PROBLEM_REFUSED] =
+        {ERROR_BACKEND_FAILED,
+         "see the engine's own log; call again, and if it repeats, run: toolhost doctor"},
+    [ENGINE_PROBLEM_SILENT] =
+        {ERROR_BACKEND_FAILED,
+         "see the engine's own log; call again, and if it repeats, run: toolhost doctor"},
+    [ENGINE_PROBLEM_ALTERED] =
+        {ERROR_SANDBOX_UNAVAILABLE,
+         "something between the gateway and the engine changes containers (a plugin, a proxy, an "
+         "engine of another kind), so the run was refused"},
+};
 
 __attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size,
                                                               const char *format, va_list arguments)
@@ -20,4 +91,11 @@ void engine_fault_set(struct engine_fault *fault, enum engine_problem problem, c
     format_text(fault->message, sizeof(fault->message), format, arguments);
     va_end(arguments);
     fault->problem = problem;
+}
+
+enum run_failure engine_fault_report(const struct engine_fault *fault, struct run_event *event)
+{
+    event->problem_code = problems[fault->problem].code;
+    (void)snprintf(event->remedy, sizeof(event->remedy), "%s", problems[fault->problem].remedy);
+    return fault->problem == ENGINE_PROBLEM_NO_IMAGE ? RUN_FAILURE_IMAGE : RUN_FAILURE_BACKEND;
 }

@@ -41,11 +41,12 @@ void run_fail(struct run *run, enum run_failure failure, int error_number, const
 
 void run_fail_engine(struct run *run, const struct engine_fault *fault)
 {
+    enum run_failure failure = RUN_FAILURE_BACKEND;
     if (run->event.failure == RUN_FAILURE_NONE && !run->killed)
-        run->event.engine_problem = fault->problem;
+        failure = engine_fault_report(fault, &run->event);
     if (run->engine)
         run->engine->known = false; /* whatever it was, look again */
-    run_fail(run, RUN_FAILURE_ENGINE, 0, fault->message);
+    run_fail(run, failure, 0, fault->message);
 }
 
 static bool read_description(int fd, struct run_description *ret)
@@ -291,7 +292,7 @@ void run_container_failed(struct run *run, enum run_failure failure,
     if (can_begin_anew(run)) {
         container_leave(TAKE_POINTER(run->container));
         run_make_container(run);
-    } else if (failure == RUN_FAILURE_ENGINE) {
+    } else if (failure == RUN_FAILURE_BACKEND) {
         run_fail_engine(run, fault);
     } else {
         run_fail(run, failure, 0, fault->message);

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 
 #define DEFAULT_WAIT_MS 120000
 #define LONGEST_WAIT_MS 3600000

@@ -13,9 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
-#include "base/json_problem.h"
+#include "base/json_text.h"
 #include "base/monotonic_clock.h"
 
 #define CODE          "edit_failed"

@@ -47,3 +47,10 @@ bool audit_file_write(struct audit_file *file, const char *text, size_t length,
 
 /* Waits until the names in the path's directory are on the disk. */
 bool audit_file_sync_directory(const char *path, struct failure *failure);
+
+/* Begins a new file. The old one gets a name of its own and is not written to again; at each moment
+ * the log's path names the old or the new one. *file is the old one before and the new one, locked
+ * and with its first line, afterwards; *last goes with it. *ret_name: the old file's name in its
+ * directory, new. */
+bool audit_file_rotate(struct audit_file *file, struct audit_link *last,
+                       const struct audit_key *key, char **ret_name, struct failure *failure);

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 #include "base/provider_json.h"
 
 #define HASH_BEGIN  ",\"sha256\":\""

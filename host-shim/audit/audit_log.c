@@ -10,7 +10,6 @@
 
 #include "audit/audit_file.h"
 #include "audit/audit_own_entry.h"
-#include "audit/audit_rotation.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/state_file.h"
@@ -110,7 +109,7 @@ static bool append_chained(const struct audit_log *log, struct audit_file *file,
     if (!is_next_key(tail, log->key))
         return refuse_key(log->path, tail->next_key_id, failure);
     if (!mend(file, tail, log->key, failure) ||
-        (is_full && !audit_rotation_do(file, &tail->last, log->key, &old_name, failure)))
+        (is_full && !audit_file_rotate(file, &tail->last, log->key, &old_name, failure)))
         return false;
     return audit_line_make(&tail->last, record_json, false, log->key, &line, &length, failure) &&
            audit_file_write(file, line, length, failure) &&
@@ -165,5 +164,5 @@ bool audit_log_rotate(const struct audit_log *log, const struct audit_key *previ
         if (!change_key(&file, &tail, previous, log->key, failure))
             return false;
     }
-    return audit_rotation_do(&file, &tail.last, log->key, ret_name, failure);
+    return audit_file_rotate(&file, &tail.last, log->key, ret_name, failure);
 }

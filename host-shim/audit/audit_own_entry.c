@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 
 static char *take_text(json_t *object)
 {

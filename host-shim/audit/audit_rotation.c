@@ -4,7 +4,7 @@
  * second name, and the new one takes the first name over in one step. A crash in between leaves the
  * old file in its place, and the next rotation goes on from there. On the thread that has the lock.
  */
-#include "audit/audit_rotation.h"
+#include "audit/audit_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,7 @@ static bool exchange(const char *path, const char *aside, const char *old_name,
     return audit_file_sync_directory(path, failure);
 }
 
-bool audit_rotation_do(struct audit_file *file, struct audit_link *last,
+bool audit_file_rotate(struct audit_file *file, struct audit_link *last,
                        const struct audit_key *key, char **ret_name, struct failure *failure)
 {
     CLEANUP_FREE char *old_name = name_of_old(file->path, last);

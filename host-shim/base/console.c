@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptor_io.h"
+#include "base/json_text.h"
 #include "base/text_escape.h"
 
 /* Where a standard stream was closed, a file opened later must not land in its place. */
@@ -106,4 +108,14 @@ void console_log_notice(const char *text)
     CLEANUP_FREE char *line = draw_notice(text, lost);
     lost = line && write_log(line, strlen(line)) ? 0 : lost + 1;
     (void)pthread_mutex_unlock(&lock);
+}
+
+bool console_print_json(int out, const json_t *value, struct failure *failure)
+{
+    CLEANUP_FREE char *text = json_text(value, JSON_INDENT(2));
+    if (!text)
+        return failure_out_of_memory(failure);
+    if (write_fully(out, text, strlen(text)) && write_fully(out, "\n", 1))
+        return true;
+    return failure_set_errno(failure, "internal", errno, "cannot write to standard output");
 }

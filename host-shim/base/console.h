@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/failure.h"
@@ -24,3 +25,6 @@ void console_print_notice(const char *text);
 /* The same from any thread, without waiting: a line that nobody reads is dropped, and the next one
  * that is written says how many were. */
 void console_log_notice(const char *text);
+
+/* Prints JSON for people and programs alike to out: indented, with one line break at its end. */
+bool console_print_json(int out, const json_t *value, struct failure *failure);

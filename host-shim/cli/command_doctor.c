@@ -6,7 +6,6 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "cli/commands.h"
-#include "cli/json_print.h"
 #include "formats/doctor_report.h"
 #include "host/provider_status.h"
 
@@ -29,7 +28,7 @@ int command_doctor(const struct options *options, int out)
     struct failure failure;
     CLEANUP_JSON json_t *status = NULL;
     if (!provider_status_ask(options, &status, &failure) ||
-        !(options->json ? json_print(out, status, &failure)
+        !(options->json ? console_print_json(out, status, &failure)
                         : print_report(out, status, &failure))) {
         console_print_failure(&failure);
         return EXIT_FAILURE;

@@ -7,7 +7,6 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "cli/commands.h"
-#include "cli/json_print.h"
 #include "formats/result_format.h"
 #include "host/tool_call.h"
 
@@ -54,7 +53,7 @@ static bool print_result(int out, const struct result_format *format,
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
     if (!format)
-        return json_print(out, call->json, failure);
+        return console_print_json(out, call->json, failure);
     if (!result_format_apply(format, call->ran, call->json, &text, &length, failure))
         return false;
     return write_fully(out, text, length) ||

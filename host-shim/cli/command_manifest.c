@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "cli/commands.h"
-#include "cli/json_print.h"
 #include "formats/manifest_format.h"
 #include "host/tool_call.h"
 
@@ -33,7 +32,7 @@ static bool print_tools(const struct manifest_format *format, const json_t *mani
     size_t index = 0;
     const json_t *note = NULL;
     json_array_foreach(notes, index, note) console_print_notice(json_string_value(note));
-    return json_print(out, tools, failure);
+    return console_print_json(out, tools, failure);
 }
 
 int command_manifest(const struct options *options, int out)
@@ -47,7 +46,7 @@ int command_manifest(const struct options *options, int out)
     }
     CLEANUP_JSON json_t *manifest = read_manifest(options, &failure);
     if (manifest && (format ? print_tools(format, manifest, out, &failure)
-                            : json_print(out, manifest, &failure)))
+                            : console_print_json(out, manifest, &failure)))
         return EXIT_SUCCESS;
     console_print_failure(&failure);
     return EXIT_FAILURE;

@@ -8,12 +8,11 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/descriptor_io.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 #include "base/provider_json.h"
 #include "base/text_escape.h"
 #include "cli/commands.h"
-#include "cli/json_print.h"
 #include "host/tool_call.h"
 
 #define INPUT_LIMIT   (4u << 20)
@@ -234,7 +233,7 @@ static bool run(const struct options *options, int out, bool explain, bool *ret_
     const json_t *error = json_object_get(answer, "error");
     *ret_warned = count_findings(answer, false) > 0;
     if (options->json)
-        return json_print(out, answer, failure) && !json_is_object(error);
+        return console_print_json(out, answer, failure) && !json_is_object(error);
     return json_is_object(error) ? failure_from_json(failure, error)
                                  : print_report(out, answer, explain, failure);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * toolhost run: a program as a person expects it, its bytes on the right streams as they come, its
- * exit status. Main thread.
+ * toolhost run: makes the tool's input from the command line, prints the program's output on the
+ * right streams as it comes, and exits with its status. Main thread.
  */
 #include <string.h>
 
@@ -9,10 +9,146 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 #include "cli/commands.h"
-#include "cli/run_request.h"
 #include "formats/run_outcome.h"
 #include "host/tool_call.h"
+
+#define TEXT_LIMIT (8u << 20)
+
+static const struct {
+    const char *extension;
+    const char *language;
+} known_extensions[] = {
+    {".py", "python"},     {".js", "javascript"}, {".mjs", "javascript"}, {".cjs", "javascript"},
+    {".ts", "typescript"}, {".sh", "sh"},         {".bash", "bash"},      {".rb", "ruby"},
+    {".php", "php"},       {".pl", "perl"},       {".lua", "lua"},        {".R", "r"},
+    {".r", "r"},
+};
+
+static const char *language_of_file(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    const char *dot = strrchr(name ? name : path, '.');
+    for (size_t i = 0; dot && i < COUNT_OF(known_extensions); i++) {
+        if (strcmp(dot, known_extensions[i].extension) == 0)
+            return known_extensions[i].language;
+    }
+    return NULL;
+}
+
+/* A text of JSON: UTF-8 without exception. */
+static bool add_text(json_t *input, const char *member, const char *text, size_t length,
+                     struct failure *failure)
+{
+    json_t *value = json_stringn(text, length);
+    if (!value)
+        return failure_set(failure, "invalid_input", "%s is not UTF-8 text", member);
+    if (json_object_set_new(input, member, value) < 0)
+        return failure_out_of_memory(failure);
+    return true;
+}
+
+static bool add_file(json_t *input, const char *member, const char *path, struct failure *failure)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    return read_bounded_file(path, TEXT_LIMIT, &text, &length, failure) &&
+           add_text(input, member, text, length, failure);
+}
+
+static bool add_code(const struct options *options, json_t *input, struct failure *failure)
+{
+    bool has_file = options->word_count > 0;
+    if (options->code && has_file)
+        return failure_usage(failure, "run takes -c CODE or a FILE, not both");
+    if (!options->code && !has_file)
+        return failure_usage(failure, "run needs -c CODE, a FILE or -");
+    if (has_file && options->stdin_file && strcmp(options->words[0], "-") == 0 &&
+        strcmp(options->stdin_file, "-") == 0)
+        return failure_usage(failure, "standard input cannot be both the code and its input");
+    const char *language = options->language;
+    if (!language && has_file)
+        language = language_of_file(options->words[0]);
+    if (!language)
+        return failure_usage(failure,
+                             "run needs --language: the file name does not tell the language");
+    if (!add_text(input, "language", language, strlen(language), failure))
+        return false;
+    if (options->code)
+        return add_text(input, "code", options->code, strlen(options->code), failure);
+    return add_file(input, "code", options->words[0], failure);
+}
+
+static bool add_arguments(const struct options *options, json_t *input, struct failure *failure)
+{
+    if (options->program_argument_count == 0)
+        return true;
+    json_t *arguments = json_array();
+    if (json_object_set_new(input, "args", arguments) < 0)
+        return failure_out_of_memory(failure);
+    for (size_t i = 0; i < options->program_argument_count; i++) {
+        if (json_array_append_new(arguments, json_string(options->program_arguments[i])) < 0)
+            return failure_set(failure, "invalid_input", "argument %zu is not UTF-8 text", i + 1);
+    }
+    return true;
+}
+
+static bool add_environment(const struct options *options, json_t *input, struct failure *failure)
+{
+    if (options->environment_count == 0)
+        return true;
+    json_t *environment = json_object();
+    if (json_object_set_new(input, "env", environment) < 0)
+        return failure_out_of_memory(failure);
+    for (size_t i = 0; i < options->environment_count; i++) {
+        const struct name_value *pair = &options->environment[i];
+        if (json_object_set_new(environment, pair->name, json_string(pair->value)) < 0)
+            return failure_set(failure, "invalid_input", "--env %s is not UTF-8 text", pair->name);
+    }
+    return true;
+}
+
+static bool add_secrets(const struct options *options, json_t *input, struct failure *failure)
+{
+    if (options->used_secret_count == 0)
+        return true;
+    json_t *secrets = json_object();
+    if (json_object_set_new(input, "secrets", secrets) < 0)
+        return failure_out_of_memory(failure);
+    for (size_t i = 0; i < options->used_secret_count; i++) {
+        const struct name_value *pair = &options->used_secrets[i];
+        json_t *handle = json_sprintf("{{secret:%s}}", pair->value);
+        if (json_object_set_new(secrets, pair->name, handle) < 0)
+            return failure_set(failure, "invalid_input", "--use-secret %s is not UTF-8 text",
+                               pair->name);
+    }
+    return true;
+}
+
+static bool add_settings(const struct options *options, json_t *input, struct failure *failure)
+{
+    if (options->timeout_ms > 0 &&
+        json_object_set_new(input, "timeout_ms", json_integer((json_int_t)options->timeout_ms)) < 0)
+        return failure_out_of_memory(failure);
+    if (options->network && json_object_set_new(input, "network", json_true()) < 0)
+        return failure_out_of_memory(failure);
+    return !options->stdin_file || add_file(input, "stdin", options->stdin_file, failure);
+}
+
+/* The tool's input as JSON text (new). code "usage" means that the command line was wrong. */
+static bool build_input(const struct options *options, char **ret_input, struct failure *failure)
+{
+    CLEANUP_JSON json_t *input = json_object();
+    if (!input)
+        return failure_out_of_memory(failure);
+    if (!add_code(options, input, failure) || !add_arguments(options, input, failure) ||
+        !add_environment(options, input, failure) || !add_secrets(options, input, failure) ||
+        !add_settings(options, input, failure))
+        return false;
+    *ret_input = json_compact(input);
+    return *ret_input || failure_out_of_memory(failure);
+}
 
 struct streams {
     int out;
@@ -100,7 +236,7 @@ int command_run(const struct options *options, int out)
     struct streams streams = {.out = out};
     CLEANUP_FREE char *input = NULL;
     struct call_result call = {0};
-    if (!run_request_build(options, &input, &failure))
+    if (!build_input(options, &input, &failure))
         return fail(&failure);
     const struct call_listener listener = {take_output, take_notice, &streams};
     if (!tool_call(options, input, &listener, &call, &failure))

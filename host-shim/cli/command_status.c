@@ -11,7 +11,6 @@
 #include "base/json_member.h"
 #include "base/text_escape.h"
 #include "cli/commands.h"
-#include "cli/json_print.h"
 #include "formats/doctor_report.h"
 #include "host/provider_status.h"
 #include "metrics/prometheus_text.h"
@@ -94,7 +93,7 @@ static bool print_status(const struct options *options, const json_t *status, in
 {
     size_t length = 0;
     if (options->json)
-        return json_print(out, status, failure);
+        return console_print_json(out, status, failure);
     if (options->metrics)
         return prometheus_file_write(options->metrics, status, failure);
     CLEANUP_FREE char *text =

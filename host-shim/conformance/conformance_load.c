@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_member.h"
-#include "base/json_problem.h"
+#include "base/json_text.h"
 #include "base/monotonic_clock.h"
 #include "base/provider_json.h"
 #include "conformance/conformance_case.h"

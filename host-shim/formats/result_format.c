@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 #include "formats/run_outcome.h"
 
 /* What every format is made of. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 
 #define OPENAI    (1u << SCHEMA_SUBSET_OPENAI)
 #define ANTHROPIC (1u << SCHEMA_SUBSET_ANTHROPIC)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,3 +41,7 @@ struct grants {
 /* Fills *ret so that it lends the grants, which must outlive the call. context_json may be NULL. */
 void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t call_id,
                          const char *context_json);
+
+/* Adds to the hint of a result with "access_denied" which option of toolhost grants the capability
+ * that was denied last. NULL and all other results stay as they are. */
+void grants_add_denial_hint(const struct grants *grants, json_t *result);

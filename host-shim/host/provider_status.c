@@ -3,7 +3,7 @@
 #include "host/provider_status.h"
 
 #include "base/cleanup.h"
-#include "base/json_compact.h"
+#include "base/json_text.h"
 #include "base/provider_json.h"
 #include "host/tool_call.h"
 

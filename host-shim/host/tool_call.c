@@ -12,11 +12,9 @@
 #include "audit/audit_setting.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_compact.h"
 #include "base/json_member.h"
-#include "base/json_problem.h"
+#include "base/json_text.h"
 #include "base/provider_json.h"
-#include "host/denial_hint.h"
 #include "host/signal_watch.h"
 #include "options/suggestion.h"
 
@@ -251,7 +249,7 @@ static bool invoke(const struct options *options, const struct provider *provide
                         &ret->interrupted, failure))
         return false;
     ret->json = take_object(provider, text, failure);
-    denial_hint_add(&grants.grants, ret->json);
+    grants_add_denial_hint(&grants.grants, ret->json);
     ret->ran = status == TOOL_OK;
     return ret->json != NULL;
 }

@@ -12,15 +12,14 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "base/json_compact.h"
+#include "base/digest.h"
 #include "base/json_member.h"
+#include "base/json_text.h"
 #include "base/provider_json.h"
-#include "host/denial_hint.h"
 #include "mcp/result/call_result.h"
 #include "mcp/result/envelope.h"
 #include "mcp/server_state.h"
 #include "mcp/wire/json_rpc.h"
-#include "mcp/wire/text.h"
 
 #define CANCEL_RETRY_MS 20
 
@@ -65,7 +64,7 @@ static json_t *invoke(struct call *call)
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
     CLEANUP_JSON json_t *parsed = provider_json_read(copy);
     json_t *output = json_is_object(parsed) ? parsed : NULL;
-    denial_hint_add(&call->grants, output);
+    grants_add_denial_hint(&call->grants, output);
     json_t *message = in_band_reply(call, output);
     if (message)
         return message;
@@ -119,7 +118,7 @@ bool call_digest(const char *name, const json_t *arguments, char ret[65])
     CLEANUP_JSON json_t *call = json_pack("[s, O]", name, arguments);
     CLEANUP_FREE char *text = call ? json_text(call, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (text)
-        text_sha256(text, strlen(text), ret);
+        sha256_hex(text, strlen(text), ret);
     return text != NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "mcp/approval/request_state.h"
 #include "mcp/approval/rounds.h"
 #include "mcp/wire/incoming.h"
@@ -358,7 +359,7 @@ START_TEST(bytes_become_text)
     ck_assert_uint_eq(text_length_of_whole("a\xff", 2), 2);
     ck_assert_uint_eq(text_length_of_whole("\x80\x80\x80\x80", 4), 4);
     char hash[65];
-    text_sha256("abc", 3, hash);
+    sha256_hex("abc", 3, hash);
     ck_assert_str_eq(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 END_TEST

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_problem.h"
+#include "base/json_text.h"
 #include "mcp/wire/json_rpc.h"
 
 /* What a line shows without being read. Of a line that is no JSON it is a guess. */

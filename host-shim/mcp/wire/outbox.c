@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_compact.h"
+#include "base/json_text.h"
 #include "base/monotonic_clock.h"
 
 #define MOST_UNREAD           (64u << 20)

@@ -2,7 +2,6 @@
 /* Bytes of any kind as text for JSON. Pure code, any thread. */
 #include "mcp/wire/text.h"
 
-#include <sha256.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,9 +67,4 @@ json_t *text_to_json(const char *bytes, size_t length)
         }
     }
     return json_stringn(text, used);
-}
-
-void text_sha256(const void *bytes, size_t length, char ret[65])
-{
-    (void)SHA256Data(bytes, length, ret);
 }

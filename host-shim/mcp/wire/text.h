@@ -9,5 +9,3 @@
 json_t *text_to_json(const char *bytes, size_t length);
 /* How many of the bytes there are before a character of which the end is yet to come. */
 size_t text_length_of_whole(const char *bytes, size_t length);
-/* The SHA-256 in hexadecimal. */
-void text_sha256(const void *bytes, size_t length, char ret[65]);

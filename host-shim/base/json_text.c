@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words for jansson's codes. Pure code, any thread. */
-#include "base/json_problem.h"
+/* Writes JSON, and words what is wrong with a text that is none. Pure code, any thread. */
+#include "base/json_text.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "base/cleanup.h"
+
+char *json_text(const json_t *value, size_t flags)
+{
+    size_t size = json_dumpb(value, NULL, 0, flags);
+    CLEANUP_FREE char *text = size > 0 ? malloc(size + 1) : NULL;
+    if (!text || json_dumpb(value, text, size, flags) != size)
+        return NULL;
+    text[size] = '\0';
+    return TAKE_POINTER(text);
+}
+
+char *json_compact(const json_t *value)
+{
+    return json_text(value, JSON_COMPACT);
+}
 
 /* What has no code of its own is known by how jansson's text begins. */
 static const char *words_of_syntax(const char *text)

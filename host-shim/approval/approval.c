@@ -58,8 +58,8 @@ static void decide_by_flag(bool allow, struct approval_decision *decision)
         approval_deny(decision, "toolhost was started with --approve never");
 }
 
-static void ask(const struct approver *approver, const json_t *request, const char *request_json,
-                int cancelled_fd, struct approval_decision *ret)
+static void ask_approver(const struct approver *approver, const json_t *request,
+                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
 {
     switch (approver->mode) {
     case APPROVAL_ALWAYS:
@@ -108,13 +108,13 @@ void approval_decide(const struct approver *approver, const char *request_json, 
                              "the provider's approval request is not a JSON object without NUL");
         return;
     }
-    /* What the command line says beforehand is not to be changed by a file. */
+    /* A file must not overrule the command line. */
     bool beforehand = approver->mode == APPROVAL_ALWAYS || approver->mode == APPROVAL_NEVER;
     if (!beforehand && approval_by_grant(approver, request, ret))
         return;
-    ask(approver, request, request_json, cancelled_fd, ret);
+    ask_approver(approver, request, request_json, cancelled_fd, ret);
     hold_to_offer(request, ret);
-    /* Who answers in the store has it stand there, for as long as they say. */
+    /* toolhost approvals writes the grant itself, with the lifetime given there. */
     bool stands = approver->mode == APPROVAL_QUEUE || approver->mode == APPROVAL_PENDING;
     if (ret->word == APPROVAL_WORD_ALLOW_ALWAYS && !stands)
         approval_remember(approver, request, ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses who decides about a request. Nothing of a tool's input or of a client's words about
- * itself gets here but as the request that is shown. On the thread inside tool_invoke().
+ * Asks the approver that --approve names. A tool's input and a client's claims about itself reach
+ * this code only as the request that is shown. On the thread inside tool_invoke().
  */
 #pragma once
 

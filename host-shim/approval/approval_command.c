@@ -65,7 +65,8 @@ static void read_plain(const json_t *answer, struct approval_decision *ret)
                       text_or(reason, "the approval program's answer is not a known decision"));
 }
 
-/* Of an agent's hooks: "ask" hands the question on, and there is nobody behind this program. */
+/* In an agent's hooks "ask" passes the question on; no further approver stands behind this program.
+ */
 static void read_hook(const json_t *hook, struct approval_decision *ret)
 {
     const char *word = json_member_string(hook, "permissionDecision", "");

@@ -128,7 +128,7 @@ static bool takes_member(const json_t *request, const char *member)
     return false;
 }
 
-static const char *id_to_tell(const struct approval_decision *decision, const json_t *request)
+static const char *id_to_report(const struct approval_decision *decision, const json_t *request)
 {
     return decision->id[0] && takes_member(request, "approval_id") ? decision->id : NULL;
 }
@@ -150,7 +150,7 @@ static json_t *decision_json(const struct approval_decision *decision, const jso
         !json_member_add(answer, "approver", decision->approver[0] ? decision->approver : NULL) ||
         !json_member_add(answer, "reason", reason) ||
         !json_member_add(answer, "request_sha256", request_sha256) ||
-        !json_member_add(answer, "approval_id", id_to_tell(decision, request)) ||
+        !json_member_add(answer, "approval_id", id_to_report(decision, request)) ||
         (decision->arguments && json_object_set(answer, "arguments", decision->arguments) != 0))
         return NULL;
     return TAKE_POINTER(answer);

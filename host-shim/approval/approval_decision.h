@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was decided about a request, and the words there are for it. Whatever goes wrong is a denial
- * with its reason, so that no caller can forget to check. Pure code, any thread.
+ * The decision about a request, and its vocabulary. Every error is a denial with a reason, so a
+ * caller that forgets to check denies. Pure code, any thread.
  */
 #pragma once
 
@@ -17,20 +17,19 @@ enum approval_word {
     APPROVAL_WORD_ALLOW_ALWAYS,
     APPROVAL_WORD_EDIT,
     APPROVAL_WORD_CANCEL,
-    APPROVAL_WORD_UNAVAILABLE, /* nobody could be asked: no decision, and nobody's */
+    APPROVAL_WORD_UNAVAILABLE, /* no approver could be asked, so there is no decision */
     APPROVAL_WORD_COUNT,
-    APPROVAL_WORD_PENDING =
-        APPROVAL_WORD_COUNT, /* nobody has decided: an identical call will ask */
+    APPROVAL_WORD_PENDING = APPROVAL_WORD_COUNT, /* undecided: an identical call asks again */
 };
 
 struct approval_decision {
     enum approval_word word;
     json_t *arguments;  /* of an edit, new; else NULL */
     char id[33];        /* under which the store has it; "": the request's own */
-    char approver[192]; /* who decided: "terminal:USER"; "": nobody */
+    char approver[192]; /* "terminal:USER" and the like; "": no one decided */
     char reason[512];   /* "" where none was given; always there for a denial */
     char notice[2048];  /* "" or what the host's person should know beside it */
-    bool no_approver;   /* --approve named nobody, and there is no terminal */
+    bool no_approver;   /* no --approve, and no terminal */
 };
 
 void approval_clear(struct approval_decision *decision);
@@ -57,7 +56,7 @@ void approval_name_user(const char *prefix, char *ret, size_t size);
 
 void approval_allow(struct approval_decision *decision, enum approval_word word,
                     const char *reason);
-/* Nobody could be asked, and so nobody is named as who decided. */
+/* No approver could be asked, so none is named. */
 void approval_unavailable(struct approval_decision *decision, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(1, 2)));
 void approval_deny(struct approval_decision *decision, const char *format, ...)

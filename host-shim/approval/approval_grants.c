@@ -33,7 +33,7 @@ bool approval_subject_of(const json_t *request, struct approval_subject *ret)
     return true;
 }
 
-static void tell_failure(struct approval_decision *ret, const char *what,
+static void note_failure(struct approval_decision *ret, const char *what,
                          const struct failure *failure)
 {
     (void)snprintf(ret->notice, sizeof(ret->notice), "%s: %s%s%s", what, failure->message,
@@ -67,7 +67,7 @@ bool approval_by_grant(const struct approver *approver, const json_t *request,
     bool found = false;
     if (!approval_store_open(approver->store, false, &store, &failure) ||
         (store && !approval_store_use_grant(store, &subject, &grant, &found, &failure))) {
-        tell_failure(ret, "standing grants cannot be read", &failure);
+        note_failure(ret, "standing grants cannot be read", &failure);
         return false;
     }
     if (found)
@@ -90,5 +90,5 @@ void approval_remember(const struct approver *approver, const json_t *request,
                                  (int64_t)APPROVAL_GRANT_DAYS * DAY_S, &failure))
         return;
     decision->word = APPROVAL_WORD_ALLOW_ONCE;
-    tell_failure(decision, "allowed once: it cannot be remembered", &failure);
+    note_failure(decision, "allowed once: it cannot be remembered", &failure);
 }

@@ -10,7 +10,7 @@
 #include "approval/approval_store.h"
 #include "approval/approver.h"
 
-#define APPROVAL_GRANT_DAYS 30u /* how long a grant stands where nobody says */
+#define APPROVAL_GRANT_DAYS 30u /* lifetime of a grant, unless given */
 
 /* true: a grant of the store answers, and *ret is filled. A store that cannot be read grants
  * nothing; *ret has a notice of that. */

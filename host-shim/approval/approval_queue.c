@@ -29,7 +29,7 @@ static void say_pending(const char *id, struct approval_decision *ret)
                    "the request waits as %s: toolhost approvals show %s", id, id);
 }
 
-/* Asks again after each look, until somebody has answered. */
+/* Polls the store until there is an answer. */
 static void wait_for_answer(struct approval_store *store, const char *id, int64_t deadline,
                             int cancelled_fd, struct approval_decision *ret)
 {
@@ -67,9 +67,10 @@ static int64_t open_seconds(int64_t wait_ms)
     return (wait_ms + 999) / 1000 + 1;
 }
 
-static bool ask(struct approval_store *store, const struct approver *approver,
-                const struct approval_subject *subject, const char *request_json, int64_t wait_ms,
-                char ret_id[APPROVAL_STORE_ID + 1], struct failure *failure)
+static bool put_request(struct approval_store *store, const struct approver *approver,
+                        const struct approval_subject *subject, const char *request_json,
+                        int64_t wait_ms, char ret_id[APPROVAL_STORE_ID + 1],
+                        struct failure *failure)
 {
     bool pending = approver->mode == APPROVAL_PENDING;
     return approval_store_ask(store, subject, request_json, pending,
@@ -95,7 +96,7 @@ static void ask_and_wait(struct approval_store *store, const struct approver *ap
         return;
     }
     if (state != APPROVAL_STATE_OPEN &&
-        !ask(store, approver, subject, request_json, wait_ms, id, &failure)) {
+        !put_request(store, approver, subject, request_json, wait_ms, id, &failure)) {
         report_failure(ret, &failure);
         return;
     }

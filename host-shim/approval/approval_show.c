@@ -290,7 +290,7 @@ static const struct shown_member last_members[] = {
     {"code", "code", show_text},
 };
 
-/* Of no use to the person who decides; the arguments say once more what the other members say. */
+/* Not shown: useless for the decision. The arguments repeat the other members. */
 static const char *const left_out[] = {"in_band",    "approval_id",        "expires_in_ms",
                                        "timeout_ms", "allowed_decisions",  "arguments",
                                        "run_id",     "policy_base_sha256", "decision_members"};

@@ -317,7 +317,7 @@ static bool list(struct approval_store *store, const char *sql, bool grant, cons
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(store, failure, sql, "ss", id, id);
     bool row = true;
     while (statement && store_next(store, statement, &row, failure) && row) {
-        const struct approval_row told = {
+        const struct approval_row entry = {
             .grant = grant,
             .id = store_text(statement, 0),
             .request_sha256 = store_text(statement, 1),
@@ -330,7 +330,7 @@ static bool list(struct approval_store *store, const char *sql, bool grant, cons
             .expires = sqlite3_column_int64(statement, 8),
             .uses = sqlite3_column_int64(statement, 9),
         };
-        sink(user, &told);
+        sink(user, &entry);
     }
     return statement && !row;
 }

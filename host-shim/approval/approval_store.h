@@ -2,7 +2,7 @@
 /*
  * The file of standing grants and of requests that wait for an answer: SQLite, so that any number
  * of processes may use it at the same time. Each function is one transaction. The file and its
- * directory must belong to this user (or root) and be nobody else's to write. Times are Unix
+ * directory must belong to this user (or root), without write permission for others. Times are Unix
  * seconds. A store belongs to the thread that opened it.
  */
 #pragma once
@@ -50,18 +50,18 @@ bool approval_store_use_grant(struct approval_store *store, const struct approva
 bool approval_store_add_grant(struct approval_store *store, const struct approval_subject *subject,
                               const char *approver, const char *summary, int64_t lifetime_s,
                               struct failure *failure);
-/* Takes the request that waits away; nobody comes for its answer any more. */
+/* Removes a waiting request whose call has ended. */
 void approval_store_withdraw(struct approval_store *store, const char *id);
 /* Takes away the request of that id, its answer, and what stands granted by it. false also where
  * there is none of these (code approval_unknown). */
 bool approval_store_revoke(struct approval_store *store, const char *id, struct failure *failure);
 
-/* What became of a request. */
+/* The state of a request. */
 enum approval_state {
     APPROVAL_STATE_OPEN,
     APPROVAL_STATE_ANSWERED, /* *ret is the answer, which is used up by having been read */
-    APPROVAL_STATE_EXPIRED,  /* nobody answered while the request was open */
-    APPROVAL_STATE_GONE,     /* revoked, or somebody else used the answer */
+    APPROVAL_STATE_EXPIRED,  /* not answered in time */
+    APPROVAL_STATE_GONE,     /* revoked, or another call used the answer */
 };
 
 /* Puts a request in. any_call: the answer is whoever's asks the same next (pending); else of the
@@ -98,7 +98,7 @@ bool approval_store_list(struct approval_store *store, const char *id, approval_
                          void *user, struct failure *failure);
 
 #define APPROVAL_SUMMARY 128u
-/* What lists say of a request: its language and how its code begins. Untrusted text. */
+/* The summary in lists: the language and the beginning of the code. Untrusted text. */
 void approval_store_summary(const json_t *request, char ret[APPROVAL_SUMMARY]);
 
 int64_t approval_store_now(void);

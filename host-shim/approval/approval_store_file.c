@@ -51,7 +51,7 @@ static bool refuse_store(struct approval_store *store, const char *what, struct 
                        sqlite3_errmsg(store->database));
 }
 
-/* Who can write to the directory can put another file into the place of ours. */
+/* Anyone with write permission for the directory can replace the file. */
 static bool check_directory(const char *path, struct failure *failure)
 {
     CLEANUP_FREE char *directory = strdup(path);

@@ -34,7 +34,7 @@ bool store_next(struct approval_store *store, sqlite3_stmt *statement, bool *ret
 /* A text column; NULL where it is null. Lives until the next row. */
 const char *store_text(sqlite3_stmt *statement, int column);
 
-/* For several statements: nobody else writes meanwhile. An end without commit undoes. */
+/* For several statements: no other process writes meanwhile. Without commit all is undone. */
 struct store_transaction {
     struct approval_store *store; /* NULL: none is under way */
 };
@@ -47,5 +47,5 @@ void store_rollback(struct store_transaction *transaction);
 
 /* A new random name; false with failure. */
 bool store_new_id(char ret[APPROVAL_STORE_ID + 1], struct failure *failure);
-/* Deletes what has expired so long ago that nobody asks about it. */
+/* Deletes entries that expired long ago. */
 bool store_tidy(struct approval_store *store, struct failure *failure);

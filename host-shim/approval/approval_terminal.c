@@ -52,7 +52,7 @@ static unsigned terminal_columns(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
 }
 
-/* What can be answered beside yes and no, as far as the request takes it. */
+/* Answers beside yes and no, as far as the request offers them. */
 static void write_answers(FILE *page, const json_t *request, bool edited)
 {
     if (edited)
@@ -194,7 +194,7 @@ static void decide(struct question *asked, const char *answer, struct approval_d
     decision->arguments = TAKE_POINTER(asked->arguments);
 }
 
-/* What was saved without a change is the request as it was. false: it cannot go on. */
+/* Saving without a change keeps the request. false: asking cannot go on. */
 static bool edit(struct question *asked, int fd, int cancelled_fd, int64_t deadline,
                  struct approval_decision *decision)
 {
@@ -224,7 +224,8 @@ static bool can_edit(const struct question *asked, const char *answer)
            json_is_object(json_object_get(asked->request, "arguments"));
 }
 
-static void ask(int fd, const json_t *request, int cancelled_fd, struct approval_decision *decision)
+static void ask_at_terminal(int fd, const json_t *request, int cancelled_fd,
+                            struct approval_decision *decision)
 {
     int64_t deadline = monotonic_ms() + approval_wait_ms(request);
     CLEANUP(question_clear) struct question asked = {.request = request, .row_limit = ROW_LIMIT};
@@ -258,5 +259,5 @@ void approval_by_terminal(const json_t *request, int cancelled_fd, struct approv
     approval_name_user("terminal", ret->approver, sizeof(ret->approver));
     CLEANUP_CLOSE int fd = open_terminal(ret);
     if (fd >= 0)
-        ask(fd, request, cancelled_fd, ret);
+        ask_at_terminal(fd, request, cancelled_fd, ret);
 }

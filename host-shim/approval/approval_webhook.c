@@ -26,7 +26,7 @@
 #define DECIDED        200
 #define NOT_YET        202
 
-/* What is signed says what it is, so that nothing of one kind passes for another. */
+/* The signed text names its kind, so one kind of message cannot pass for another. */
 #define SIGNED_REQUEST "toolhost-approval-request-v1"
 #define SIGNED_POLL    "toolhost-approval-poll-v1"
 #define SIGNED_ANSWER  "toolhost-approval-answer-v1"
@@ -245,16 +245,16 @@ static const char *header(const struct webhook *webhook, const char *name)
 static bool is_signed(const struct webhook *webhook)
 {
     char expected[SHA256_HEX + 1];
-    uint64_t told = 0;
+    uint64_t sent_at = 0;
     /* Each lives until the next is asked for. */
     CLEANUP_FREE char *timestamp = strdup(header(webhook, "X-Toolhost-Timestamp"));
     const char *signature = header(webhook, "X-Toolhost-Signature");
-    if (!timestamp || !number_parse(timestamp, INT64_MAX, &told) ||
+    if (!timestamp || !number_parse(timestamp, INT64_MAX, &sent_at) ||
         strlen(signature) != 3 + SHA256_HEX || strncmp(signature, "v1=", 3) != 0 ||
         !sign(webhook, SIGNED_ANSWER, timestamp, webhook->body ? webhook->body : "",
               webhook->length, expected))
         return false;
-    int64_t apart = (int64_t)told - (int64_t)time(NULL);
+    int64_t apart = (int64_t)sent_at - (int64_t)time(NULL);
     return hex_differs(signature + 3, expected, SHA256_HEX) == 0 && apart <= CLOCK_LEEWAY_S &&
            apart >= -CLOCK_LEEWAY_S;
 }
@@ -278,8 +278,8 @@ static void read_answer(const struct webhook *webhook, const json_t *request,
     approval_read_decision(webhook->body, webhook->length, request, ret);
 }
 
-static void ask(struct webhook *webhook, const json_t *request, const char *request_json,
-                struct approval_decision *ret)
+static void ask_service(struct webhook *webhook, const json_t *request, const char *request_json,
+                        struct approval_decision *ret)
 {
     long status = exchange(webhook, request_json, ret);
     while (status == NOT_YET) {
@@ -311,5 +311,5 @@ void approval_by_webhook(const struct approver *approver, const json_t *request,
     };
     (void)snprintf(ret->approver, sizeof(ret->approver), "webhook");
     if (prepare(&webhook, approver, ret))
-        ask(&webhook, request, request_json, ret);
+        ask_service(&webhook, request, request_json, ret);
 }

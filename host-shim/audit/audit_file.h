@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file of an audit log: opened, judged and locked for one append, so that any number of
- * processes and threads can share it. Who has the lock has the file that is at the path: one that
- * was rotated away meanwhile is let go. On the thread that appends.
+ * processes and threads can share it. The locked file is the one at the path: one that was rotated
+ * away meanwhile is released. On the thread that appends.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The key that signs an audit log (HMAC-SHA-256), so that who can write to the log cannot make its
- * chain anew. Owned by the command; constant between reading and wiping.
+ * The key that signs an audit log (HMAC-SHA-256): without it, write permission for the log is not
+ * enough to forge its chain. Owned by the command; constant between reading and wiping.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #define AUDIT_KEY_ID    16u /* hex digits */
 
 struct audit_key {
-    char id[AUDIT_KEY_ID + 1]; /* tells keys apart and nothing of them; "": no key */
+    char id[AUDIT_KEY_ID + 1]; /* distinguishes keys, reveals nothing of them; "": no key */
     size_t length;
     unsigned char bytes[AUDIT_KEY_MOST + 1];
 };

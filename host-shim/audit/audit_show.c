@@ -109,7 +109,7 @@ static void put_hashes(FILE *out, const json_t *record)
     put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
 }
 
-/* Where the approver was told to look. */
+/* Where the approver was sent. */
 static void put_findings(FILE *out, const json_t *record)
 {
     const json_t *findings = json_object_get(record, "content_findings");
@@ -178,7 +178,7 @@ static void show_block(struct audit_show *show, const json_t *first, const json_
     (void)fputc('\n', out);
 }
 
-/* The log's own lines belong to nobody's run. */
+/* The log's own lines belong to no run. */
 static void show_own(struct audit_show *show, const struct audit_entry *entry)
 {
     const struct audit_filter *filter = &show->filter;

@@ -14,7 +14,7 @@
 
 #define AUDIT_TIME_SIZE 32u
 
-/* What is to be shown of an audit log; NULL or "": all. */
+/* Selects lines of an audit log; NULL or "": all. */
 struct audit_filter {
     const char *run;
     const char *principal;

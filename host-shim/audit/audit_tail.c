@@ -104,7 +104,7 @@ static enum scan scan_backwards(const struct window *window, const struct audit_
     return SCAN_DONE;
 }
 
-static bool refuse(struct failure *failure, const char *path, const char *how)
+static bool refuse_last_line(struct failure *failure, const char *path, const char *how)
 {
     (void)failure_set(failure, "audit_unavailable", "the last line of %s %s", path, how);
     failure_set_hint(failure, "inspect it with: toolhost audit verify FILE; keep the file, and "
@@ -124,11 +124,11 @@ bool audit_file_read_tail(const struct audit_file *file, const struct audit_keys
             return false;
         enum scan scan = scan_backwards(&window, keys, &tail, &why);
         if (scan == SCAN_BROKEN)
-            return refuse(failure, file->path, why.message);
+            return refuse_last_line(failure, file->path, why.message);
         if (scan == SCAN_DONE) {
             *ret = tail;
             return true;
         }
     }
-    return refuse(failure, file->path, "is longer than any record");
+    return refuse_last_line(failure, file->path, "is longer than any record");
 }

@@ -159,7 +159,7 @@ static bool check_torn(struct walk *walk, const struct audit_entry *entry, struc
     return true;
 }
 
-/* The first record says where the chain begins, and who signs it. */
+/* The first record names the beginning of the chain and its key. */
 static void begin_at(struct walk *walk, const struct audit_entry *entry)
 {
     bool begins_later = walk->question->partial && entry->link.seq > 1;
@@ -224,7 +224,7 @@ static bool has_keys(const struct audit_keys *keys)
     return keys->keys[0] != NULL;
 }
 
-/* What only something kept elsewhere can show: the end cut away, the whole made anew. */
+/* A truncated or a wholly forged log shows only against a head that was kept elsewhere. */
 static bool check_end(const struct walk *walk, struct failure *failure)
 {
     const struct audit_question *question = walk->question;

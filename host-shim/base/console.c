@@ -66,8 +66,8 @@ void console_print_notice(const char *text)
     draw_line(stderr, "toolhost: ", text);
 }
 
-/* false: nobody reads, and to write would be to wait. A pipe that can be written to takes PIPE_BUF
- * bytes at once. */
+/* false: writing would block, as there is no reader. A writable pipe takes PIPE_BUF bytes at once.
+ */
 static bool write_log(const char *text, size_t length)
 {
     for (size_t sent = 0; sent < length;) {

@@ -22,8 +22,8 @@ int console_take_stdin(void);
 void console_print_failure(const struct failure *failure);
 /* Prints "toolhost: text" on standard error, escaped. */
 void console_print_notice(const char *text);
-/* The same from any thread, without waiting: a line that nobody reads is dropped, and the next one
- * that is written says how many were. */
+/* The same from any thread, without blocking: a line that is not read is dropped. The next line
+ * that is written reports how many were. */
 void console_log_notice(const char *text);
 
 /* Prints JSON for people and programs alike to out: indented, with one line break at its end. */

@@ -13,5 +13,5 @@ void sha256_hex(const void *bytes, size_t length, char ret_hex[SHA256_HEX + 1]);
 void hmac_sha256_hex(const void *key, size_t key_length, const void *bytes, size_t length,
                      char ret_hex[SHA256_HEX + 1]);
 
-/* In a time that does not tell where they differ. */
+/* In constant time. */
 int hex_differs(const char *left, const char *right, size_t length);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What went wrong, for the person at the terminal: a code that scripts can branch on, a message and
- * what to do about it. A function that can fail takes it as its last parameter, returns false and
- * has then filled it; on success it is untouched. Only main.c and the command files print it. Fixed
- * buffers: reporting a failure never allocates. Any thread; owned by the caller.
+ * An error for the person at the terminal: a code that scripts can branch on, a message and a hint.
+ * A function that can fail takes it as its last parameter, returns false and has then filled it; on
+ * success it is untouched. Only main.c and the command files print it. Fixed buffers: reporting a
+ * failure never allocates. Any thread; owned by the caller.
  */
 #pragma once
 

@@ -22,7 +22,7 @@ char *json_compact(const json_t *value)
     return json_text(value, JSON_COMPACT);
 }
 
-/* What has no code of its own is known by how jansson's text begins. */
+/* Errors without a code of their own: recognized by the beginning of jansson's text. */
 static const char *words_of_syntax(const char *text)
 {
     if (strncmp(text, "invalid Unicode", strlen("invalid Unicode")) == 0)

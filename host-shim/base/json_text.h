@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON as text. Written wholly or not at all: json_dumps() leaves pieces out when memory runs out.
- * What is wrong with a text is said in words of ours: jansson's would repeat the text. Pure code,
+ * Parse errors have words of their own: jansson's would repeat the text. Pure code,
  * any thread.
  */
 #pragma once

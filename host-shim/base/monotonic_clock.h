@@ -12,7 +12,7 @@ static inline int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What poll() takes: 0 when the deadline has passed. */
+/* For poll(): 0 when the deadline has passed. */
 static inline int milliseconds_until(int64_t deadline_ms)
 {
     int64_t left = deadline_ms - monotonic_ms();

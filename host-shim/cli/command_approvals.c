@@ -127,8 +127,8 @@ static bool print_listing(struct approval_store *store, const struct options *op
     return true;
 }
 
-static bool answer(struct approval_store *store, const struct options *options, const char *id,
-                   enum approval_word word, struct failure *failure)
+static bool answer_request(struct approval_store *store, const struct options *options,
+                           const char *id, enum approval_word word, struct failure *failure)
 {
     char approver[128];
     approval_name_user("queue", approver, sizeof(approver));
@@ -139,8 +139,8 @@ static bool answer(struct approval_store *store, const struct options *options, 
                                  always ? (int64_t)days * DAY_S : 0, failure);
 }
 
-static bool act(struct approval_store *store, const struct options *options, int out,
-                struct failure *failure)
+static bool perform_action(struct approval_store *store, const struct options *options, int out,
+                           struct failure *failure)
 {
     const char *verb = options->words[0];
     const char *id = options->word_count > 1 ? options->words[1] : NULL;
@@ -156,9 +156,9 @@ static bool act(struct approval_store *store, const struct options *options, int
     if (!store)
         return failure_set(failure, "approval_unknown", "no grant and no waiting request %s", id);
     if (strcmp(verb, "approve") == 0)
-        return answer(store, options, id, APPROVAL_WORD_ALLOW_ONCE, failure);
+        return answer_request(store, options, id, APPROVAL_WORD_ALLOW_ONCE, failure);
     if (strcmp(verb, "deny") == 0)
-        return answer(store, options, id, APPROVAL_WORD_DENY, failure);
+        return answer_request(store, options, id, APPROVAL_WORD_DENY, failure);
     if (strcmp(verb, "revoke") == 0)
         return approval_store_revoke(store, id, failure);
     return failure_usage(failure, "approvals has no action %s", verb);
@@ -169,7 +169,7 @@ int command_approvals(const struct options *options, int out)
     struct failure failure;
     CLEANUP(approval_store_close) struct approval_store *store = NULL;
     if (approval_store_open(options->approver.store, false, &store, &failure) &&
-        act(store, options, out, &failure))
+        perform_action(store, options, out, &failure))
         return EXIT_SUCCESS;
     console_print_failure(&failure);
     return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_FAILURE;

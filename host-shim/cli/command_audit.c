@@ -124,7 +124,7 @@ static void show_entry(void *user, const struct audit_entry *entry)
     audit_show_entry(user, entry);
 }
 
-/* What could be shown is shown, also of a log that is broken behind it. */
+/* The readable part is shown even when the log is broken after it. */
 static bool show(const struct options *options, const struct audit_keys *keys, int out,
                  struct failure *failure)
 {

@@ -83,8 +83,8 @@ static void write_how_it_ended(FILE *out, const struct program_result *result)
     }
 }
 
-static void report(FILE *out, size_t number, const char *name, const struct program_result *result,
-                   struct tally *tally)
+static void report_case(FILE *out, size_t number, const char *name,
+                        const struct program_result *result, struct tally *tally)
 {
     if (result->end == PROGRAM_EXITED && result->number == CASE_PASSED) {
         tally->passed++;
@@ -131,7 +131,7 @@ int command_conformance(const struct options *options, int out)
             continue;
         CLEANUP(program_result_clear) struct program_result result;
         run_case(options, name, &result);
-        report(stream, ++number, name, &result, &tally);
+        report_case(stream, ++number, name, &result, &tally);
     }
     (void)fprintf(stream, "# %u passed, %u failed, %u skipped\n", tally.passed, tally.failed,
                   tally.skipped);

@@ -30,7 +30,7 @@ static bool read_input(const struct options *options, char **ret_input, struct f
     return true;
 }
 
-/* Whoever reads standard output finds JSON there even when no provider could be asked. */
+/* Standard output has JSON even when no provider could be asked. */
 static json_t *result_of_failure(const struct failure *failure)
 {
     return json_pack("{s:s, s:o}", "status", "error", "error", failure_to_json(failure));

@@ -69,8 +69,8 @@ static json_t *question(const struct options *options, bool explain, struct fail
     return config;
 }
 
-static bool ask(const struct options *options, bool explain, json_t **ret_answer,
-                struct failure *failure)
+static bool ask_provider(const struct options *options, bool explain, json_t **ret_answer,
+                         struct failure *failure)
 {
     CLEANUP(provider_close) struct provider provider = {0};
     CLEANUP_JSON json_t *config = question(options, explain, failure);
@@ -228,7 +228,7 @@ static bool run(const struct options *options, int out, bool explain, bool *ret_
                 struct failure *failure)
 {
     CLEANUP_JSON json_t *answer = NULL;
-    if (!ask(options, explain, &answer, failure))
+    if (!ask_provider(options, explain, &answer, failure))
         return false;
     const json_t *error = json_object_get(answer, "error");
     *ret_warned = count_findings(answer, false) > 0;

@@ -224,7 +224,7 @@ static void print_isolation(const json_t *result)
         console_print_notice(line);
 }
 
-static int fail(const struct failure *failure)
+static int exit_with_failure(const struct failure *failure)
 {
     console_print_failure(failure);
     return failure_is_usage(failure) ? EXIT_USAGE : EXIT_NOT_RUN;
@@ -237,10 +237,10 @@ int command_run(const struct options *options, int out)
     CLEANUP_FREE char *input = NULL;
     struct call_result call = {0};
     if (!build_input(options, &input, &failure))
-        return fail(&failure);
+        return exit_with_failure(&failure);
     const struct call_listener listener = {take_output, take_notice, &streams};
     if (!tool_call(options, input, &listener, &call, &failure))
-        return fail(&failure);
+        return exit_with_failure(&failure);
     CLEANUP_JSON json_t *result = call.json;
     print_unstreamed(&streams, result);
     print_truncated(&streams, result);

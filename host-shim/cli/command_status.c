@@ -22,7 +22,7 @@ static void write_line(FILE *out, const char *label, const char *text)
     (void)fputc('\n', out);
 }
 
-/* What each backend has ready, of all kinds. */
+/* What each backend keeps ready, of all kinds. */
 static void write_pools(FILE *out, const json_t *pools)
 {
     for (size_t i = 0; i < json_array_size(pools); i++) {
@@ -105,7 +105,7 @@ static bool print_status(const struct options *options, const json_t *status, in
            failure_set(failure, "internal", "cannot write to standard output");
 }
 
-/* Each look loads the provider anew, so that it tells what a gateway started now would find. */
+/* Each look loads the provider anew, so it shows what a gateway started now would find. */
 static int look(const struct options *options, int out, bool *ret_failed)
 {
     struct failure failure;
@@ -119,7 +119,7 @@ static int look(const struct options *options, int out, bool *ret_failed)
     return doctor_report_is_available(status) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* false: nobody can read any more what is written. */
+/* false: the reader is gone. */
 static bool wait_for_next_look(const struct options *options, int out)
 {
     struct pollfd event = {.fd = out};

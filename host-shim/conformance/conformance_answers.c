@@ -10,7 +10,7 @@
 #include "base/json_member.h"
 #include "base/monotonic_clock.h"
 #include "conformance/conformance_case.h"
-#include "conformance/conformance_host.h"
+#include "conformance/probe_host.h"
 
 #define ANSWERED_WITHIN_MS 10000
 
@@ -28,26 +28,26 @@ static const char *const replies[] = {
 /* The answer from inside the callback, which then says "later": it has been given already. */
 static enum case_result case_reply(struct conformance *conformance, unsigned reply)
 {
-    struct witness *witness = conformance->witness;
-    witness->reply = replies[reply];
-    witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
+    struct probe_host *probe = conformance->probe;
+    probe->reply = replies[reply];
+    probe->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
     enum case_result result =
         reply == REPLY_ALLOW
-            ? witness_expect_ran(conformance, &outcome, "allowed from inside")
-            : witness_expect_nothing_ran(conformance, witness, &outcome, "denied from inside");
+            ? probe_host_expect_ran(conformance, &outcome, "allowed from inside")
+            : probe_host_expect_nothing_ran(conformance, probe, &outcome, "denied from inside");
     if (result != CASE_PASSED)
         return result;
-    if (reply == REPLY_JUNK && witness->reply_codes[0] != TOOL_INVALID)
+    if (reply == REPLY_JUNK && probe->reply_codes[0] != TOOL_INVALID)
         return case_fail(conformance, "an unreadable decision did not return TOOL_INVALID");
-    if (witness->reply_codes[1] != TOOL_UNKNOWN)
+    if (probe->reply_codes[1] != TOOL_UNKNOWN)
         return case_fail(conformance, "a second answer to a token did not return TOOL_UNKNOWN");
     return CASE_PASSED;
 }
 
 struct late_approver {
-    struct witness *witness;
+    struct probe_host *probe;
     int32_t code; /* of the reply */
 };
 
@@ -57,35 +57,36 @@ static void *answer_late(void *argument)
     struct late_approver *approver = argument;
     int64_t deadline = monotonic_ms() + ANSWERED_WITHIN_MS;
     uint64_t token = 0;
-    while ((token = atomic_load(&approver->witness->token)) == 0 && monotonic_ms() < deadline)
+    while ((token = atomic_load(&approver->probe->token)) == 0 && monotonic_ms() < deadline)
         (void)usleep(5000);
     (void)usleep(50000);
-    approver->code = approver->witness->provider->reply_approval(token, replies[REPLY_ALLOW]);
+    approver->code = approver->probe->provider->reply_approval(token, replies[REPLY_ALLOW]);
     return NULL;
 }
 
 static enum case_result case_later(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
-    witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
-    struct late_approver approver = {.witness = witness, .code = TOOL_UNKNOWN};
+    struct probe_host *probe = conformance->probe;
+    probe->verdict[GRANT_APPROVAL] = TOOL_VERDICT_LATER;
+    struct late_approver approver = {.probe = probe, .code = TOOL_UNKNOWN};
     pthread_t thread;
     if (pthread_create(&thread, NULL, answer_late, &approver) != 0)
         return case_fail(conformance, "cannot start a thread");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
     (void)pthread_join(thread, NULL);
     if (approver.code != TOOL_ACCEPTED)
         return case_fail(conformance, "a later answer did not return TOOL_ACCEPTED");
-    return witness_expect_ran(conformance, &outcome, "allowed from another thread, later");
+    return probe_host_expect_ran(conformance, &outcome, "allowed from another thread, later");
 }
 
-static enum case_result expect_pending(struct conformance *conformance, struct witness *witness)
+static enum case_result expect_pending(struct conformance *conformance, struct probe_host *probe)
 {
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    enum case_result result = witness_expect_nothing_ran(conformance, witness, &outcome, "pending");
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    enum case_result result =
+        probe_host_expect_nothing_ran(conformance, probe, &outcome, "pending");
     const char *status = json_member_string(outcome.result, "status", "none");
     if (result == CASE_PASSED && strcmp(status, "pending") != 0)
         return case_fail(conformance, "status is %.40s, not pending", status);
@@ -96,35 +97,35 @@ static enum case_result expect_pending(struct conformance *conformance, struct w
 static enum case_result case_pending(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
-    witness->verdict[GRANT_APPROVAL] = TOOL_VERDICT_PENDING;
-    enum case_result result = expect_pending(conformance, witness);
+    struct probe_host *probe = conformance->probe;
+    probe->verdict[GRANT_APPROVAL] = TOOL_VERDICT_PENDING;
+    enum case_result result = expect_pending(conformance, probe);
     if (result != CASE_PASSED)
         return result;
-    if (witness->provider->reply_approval(witness->token, replies[REPLY_ALLOW]) != TOOL_ACCEPTED)
+    if (probe->provider->reply_approval(probe->token, replies[REPLY_ALLOW]) != TOOL_ACCEPTED)
         return case_fail(conformance,
                          "the answer to a pending request did not return TOOL_ACCEPTED");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    result = witness_expect_ran(conformance, &outcome, "an identical call after the answer");
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    result = probe_host_expect_ran(conformance, &outcome, "an identical call after the answer");
     if (result != CASE_PASSED)
         return result;
-    if (witness->asked[GRANT_APPROVAL] != 1)
+    if (probe->asked[GRANT_APPROVAL] != 1)
         return case_fail(conformance,
                          "an identical call asked for approval again after the answer");
-    witness->output_length = 0;
-    return expect_pending(conformance, witness); /* the answer was for one call */
+    probe->output_length = 0;
+    return expect_pending(conformance, probe); /* the answer was for one call */
 }
 
 static enum case_result case_cancel_asked(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
-    witness->cancels = true;
+    struct probe_host *probe = conformance->probe;
+    probe->cancels = true;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    enum case_result result = witness_expect_nothing_ran(conformance, witness, &outcome,
-                                                         "cancelled while approval was asked for");
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    enum case_result result = probe_host_expect_nothing_ran(
+        conformance, probe, &outcome, "cancelled while approval was asked for");
     const char *status = json_member_string(outcome.result, "status", "none");
     if (result == CASE_PASSED && strcmp(status, "cancelled") != 0)
         return case_fail(conformance, "status is %.40s, not cancelled", status);
@@ -135,13 +136,13 @@ static enum case_result case_cancel_asked(struct conformance *conformance, unsig
 static enum case_result case_cancel_before(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
-    if (witness->provider->cancel(witness->host.call_id) != TOOL_UNKNOWN)
+    struct probe_host *probe = conformance->probe;
+    if (probe->provider->cancel(probe->host.call_id) != TOOL_UNKNOWN)
         return case_fail(conformance,
                          "cancelling a call that has not begun did not return TOOL_UNKNOWN");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    return witness_expect_ran(conformance, &outcome, "cancelled before it began");
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    return probe_host_expect_ran(conformance, &outcome, "cancelled before it began");
 }
 
 #define NEEDS (CASE_NEEDS_A_RUN | CASE_NEEDS_GRANT(GRANT_APPROVAL))

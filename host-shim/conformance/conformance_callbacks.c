@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "conformance/conformance_case.h"
-#include "conformance/conformance_host.h"
+#include "conformance/probe_host.h"
 
 #define LARGER_BY 64u
 
@@ -33,38 +33,38 @@ static void remove_callback(struct tool_host *host, enum grant grant)
         host->audit = NULL;
 }
 
-static enum case_result expect_denial(struct conformance *conformance, struct witness *witness,
+static enum case_result expect_denial(struct conformance *conformance, struct probe_host *probe,
                                       const char *when)
 {
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    return witness_expect_nothing_ran(conformance, witness, &outcome, when);
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
 }
 
 static enum case_result case_missing(struct conformance *conformance, unsigned grant)
 {
-    struct witness *witness = conformance->witness;
-    remove_callback(&witness->host, grant);
-    return expect_denial(conformance, witness, "without the callback");
+    struct probe_host *probe = conformance->probe;
+    remove_callback(&probe->host, grant);
+    return expect_denial(conformance, probe, "without the callback");
 }
 
 static enum case_result case_silent(struct conformance *conformance, unsigned grant)
 {
-    struct witness *witness = conformance->witness;
-    witness->silent[grant] = true;
-    return expect_denial(conformance, witness, "the callback wrote no verdict");
+    struct probe_host *probe = conformance->probe;
+    probe->silent[grant] = true;
+    return expect_denial(conformance, probe, "the callback wrote no verdict");
 }
 
 static enum case_result try_verdict(struct conformance *conformance, unsigned grant,
                                     uint32_t verdict)
 {
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+    if (!probe)
         return case_fail(conformance, "out of memory");
-    witness->verdict[grant] = verdict;
+    probe->verdict[grant] = verdict;
     char when[64];
     (void)snprintf(when, sizeof(when), "verdict 0x%08X", (unsigned)verdict);
-    return expect_denial(conformance, witness, when);
+    return expect_denial(conformance, probe, when);
 }
 
 static enum case_result case_junk(struct conformance *conformance, unsigned grant)
@@ -112,21 +112,21 @@ static const struct tool_host *at_the_edge(struct guarded_page *guarded,
 
 static enum case_result try_size(struct conformance *conformance, uint32_t size)
 {
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+    if (!probe)
         return case_fail(conformance, "out of memory");
     CLEANUP(guarded_page_unmap) struct guarded_page guarded = {0};
-    const struct tool_host *host = at_the_edge(&guarded, &witness->host, size);
+    const struct tool_host *host = at_the_edge(&guarded, &probe->host, size);
     if (!host)
         return case_fail(conformance, "out of memory");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, host, &outcome);
+    probe_host_invoke_good(conformance, probe, host, &outcome);
     char when[64];
     (void)snprintf(when, sizeof(when), "struct_size %u", (unsigned)size);
     /* With everything up to audit there, nothing needed is missing. */
     if (size >= offsetof(struct tool_host, on_output))
         return CASE_PASSED;
-    return witness_expect_nothing_ran(conformance, witness, &outcome, when);
+    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
 }
 
 static enum case_result case_struct_truncated(struct conformance *conformance, unsigned argument)
@@ -149,35 +149,35 @@ struct larger_host {
 static enum case_result case_struct_larger(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
-    struct larger_host larger = {.host = witness->host};
+    struct probe_host *probe = conformance->probe;
+    struct larger_host larger = {.host = probe->host};
     larger.host.struct_size = sizeof(larger);
     memset(larger.unknown, 0xA5, sizeof(larger.unknown));
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &larger.host, &outcome);
-    return witness_expect_ran(conformance, &outcome, "a host newer than the provider");
+    probe_host_invoke_good(conformance, probe, &larger.host, &outcome);
+    return probe_host_expect_ran(conformance, &outcome, "a host newer than the provider");
 }
 
 static enum case_result case_informative_missing(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
-    witness->host.on_output = NULL;
-    witness->host.log = NULL;
-    witness->host.read_secret = NULL;
+    struct probe_host *probe = conformance->probe;
+    probe->host.on_output = NULL;
+    probe->host.log = NULL;
+    probe->host.read_secret = NULL;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    return witness_expect_ran(conformance, &outcome, "without on_output, log and read_secret");
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    return probe_host_expect_ran(conformance, &outcome, "without on_output, log and read_secret");
 }
 
 static enum case_result case_callback_thread(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
+    struct probe_host *probe = conformance->probe;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
     (void)usleep(100000); /* for one that comes after the call has returned */
-    if (atomic_load(&witness->wrong_moment))
+    if (atomic_load(&probe->wrong_moment))
         return case_fail(conformance, "a callback came on another thread or after the call");
     return CASE_PASSED;
 }

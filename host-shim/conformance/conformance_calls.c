@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "conformance/conformance_case.h"
-#include "conformance/conformance_host.h"
 #include "conformance/conformance_input.h"
+#include "conformance/probe_host.h"
 
 #define NESTING 200000u
 
@@ -13,21 +13,21 @@
 static enum case_result expect_refusal(struct conformance *conformance, const char *tool,
                                        const char *input, const char *when)
 {
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+    if (!probe)
         return case_fail(conformance, "out of memory");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke(conformance, witness, &witness->host, tool, input, &outcome);
-    return witness_expect_nothing_ran(conformance, witness, &outcome, when);
+    probe_host_invoke(conformance, probe, &probe->host, tool, input, &outcome);
+    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
 }
 
 static enum case_result case_runs(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    struct witness *witness = conformance->witness;
+    struct probe_host *probe = conformance->probe;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    return witness_expect_ran(conformance, &outcome, "everything granted");
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    return probe_host_expect_ran(conformance, &outcome, "everything granted");
 }
 
 /* A program prints any bytes, and NUL is a character of JSON and of UTF-8 like any other: all come
@@ -37,12 +37,12 @@ static enum case_result case_output_nul(struct conformance *conformance, unsigne
     (void)argument;
     static const char expected[] = CONFORMANCE_NUL_OUTPUT;
     const size_t length = sizeof(expected) - 1;
-    struct witness *witness = conformance->witness;
+    struct probe_host *probe = conformance->probe;
     if (!conformance_input_has_marker(conformance->tool))
         return case_skip(conformance, "no known input makes this tool print NUL bytes");
     CLEANUP_FREE char *input = conformance_input_printing_nul();
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke(conformance, witness, &witness->host, conformance->tool_name, input, &outcome);
+    probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, &outcome);
     if (outcome.code != TOOL_OK)
         return case_fail(conformance, "a program that prints NUL bytes did not run");
     if (!json_is_object(outcome.result))
@@ -51,8 +51,8 @@ static enum case_result case_output_nul(struct conformance *conformance, unsigne
     if (json_string_length(out) != length || memcmp(json_string_value(out), expected, length) != 0)
         return case_fail(conformance,
                          "the result does not have all bytes of output with NUL bytes");
-    if (witness->output_length > 0 &&
-        (witness->output_length != length || memcmp(witness->output, expected, length) != 0))
+    if (probe->output_length > 0 &&
+        (probe->output_length != length || memcmp(probe->output, expected, length) != 0))
         return case_fail(conformance, "on_output did not get all bytes of output with NUL bytes");
     return CASE_PASSED;
 }
@@ -61,8 +61,8 @@ static enum case_result case_host_null(struct conformance *conformance, unsigned
 {
     (void)argument;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, NULL, NULL, &outcome);
-    return witness_expect_nothing_ran(conformance, NULL, &outcome, "a NULL host");
+    probe_host_invoke_good(conformance, NULL, NULL, &outcome);
+    return probe_host_expect_nothing_ran(conformance, NULL, &outcome, "a NULL host");
 }
 
 static enum case_result case_input_null(struct conformance *conformance, unsigned argument)

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_member.h"
-#include "conformance/conformance_host.h"
+#include "conformance/probe_host.h"
 
 __attribute__((format(printf, 2, 0))) static void set_remark(struct conformance *conformance,
                                                              const char *format, va_list arguments)
@@ -115,12 +115,13 @@ const struct conformance_row *conformance_row_find(const char *name)
 static bool is_wanted(struct conformance *conformance, const struct conformance_row *row)
 {
     for (unsigned grant = 0; grant < GRANT_COUNT; grant++) {
-        if ((row->flags & CASE_NEEDS_GRANT(grant)) && !witness_grant_matters(conformance, grant)) {
+        if ((row->flags & CASE_NEEDS_GRANT(grant)) &&
+            !probe_host_grant_matters(conformance, grant)) {
             (void)case_skip(conformance, "the provider does not need it here");
             return false;
         }
     }
-    return !(row->flags & CASE_NEEDS_A_RUN) || witness_can_run(conformance);
+    return !(row->flags & CASE_NEEDS_A_RUN) || probe_host_can_run(conformance);
 }
 
 enum case_result conformance_row_run(struct conformance *conformance,
@@ -130,10 +131,10 @@ enum case_result conformance_row_run(struct conformance *conformance,
         return row->function(conformance, row->argument);
     if (!conformance_load(conformance))
         return CASE_FAILED;
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    conformance->witness = witness;
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+    conformance->probe = probe;
     enum case_result result = CASE_SKIPPED;
-    if (!witness)
+    if (!probe)
         result = case_fail(conformance, "out of memory");
     else if (is_wanted(conformance, row))
         result = row->function(conformance, row->argument);

@@ -10,7 +10,7 @@
 
 #include "host/provider.h"
 
-struct witness;
+struct probe_host;
 
 enum case_result {
     CASE_PASSED = 0,
@@ -23,8 +23,8 @@ struct conformance {
     struct provider provider; /* loaded, unless the row says CASE_LOADS_ITSELF */
     json_t *tool;             /* of the manifest: the one that is called */
     const char *tool_name;
-    struct witness
-        *witness;      /* the case's own, which grants everything; none where it loads itself */
+    struct probe_host
+        *probe;        /* the case's own, which grants everything; none where it loads itself */
     char remark[1024]; /* why it failed or was skipped, or what is worth knowing */
 };
 

@@ -14,9 +14,9 @@
 #include "base/json_member.h"
 #include "base/monotonic_clock.h"
 #include "conformance/conformance_case.h"
-#include "conformance/conformance_host.h"
 #include "conformance/conformance_input.h"
 #include "conformance/conformance_state.h"
+#include "conformance/probe_host.h"
 
 #define RELOADS          10
 #define PARALLEL         32u
@@ -25,18 +25,18 @@
 
 static enum case_result run_once(struct conformance *conformance, bool must_run, const char *when)
 {
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!witness)
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+    if (!probe)
         return case_fail(conformance, "out of memory");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    return must_run ? witness_expect_ran(conformance, &outcome, when) : CASE_PASSED;
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    return must_run ? probe_host_expect_ran(conformance, &outcome, when) : CASE_PASSED;
 }
 
 static enum case_result case_shutdown_reuse(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
-    for (int round = 0; round < 3; round++) {
+    for (int input = 0; input < 3; input++) {
         conformance->provider.shutdown();
         enum case_result result = run_once(conformance, true, "after tool_shutdown()");
         if (result != CASE_PASSED)
@@ -85,7 +85,7 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
     if (!process_state_take(&before))
         return case_fail(conformance, "the state of the process cannot be read");
     size_t mapped_files = 0;
-    for (int round = 0; round < RELOADS; round++) {
+    for (int input = 0; input < RELOADS; input++) {
         if (!conformance_load(conformance))
             return CASE_FAILED;
         (void)run_once(conformance, false, "");
@@ -97,7 +97,7 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
         CLEANUP(process_state_clear) struct process_state after = {0};
         if (!process_state_take(&after))
             return case_fail(conformance, "the state of the process cannot be read");
-        if (round > 0 && after.mapped_files > mapped_files)
+        if (input > 0 && after.mapped_files > mapped_files)
             return case_fail(conformance, "left behind: a mapped file");
         mapped_files = after.mapped_files;
     }
@@ -178,15 +178,15 @@ static enum case_result judge_parallel(struct parallel_call *call, const struct 
 static void *call_in_parallel(void *argument)
 {
     struct parallel_call *call = argument;
-    CLEANUP_FREE struct witness *witness = witness_new(&call->conformance);
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(&call->conformance);
     CLEANUP_FREE char *input = conformance_input_has_marker(call->conformance.tool)
                                    ? conformance_input_numbered(call->number)
                                    : conformance_input_good(call->conformance.tool);
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    if (!witness || !input)
+    if (!probe || !input)
         return NULL;
-    witness_invoke(&call->conformance, witness, &witness->host, call->conformance.tool_name, input,
-                   &outcome);
+    probe_host_invoke(&call->conformance, probe, &probe->host, call->conformance.tool_name, input,
+                      &outcome);
     call->result = judge_parallel(call, &outcome);
     return NULL;
 }
@@ -259,16 +259,16 @@ static enum case_result case_cancel_running(struct conformance *conformance, uns
     (void)argument;
     if (!conformance_input_has_marker(conformance->tool))
         return case_skip(conformance, "no known input makes this tool run for long");
-    struct witness *witness = conformance->witness;
+    struct probe_host *probe = conformance->probe;
     CLEANUP_FREE char *input = conformance_input_sleeping();
     if (!input)
         return case_fail(conformance, "out of memory");
-    struct canceller canceller = {&conformance->provider, witness->host.call_id, 0};
+    struct canceller canceller = {&conformance->provider, probe->host.call_id, 0};
     CLEANUP(outcome_clear) struct outcome outcome = {0};
     pthread_t thread;
     if (pthread_create(&thread, NULL, cancel_soon, &canceller) != 0)
         return case_fail(conformance, "cannot start a thread");
-    witness_invoke(conformance, witness, &witness->host, conformance->tool_name, input, &outcome);
+    probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, &outcome);
     int64_t ended_at_ms = monotonic_ms();
     (void)pthread_join(thread, NULL);
     return judge_cancelled(conformance, &canceller, &outcome, ended_at_ms);

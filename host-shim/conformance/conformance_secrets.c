@@ -8,28 +8,28 @@
 #include "base/cleanup.h"
 #include "base/json_member.h"
 #include "conformance/conformance_case.h"
-#include "conformance/conformance_host.h"
 #include "conformance/conformance_input.h"
+#include "conformance/probe_host.h"
 
 #define LARGEST_SECRET 65536u /* read_secret's own limit */
 
-static void invoke_with_secret(struct conformance *conformance, struct witness *witness,
+static void invoke_with_secret(struct conformance *conformance, struct probe_host *probe,
                                struct outcome *ret)
 {
     CLEANUP_FREE char *input = conformance_input_with_secret(conformance->tool);
-    witness_invoke(conformance, witness, &witness->host, conformance->tool_name, input, ret);
+    probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, ret);
 }
 
 /* Skipped where the tool takes none, or its policy gives none here. */
 static enum case_result secrets_are_given(struct conformance *conformance)
 {
     CLEANUP_FREE char *input = conformance_input_with_secret(conformance->tool);
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
-    if (!input || !witness)
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+    if (!input || !probe)
         return case_skip(conformance, "no known input gives this tool a secret");
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, witness, &outcome);
-    if (outcome.code != TOOL_NOT_RUN || witness->secret.asked > 0)
+    invoke_with_secret(conformance, probe, &outcome);
+    if (outcome.code != TOOL_NOT_RUN || probe->secret.asked > 0)
         return CASE_PASSED; /* or wrong, which the case itself must say */
     const json_t *error = json_object_get(outcome.result, "error");
     return case_skip(conformance, "secrets cannot be provided here: %s: %s",
@@ -37,12 +37,12 @@ static enum case_result secrets_are_given(struct conformance *conformance)
                      json_member_string(error, "message", "?"));
 }
 
-static enum case_result expect_refusal(struct conformance *conformance, struct witness *witness,
+static enum case_result expect_refusal(struct conformance *conformance, struct probe_host *probe,
                                        const char *when)
 {
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, witness, &outcome);
-    return witness_expect_nothing_ran(conformance, witness, &outcome, when);
+    invoke_with_secret(conformance, probe, &outcome);
+    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
 }
 
 enum refusal { REFUSAL_MISSING, REFUSAL_SILENT, REFUSAL_DENIED, REFUSAL_JUNK };
@@ -52,15 +52,15 @@ static enum case_result case_refused(struct conformance *conformance, unsigned r
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    struct witness *witness = conformance->witness;
+    struct probe_host *probe = conformance->probe;
     if (refusal == REFUSAL_MISSING)
-        witness->host.read_secret = NULL;
-    witness->secret.silent = refusal == REFUSAL_SILENT;
+        probe->host.read_secret = NULL;
+    probe->secret.silent = refusal == REFUSAL_SILENT;
     if (refusal == REFUSAL_DENIED)
-        witness->secret.verdict = TOOL_VERDICT_DENY;
+        probe->secret.verdict = TOOL_VERDICT_DENY;
     else if (refusal == REFUSAL_JUNK)
-        witness->secret.verdict = TOOL_VERDICT_ALLOW + 1;
-    return expect_refusal(conformance, witness, "read_secret did not allow");
+        probe->secret.verdict = TOOL_VERDICT_ALLOW + 1;
+    return expect_refusal(conformance, probe, "read_secret did not allow");
 }
 
 static enum case_result case_grows(struct conformance *conformance, unsigned argument)
@@ -69,17 +69,17 @@ static enum case_result case_grows(struct conformance *conformance, unsigned arg
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    struct witness *witness = conformance->witness;
-    witness->secret.told[0] = witness->secret.told[1] = LARGEST_SECRET - 1;
+    struct probe_host *probe = conformance->probe;
+    probe->secret.reported[0] = probe->secret.reported[1] = LARGEST_SECRET - 1;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, witness, &outcome);
-    result = witness_expect_ran(conformance, &outcome, "a secret of 65535 bytes");
-    if (result == CASE_PASSED && witness->secret.capacity < LARGEST_SECRET - 1)
+    invoke_with_secret(conformance, probe, &outcome);
+    result = probe_host_expect_ran(conformance, &outcome, "a secret of 65535 bytes");
+    if (result == CASE_PASSED && probe->secret.capacity < LARGEST_SECRET - 1)
         return case_fail(conformance, "ran, but the buffer was never large enough");
     return result;
 }
 
-/* What read_secret says of the length, first and when it is asked again. */
+/* The length that read_secret gives, first and when called again. */
 static const size_t wrong_lengths[][2] = {
     {LARGEST_SECRET + 1, LARGEST_SECRET + 1},
     {SIZE_MAX, SIZE_MAX},
@@ -92,33 +92,33 @@ static enum case_result case_too_large(struct conformance *conformance, unsigned
     (void)argument;
     enum case_result result = secrets_are_given(conformance);
     for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(wrong_lengths); i++) {
-        CLEANUP_FREE struct witness *witness = witness_new(conformance);
-        if (!witness)
+        CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+        if (!probe)
             return case_fail(conformance, "out of memory");
-        memcpy(witness->secret.told, wrong_lengths[i], sizeof(wrong_lengths[i]));
+        memcpy(probe->secret.reported, wrong_lengths[i], sizeof(wrong_lengths[i]));
         char when[80];
         (void)snprintf(when, sizeof(when), "a secret of %zu, then %zu bytes", wrong_lengths[i][0],
                        wrong_lengths[i][1]);
-        result = expect_refusal(conformance, witness, when);
+        result = expect_refusal(conformance, probe, when);
     }
     return result;
 }
 
-/* Nobody has said yes yet, so that nobody may have the secret. */
+/* Without an approval the secret must not be handed out. */
 static enum case_result case_order(struct conformance *conformance, unsigned argument)
 {
     (void)argument;
     enum case_result result = secrets_are_given(conformance);
     static const enum grant before[] = {GRANT_CAPABILITY, GRANT_APPROVAL};
     for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(before); i++) {
-        if (!witness_grant_matters(conformance, before[i]))
+        if (!probe_host_grant_matters(conformance, before[i]))
             continue;
-        CLEANUP_FREE struct witness *witness = witness_new(conformance);
-        if (!witness)
+        CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
+        if (!probe)
             return case_fail(conformance, "out of memory");
-        witness->verdict[before[i]] = TOOL_VERDICT_DENY;
-        result = expect_refusal(conformance, witness, "denied, with a secret");
-        if (result == CASE_PASSED && witness->secret.asked > 0)
+        probe->verdict[before[i]] = TOOL_VERDICT_DENY;
+        result = expect_refusal(conformance, probe, "denied, with a secret");
+        if (result == CASE_PASSED && probe->secret.asked > 0)
             return case_fail(conformance, "the secret was read for a call that was denied");
     }
     return result;
@@ -130,14 +130,14 @@ static enum case_result case_kept(struct conformance *conformance, unsigned argu
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    struct witness *witness = conformance->witness;
+    struct probe_host *probe = conformance->probe;
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, witness, &outcome);
-    result = witness_expect_ran(conformance, &outcome, "with a secret");
-    if (result == CASE_PASSED && witness->secret.seen)
+    invoke_with_secret(conformance, probe, &outcome);
+    result = probe_host_expect_ran(conformance, &outcome, "with a secret");
+    if (result == CASE_PASSED && probe->secret.seen)
         return case_fail(conformance,
                          "the secret is in an audit record, a request or a line of the log");
-    if (result == CASE_PASSED && outcome.text && strstr(outcome.text, WITNESS_SECRET))
+    if (result == CASE_PASSED && outcome.text && strstr(outcome.text, PROBE_SECRET))
         return case_fail(conformance, "the secret is in the result, and no program printed it");
     return result;
 }

@@ -29,11 +29,11 @@ struct process_state {
 bool process_state_take(struct process_state *ret);
 void process_state_clear(struct process_state *state);
 
-/* What of the host's own is not as it was; NULL when all is. */
+/* Names a part of the host's own state that has changed; NULL: none. */
 const char *process_state_difference(const struct process_state *before,
                                      const struct process_state *after);
 /* Is any part of that file in this process's memory? path is as the kernel writes it. */
 bool process_state_maps(const char *path);
-/* What was left behind: descriptors or threads; NULL for nothing. */
+/* Names leaked descriptors or threads; NULL: none. */
 const char *process_state_leftover(const struct process_state *before,
                                    const struct process_state *after);

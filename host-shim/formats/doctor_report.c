@@ -87,7 +87,7 @@ static bool is_untested(const json_t *layer)
     return strcmp(json_member_string(layer, "state", "untested"), "untested") == 0;
 }
 
-/* What was not come to needs no more than its names. */
+/* Layers that were not tried are only named. */
 static void write_layers(FILE *out, const json_t *layers)
 {
     size_t index = 0;

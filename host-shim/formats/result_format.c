@@ -10,7 +10,7 @@
 #include "base/json_text.h"
 #include "formats/run_outcome.h"
 
-/* What every format is made of. */
+/* The common input of all formats. */
 struct outcome {
     bool ran;
     bool timed_out;
@@ -154,7 +154,7 @@ static const char *anthropic_code(const struct outcome *outcome)
     return "unavailable";
 }
 
-/* What names a file to whoever fetches it. */
+/* The name by which a client fetches a file. */
 static const char *file_name(const json_t *file)
 {
     static const char *const members[] = {"file_id", "id", "uri", "path", "name"};

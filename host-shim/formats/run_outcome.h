@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a result means for the person who typed toolhost run. Pure code, any thread. */
+/* Exit status and summary of a result for toolhost run. Pure code, any thread. */
 #pragma once
 
 #include <jansson.h>

@@ -9,7 +9,7 @@
 #include "base/json_member.h"
 #include "formats/schema_keyword.h"
 
-/* OpenAI's limit in strict mode; nobody's schemas for people are deeper. */
+/* OpenAI's limit in strict mode; real schemas are not deeper. */
 #define DEEPEST          10u
 #define LONGEST_POINTER  512u
 #define LONGEST_PROPERTY 64u
@@ -62,7 +62,7 @@ static bool is_typed(const struct rewriting *rewriting)
 
 static json_t *rewrite(struct rewriting *rewriting, const json_t *schema);
 
-/* What rewrite() says one step further down. */
+/* rewrite() one level further down. */
 static json_t *rewrite_below(struct rewriting *rewriting, const char *step, const json_t *schema)
 {
     size_t length = strlen(rewriting->place);

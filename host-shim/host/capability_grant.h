@@ -13,7 +13,7 @@
 enum capability_verdict {
     CAPABILITY_GRANTED,
     CAPABILITY_DENIED,      /* by "!": no further grant would help */
-    CAPABILITY_NOT_GRANTED, /* by nobody */
+    CAPABILITY_NOT_GRANTED, /* no grant names it */
     CAPABILITY_PROBE        /* NAME=! */
 };
 

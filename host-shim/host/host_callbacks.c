@@ -54,7 +54,7 @@ static char *decision_text(const char *request_json, const struct approval_decis
                                                    : approval_decision_text(decision, request);
 }
 
-static void tell(const struct grants *grants, const struct approval_decision *decision)
+static void notify_decision(const struct grants *grants, const struct approval_decision *decision)
 {
     if (decision->notice[0])
         notice(grants, "%s", decision->notice);
@@ -75,7 +75,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     const struct grants *grants = user;
     CLEANUP(approval_clear) struct approval_decision decision;
     approval_decide(&grants->approver, request_json, grants->cancelled_fd, &decision);
-    tell(grants, &decision);
+    notify_decision(grants, &decision);
     CLEANUP_FREE char *answer = decision_text(request_json, &decision);
     if (decision.word == APPROVAL_WORD_PENDING) {
         if (answer)
@@ -83,7 +83,8 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
         *verdict = TOOL_VERDICT_PENDING;
         return;
     }
-    /* That nobody answered may come when the provider's own time is over: it finds that itself. */
+    /* An unanswered request may come back after the provider's own deadline; the provider checks.
+     */
     if (answer && (grants->provider->reply_approval(token, answer) == TOOL_ACCEPTED ||
                    decision.word == APPROVAL_WORD_UNAVAILABLE))
         *verdict = TOOL_VERDICT_LATER;
@@ -115,9 +116,9 @@ static void audit(void *user, const char *record_json, uint32_t *verdict)
         return;
     }
     /* Of a start that is refused for it the provider wants a record too. */
-    if (!grants->audit_failure_told)
+    if (!grants->audit_failure_reported)
         notice_failure(grants, &failure);
-    grants->audit_failure_told = true;
+    grants->audit_failure_reported = true;
 }
 
 static void on_output(void *user, uint32_t stream, const void *bytes, size_t length)

@@ -27,9 +27,9 @@ struct grants {
     size_t secret_count;
     struct approver approver;
     struct audit_log audit_log;
-    bool audit_failure_told; /* of this call */
-    char denied[320];        /* the capability that was denied last in this call; "": none */
-    bool denied_by_option;   /* by a denial among the capabilities, and not for want of a grant */
+    bool audit_failure_reported; /* of this call */
+    char denied[320];            /* the capability that was denied last in this call; "": none */
+    bool denied_by_option; /* by a denial among the capabilities, and not for want of a grant */
     int cancelled_fd;
     /* Where output goes as it comes; NULL: nowhere. */
     void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);

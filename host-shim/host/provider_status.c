@@ -22,7 +22,7 @@ static bool ask_status(const struct provider *provider, json_t **ret_status,
 }
 
 /* The answer to a question of tool_prepare(); new, NULL where the provider does not know it. */
-static json_t *ask(const struct provider *provider, const char *question)
+static json_t *ask_prepare(const struct provider *provider, const char *question)
 {
     char *text = NULL;
     if (!provider->prepare)
@@ -32,10 +32,11 @@ static json_t *ask(const struct provider *provider, const char *question)
     return code == TOOL_OK ? provider_json_read(copy) : NULL;
 }
 
-/* Adds path and version of each interpreter to the status' runtimes, where the provider tells. */
+/* Adds path and version of each interpreter to the status' runtimes, where the provider reports
+ * them. */
 static void add_interpreters(const struct provider *provider, const json_t *status)
 {
-    CLEANUP_JSON json_t *answer = ask(provider, "{\"interpreters\":true}");
+    CLEANUP_JSON json_t *answer = ask_prepare(provider, "{\"interpreters\":true}");
     size_t i = 0;
     size_t j = 0;
     json_t *runtime = NULL;
@@ -52,7 +53,7 @@ static void add_interpreters(const struct provider *provider, const json_t *stat
 }
 
 /* A refused configuration is the finding; the status of the one before it would mislead. A sweep is
- * told of while configuring only. */
+ * reported while configuring only. */
 bool provider_status_ask(const struct options *options, json_t **ret_status,
                          struct failure *failure)
 {
@@ -94,7 +95,7 @@ bool provider_status_offer(const struct provider *provider, const struct grants 
     CLEANUP_FREE char *text = question ? json_compact(question) : NULL;
     if (!text)
         return failure_out_of_memory(failure);
-    CLEANUP_JSON json_t *answer = ask(provider, text);
+    CLEANUP_JSON json_t *answer = ask_prepare(provider, text);
     json_t *schemas = json_object_get(answer, "input_schemas");
     return !json_is_object(schemas) || json_object_set(status, "input_schemas", schemas) == 0 ||
            failure_out_of_memory(failure);
@@ -103,7 +104,7 @@ bool provider_status_offer(const struct provider *provider, const struct grants 
 bool provider_status_refresh(const struct provider *provider, json_t *status)
 {
     static const char *const members[] = {"counters", "pools"};
-    CLEANUP_JSON json_t *answer = ask(provider, "{\"counters\":true}");
+    CLEANUP_JSON json_t *answer = ask_prepare(provider, "{\"counters\":true}");
     bool whole = true;
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         json_t *value = json_object_get(answer, members[i]);

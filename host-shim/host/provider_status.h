@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a provider says of itself and of this machine, configured as the command line wants it. Main
+/* The status of a provider and of this machine, under the configuration of the command line. Main
  * thread. */
 #pragma once
 
@@ -21,6 +21,6 @@ bool provider_status_offer(const struct provider *provider, const struct grants 
                            const json_t *context, json_t *status, struct failure *failure);
 
 /* Puts the provider's counters of this moment, and what it has ready, into a status, without
- * anything being tried; what it does not tell so is taken away, as an old figure would pass for a
- * new one. false when out of memory. Only of a provider that has been configured. Any thread. */
+ * a new trial. A counter that it does not report is removed, as an old figure would pass for a new
+ * one. false when out of memory. Only of a provider that has been configured. Any thread. */
 bool provider_status_refresh(const struct provider *provider, json_t *status);

@@ -55,7 +55,7 @@ static json_t *configuration(const struct options *options, struct failure *fail
     return NULL;
 }
 
-/* What a provider returned as text, read as the JSON object it must be. */
+/* The provider's text as the JSON object it must be. */
 static json_t *take_object(const struct provider *provider, char *text, struct failure *failure)
 {
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
@@ -160,7 +160,7 @@ static bool check_capability_name(const json_t *names, const char *grant, struct
     return false;
 }
 
-/* What the provider marks as harmless, and what the command line names. */
+/* Capabilities: the provider's harmless ones, and those of the command line. */
 static bool grant_capabilities(const struct options *options, const struct provider *provider,
                                struct tool_grants *grants, struct failure *failure)
 {

@@ -45,9 +45,7 @@ bool tool_grants_make(const struct options *options, const struct provider *prov
                       struct tool_grants *ret, struct failure *failure);
 void tool_grants_clear(struct tool_grants *grants);
 
-/* Who calls, where the tool may look, and how much of its policy counts: a call's context_json;
- * new.
- */
+/* A call's context_json: principal, workspace and narrowing; new. */
 json_t *tool_context(const struct options *options, struct failure *failure);
 
 /* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:
@@ -68,7 +66,7 @@ bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure
 
 /* Configures the provider with --policy, --sandbox and --sweep; where none was given nothing is
  * done, unless always is set. *ret_status (new, or NULL) is what the provider said; *ret_refused
- * tells that it refused. */
+ * is true where it refused. */
 bool tool_provider_prepare(const struct options *options, const struct provider *provider,
                            bool always, bool *ret_refused, json_t **ret_status,
                            struct failure *failure);

@@ -31,21 +31,21 @@ static const char not_trusted[] = "the policy does not accept an answer from the
 static const char switched_off[] =
     "approval by the client is switched off (--no-elicitation); " OTHER_APPROVERS;
 
-static json_t *form_params(const struct server *server, const struct terms *terms,
+static json_t *form_params(const struct server *server, const struct session_revision *session,
                            const json_t *request)
 {
     return approval_form_params(request, server->options->elicitation_choice,
-                                terms_at_least(terms, "2025-11-25"));
+                                session_is_at_least(session, "2025-11-25"));
 }
 
-/* Has an answer that is to stand do so, and tells the provider. */
-static bool reply(const struct call *call, uint64_t token, const json_t *request,
-                  enum approval_word word, const char *reason)
+/* Stores an answer that is to stand, and sends it to the provider. */
+static bool reply_decision(const struct call *call, uint64_t token, const json_t *request,
+                           enum approval_word word, const char *reason)
 {
     struct approval_decision decision = {.word = word};
     if (word != APPROVAL_WORD_UNAVAILABLE)
         (void)snprintf(decision.approver, sizeof(decision.approver), "mcp-client:%s",
-                       call->terms.client);
+                       call->session.client);
     (void)snprintf(decision.reason, sizeof(decision.reason), "%s", reason);
     if (word == APPROVAL_WORD_ALLOW_ALWAYS)
         approval_remember(&call->grants.approver, request, &decision);
@@ -58,16 +58,16 @@ static bool reply(const struct call *call, uint64_t token, const json_t *request
 static bool reply_word(const struct call *call, uint64_t token, const json_t *request,
                        enum approval_word word)
 {
-    return reply(call, token, request, word,
-                 approval_word_allows(word) ? "" : "the client's user did not accept");
+    return reply_decision(call, token, request, word,
+                          approval_word_allows(word) ? "" : "the client's user did not accept");
 }
 
 /* The person at the client was not asked, or did not answer. */
-static void give_up(const struct call *call, uint64_t token, const json_t *request,
-                    const char *reason, uint32_t *verdict)
+static void reply_unavailable(const struct call *call, uint64_t token, const json_t *request,
+                              const char *reason, uint32_t *verdict)
 {
     console_log_notice(reason);
-    (void)reply(call, token, request, APPROVAL_WORD_UNAVAILABLE, reason);
+    (void)reply_decision(call, token, request, APPROVAL_WORD_UNAVAILABLE, reason);
     *verdict = TOOL_VERDICT_LATER; /* refused where that is too late: the time is over */
 }
 
@@ -93,7 +93,7 @@ static void send_question(const struct call *call, json_t *params)
 {
     connection_send(call->connection,
                     rpc_request(call->in_band.question_id, "elicitation/create", params),
-                    OUTBOX_NEEDED);
+                    WRITE_NEEDED);
 }
 
 static void withdraw_question(const struct call *call)
@@ -102,7 +102,7 @@ static void withdraw_question(const struct call *call)
                     rpc_notification("notifications/cancelled",
                                      json_pack("{s:s, s:s}", "requestId", call->in_band.question_id,
                                                "reason", "nobody answered in time")),
-                    OUTBOX_NEEDED);
+                    WRITE_NEEDED);
 }
 
 /* Waits for the client's response, the call's end or the deadline. New; NULL: there was none. */
@@ -142,7 +142,7 @@ static void ask_now(struct call *call, uint64_t token, const json_t *request, js
     enum approval_word word = APPROVAL_WORD_DENY;
     (void)approval_form_read(request, response, call->server->options->elicitation_choice, &word);
     if (!response)
-        give_up(call, token, request, "nobody at the client answered in time", verdict);
+        reply_unavailable(call, token, request, "nobody at the client answered in time", verdict);
     else if (reply_word(call, token, request, word))
         *verdict = TOOL_VERDICT_LATER;
 }
@@ -151,13 +151,13 @@ static void ask_with_next_try(struct call *call, uint64_t token, json_t *request
 {
     server_lock(call->server);
     bool waits =
-        rounds_open(&call->server->rounds, call->in_band.request_sha256,
-                    call->connection->principal, token, approval_wait_ms(request), request);
+        input_required_open(&call->server->input_required, call->in_band.request_sha256,
+                            call->connection->principal, token, approval_wait_ms(request), request);
     server_unlock(call->server);
     if (waits)
         *verdict = TOOL_VERDICT_PENDING;
     else
-        give_up(call, token, request, "too many approvals wait already", verdict);
+        reply_unavailable(call, token, request, "too many approvals wait already", verdict);
 }
 
 static bool is_sha256(const char *text)
@@ -172,7 +172,7 @@ static bool was_answered(const struct call *call)
                                    call->in_band.request_sha256) == 0;
 }
 
-/* What somebody has allowed for good needs nobody at the client. */
+/* With a standing grant the client is not asked. */
 static bool stands_granted(const struct call *call, const json_t *request)
 {
     CLEANUP(approval_clear) struct approval_decision decision = {0};
@@ -181,18 +181,19 @@ static bool stands_granted(const struct call *call, const json_t *request)
 
 static void ask_client(struct call *call, uint64_t token, json_t *request, uint32_t *verdict)
 {
-    CLEANUP_JSON json_t *params = form_params(call->server, &call->terms, request);
+    CLEANUP_JSON json_t *params = form_params(call->server, &call->session, request);
     bool trusted = !json_is_false(json_object_get(request, "in_band"));
-    call->in_band.cannot_ask = trusted && !call->terms.elicitation;
+    call->in_band.cannot_ask = trusted && !call->session.elicitation;
     if (!trusted)
-        give_up(call, token, request, not_trusted, verdict);
+        reply_unavailable(call, token, request, not_trusted, verdict);
     else if (call->in_band.cannot_ask)
-        give_up(call, token, request, cannot_ask, verdict);
+        reply_unavailable(call, token, request, cannot_ask, verdict);
     else if (!params)
-        give_up(call, token, request,
-                "the request is too long to be shown by the client; another approver is needed",
-                verdict);
-    else if (call->terms.modern)
+        reply_unavailable(
+            call, token, request,
+            "the request is too long to be shown by the client; another approver is needed",
+            verdict);
+    else if (call->session.modern)
         ask_with_next_try(call, token, request, verdict);
     else
         ask_now(call, token, request, params, verdict);
@@ -226,7 +227,7 @@ static bool is_wanted(const struct server *server)
     return !server->options->approver_named && !server->options->no_elicitation;
 }
 
-/* Who distrusts the client's answers and has named nobody else gets no answer at all. */
+/* With --no-elicitation and without another approver there is no answer. */
 static void refuse_approval(void *user, uint64_t token, const char *request_json, uint32_t *verdict)
 {
     struct call *call = user;
@@ -234,7 +235,7 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
     if (stands_granted(call, request))
         call->in_band.ask_elsewhere(user, token, request_json, verdict);
     else
-        give_up(call, token, request, switched_off, verdict);
+        reply_unavailable(call, token, request, switched_off, verdict);
 }
 
 void in_band_attach(struct call *call, struct tool_host *host)
@@ -254,22 +255,24 @@ void in_band_deliver(struct call *call)
         answer->given = false;
 }
 
-static json_t *input_required(struct server *server, const json_t *id, const struct terms *terms,
-                              const json_t *request, const char *state)
+static json_t *input_required_result(struct server *server, const json_t *id,
+                                     const struct session_revision *session, const json_t *request,
+                                     const char *state)
 {
     json_t *result = json_pack("{s:s, s:{s:{s:s, s:o}}, s:s}", "resultType", "input_required",
                                "inputRequests", QUESTION, "method", "elicitation/create", "params",
-                               form_params(server, terms, request), "requestState", state);
+                               form_params(server, session, request), "requestState", state);
     return rpc_result(id, envelope_identify(&server->catalogue, result));
 }
 
 /* Under the server's lock. */
-static json_t *ask_again(struct server *server, const json_t *id, const struct terms *terms,
-                         struct round *round, const char *call_sha256)
+static json_t *ask_again(struct server *server, const json_t *id,
+                         const struct session_revision *session, struct required_input *input,
+                         const char *call_sha256)
 {
     char state[REQUEST_STATE_LIMIT];
-    return rounds_make_state(&server->rounds, round, call_sha256, state)
-               ? input_required(server, id, terms, round->request, state)
+    return input_required_make_state(&server->input_required, input, call_sha256, state)
+               ? input_required_result(server, id, session, input->request, state)
                : rpc_error(id, RPC_INTERNAL_ERROR, "no memory or no random numbers", NULL);
 }
 
@@ -285,7 +288,7 @@ static const char *pending_sha256(const struct call *call, const json_t *output)
 
 json_t *in_band_reply(struct call *call, const json_t *output)
 {
-    if (!call->terms.modern || !is_wanted(call->server))
+    if (!call->session.modern || !is_wanted(call->server))
         return NULL;
     if (call->in_band.cannot_ask)
         return rpc_error(
@@ -294,16 +297,16 @@ json_t *in_band_reply(struct call *call, const json_t *output)
     const char *request_sha256 = pending_sha256(call, output);
     json_t *message = NULL;
     server_lock(call->server);
-    struct round *round =
-        rounds_find(&call->server->rounds, request_sha256, call->connection->principal);
-    if (round && call->terms.elicitation)
-        message = ask_again(call->server, call->id, &call->terms, round, call->digest);
+    struct required_input *input = input_required_find(&call->server->input_required,
+                                                       request_sha256, call->connection->principal);
+    if (input && call->session.elicitation)
+        message = ask_again(call->server, call->id, &call->session, input, call->digest);
     server_unlock(call->server);
     return message;
 }
 
 bool in_band_read_try(struct connection *connection, const json_t *id, const json_t *params,
-                      const struct terms *terms, const char *call_sha256,
+                      const struct session_revision *session, const char *call_sha256,
                       struct in_band_answer *ret_answer, json_t **ret_reply)
 {
     struct server *server = connection->server;
@@ -314,23 +317,23 @@ bool in_band_read_try(struct connection *connection, const json_t *id, const jso
         return true;
     enum request_state_verdict verdict = REQUEST_STATE_FORGED;
     server_lock(server);
-    struct round *round =
-        rounds_take_state(&server->rounds, json_is_string(state) ? json_string_value(state) : "",
-                          connection->principal, call_sha256, &verdict);
+    struct required_input *input = input_required_take_state(
+        &server->input_required, json_is_string(state) ? json_string_value(state) : "",
+        connection->principal, call_sha256, &verdict);
     const json_t *responses = json_object_get(params, "inputResponses");
     struct in_band_answer answer = {0};
-    answer.given = round && approval_form_read(round->request, json_object_get(responses, QUESTION),
+    answer.given = input && approval_form_read(input->request, json_object_get(responses, QUESTION),
                                                server->options->elicitation_choice, &answer.word);
     if (verdict == REQUEST_STATE_FORGED) {
         *ret_reply = rpc_error(id, RPC_INVALID_PARAMS,
                                "requestState is not one that was given for this call", NULL);
-    } else if (round && !answer.given && terms->elicitation) {
-        *ret_reply = ask_again(server, id, terms, round, call_sha256);
+    } else if (input && !answer.given && session->elicitation) {
+        *ret_reply = ask_again(server, id, session, input, call_sha256);
     } else if (answer.given) {
-        answer.token = round->token;
-        answer.request = json_incref(round->request);
+        answer.token = input->token;
+        answer.request = json_incref(input->request);
         *ret_answer = answer;
-        rounds_answered(&server->rounds, round);
+        input_required_answered(&server->input_required, input);
     }
     server_unlock(server);
     return *ret_reply == NULL;

@@ -18,7 +18,7 @@
 struct call;
 struct server;
 struct connection;
-struct terms;
+struct session_revision;
 
 /* What the person said to the question about that request; it serves once. */
 struct in_band_answer {
@@ -50,7 +50,7 @@ json_t *in_band_reply(struct call *call, const json_t *output);
  * decided; *ret_reply (new) where the question must be put again, or where the state is forged.
  * true: go on with the call. */
 bool in_band_read_try(struct connection *connection, const json_t *id, const json_t *params,
-                      const struct terms *terms, const char *call_sha256,
+                      const struct session_revision *session, const char *call_sha256,
                       struct in_band_answer *ret_answer, json_t **ret_reply);
 /* Main thread, under the server's lock: the client's response to the question; NULL: an error. */
 void in_band_take_response(struct call *call, json_t *result);

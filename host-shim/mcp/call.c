@@ -26,7 +26,7 @@
 static void free_call(struct call *call)
 {
     json_decref(call->id);
-    terms_clear(&call->terms);
+    session_clear(&call->session);
     free(call->name);
     free(call->input_json);
     free(call->context_json);
@@ -41,7 +41,7 @@ static void take_output(void *user, uint32_t stream, const void *bytes, size_t l
 {
     struct call *call = user;
     bool is_line = stream == TOOL_STREAM_PROGRESS;
-    if (progress_add(&call->progress, call->connection, call->terms.progress_token, bytes, length,
+    if (progress_add(&call->progress, call->connection, call->session.progress_token, bytes, length,
                      is_line))
         server_wake(call->server);
 }
@@ -69,9 +69,9 @@ static json_t *invoke(struct call *call)
     if (message)
         return message;
     const struct tool_answer answer = {.tool = call->tool, .status = status, .output = output};
-    json_t *result = call_result_make(&call->server->artifacts, &call->terms,
+    json_t *result = call_result_make(&call->server->artifacts, &call->session,
                                       call->server->options->full_result, &answer);
-    return envelope_complete(&call->server->catalogue, call->id, &call->terms, result);
+    return envelope_complete(&call->server->catalogue, call->id, &call->session, result);
 }
 
 static bool is_cancelled(struct call *call)
@@ -102,11 +102,11 @@ static void *run_call(void *argument)
     return NULL;
 }
 
-/* Who calls is the connection's; the trace is the client's own. */
+/* The principal is the connection's; the trace comes from the client. */
 static char *context_text(const struct call *call)
 {
     const char *principal = call->connection->principal;
-    const char *trace = call->terms.traceparent;
+    const char *trace = call->session.traceparent;
     CLEANUP_JSON json_t *context = json_copy(call->server->context);
     bool made = json_member_add(context, "principal", principal[0] ? principal : NULL) &&
                 json_member_add(context, "traceparent", trace[0] ? trace : NULL);
@@ -134,9 +134,9 @@ static struct call *new_call(struct connection *connection, struct call_order *o
     call->tool = order->tool;
     call->in_band.answer = order->answer;
     order->answer = (struct in_band_answer){0};
-    call->terms = *order->terms;
-    *order->terms = (struct terms){0};
-    progress_start(&call->progress, call->terms.progress_token != NULL);
+    call->session = *order->session;
+    *order->session = (struct session_revision){0};
+    progress_start(&call->progress, call->session.progress_token != NULL);
     call->id = json_deep_copy(order->id);
     call->name = strdup(order->name);
     call->input_json = json_compact(order->arguments);
@@ -186,7 +186,7 @@ static void answer_error(struct connection *connection, const struct call *call,
                          const char *message, const char *hint)
 {
     connection_answer(connection, call->batch,
-                      envelope_complete(&call->server->catalogue, call->id, &call->terms,
+                      envelope_complete(&call->server->catalogue, call->id, &call->session,
                                         call_result_error(code, message, hint)));
 }
 
@@ -217,7 +217,7 @@ void call_start(struct connection *connection, struct call_order *order)
 }
 
 /* Under the lock. */
-static void cancel(struct call *call)
+static void cancel_call(struct call *call)
 {
     uint64_t one = 1;
     if (call->cancelled)
@@ -232,7 +232,7 @@ void call_cancel(struct server *server, const struct connection *connection, con
     server_lock(server);
     for (struct call *call = server->calls; call; call = call->next) {
         if ((!connection || call->connection == connection) && (!id || rpc_same_id(call->id, id)))
-            cancel(call);
+            cancel_call(call);
     }
     server_unlock(server);
     server_wake(server);
@@ -287,7 +287,7 @@ static struct call *take_finished(struct server *server)
  * thread may not have got that far. Under the lock: the provider's tool_cancel() does not block. */
 static int tend_call(struct call *call)
 {
-    int next = progress_tend(&call->progress, call->connection, call->terms.progress_token);
+    int next = progress_tend(&call->progress, call->connection, call->session.progress_token);
     if (!call->cancelled || call->cancel_accepted || call->finished)
         return next;
     call->cancel_accepted = call->server->provider->cancel(call->number) == TOOL_ACCEPTED;

@@ -14,7 +14,7 @@
 #include "mcp/approval_in_band.h"
 #include "mcp/connection.h"
 #include "mcp/progress.h"
-#include "mcp/wire/terms.h"
+#include "mcp/wire/session_revision.h"
 
 struct call {
     struct grants grants; /* first: what callbacks are given leads to the call */
@@ -24,7 +24,7 @@ struct call {
     struct batch *batch;           /* or NULL */
     json_t *id;
     uint64_t number; /* the provider's name for the call */
-    struct terms terms;
+    struct session_revision session;
     const json_t *tool; /* of the manifest */
     char *name;         /* as called */
     char *input_json;
@@ -40,13 +40,13 @@ struct call {
     bool finished;        /* its thread does nothing more but end */
 };
 
-/* What a client asks for. */
+/* A request of tools/call. */
 struct call_order {
     const json_t *id;
     const json_t *tool;
     const char *name;
-    const json_t *arguments; /* an object */
-    struct terms *terms;     /* taken over */
+    const json_t *arguments;          /* an object */
+    struct session_revision *session; /* taken over */
     struct batch *batch;
     struct in_band_answer answer; /* taken over: what the person said to an earlier try */
 };

@@ -25,12 +25,12 @@ static void name_principal(struct connection *connection)
 
 static void free_connection(struct connection *connection)
 {
-    outbox_free(connection->outbox);
+    write_queue_free(connection->write_queue);
     close_fd(connection->in);
     if (connection->out != connection->in)
         close_fd(connection->out);
     line_reader_clear(&connection->reader);
-    terms_clear(&connection->terms);
+    session_clear(&connection->session);
     free(connection);
 }
 
@@ -52,8 +52,8 @@ struct connection *connection_new(struct server *server, int in, int out, bool i
                                       .references = 1,
                                       .reader = {.limit = SERVER_LINE_LIMIT}};
     name_principal(connection);
-    connection->outbox = outbox_new(out, server->wake_fd, failure);
-    if (connection->outbox)
+    connection->write_queue = write_queue_new(out, server->wake_fd, failure);
+    if (connection->write_queue)
         return connection;
     free_connection(connection);
     return NULL;
@@ -84,11 +84,11 @@ void connection_close(struct connection *connection)
         (void)shutdown(connection->in, SHUT_RDWR);
 }
 
-void connection_send(struct connection *connection, json_t *message, enum outbox_weight weight)
+void connection_send(struct connection *connection, json_t *message, enum write_weight weight)
 {
     if (!message)
         console_log_notice("could not create a message to the client");
-    else if (!outbox_send(connection->outbox, message, weight) && weight == OUTBOX_NEEDED)
+    else if (!write_queue_send(connection->write_queue, message, weight) && weight == WRITE_NEEDED)
         server_wake(connection->server);
     json_decref(message);
 }
@@ -119,7 +119,7 @@ void connection_answer(struct connection *connection, struct batch *batch, json_
 {
     if (!batch) {
         if (message)
-            connection_send(connection, message, OUTBOX_NEEDED);
+            connection_send(connection, message, WRITE_NEEDED);
         return;
     }
     server_lock(connection->server);
@@ -130,7 +130,7 @@ void connection_answer(struct connection *connection, struct batch *batch, json_
     if (!last)
         return;
     if (json_array_size(batch->messages) > 0)
-        connection_send(connection, batch->messages, OUTBOX_NEEDED);
+        connection_send(connection, batch->messages, WRITE_NEEDED);
     else
         json_decref(batch->messages);
     free(batch);

@@ -11,8 +11,8 @@
 
 #include "base/failure.h"
 #include "mcp/wire/line_reader.h"
-#include "mcp/wire/outbox.h"
-#include "mcp/wire/terms.h"
+#include "mcp/wire/session_revision.h"
+#include "mcp/wire/write_queue.h"
 
 struct server;
 
@@ -23,12 +23,12 @@ struct connection {
     bool is_socket;
     char principal[64]; /* whose requests these are; "" where the operating system has no name */
     size_t references;  /* under the server's lock */
-    struct outbox *outbox;
+    struct write_queue *write_queue;
     bool closed; /* under the server's lock */
     /* Of the main thread. */
     struct line_reader reader;
     bool initialized; /* by the handshake of revisions up to 2025-11-25 */
-    struct terms terms;
+    struct session_revision session;
 };
 
 /* The answers to an array of messages, which are sent as one array when all are there. */
@@ -47,7 +47,7 @@ void connection_release(struct connection *connection);
 void connection_close(struct connection *connection);
 
 /* Sends the message (taken over; NULL: none could be made) if the connection is still there. */
-void connection_send(struct connection *connection, json_t *message, enum outbox_weight weight);
+void connection_send(struct connection *connection, json_t *message, enum write_weight weight);
 
 /* batch NULL: the answer goes by itself. message NULL: there is none. */
 void connection_answer(struct connection *connection, struct batch *batch, json_t *message);

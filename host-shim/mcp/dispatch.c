@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a client's messages and answers them, or starts the calls that will. A request speaks for
- * itself (2026-07-28) or under the terms of its connection's handshake (revisions before); the two
- * are told apart for each request, so that one process serves both. Main thread.
+ * Reads a client's messages and answers them, or starts the calls that will. A request names its
+ * revision itself (2026-07-28) or has that of its connection's handshake (earlier revisions). Each
+ * request decides, so one process serves both. Main thread.
  */
 #include "mcp/dispatch.h"
 
@@ -27,35 +27,35 @@ struct request {
     struct connection *connection;
     struct batch *batch;
     struct rpc_message message;
-    struct terms terms;
+    struct session_revision session;
 };
 
-static void answer(const struct request *request, json_t *message)
+static void answer_request(const struct request *request, json_t *message)
 {
     connection_answer(request->connection, request->batch, message);
 }
 
 static void answer_error(const struct request *request, int code, const char *text, json_t *data)
 {
-    answer(request, rpc_error(request->message.id, code, text, data));
+    answer_request(request, rpc_error(request->message.id, code, text, data));
 }
 
 static void answer_complete(const struct request *request, json_t *result)
 {
-    answer(request, envelope_complete(&request->connection->server->catalogue, request->message.id,
-                                      &request->terms, result));
+    answer_request(request, envelope_complete(&request->connection->server->catalogue,
+                                              request->message.id, &request->session, result));
 }
 
 static void answer_cacheable(const struct request *request, json_t *result)
 {
-    answer(request, envelope_cacheable(&request->connection->server->catalogue, request->message.id,
-                                       &request->terms, result));
+    answer_request(request, envelope_cacheable(&request->connection->server->catalogue,
+                                               request->message.id, &request->session, result));
 }
 
-static json_t *capabilities_of(const struct terms *terms)
+static json_t *capabilities_of(const struct session_revision *session)
 {
     json_t *capabilities = json_pack("{s:{}, s:{}}", "tools", "resources");
-    if (!terms->modern)
+    if (!session->modern)
         (void)json_object_set_new(capabilities, "logging", json_object());
     return capabilities;
 }
@@ -65,26 +65,26 @@ static void initialize(struct request *request)
     struct connection *connection = request->connection;
     if (!json_is_string(json_object_get(request->message.params, "protocolVersion"))) {
         answer_error(request, RPC_INVALID_PARAMS, "initialize has no protocolVersion",
-                     json_pack("{s:o}", "supported", terms_supported()));
+                     json_pack("{s:o}", "supported", session_supported_revisions()));
         return;
     }
-    terms_clear(&connection->terms);
-    terms_read_handshake(request->message.params, &connection->terms);
+    session_clear(&connection->session);
+    session_read_handshake(request->message.params, &connection->session);
     connection->initialized = true;
-    request->terms = connection->terms;
+    request->session = connection->session;
     answer_complete(request, json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion",
-                                       connection->terms.revision, "capabilities",
-                                       capabilities_of(&connection->terms), "serverInfo",
+                                       connection->session.revision, "capabilities",
+                                       capabilities_of(&connection->session), "serverInfo",
                                        envelope_server_info(&connection->server->catalogue),
                                        "instructions", connection->server->catalogue.instructions));
 }
 
 static void discover(struct request *request)
 {
-    answer_cacheable(request,
-                     json_pack("{s:o, s:o, s:O*}", "supportedVersions", terms_supported(),
-                               "capabilities", capabilities_of(&request->terms), "instructions",
-                               request->connection->server->catalogue.instructions));
+    answer_cacheable(request, json_pack("{s:o, s:o, s:O*}", "supportedVersions",
+                                        session_supported_revisions(), "capabilities",
+                                        capabilities_of(&request->session), "instructions",
+                                        request->connection->server->catalogue.instructions));
 }
 
 static void answer_empty(struct request *request)
@@ -144,7 +144,7 @@ static void call_tool(struct request *request)
         json_t *message = rpc_error(request->message.id, RPC_INVALID_PARAMS, text, NULL);
         if (!message) /* a name that was cut inside a character */
             message = rpc_error(request->message.id, RPC_INVALID_PARAMS, "Unknown tool", NULL);
-        answer(request, message);
+        answer_request(request, message);
         return;
     }
     CLEANUP_JSON json_t *none = json_object();
@@ -153,7 +153,7 @@ static void call_tool(struct request *request)
                                .tool = tool,
                                .name = name,
                                .arguments = arguments,
-                               .terms = &request->terms,
+                               .session = &request->session,
                                .batch = request->batch};
     char digest[65];
     json_t *reply = NULL;
@@ -161,9 +161,10 @@ static void call_tool(struct request *request)
         answer_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
         return;
     }
-    if (request->terms.modern && !in_band_read_try(connection, request->message.id, params,
-                                                   &request->terms, digest, &order.answer, &reply))
-        answer(request, reply);
+    if (request->session.modern &&
+        !in_band_read_try(connection, request->message.id, params, &request->session, digest,
+                          &order.answer, &reply))
+        answer_request(request, reply);
     else
         call_start(connection, &order);
     in_band_answer_clear(&order.answer);
@@ -192,7 +193,7 @@ static void read_resource(struct request *request)
     if (contents)
         answer_cacheable(request, json_pack("{s:o}", "contents", contents));
     else
-        answer_error(request, request->terms.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+        answer_error(request, request->session.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
                      "Resource not found", json_pack("{s:O}", "uri", uri));
 }
 
@@ -212,7 +213,7 @@ static const struct method methods[] = {
 
 static const struct method *find_method(const struct request *request)
 {
-    unsigned era = request->terms.modern ? MODERN : HANDSHAKE;
+    unsigned era = request->session.modern ? MODERN : HANDSHAKE;
     for (size_t i = 0; i < COUNT_OF(methods); i++) {
         if ((methods[i].eras & era) && strcmp(methods[i].name, request->message.method) == 0)
             return &methods[i];
@@ -230,15 +231,15 @@ static bool read_terms(struct request *request)
 {
     const struct connection *connection = request->connection;
     const json_t *params = request->message.params;
-    struct terms_problem problem = {0};
-    if (!terms_are_modern(params) &&
+    struct session_problem problem = {0};
+    if (!session_is_modern(params) &&
         (connection->initialized || opens_handshake(request->message.method))) {
-        static const struct terms before_handshake = {.revision = "2024-11-05"};
-        terms_read_request(connection->initialized ? &connection->terms : &before_handshake, params,
-                           &request->terms);
+        static const struct session_revision before_handshake = {.revision = "2024-11-05"};
+        session_read_request(connection->initialized ? &connection->session : &before_handshake,
+                             params, &request->session);
         return true;
     }
-    if (terms_read_modern(params, &request->terms, &problem))
+    if (session_read_modern(params, &request->session, &problem))
         return true;
     answer_error(request, problem.code, problem.message, problem.data);
     return false;
@@ -258,7 +259,7 @@ static void serve_request(struct request *request)
     } else {
         method->serve(request);
     }
-    terms_clear(&request->terms);
+    session_clear(&request->session);
 }
 
 static void take_notification(struct connection *connection, const struct rpc_message *message)
@@ -293,8 +294,8 @@ static void dispatch_message(struct connection *connection, struct batch *batch,
 
 static void dispatch_batch(struct connection *connection, const json_t *messages)
 {
-    bool allowed =
-        connection->initialized && strcmp(connection->terms.revision, TERMS_BATCHED_REVISION) == 0;
+    bool allowed = connection->initialized &&
+                   strcmp(connection->session.revision, SESSION_BATCHED_REVISION) == 0;
     size_t count = json_array_size(messages);
     struct batch *batch =
         allowed && count > 0 && count <= BATCH_MOST ? batch_new(connection) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client's line asks for: the methods of the Model Context Protocol. Main thread. */
+/* The methods of the Model Context Protocol, by a client's line. Main thread. */
 #pragma once
 
 #include <stddef.h>

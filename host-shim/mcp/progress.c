@@ -45,7 +45,7 @@ static int send_due(struct progress *progress, struct connection *connection, co
         json_pack("{s:o, s:I, s:o}", "progressToken", json_deep_copy(token), "progress",
                   (json_int_t)progress->bytes, "message", text_to_json(progress->text, whole));
     connection_send(connection, rpc_notification("notifications/progress", params),
-                    OUTBOX_DROPPABLE);
+                    WRITE_DROPPABLE);
     progress->sent_ms = now;
     progress->sent_bytes = progress->bytes;
     progress->length -= whole; /* the begin of a character waits for its end */

@@ -131,7 +131,7 @@ static bool read_connections(struct server *server, const struct pollfd *events)
     for (struct connection *connection = server->connections, *next = NULL; connection;
          connection = next, events++) {
         next = connection->next;
-        bool lasts = !outbox_is_broken(connection->outbox);
+        bool lasts = !write_queue_is_broken(connection->write_queue);
         if (lasts && events->revents)
             lasts = read_connection(connection);
         if (!lasts && !connection->is_socket)
@@ -142,7 +142,7 @@ static bool read_connections(struct server *server, const struct pollfd *events)
     return true;
 }
 
-/* Until there is nobody to serve any more, or a signal comes. */
+/* Until the last client is gone or a signal comes. */
 static void serve(struct server *server, int signal_fd, const struct listener *listener)
 {
     struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS];
@@ -173,7 +173,7 @@ static void *end_by_force(void *unused)
     _exit(EXIT_SUCCESS);
 }
 
-/* What hangs, in a run or in the provider's own end, does not keep the process. */
+/* A run or a provider's shutdown that hangs must not keep the process alive. */
 static void limit_the_end(void)
 {
     pthread_t thread;
@@ -202,7 +202,7 @@ static void end_connections(struct server *server)
 {
     int64_t deadline = monotonic_ms() + DRAIN_MS;
     while (server->connections) {
-        outbox_drain(server->connections->outbox, deadline);
+        write_queue_drain(server->connections->write_queue, deadline);
         end_connection(server, server->connections);
     }
 }
@@ -234,7 +234,7 @@ bool server_run(const struct options *options, const struct provider *provider,
     int signal_fd = -1;
     if (wake < 0 || own_out < 0)
         return failure_set_errno(failure, "internal", errno, "no descriptors");
-    if (!rounds_init(&server.rounds, failure) ||
+    if (!input_required_init(&server.input_required, failure) ||
         !catalogue_make(provider->manifest(), status, options->full_result, &server.catalogue,
                         failure))
         return false;
@@ -254,7 +254,7 @@ bool server_run(const struct options *options, const struct provider *provider,
     }
     metrics_stop(&metrics);
     listener_close(&listener);
-    rounds_clear(&server.rounds);
+    input_required_clear(&server.input_required);
     artifacts_clear(&server.artifacts);
     catalogue_clear(&server.catalogue);
     (void)pthread_cond_destroy(&server.changed);

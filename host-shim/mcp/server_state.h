@@ -12,7 +12,7 @@
 
 #include "host/provider.h"
 #include "host/tool_call.h"
-#include "mcp/approval/rounds.h"
+#include "mcp/approval/input_required.h"
 #include "mcp/result/artifacts.h"
 #include "mcp/result/catalogue.h"
 #include "options/options.h"
@@ -39,7 +39,7 @@ struct server {
     struct call *calls;
     size_t call_count;
     uint64_t last_call;
-    struct rounds rounds;
+    struct input_required input_required;
 };
 
 void server_lock(struct server *server);

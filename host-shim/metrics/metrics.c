@@ -24,8 +24,8 @@ static bool write_now(struct metrics *metrics, struct failure *failure)
     return prometheus_file_write(metrics->path, metrics->status, failure);
 }
 
-/* The first failure of a row is told. */
-static void write_and_tell(struct metrics *metrics, bool *written)
+/* Of several failures in a row only the first is reported. */
+static void write_and_report(struct metrics *metrics, bool *written)
 {
     struct failure failure;
     bool now = write_now(metrics, &failure);
@@ -42,7 +42,7 @@ static char *make_text(void *user, size_t *ret_length)
                : NULL;
 }
 
-static void *tell_until_the_end(void *argument)
+static void *serve_metrics(void *argument)
 {
     struct metrics *metrics = argument;
     struct pollfd events[] = {{.fd = metrics->end_fd, .events = POLLIN},
@@ -54,7 +54,7 @@ static void *tell_until_the_end(void *argument)
         if (events[0].revents)
             return NULL;
         if (metrics->path && milliseconds_until(due) == 0) {
-            write_and_tell(metrics, &written);
+            write_and_report(metrics, &written);
             due = monotonic_ms() + INTERVAL_MS;
         }
         if (events[1].revents)
@@ -79,7 +79,7 @@ bool metrics_start(struct metrics *metrics, const char *path, const char *addres
     if ((address && !metrics_http_open(address, &metrics->listener, failure)) ||
         (path && !write_now(metrics, failure)))
         return false;
-    int error = pthread_create(&metrics->thread, NULL, tell_until_the_end, metrics);
+    int error = pthread_create(&metrics->thread, NULL, serve_metrics, metrics);
     metrics->runs = error == 0;
     return metrics->runs || failure_set_errno(failure, "internal", error, "no thread");
 }

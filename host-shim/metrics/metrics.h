@@ -16,7 +16,7 @@
 
 struct metrics {
     const char *path; /* NULL: none are written */
-    int listener;     /* -1: nobody is answered */
+    int listener;     /* -1: no HTTP */
     const struct provider *provider;
     json_t *status;
     int end_fd;
@@ -30,7 +30,7 @@ struct metrics {
     }
 
 /* path and address may be NULL; path and the provider are borrowed until metrics_stop(). false
- * where the file cannot be written, or nobody can be listened to. Main thread. */
+ * where the file cannot be written, or the address cannot be listened on. Main thread. */
 bool metrics_start(struct metrics *metrics, const char *path, const char *address,
                    const struct provider *provider, const json_t *status, struct failure *failure);
 /* Waits for the thread, for a second and a half at most. Main thread. */

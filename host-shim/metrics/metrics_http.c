@@ -116,7 +116,8 @@ static void send_all(int fd, const char *bytes, size_t length, int64_t deadline)
     }
 }
 
-static void answer(int fd, const char *status, const char *text, size_t length, int64_t deadline)
+static void send_response(int fd, const char *status, const char *text, size_t length,
+                          int64_t deadline)
 {
     char head[256];
     int head_length = snprintf(head, sizeof(head),
@@ -170,5 +171,5 @@ void metrics_http_serve(int listener, char *(*make)(void *user, size_t *ret_leng
     CLEANUP_FREE char *text = refusal ? NULL : make(user, &length);
     if (!refusal && !text)
         refusal = "503 Service Unavailable";
-    answer(fd, refusal ? refusal : "200 OK", text ? text : "", text ? length : 0, deadline);
+    send_response(fd, refusal ? refusal : "200 OK", text ? text : "", text ? length : 0, deadline);
 }

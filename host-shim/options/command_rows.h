@@ -9,7 +9,7 @@
 
 #include "options/options.h"
 
-/* What a command's first word can be. */
+/* One of the first words that a command takes. */
 struct command_action {
     const char *name; /* NULL behind the last one */
     const char *words;

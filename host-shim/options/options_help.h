@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What toolhost says of its commands and options, from their tables. Any thread. */
+/* Help for commands and options, from their tables. Any thread. */
 #pragma once
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* What is looked through: the index-th word, NULL behind the last one. */
+/* The candidates: the index-th word, NULL behind the last one. */
 typedef const char *suggestion_word(const void *words, size_t index);
 
 /* The one that the given word was probably meant to be: it is misspelt by a few letters, or only

@@ -127,7 +127,7 @@ END_TEST
 START_TEST(escape_takes_any_bytes)
 {
     unsigned seed = 1;
-    for (int round = 0; round < 2000; round++) {
+    for (int input = 0; input < 2000; input++) {
         char bytes[64];
         for (size_t i = 0; i < sizeof(bytes); i++)
             bytes[i] = (char)(rand_r(&seed) >> 7);

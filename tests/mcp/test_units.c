@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Units of toolhost mcp that need no process: lines, messages, terms, the state a client carries.
+/* Units of toolhost mcp that need no process: lines, messages, revisions, the state a client
+ * carries.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +10,13 @@
 
 #include "base/cleanup.h"
 #include "base/digest.h"
+#include "mcp/approval/input_required.h"
 #include "mcp/approval/request_state.h"
-#include "mcp/approval/rounds.h"
 #include "mcp/wire/incoming.h"
 #include "mcp/wire/json_rpc.h"
 #include "mcp/wire/line_reader.h"
 #include "mcp/wire/listener.h"
-#include "mcp/wire/terms.h"
+#include "mcp/wire/session_revision.h"
 #include "mcp/wire/text.h"
 #include "tap_suite.h"
 
@@ -130,56 +131,56 @@ START_TEST(state_is_authenticated)
 }
 END_TEST
 
-START_TEST(rounds_are_bounded_and_serve_once)
+START_TEST(required_inputs_are_bounded_and_serve_once)
 {
     struct failure failure;
-    CLEANUP(rounds_clear) struct rounds rounds;
+    CLEANUP(input_required_clear) struct input_required table;
     char hash[65], first[REQUEST_STATE_LIMIT], second[REQUEST_STATE_LIMIT];
     enum request_state_verdict verdict = REQUEST_STATE_FORGED;
-    ck_assert(rounds_init(&rounds, &failure));
+    ck_assert(input_required_init(&table, &failure));
     fill(hash, 'a', 64);
-    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, json_null()));
-    ck_assert_ptr_null(rounds_find(&rounds, hash, "other"));
-    struct round *round = rounds_find(&rounds, hash, "root");
-    ck_assert_ptr_nonnull(round);
-    ck_assert(rounds_make_state(&rounds, round, "call", first));
-    ck_assert(rounds_make_state(&rounds, round, "call", second));
-    ck_assert_ptr_eq(rounds_take_state(&rounds, first, "root", "call", &verdict), round);
-    rounds_answered(&rounds, round);
-    ck_assert_ptr_null(rounds_take_state(&rounds, first, "root", "call", &verdict));
+    ck_assert(input_required_open(&table, hash, "root", 7, 60000, json_null()));
+    ck_assert_ptr_null(input_required_find(&table, hash, "other"));
+    struct required_input *input = input_required_find(&table, hash, "root");
+    ck_assert_ptr_nonnull(input);
+    ck_assert(input_required_make_state(&table, input, "call", first));
+    ck_assert(input_required_make_state(&table, input, "call", second));
+    ck_assert_ptr_eq(input_required_take_state(&table, first, "root", "call", &verdict), input);
+    input_required_answered(&table, input);
+    ck_assert_ptr_null(input_required_take_state(&table, first, "root", "call", &verdict));
     ck_assert_int_eq(verdict, REQUEST_STATE_EXPIRED);
-    ck_assert_ptr_null(rounds_take_state(&rounds, second, "other", "call", &verdict));
+    ck_assert_ptr_null(input_required_take_state(&table, second, "other", "call", &verdict));
     ck_assert_int_eq(verdict, REQUEST_STATE_FORGED);
-    ck_assert_ptr_eq(rounds_take_state(&rounds, second, "root", "call", &verdict), round);
-    rounds_answered(&rounds, round);
-    ck_assert_ptr_null(rounds_find(&rounds, hash, "root"));
-    for (unsigned i = 0; i < ROUNDS_LIMIT; i++) {
+    ck_assert_ptr_eq(input_required_take_state(&table, second, "root", "call", &verdict), input);
+    input_required_answered(&table, input);
+    ck_assert_ptr_null(input_required_find(&table, hash, "root"));
+    for (unsigned i = 0; i < INPUT_REQUIRED_LIMIT; i++) {
         (void)snprintf(hash, sizeof(hash), "%064u", i);
-        ck_assert(rounds_open(&rounds, hash, "root", i, 60000, json_null()));
+        ck_assert(input_required_open(&table, hash, "root", i, 60000, json_null()));
     }
-    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, json_null()));
-    ck_assert_uint_eq(rounds_find(&rounds, hash, "root")->token, 7);
-    ck_assert(!rounds_open(&rounds, hash, "other", 7, 60000, json_null()));
+    ck_assert(input_required_open(&table, hash, "root", 7, 60000, json_null()));
+    ck_assert_uint_eq(input_required_find(&table, hash, "root")->token, 7);
+    ck_assert(!input_required_open(&table, hash, "other", 7, 60000, json_null()));
 }
 END_TEST
 
 START_TEST(states_of_a_round_are_bounded)
 {
     struct failure failure;
-    CLEANUP(rounds_clear) struct rounds rounds;
+    CLEANUP(input_required_clear) struct input_required table;
     char hash[65], first[REQUEST_STATE_LIMIT], state[REQUEST_STATE_LIMIT];
     enum request_state_verdict verdict = REQUEST_STATE_FORGED;
-    ck_assert(rounds_init(&rounds, &failure));
+    ck_assert(input_required_init(&table, &failure));
     fill(hash, 'a', 64);
-    ck_assert(rounds_open(&rounds, hash, "root", 7, 60000, json_null()));
-    struct round *round = rounds_find(&rounds, hash, "root");
-    ck_assert(rounds_make_state(&rounds, round, "call", first));
-    for (unsigned i = 0; i < ROUNDS_STATES; i++)
-        ck_assert(rounds_make_state(&rounds, round, "call", state));
-    ck_assert_uint_eq(round->nonce_count, ROUNDS_STATES);
-    ck_assert_ptr_null(rounds_take_state(&rounds, first, "root", "call", &verdict));
+    ck_assert(input_required_open(&table, hash, "root", 7, 60000, json_null()));
+    struct required_input *input = input_required_find(&table, hash, "root");
+    ck_assert(input_required_make_state(&table, input, "call", first));
+    for (unsigned i = 0; i < INPUT_REQUIRED_STATES; i++)
+        ck_assert(input_required_make_state(&table, input, "call", state));
+    ck_assert_uint_eq(input->nonce_count, INPUT_REQUIRED_STATES);
+    ck_assert_ptr_null(input_required_take_state(&table, first, "root", "call", &verdict));
     ck_assert_int_eq(verdict, REQUEST_STATE_EXPIRED);
-    ck_assert_ptr_eq(rounds_take_state(&rounds, state, "root", "call", &verdict), round);
+    ck_assert_ptr_eq(input_required_take_state(&table, state, "root", "call", &verdict), input);
 }
 END_TEST
 
@@ -293,9 +294,9 @@ START_TEST(forms_are_offered_only_to_clients_that_show_them)
         CLEANUP_JSON json_t *params =
             json_pack("{s:s, s:o}", "protocolVersion", "2025-11-25", "capabilities",
                       json_loads(cases[i].capabilities, 0, NULL));
-        CLEANUP(terms_clear) struct terms terms;
-        terms_read_handshake(params, &terms);
-        ck_assert_msg(terms.elicitation == cases[i].form, "%s", cases[i].capabilities);
+        CLEANUP(session_clear) struct session_revision session;
+        session_read_handshake(params, &session);
+        ck_assert_msg(session.elicitation == cases[i].form, "%s", cases[i].capabilities);
     }
 }
 END_TEST
@@ -370,7 +371,7 @@ int main(void)
     tcase_add_test(units, lines_come_whole_whatever_the_pieces);
     tcase_add_test(units, lines_that_are_too_long_are_told_once_and_skipped);
     tcase_add_test(units, state_is_authenticated);
-    tcase_add_test(units, rounds_are_bounded_and_serve_once);
+    tcase_add_test(units, required_inputs_are_bounded_and_serve_once);
     tcase_add_test(units, states_of_a_round_are_bounded);
     tcase_add_test(units, messages_are_told_apart);
     tcase_add_test(units, what_cannot_be_read_is_refused_under_its_own_identifier);

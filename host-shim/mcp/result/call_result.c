@@ -90,7 +90,7 @@ static bool add_error(json_t *content, const json_t *output)
     return json_array_append_new(content, block) == 0;
 }
 
-/* What a model reads; a tool that does not say what that is has all of its output serialized. */
+/* The text for the model. Without a list of members in the manifest it is the whole output. */
 static bool add_text(json_t *content, const json_t *tool, const json_t *output,
                      const json_t *structured)
 {
@@ -137,10 +137,11 @@ static json_t *image_block(const struct file *file)
 }
 
 /* Revisions without links get the same in words. */
-static json_t *link_block(const struct terms *terms, const struct file *file, json_t *uri)
+static json_t *link_block(const struct session_revision *session, const struct file *file,
+                          json_t *uri)
 {
     const json_t *size = json_object_get(file->entry, "size");
-    if (terms_at_least(terms, RESOURCE_LINK_REVISION))
+    if (session_is_at_least(session, RESOURCE_LINK_REVISION))
         return json_pack("{s:s, s:O, s:s, s:s, s:o*}", "type", "resource_link", "uri", uri, "name",
                          file->path, "mimeType", file->mime_type, "size",
                          json_is_integer(size) ? json_copy((json_t *)(uintptr_t)size) : NULL);
@@ -152,47 +153,47 @@ static json_t *link_block(const struct terms *terms, const struct file *file, js
     return json_pack("{s:s, s:s}", "type", "text", "text", text);
 }
 
-static bool link_file(struct artifacts *artifacts, const struct terms *terms,
+static bool link_file(struct artifacts *artifacts, const struct session_revision *session,
                       const struct file *file, json_t *content)
 {
     CLEANUP_JSON json_t *uri =
         artifacts_keep(artifacts, file->path, file->mime_type, file->content, file->is_text);
     if (!uri) /* larger than is kept: it stays in the result */
         return true;
-    return json_array_append_new(content, link_block(terms, file, uri)) == 0 &&
+    return json_array_append_new(content, link_block(session, file, uri)) == 0 &&
            json_object_set(file->entry, "uri", uri) == 0 &&
            json_object_del(file->entry, "content") == 0;
 }
 
-static bool take_file(struct artifacts *artifacts, const struct terms *terms,
+static bool take_file(struct artifacts *artifacts, const struct session_revision *session,
                       const struct file *file, json_t *content)
 {
     if (is_image(file))
         return json_array_append_new(content, image_block(file)) == 0 &&
                json_object_del(file->entry, "content") == 0;
     if (json_string_length(file->content) > LARGE_FILE)
-        return link_file(artifacts, terms, file, content);
+        return link_file(artifacts, session, file, content);
     return true;
 }
 
 /* Appends content blocks for what is taken out of output's "files", where each such file then has
  * "uri" or nothing instead of "content". false: out of memory. */
-static bool take_files(struct artifacts *artifacts, const struct terms *terms, json_t *output,
-                       json_t *content)
+static bool take_files(struct artifacts *artifacts, const struct session_revision *session,
+                       json_t *output, json_t *content)
 {
     size_t index = 0;
     json_t *entry = NULL;
     json_array_foreach(json_object_get(output, "files"), index, entry)
     {
         struct file file;
-        if (read_file(entry, &file) && !take_file(artifacts, terms, &file, content))
+        if (read_file(entry, &file) && !take_file(artifacts, session, &file, content))
             return false;
     }
     return true;
 }
 
-json_t *call_result_make(struct artifacts *artifacts, const struct terms *terms, bool full,
-                         const struct tool_answer *answer)
+json_t *call_result_make(struct artifacts *artifacts, const struct session_revision *session,
+                         bool full, const struct tool_answer *answer)
 {
     const json_t *tool = answer->tool;
     json_t *output = answer->output;
@@ -203,7 +204,7 @@ json_t *call_result_make(struct artifacts *artifacts, const struct terms *terms,
     bool is_structured = catalogue_is_structured(tool);
     CLEANUP_JSON json_t *content = json_array();
     bool made = (!failed || add_error(content, output)) && add_rich(content, output) &&
-                take_files(artifacts, terms, output, content);
+                take_files(artifacts, session, output, content);
     CLEANUP_JSON json_t *structured = result_form_structured(tool, output, full);
     if (made && (is_structured || json_array_size(content) == 0))
         made = add_text(content, tool, output, structured);

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "mcp/result/artifacts.h"
-#include "mcp/wire/terms.h"
+#include "mcp/wire/session_revision.h"
 
-/* What tool_invoke() gave. */
+/* The return of tool_invoke(). */
 struct tool_answer {
     const json_t *tool; /* of the manifest */
     int32_t status;
@@ -21,7 +21,7 @@ struct tool_answer {
 };
 
 /* full: all of the output, and not what the manifest calls brief. New; NULL when out of memory. */
-json_t *call_result_make(struct artifacts *artifacts, const struct terms *terms, bool full,
-                         const struct tool_answer *answer);
+json_t *call_result_make(struct artifacts *artifacts, const struct session_revision *session,
+                         bool full, const struct tool_answer *answer);
 /* A tool error of toolhost's own. */
 json_t *call_result_error(const char *code, const char *message, const char *hint);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands around every result. Any thread. */
+/* The frame of every result. Any thread. */
 #include "mcp/result/envelope.h"
 
 #include "mcp/wire/json_rpc.h"
@@ -23,9 +23,9 @@ json_t *envelope_identify(const struct catalogue *catalogue, json_t *result)
 }
 
 json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
-                          const struct terms *terms, json_t *result)
+                          const struct session_revision *session, json_t *result)
 {
-    if (result && terms->modern) {
+    if (result && session->modern) {
         (void)json_object_set_new(result, "resultType", json_string("complete"));
         (void)envelope_identify(catalogue, result);
     }
@@ -33,11 +33,11 @@ json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
 }
 
 json_t *envelope_cacheable(const struct catalogue *catalogue, const json_t *id,
-                           const struct terms *terms, json_t *result)
+                           const struct session_revision *session, json_t *result)
 {
-    if (result && terms->modern) {
+    if (result && session->modern) {
         (void)json_object_set_new(result, "ttlMs", json_integer(KEPT_MS));
         (void)json_object_set_new(result, "cacheScope", json_string("private"));
     }
-    return envelope_complete(catalogue, id, terms, result);
+    return envelope_complete(catalogue, id, session, result);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands around every result: with whom the client speaks, and from 2026-07-28 on that the
- * result is complete and how long it may be kept. Pure code over what is constant, any thread.
+ * The frame of every result: the server's name and version, and from 2026-07-28 on that the result
+ * is complete and how long it may be cached. Pure code over what is constant, any thread.
  */
 #pragma once
 
 #include <jansson.h>
 
 #include "mcp/result/catalogue.h"
-#include "mcp/wire/terms.h"
+#include "mcp/wire/session_revision.h"
 
 json_t *envelope_server_info(const struct catalogue *catalogue);
-/* Adds to the result's _meta who answers; takes the result over and returns it. */
+/* Adds the server's identity to the result's _meta; takes the result over and returns it. */
 json_t *envelope_identify(const struct catalogue *catalogue, json_t *result);
 /* A response with the result (taken over), complete. */
 json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
-                          const struct terms *terms, json_t *result);
+                          const struct session_revision *session, json_t *result);
 /* The same for what a client may keep for a while. */
 json_t *envelope_cacheable(const struct catalogue *catalogue, const json_t *id,
-                           const struct terms *terms, json_t *result);
+                           const struct session_revision *session, json_t *result);

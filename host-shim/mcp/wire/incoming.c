@@ -10,7 +10,7 @@
 #include "base/json_text.h"
 #include "mcp/wire/json_rpc.h"
 
-/* What a line shows without being read. Of a line that is no JSON it is a guess. */
+/* Read from the raw bytes. In a line that is not JSON it is a guess. */
 struct outline {
     size_t values;   /* no fewer than there are */
     size_t depth;    /* at its end */

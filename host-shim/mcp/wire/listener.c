@@ -37,8 +37,8 @@ static bool name_newborn(const char *path, struct sockaddr_un *ret)
     return length > 0 && (size_t)length < sizeof(ret->sun_path);
 }
 
-/* The path appears when somebody listens behind it: who finds it can connect. A path that is taken
- * stays what it is. */
+/* The path appears once the socket listens, so a client that finds it can connect. A path that
+ * exists is left alone. */
 bool listener_open(const char *path, struct listener *ret, struct failure *failure)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX}, newborn;

@@ -7,5 +7,5 @@
 
 /* What is not UTF-8, at the edges of a piece as well, becomes U+FFFD. NULL when out of memory. */
 json_t *text_to_json(const char *bytes, size_t length);
-/* How many of the bytes there are before a character of which the end is yet to come. */
+/* The length without an incomplete character at the end. */
 size_t text_length_of_whole(const char *bytes, size_t length);

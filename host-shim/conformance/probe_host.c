@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The witness's callbacks, and the judging of what came back. On the thread of the call. */
-#include "conformance/conformance_host.h"
+/* The probe's callbacks, and verdicts on what a call returned. On the thread of the call. */
+#include "conformance/probe_host.h"
 
 #include <string.h>
 
@@ -9,78 +9,78 @@
 #include "base/provider_json.h"
 #include "conformance/conformance_input.h"
 
-static struct witness *enter(void *user)
+static struct probe_host *enter(void *user)
 {
-    struct witness *witness = user;
-    if (!atomic_load(&witness->inside) || !pthread_equal(pthread_self(), witness->caller))
-        atomic_store(&witness->wrong_moment, true);
-    return witness;
+    struct probe_host *probe = user;
+    if (!atomic_load(&probe->inside) || !pthread_equal(pthread_self(), probe->caller))
+        atomic_store(&probe->wrong_moment, true);
+    return probe;
 }
 
-static void answer(struct witness *witness, enum grant grant, uint32_t *verdict)
+static void give_verdict(struct probe_host *probe, enum grant grant, uint32_t *verdict)
 {
-    witness->asked[grant]++;
-    if (!witness->silent[grant])
-        *verdict = witness->verdict[grant];
+    probe->asked[grant]++;
+    if (!probe->silent[grant])
+        *verdict = probe->verdict[grant];
 }
 
 static void check_capability(void *user, const char *capability, uint32_t *verdict)
 {
     (void)capability;
-    answer(enter(user), GRANT_CAPABILITY, verdict);
+    give_verdict(enter(user), GRANT_CAPABILITY, verdict);
 }
 
-static void look_for_secret(struct witness *witness, const char *text)
+static void look_for_secret(struct probe_host *probe, const char *text)
 {
-    if (text && strstr(text, WITNESS_SECRET))
-        witness->secret.seen = true;
+    if (text && strstr(text, PROBE_SECRET))
+        probe->secret.seen = true;
 }
 
 static void request_approval(void *user, uint64_t token, const char *request_json,
                              uint32_t *verdict)
 {
-    struct witness *witness = enter(user);
-    look_for_secret(witness, request_json);
-    if (witness->cancels)
-        (void)witness->provider->cancel(witness->host.call_id);
-    for (size_t i = 0; witness->reply && i < COUNT_OF(witness->reply_codes); i++)
-        witness->reply_codes[i] = witness->provider->reply_approval(token, witness->reply);
-    answer(witness, GRANT_APPROVAL, verdict);
-    atomic_store(&witness->token, token);
+    struct probe_host *probe = enter(user);
+    look_for_secret(probe, request_json);
+    if (probe->cancels)
+        (void)probe->provider->cancel(probe->host.call_id);
+    for (size_t i = 0; probe->reply && i < COUNT_OF(probe->reply_codes); i++)
+        probe->reply_codes[i] = probe->provider->reply_approval(token, probe->reply);
+    give_verdict(probe, GRANT_APPROVAL, verdict);
+    atomic_store(&probe->token, token);
 }
 
 static void read_secret(void *user, const char *name, void *buffer, size_t capacity, size_t *length,
                         uint32_t *verdict)
 {
     (void)name;
-    struct witness_secret *secret = &enter(user)->secret;
-    size_t told = secret->told[secret->asked > 0];
+    struct probe_host_secret *secret = &enter(user)->secret;
+    size_t reported = secret->reported[secret->asked > 0];
     secret->asked++;
     secret->capacity = capacity;
-    for (size_t i = 0; i < told && told <= capacity; i++)
-        ((char *)buffer)[i] = WITNESS_SECRET[i % WITNESS_SECRET_LENGTH];
-    *length = told;
+    for (size_t i = 0; i < reported && reported <= capacity; i++)
+        ((char *)buffer)[i] = PROBE_SECRET[i % PROBE_SECRET_LENGTH];
+    *length = reported;
     if (!secret->silent)
         *verdict = secret->verdict;
 }
 
 static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
-    struct witness *witness = enter(user);
-    look_for_secret(witness, record_json);
-    answer(witness, GRANT_AUDIT, verdict);
+    struct probe_host *probe = enter(user);
+    look_for_secret(probe, record_json);
+    give_verdict(probe, GRANT_AUDIT, verdict);
 }
 
 static void on_output(void *user, uint32_t stream, const void *bytes, size_t length)
 {
-    struct witness *witness = enter(user);
-    size_t room = WITNESS_OUTPUT_LIMIT - 1 - witness->output_length;
+    struct probe_host *probe = enter(user);
+    size_t room = PROBE_OUTPUT_LIMIT - 1 - probe->output_length;
     if (stream != TOOL_STREAM_STDOUT && stream != TOOL_STREAM_STDERR)
         return;
     if (length > room)
         length = room;
-    memcpy(witness->output + witness->output_length, bytes, length);
-    witness->output_length += length;
+    memcpy(probe->output + probe->output_length, bytes, length);
+    probe->output_length += length;
 }
 
 static void log_line(void *user, uint32_t level, const char *message)
@@ -89,17 +89,17 @@ static void log_line(void *user, uint32_t level, const char *message)
     look_for_secret(enter(user), message);
 }
 
-struct witness *witness_new(const struct conformance *conformance)
+struct probe_host *probe_host_new(const struct conformance *conformance)
 {
     static atomic_uint_fast64_t last_call_id = 100;
-    struct witness *witness = calloc(1, sizeof(*witness));
-    if (!witness)
+    struct probe_host *probe = calloc(1, sizeof(*probe));
+    if (!probe)
         return NULL;
-    witness->provider = &conformance->provider;
-    witness->host = (struct tool_host){
-        .struct_size = sizeof(witness->host),
+    probe->provider = &conformance->provider;
+    probe->host = (struct tool_host){
+        .struct_size = sizeof(probe->host),
         .abi_version = TOOL_ABI_VERSION,
-        .user = witness,
+        .user = probe,
         .call_id = atomic_fetch_add(&last_call_id, 1),
         .check_capability = check_capability,
         .request_approval = request_approval,
@@ -109,26 +109,26 @@ struct witness *witness_new(const struct conformance *conformance)
         .log = log_line,
     };
     for (unsigned grant = 0; grant < GRANT_COUNT; grant++)
-        witness->verdict[grant] = TOOL_VERDICT_ALLOW;
-    witness->secret = (struct witness_secret){
-        .told = {WITNESS_SECRET_LENGTH, WITNESS_SECRET_LENGTH}, .verdict = TOOL_VERDICT_ALLOW};
-    return witness;
+        probe->verdict[grant] = TOOL_VERDICT_ALLOW;
+    probe->secret = (struct probe_host_secret){
+        .reported = {PROBE_SECRET_LENGTH, PROBE_SECRET_LENGTH}, .verdict = TOOL_VERDICT_ALLOW};
+    return probe;
 }
 
-void witness_invoke(const struct conformance *conformance, struct witness *witness,
-                    const struct tool_host *host, const char *tool, const char *input,
-                    struct outcome *ret)
+void probe_host_invoke(const struct conformance *conformance, struct probe_host *probe,
+                       const struct tool_host *host, const char *tool, const char *input,
+                       struct outcome *ret)
 {
     /* Not NULL before the call: a provider that leaves it alone is seen. */
     static char untouched[] = "untouched";
     char *text = untouched;
-    if (witness) {
-        witness->caller = pthread_self();
-        atomic_store(&witness->inside, true);
+    if (probe) {
+        probe->caller = pthread_self();
+        atomic_store(&probe->inside, true);
     }
     *ret = (struct outcome){.code = conformance->provider.invoke(tool, input, host, &text)};
-    if (witness)
-        atomic_store(&witness->inside, false);
+    if (probe)
+        atomic_store(&probe->inside, false);
     if (text == untouched || !text)
         return;
     ret->text = provider_take_text(&conformance->provider, text);
@@ -142,20 +142,20 @@ void outcome_clear(struct outcome *outcome)
     *outcome = (struct outcome){0};
 }
 
-void witness_invoke_good(const struct conformance *conformance, struct witness *witness,
-                         const struct tool_host *host, struct outcome *ret)
+void probe_host_invoke_good(const struct conformance *conformance, struct probe_host *probe,
+                            const struct tool_host *host, struct outcome *ret)
 {
     CLEANUP_FREE char *input = conformance_input_good(conformance->tool);
-    witness_invoke(conformance, witness, host, conformance->tool_name, input, ret);
+    probe_host_invoke(conformance, probe, host, conformance->tool_name, input, ret);
 }
 
-bool witness_can_run(struct conformance *conformance)
+bool probe_host_can_run(struct conformance *conformance)
 {
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    if (!witness)
+    if (!probe)
         return false;
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
     if (outcome.code != TOOL_NOT_RUN || !json_is_object(outcome.result))
         return true; /* it ran, or it is so wrong that the case itself must say so */
     const json_t *error = json_object_get(outcome.result, "error");
@@ -165,14 +165,14 @@ bool witness_can_run(struct conformance *conformance)
     return false;
 }
 
-bool witness_grant_matters(struct conformance *conformance, enum grant grant)
+bool probe_host_grant_matters(struct conformance *conformance, enum grant grant)
 {
-    CLEANUP_FREE struct witness *witness = witness_new(conformance);
+    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
     CLEANUP(outcome_clear) struct outcome outcome = {0};
-    if (!witness)
+    if (!probe)
         return true;
-    witness_invoke_good(conformance, witness, &witness->host, &outcome);
-    if (outcome.code != TOOL_OK || witness->asked[grant] > 0 || grant == GRANT_AUDIT)
+    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    if (outcome.code != TOOL_OK || probe->asked[grant] > 0 || grant == GRANT_AUDIT)
         return true;
     const json_t *capabilities = json_object_get(conformance->tool, "capabilities");
     return grant == GRANT_CAPABILITY &&
@@ -185,9 +185,9 @@ static bool shows_marker(const struct conformance *conformance, const char *text
            strstr(text, CONFORMANCE_MARKER);
 }
 
-enum case_result witness_expect_nothing_ran(struct conformance *conformance,
-                                            const struct witness *witness,
-                                            const struct outcome *outcome, const char *when)
+enum case_result probe_host_expect_nothing_ran(struct conformance *conformance,
+                                               const struct probe_host *probe,
+                                               const struct outcome *outcome, const char *when)
 {
     const json_t *error = json_object_get(outcome->result, "error");
     if (outcome->code != TOOL_NOT_RUN)
@@ -201,15 +201,15 @@ enum case_result witness_expect_nothing_ran(struct conformance *conformance,
         return case_fail(conformance, "%s: no \"error\" object with code and message", when);
     if (strcmp(json_member_string(outcome->result, "status", ""), "completed") == 0)
         return case_fail(conformance, "%s: status says completed", when);
-    if (witness && witness->output_length > 0)
+    if (probe && probe->output_length > 0)
         return case_fail(conformance, "%s: something ran: on_output was called", when);
     if (shows_marker(conformance, outcome->text))
         return case_fail(conformance, "%s: something ran: its marker is in the result", when);
     return CASE_PASSED;
 }
 
-enum case_result witness_expect_ran(struct conformance *conformance, const struct outcome *outcome,
-                                    const char *when)
+enum case_result probe_host_expect_ran(struct conformance *conformance,
+                                       const struct outcome *outcome, const char *when)
 {
     const json_t *error = json_object_get(outcome->result, "error");
     if (outcome->code != TOOL_OK)

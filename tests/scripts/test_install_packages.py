@@ -10,7 +10,7 @@ import tempfile
 
 import tap
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 PACKAGES = """# a comment
 build plain
 check renamed|original

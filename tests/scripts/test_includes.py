@@ -8,7 +8,7 @@ import tempfile
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parents[3]
+TOP = pathlib.Path(__file__).resolve().parents[2]
 CHECK = TOP / "scripts" / "check-includes"
 
 

@@ -10,7 +10,7 @@ import tempfile
 
 import tap
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAILING_CASES = pathlib.Path(sys.argv[1]).resolve()
 
 PYTHON_CASES = """

@@ -6,7 +6,7 @@ import tempfile
 import links
 import tap
 
-TOP = pathlib.Path(__file__).parents[3]
+TOP = pathlib.Path(__file__).parents[2]
 
 
 def pages():

@@ -8,7 +8,7 @@ import tempfile
 
 import tap
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / "scripts"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 FILES = {
     "meson.build": "project('small', 'c')\n"
                    "one = static_library('one', 'one.c')\n"

@@ -207,6 +207,9 @@ class Schemas(unittest.TestCase):
                     check(member)
         check(OUTPUT)
 
+    def test_every_member_is_tried(self):
+        self.assertEqual(set(FULL), set(INPUT["properties"]))
+
     def test_output_names(self):
         self.assertEqual(list(OUTPUT["properties"]), [
             "status", "stdout", "stderr", "exit_code", "signal", "timed_out", "truncated",

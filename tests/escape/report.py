@@ -8,9 +8,9 @@ from catalogue import SHOWN, natural
 
 TITLE = """# Escape report
 
-Made by the programs of `tests/escape/` with `--report`, one backend after the other; not written by hand. Each attack is one file or
-several in `tests/escape/attacks/`, judged by canaries outside of the sandbox. *Control* is the same payload with the layers that stop
-it taken away: it must get through, or the attack proves nothing.
+The programs of `tests/escape/` write this page with `--report`, one backend after the other; do not edit it. Each attack is one or more files
+in `tests/escape/attacks/`. Canaries outside of the sandbox judge it. *Control* is the same payload with the responsible layers
+removed. It must get through, or the attack proves nothing.
 """
 HEAD = """
 ## Attacks on {backend} mode

@@ -22,9 +22,9 @@ LONG = "1" in (os.environ.get("ESCAPE_LONG"), os.environ.get("CODE_EXECUTE_TEST_
 HEAD = """
 ## Knock-outs of docker mode
 
-Made by `tests/escape/test_knockouts.py --report` with `ESCAPE_LONG=1`: each field of the container's configuration changed on
-the way to the engine. *Read-back*: what the plugin says to an engine that tells it. *Lie*: what shows it where the engine says
-that nothing was changed.
+`tests/escape/test_knockouts.py --report` with `ESCAPE_LONG=1` makes this table. It changes each field of the container's configuration on
+the way to the engine. *Read-back*: the plugin's answer to an engine that reports the change. *Lie*: the attack or check that reveals the change
+where the engine reports none.
 
 | field | read-back | lie |
 |---|---|---|

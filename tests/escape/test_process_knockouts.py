@@ -30,8 +30,8 @@ TRIES = 2  # a busy machine can hide what is measured in time
 HEAD = """
 ## Knock-outs of process mode
 
-Made by `tests/escape/test_process_knockouts.py --report`: each layer taken away from the backend in turn, the product's objects linked
-around `knock_out.c`. *Refused*: no run is made. *Attack*: it gets through then, and does not otherwise.
+`tests/escape/test_process_knockouts.py --report` makes this table. It removes each layer from the backend in turn, with the product's objects linked
+around `knock_out.c`. *Refused*: no run is made. *Attack*: it gets through only without the layer.
 
 | layer taken away | caught by |
 |---|---|

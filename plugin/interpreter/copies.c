@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "backends/process/messages/interpreter_protocol.h"
-#include "backends/process/messages/sandbox_blueprint.h"
+#include "backends/process/messages/template_message.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/sandbox/sandbox_clone.h"
 #include "base/cleanup.h"
@@ -113,18 +113,18 @@ static void check_executable(const struct sandbox *sandbox)
 void copies_serve(const char *left_out, void (*before)(void), void (*after)(void),
                   struct sandbox *ret)
 {
-    static struct sandbox_blueprint blueprint; /* the sandboxes point into it */
+    static struct template_message contents; /* the sandboxes point into it */
     struct preparation_outcome outcome;
     if (!find_executable() || !executable_is_roots())
         refuse_for(PREPARATION_PATH, executable.path);
     if (!has_one_thread())
         refuse_for(PREPARATION_THREADS, "");
-    if (!sandbox_blueprint_read(PARENT_FD_BLUEPRINT, &blueprint))
+    if (!template_message_read(PARENT_FD_TEMPLATE, &contents))
         refuse_for(PREPARATION_FAILED, "");
     preparation_set(&outcome, left_out[0] != '\0' ? PREPARATION_COPIED_WITHOUT : PREPARATION_COPIED,
                     left_out);
-    close_fd(PARENT_FD_BLUEPRINT);
-    unsigned long flags = sandbox_namespace_flags(&blueprint.shape) | CLONE_PARENT;
+    close_fd(PARENT_FD_TEMPLATE);
+    unsigned long flags = sandbox_namespace_flags(&contents.template) | CLONE_PARENT;
     (void)prctl(PR_SET_DUMPABLE, 0);
     say(PARENT_READY, &outcome);
     for (;;) {
@@ -134,7 +134,7 @@ void copies_serve(const char *left_out, void (*before)(void), void (*after)(void
         pid_t pid = clone_sandbox(flags, &pidfd);
         if (pid == 0) {
             arrange_report(TAKE_FD(report));
-            sandbox_init(&blueprint.shape, &blueprint.filters, &blueprint.outside, ret);
+            sandbox_init(&contents.template, &contents.filters, &contents.outside, ret);
             check_executable(ret);
             return;
         }

@@ -158,7 +158,7 @@ static int keep_capabilities(struct sandbox *sandbox)
 /* As a plain bind mount, with the machine's own inodes. */
 static int bind_workspace(struct sandbox *sandbox)
 {
-    const char *workspace = sandbox->shape->workspace;
+    const char *workspace = sandbox->template->workspace;
     if (workspace[0] == '\0')
         return 0;
     CLEANUP_CLOSE int source = mount_fd_clone(AT_FDCWD, workspace);

@@ -50,7 +50,7 @@ static enum memory_role own_role(void)
         return pid == 1 ? MEMORY_INIT : MEMORY_PAYLOAD;
     if (memory->supervisor == 0)
         return MEMORY_START;
-    return pid == memory->supervisor ? MEMORY_SUPERVISOR : MEMORY_KEEPER;
+    return pid == memory->supervisor ? MEMORY_SUPERVISOR : MEMORY_SUBREAPER;
 }
 
 static void count_block(long change)

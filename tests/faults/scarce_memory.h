@@ -14,8 +14,8 @@ enum memory_role {
     MEMORY_START,      /* the backend until it has said hello */
     MEMORY_SUPERVISOR, /* from the order on */
     MEMORY_INIT,
-    MEMORY_PAYLOAD, /* until its execve */
-    MEMORY_KEEPER,  /* of mode none, and its program until the execve */
+    MEMORY_PAYLOAD,   /* until its execve */
+    MEMORY_SUBREAPER, /* of mode none, and its program until the execve */
     MEMORY_ROLE_COUNT
 };
 

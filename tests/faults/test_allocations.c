@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every allocation of the process backend, and of the libraries in it, failed once: of its start,
- * of the supervisor during a run, of the init, of the payload until its execve, and of the keeper
- * of mode none. After each: an answer, nothing left and no block lost, the next run works, and no
- * program has run with a layer missing, as it tells from inside.
+ * of the supervisor during a run, of the init, of the payload until its execve, and of the
+ * subreaper of mode none. After each: an answer, nothing left and no block lost, the next run
+ * works, and no program has run with a layer missing, as it tells from inside.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static struct {
 } count;
 
 static const char *const role_names[MEMORY_ROLE_COUNT] = {"start", "supervisor", "init", "payload",
-                                                          "keeper of mode none"};
+                                                          "subreaper of mode none"};
 
 static void complain(const char *what, const char *more)
 {
@@ -147,7 +147,7 @@ static struct run_description description_of(enum memory_role role)
         {.path = paths[1], .content = content, .length = 0},
     };
     struct run_description description = inspector_run();
-    if (role == MEMORY_KEEPER) {
+    if (role == MEMORY_SUBREAPER) {
         static const char *const words[] = {"echo", "whole", NULL};
         description.argv = (char **)(uintptr_t)words;
         description.isolation = RUN_ISOLATION_NONE;
@@ -178,7 +178,7 @@ static void judge_whole(enum memory_role role, const struct answer *answer)
 {
     const struct isolation_report *told = &answer->end.isolation;
     count.whole++;
-    if (role == MEMORY_KEEPER) {
+    if (role == MEMORY_SUBREAPER) {
         if (strcmp(answer->output, "whole\n") != 0)
             complain("the program said", answer->output);
         return;
@@ -367,7 +367,8 @@ int main(void)
     int number = 0;
     bool good = true;
     for (int lasting = 0; lasting <= 1; lasting++)
-        /* A keeper that never gets memory again cannot read the directory that it is to remove. */
+        /* A subreaper that never gets memory again cannot read the directory that it is to remove.
+         */
         for (int role = 0; role < MEMORY_ROLE_COUNT - lasting; role++) {
             const char *only = getenv("FAULTS_ROLE");
             if (only && strncmp(only, role_names[role], strlen(only)) != 0)

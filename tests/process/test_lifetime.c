@@ -135,8 +135,8 @@ static void expect_gone(const char *prefix)
     ck_assert_int_eq(count_entries("/tmp", prefix), 0);
 }
 
-/* Mode none: the keeper is the same user's process. Another run must not notice. */
-START_TEST(killed_keeper_leaves_nothing)
+/* Mode none: the subreaper is the same user's process. Another run must not notice. */
+START_TEST(killed_subreaper_leaves_nothing)
 {
     char code[256];
     char prefix[64];
@@ -168,7 +168,7 @@ START_TEST(killed_keeper_leaves_nothing)
 END_TEST
 
 /* Stopped again as often as it is let go on; by itself the program gives up after five seconds. */
-START_TEST(stopped_keeper_does_not_hold_up)
+START_TEST(stopped_subreaper_does_not_hold_up)
 {
     char code[256];
     const char *sleep = unique_sleep();
@@ -430,8 +430,8 @@ int main(void)
     suite_add(closed_socket_ends_a_run, NULL);
     suite_add(daemon_does_not_delay, NULL);
     suite_add(stopped_tree_still_dies, NULL);
-    suite_add(killed_keeper_leaves_nothing, NULL);
-    suite_add(stopped_keeper_does_not_hold_up, NULL);
+    suite_add(killed_subreaper_leaves_nothing, NULL);
+    suite_add(stopped_subreaper_does_not_hold_up, NULL);
     suite_add(zombies_are_reaped, lacks_program("python3"));
     suite_add(end_of_control_ends_all, NULL);
     suite_add(death_of_supervisor_ends_all, NULL);

@@ -13,7 +13,7 @@ START_TEST(an_unwatched_end_is_found)
     ck_assert_uint_eq(outcome.end.failure, RUN_FAILURE_INTERNAL);
     ck_assert_int_eq(outcome.end.error_number, ENOSPC);
     ck_assert_str_eq(outcome.end.message, "watch the run");
-    /* Less than what a keeper is given to tidy up. */
+    /* Less than what a subreaper is given to tidy up. */
     ck_assert_msg(outcome.seconds < 0.9 * slowness(), "%f s", outcome.seconds);
     struct run_description next = describe(WORDS("echo", "hi"));
     expect_output(&next, "hi\n");

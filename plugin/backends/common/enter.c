@@ -57,7 +57,7 @@ static int settle(void)
     (void)umask(077);
     reset_signals();
     descriptor_limit_raise();
-    if (precedence_give_up() < 0)
+    if (drop_scheduling_privileges() < 0)
         return -1;
     /* Root of a user namespace may be denied it, and is then denied the maps of a sandbox too. */
     if (geteuid() == 0 && setgroups(0, NULL) < 0 && errno != EPERM)

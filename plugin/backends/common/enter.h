@@ -16,4 +16,4 @@ int backend_enter(void);
  * have none of it: it would run before the machine's own processes, and be killed after them where
  * memory is short. Of the calling process, which starts the others; as /proc is the machine's,
  * before the process becomes undumpable. 0, or -1 with errno where it keeps some of it. */
-int precedence_give_up(void);
+int drop_scheduling_privileges(void);

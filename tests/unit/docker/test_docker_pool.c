@@ -33,23 +33,23 @@ static struct run_description everyday(void)
     };
 }
 
-static json_t *shape_of(const struct run_description *description, const char *image)
+static json_t *template_of(const struct run_description *description, const char *image)
 {
-    json_t *shape = container_config_shape(description, image, seccomp);
-    ck_assert_ptr_nonnull(shape);
-    return shape;
+    json_t *template = container_config_template(description, image, seccomp);
+    ck_assert_ptr_nonnull(template);
+    return template;
 }
 
-START_TEST(what_is_in_a_configuration_makes_another_shape)
+START_TEST(what_is_in_a_configuration_makes_another_template)
 {
     struct run_description description = everyday();
-    json_auto_t *shape = shape_of(&description, "one");
-    json_auto_t *other_image = shape_of(&description, "two");
-    ck_assert(!json_equal(shape, other_image));
+    json_auto_t *template = template_of(&description, "one");
+    json_auto_t *other_image = template_of(&description, "two");
+    ck_assert(!json_equal(template, other_image));
     description.limits.wall_ms = 5000;
     (void)snprintf(description.run_id, sizeof(description.run_id), "f");
-    json_auto_t *another_run = shape_of(&description, "one");
-    ck_assert(json_equal(shape, another_run));
+    json_auto_t *another_run = template_of(&description, "one");
+    ck_assert(json_equal(template, another_run));
     uint64_t *const limits[] = {
         &description.limits.cpu_ms,         &description.limits.memory_bytes,
         &description.limits.processes,      &description.limits.open_files,
@@ -58,21 +58,21 @@ START_TEST(what_is_in_a_configuration_makes_another_shape)
     };
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         *limits[i] += 1000;
-        json_auto_t *other_limit = shape_of(&description, "one");
-        ck_assert_msg(!json_equal(shape, other_limit), "limit %zu", i);
+        json_auto_t *other_limit = template_of(&description, "one");
+        ck_assert_msg(!json_equal(template, other_limit), "limit %zu", i);
         *limits[i] -= 1000;
     }
     description.docker.runtime = crun;
-    json_auto_t *other_runtime = shape_of(&description, "one");
-    ck_assert(!json_equal(shape, other_runtime));
+    json_auto_t *other_runtime = template_of(&description, "one");
+    ck_assert(!json_equal(template, other_runtime));
 }
 END_TEST
 
 START_TEST(nothing_of_a_run_is_in_what_waits)
 {
     struct run_description description = everyday();
-    json_auto_t *shape = shape_of(&description, "one");
-    json_auto_t *waiting = container_config_waiting(shape, &owner, 1000000, 60);
+    json_auto_t *template = template_of(&description, "one");
+    json_auto_t *waiting = container_config_waiting(template, &owner, 1000000, 60);
     json_auto_t *cold = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
     CLEANUP_FREE char *text = json_dumps(waiting, 0);
     CLEANUP_FREE char *control = json_dumps(cold, 0);
@@ -81,7 +81,7 @@ START_TEST(nothing_of_a_run_is_in_what_waits)
     const json_t *labels = json_object_get(waiting, "Labels");
     /* The longest run that a policy can give, and ten minutes, beside the wait. */
     ck_assert_str_eq(json_string_value(json_object_get(labels, OWNER_LABEL_LATEST)), "1300660");
-    ck_assert_uint_eq(json_object_size(json_object_get(shape, "Labels")), 0);
+    ck_assert_uint_eq(json_object_size(json_object_get(template, "Labels")), 0);
     ck_assert_int_eq(json_object_del(waiting, "Labels"), 0);
     ck_assert_int_eq(json_object_del(cold, "Labels"), 0);
     ck_assert(json_equal(waiting, cold));
@@ -91,7 +91,7 @@ END_TEST
 START_TEST(an_interpreter_is_started_with_the_policys_part)
 {
     struct run_description description = everyday();
-    json_auto_t *shape = shape_of(&description, "one");
+    json_auto_t *template = template_of(&description, "one");
     description.argv = LIST("python3", "main.py", "the run's");
     description.environment = LIST("A=the policy's", "B=the run's");
     description.preparation = (struct run_preparation){
@@ -101,7 +101,7 @@ START_TEST(an_interpreter_is_started_with_the_policys_part)
         .environment_count = 1,
         .modules = LIST("json", "re"),
     };
-    json_auto_t *waiting = shape_of(&description, "one");
+    json_auto_t *waiting = template_of(&description, "one");
     const json_t *command = json_object_get(waiting, "Entrypoint");
     static const char *const told[] = {
         "A=the policy's",
@@ -111,30 +111,31 @@ START_TEST(an_interpreter_is_started_with_the_policys_part)
         "python3",
         "main.py",
     };
-    ck_assert_int_eq(container_config_interpreter(shape), RUN_INTERPRETER_NONE);
+    ck_assert_int_eq(container_config_interpreter(template), RUN_INTERPRETER_NONE);
     ck_assert_int_eq(container_config_interpreter(waiting), RUN_INTERPRETER_PYTHON);
     ck_assert_int_eq(container_config_interpreter(NULL), RUN_INTERPRETER_NONE);
-    size_t length = json_array_size(json_object_get(shape, "Entrypoint"));
+    size_t length = json_array_size(json_object_get(template, "Entrypoint"));
     ck_assert_uint_eq(json_array_size(command), length + 1 + COUNT_OF(told));
     for (size_t i = 0; i < COUNT_OF(told); i++)
         ck_assert_str_eq(json_string_value(json_array_get(command, length + 1 + i)), told[i]);
     CLEANUP_FREE char *text = json_dumps(waiting, 0);
     ck_assert_ptr_null(strstr(text, "the run's"));
     json_auto_t *own = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
-    ck_assert(json_equal(json_object_get(own, "Entrypoint"), json_object_get(shape, "Entrypoint")));
+    ck_assert(
+        json_equal(json_object_get(own, "Entrypoint"), json_object_get(template, "Entrypoint")));
     description.argv = LIST("/usr/bin/pypy3", "main.py");
-    json_auto_t *another = shape_of(&description, "one");
-    ck_assert(json_equal(another, shape));
+    json_auto_t *another = template_of(&description, "one");
+    ck_assert(json_equal(another, template));
 }
 END_TEST
 
 START_TEST(a_shelf_begins_with_a_demand)
 {
     struct shelf shelves[SHELVES] = {{.size = 0}};
-    json_auto_t *shape = json_pack("{s:i}", "a", 1);
+    json_auto_t *template = json_pack("{s:i}", "a", 1);
     json_auto_t *equal = json_pack("{s:i}", "a", 1);
-    ck_assert_ptr_null(shelf_demand(shelves, ENGINE(0), shape, 0, SECOND, 1));
-    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), shape, 2, SECOND, 1);
+    ck_assert_ptr_null(shelf_demand(shelves, ENGINE(0), template, 0, SECOND, 1));
+    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), template, 2, SECOND, 1);
     ck_assert_ptr_nonnull(shelf);
     ck_assert_ptr_eq(shelf_find(shelves, ENGINE(0), equal), shelf);
     ck_assert_ptr_null(shelf_find(shelves, ENGINE(1), equal));
@@ -156,14 +157,14 @@ END_TEST
 START_TEST(one_is_made_when_no_run_is_in_the_way)
 {
     struct shelf shelves[SHELVES] = {{.size = 0}};
-    json_auto_t *shape = json_pack("{s:i}", "a", 1);
+    json_auto_t *template = json_pack("{s:i}", "a", 1);
     uint64_t now = 100 * SECOND;
-    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, now);
+    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, now);
     ck_assert_uint_eq(shelf_due(shelf, 0), SHELF_QUIET_US);
     ck_assert_uint_eq(shelf_due(shelf, now), now + SHELF_QUIET_US);
     /* There is always a run: after some patience all the same. */
     ck_assert_uint_eq(shelf_due(shelf, now + 9 * SECOND), now + SHELF_PATIENCE_US);
-    shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, now + SECOND);
+    shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, now + SECOND);
     ck_assert_uint_eq(shelf_due(shelf, now + 9 * SECOND), now + SHELF_PATIENCE_US);
     shelf->not_before_us = now + 50 * SECOND;
     ck_assert_uint_eq(shelf_due(shelf, now), now + 50 * SECOND);
@@ -182,13 +183,13 @@ END_TEST
 START_TEST(it_is_kept_as_long_as_it_is_asked_for)
 {
     struct shelf shelves[SHELVES] = {{.size = 0}};
-    json_auto_t *shape = json_pack("{s:i}", "a", 1);
-    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, 100 * SECOND);
+    json_auto_t *template = json_pack("{s:i}", "a", 1);
+    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, 100 * SECOND);
     ck_assert_uint_eq(shelf_idle_time(shelf), 160 * SECOND);
-    shelf_demand(shelves, ENGINE(0), shape, 1, 60 * SECOND, 150 * SECOND);
+    shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, 150 * SECOND);
     ck_assert_uint_eq(shelf_idle_time(shelf), 210 * SECOND);
     /* A policy that wants none any more. */
-    shelf_demand(shelves, ENGINE(0), shape, 0, 60 * SECOND, 150 * SECOND);
+    shelf_demand(shelves, ENGINE(0), template, 0, 60 * SECOND, 150 * SECOND);
     ck_assert_uint_eq(shelf_idle_time(shelf), 150 * SECOND);
     ck_assert_uint_eq(shelf_due(shelf, 0), 0);
     shelf_clear(shelf);
@@ -255,7 +256,7 @@ END_TEST
 int main(void)
 {
     TCase *cases = tcase_create("docker pool");
-    tcase_add_test(cases, what_is_in_a_configuration_makes_another_shape);
+    tcase_add_test(cases, what_is_in_a_configuration_makes_another_template);
     tcase_add_test(cases, nothing_of_a_run_is_in_what_waits);
     tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
     tcase_add_test(cases, a_shelf_begins_with_a_demand);

@@ -245,8 +245,8 @@ static int attempt_in_child(size_t number, bool restricted)
            "rm -rf file new directory && echo text >file && mkdir directory");
     pid_t child = fork();
     if (child == 0) {
-        struct sandbox_shape shape = {.network = attempts[number].network};
-        struct sandbox sandbox = {.shape = &shape};
+        struct sandbox_template template = {.network = attempts[number].network};
+        struct sandbox sandbox = {.template = &template};
         if (chdir(attempts[number].place) != 0)
             _exit(ENOTDIR);
         if (restricted &&

@@ -232,25 +232,25 @@ static json_t *interpreter_of(const struct run_description *description)
     return whole ? TAKE_POINTER(arguments) : NULL;
 }
 
-json_t *container_config_shape(const struct run_description *description, const char *image,
-                               char *const seccomp[2])
+json_t *container_config_template(const struct run_description *description, const char *image,
+                                  char *const seccomp[2])
 {
     json_auto_t *labels = json_object();
     json_auto_t *interpreter = interpreter_of(description);
     return config_of(description, image, seccomp, labels, interpreter);
 }
 
-enum run_interpreter container_config_interpreter(const json_t *shape)
+enum run_interpreter container_config_interpreter(const json_t *template)
 {
-    bool waits = json_array_size(json_object_get(shape, "Entrypoint")) > BOOTSTRAP_ARGUMENTS;
+    bool waits = json_array_size(json_object_get(template, "Entrypoint")) > BOOTSTRAP_ARGUMENTS;
     return waits ? RUN_INTERPRETER_PYTHON : RUN_INTERPRETER_NONE;
 }
 
-json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,
+json_t *container_config_waiting(json_t *template, const struct owner *owner, int64_t now,
                                  uint64_t waiting_s)
 {
     int64_t latest = now + LATEST_MARGIN_S + LATEST_LONGEST_S + (int64_t)waiting_s;
-    json_auto_t *config = json_copy(shape);
+    json_auto_t *config = json_copy(template);
     if (!config ||
         json_object_set_new(config, "Labels", owner_labels(owner, "waiting", latest)) != 0)
         return NULL;

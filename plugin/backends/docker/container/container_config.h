@@ -35,12 +35,12 @@ json_t *container_config(const struct container_wish *wish);
 json_t *container_config_for_run(const struct run_description *description, const char *image,
                                  const struct owner *owner, char *const seccomp[2], int64_t now);
 
-/* The same without labels: runs with the same shape can have each other's container. */
-json_t *container_config_shape(const struct run_description *description, const char *image,
-                               char *const seccomp[2]);
-/* Which interpreter waits in containers of that shape. */
-enum run_interpreter container_config_interpreter(const json_t *shape);
-/* A configuration of that shape for a container that waits for so long at the most before it has a
- * run; which one is in none of its labels. */
-json_t *container_config_waiting(json_t *shape, const struct owner *owner, int64_t now,
+/* The same without labels: runs with the same template can have each other's container. */
+json_t *container_config_template(const struct run_description *description, const char *image,
+                                  char *const seccomp[2]);
+/* Which interpreter waits in containers of that template. */
+enum run_interpreter container_config_interpreter(const json_t *template);
+/* A configuration of that template for a container that waits for so long at the most before it has
+ * a run; which one is in none of its labels. */
+json_t *container_config_waiting(json_t *template, const struct owner *owner, int64_t now,
                                  uint64_t waiting_s);

@@ -79,11 +79,11 @@ struct container *pool_take(struct docker_environment *environment, struct engin
     uint64_t now = monotonic_us();
     if (!can_wait(description))
         return NULL;
-    json_auto_t *shape = container_config_shape(description, image_id, environment->seccomp);
+    json_auto_t *template = container_config_template(description, image_id, environment->seccomp);
     struct shelf *shelf =
-        shape ? shelf_demand(environment->shelves, engine, shape, description->pool_size,
-                             description->pool_idle_ms * 1000, now)
-              : NULL;
+        template ? shelf_demand(environment->shelves, engine, template, description->pool_size,
+                                description->pool_idle_ms * 1000, now)
+                 : NULL;
     struct container *container = NULL;
     while (shelf && description->pool_size > 0 && (container = oldest(environment, shelf)))
         if (is_fit(container, engine))
@@ -114,7 +114,7 @@ void pool_lose(struct container *container)
 
 static void make(struct docker_environment *environment, struct shelf *shelf, uint64_t now)
 {
-    json_t *config = container_config_waiting(shelf->shape, &environment->owner,
+    json_t *config = container_config_waiting(shelf->template, &environment->owner,
                                               (int64_t)time(NULL), waiting_limit_s(shelf));
     if (config && container_make(environment, shelf->engine, config, NULL, shelf))
         shelf->making++;
@@ -196,7 +196,7 @@ uint64_t pool_expire(struct docker_environment *environment, bool busy, uint64_t
 void pool_empty(struct docker_environment *environment)
 {
     for (size_t i = 0; i < SHELVES; i++)
-        if (environment->shelves[i].shape)
+        if (environment->shelves[i].template)
             empty_shelf(environment, &environment->shelves[i]);
 }
 
@@ -205,7 +205,7 @@ void pool_count(const struct docker_environment *environment, struct pool_report
     *ret = (struct pool_report){.rows = {{.ready = 0}}};
     for (size_t i = 0; i < SHELVES; i++) {
         const struct shelf *shelf = &environment->shelves[i];
-        struct pool_row *row = &ret->rows[container_config_interpreter(shelf->shape)];
+        struct pool_row *row = &ret->rows[container_config_interpreter(shelf->template)];
         row->ready += shelf->ready;
         row->wanted += shelf->size;
     }

@@ -4,10 +4,12 @@
 
 #include <stddef.h>
 
-struct shelf *shelf_find(struct shelf shelves[SHELVES], struct engine *engine, const json_t *shape)
+struct shelf *shelf_find(struct shelf shelves[SHELVES], struct engine *engine,
+                         const json_t *template)
 {
     for (size_t i = 0; i < SHELVES; i++)
-        if (shelves[i].shape && shelves[i].engine == engine && json_equal(shelves[i].shape, shape))
+        if (shelves[i].template && shelves[i].engine == engine &&
+            json_equal(shelves[i].template, template))
             return &shelves[i];
     return NULL;
 }
@@ -15,19 +17,19 @@ struct shelf *shelf_find(struct shelf shelves[SHELVES], struct engine *engine, c
 static struct shelf *free_shelf(struct shelf shelves[SHELVES])
 {
     for (size_t i = 0; i < SHELVES; i++)
-        if (!shelves[i].shape)
+        if (!shelves[i].template)
             return &shelves[i];
     return NULL;
 }
 
-struct shelf *shelf_demand(struct shelf shelves[SHELVES], struct engine *engine, json_t *shape,
+struct shelf *shelf_demand(struct shelf shelves[SHELVES], struct engine *engine, json_t *template,
                            uint32_t size, uint64_t idle_us, uint64_t now)
 {
-    struct shelf *shelf = shelf_find(shelves, engine, shape);
+    struct shelf *shelf = shelf_find(shelves, engine, template);
     if (!shelf && size > 0) {
         shelf = free_shelf(shelves);
         if (shelf)
-            *shelf = (struct shelf){.engine = engine, .shape = json_incref(shape)};
+            *shelf = (struct shelf){.engine = engine, .template = json_incref(template)};
     }
     if (!shelf)
         return NULL;
@@ -48,7 +50,7 @@ void shelf_count(struct shelf *shelf, uint64_t now)
 
 uint64_t shelf_due(const struct shelf *shelf, uint64_t busy_us)
 {
-    if (!shelf->shape || shelf->short_us == 0)
+    if (!shelf->template || shelf->short_us == 0)
         return 0;
     uint64_t patient = shelf->short_us + SHELF_PATIENCE_US;
     uint64_t quiet = busy_us + SHELF_QUIET_US;
@@ -58,11 +60,11 @@ uint64_t shelf_due(const struct shelf *shelf, uint64_t busy_us)
 
 uint64_t shelf_idle_time(const struct shelf *shelf)
 {
-    return shelf->shape ? shelf->used_us + shelf->idle_us : 0;
+    return shelf->template ? shelf->used_us + shelf->idle_us : 0;
 }
 
 void shelf_clear(struct shelf *shelf)
 {
-    json_decref(shelf->shape);
+    json_decref(shelf->template);
     *shelf = (struct shelf){.engine = NULL};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to be kept ready: a shelf for each shape of container that runs ask for, and when the
+ * What is to be kept ready: a shelf for each template of container that runs ask for, and when the
  * next one for it may be made. Says nothing of the containers themselves, which are pool.c's. Pure
  * code; times are CLOCK_MONOTONIC in microseconds.
  */
@@ -20,7 +20,7 @@ struct engine;
 
 struct shelf {
     struct engine *engine; /* whose containers; only compared */
-    json_t *shape;         /* their configuration without labels, owned; NULL: the shelf is free */
+    json_t *template;      /* their configuration without labels, owned; NULL: the shelf is free */
     uint32_t size;         /* wanted */
     uint32_t ready;
     uint32_t making;
@@ -30,11 +30,12 @@ struct shelf {
     uint64_t short_us;      /* since when there are fewer than wanted, 0: there are not */
 };
 
-/* The shelf of that shape, NULL: there is none. */
-struct shelf *shelf_find(struct shelf shelves[SHELVES], struct engine *engine, const json_t *shape);
-/* A run of that shape is made: as many as it says are wanted from now on. The shelf, a new one
+/* The shelf of that template, NULL: there is none. */
+struct shelf *shelf_find(struct shelf shelves[SHELVES], struct engine *engine,
+                         const json_t *template);
+/* A run of that template is made: as many as it says are wanted from now on. The shelf, a new one
  * where there is none; NULL: nothing is wanted, or all shelves are in use. */
-struct shelf *shelf_demand(struct shelf shelves[SHELVES], struct engine *engine, json_t *shape,
+struct shelf *shelf_demand(struct shelf shelves[SHELVES], struct engine *engine, json_t *template,
                            uint32_t size, uint64_t idle_us, uint64_t now);
 /* Counts have changed. */
 void shelf_count(struct shelf *shelf, uint64_t now);
@@ -42,5 +43,5 @@ void shelf_count(struct shelf *shelf, uint64_t now);
 uint64_t shelf_due(const struct shelf *shelf, uint64_t busy_us);
 /* When it is to be emptied, unless it is asked for before; 0: it is free. */
 uint64_t shelf_idle_time(const struct shelf *shelf);
-/* It is empty: another shape may have it. */
+/* It is empty: another template may have it. */
 void shelf_clear(struct shelf *shelf);

@@ -20,7 +20,7 @@ enum interpreter_fd {
 /* What one that is to be copied has. */
 enum parent_fd {
     PARENT_FD_SUPERVISOR = 3,
-    PARENT_FD_BLUEPRINT,
+    PARENT_FD_TEMPLATE,
     PARENT_FD_PIPE, /* the other end of its 1 and 2, so that writing does not fail */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the passing of reports. Runs in the supervisor, in every init and keeper, and in the payload
- * until its execve; all are single-threaded. */
+/* Owns the passing of reports. Runs in the supervisor, in every init and subreaper, and in the
+ * payload until its execve; all are single-threaded. */
 #include "backends/process/messages/report.h"
 
 #include <errno.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of one run tell each other on the way up: the payload to its init (or keeper)
- * until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET pair; both
- * ends are the same program, so the struct travels as it is. On the way down there are two: struct
- * sandbox_go, which lets a new init go on, and for its payload the run: the isolation_report of the
- * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on.
+ * What the processes of one run tell each other on the way up: the payload to its init (or
+ * subreaper) until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET
+ * pair; both ends are the same program, so the struct travels as it is. On the way down there are
+ * two: struct sandbox_go, which lets a new init go on, and for its payload the run: the
+ * isolation_report of the supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION
+ * on.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the main program of a run: see main_program.h. Runs in inits and keepers, single-threaded.
+/* Owns the main program of a run: see main_program.h. Runs in inits and subreapers,
+ * single-threaded.
  */
 #include "backends/process/program/main_program.h"
 
@@ -15,7 +16,7 @@
 
 #include "backends/process/messages/exit_request.h"
 #include "backends/process/program/forbidden_call.h"
-#include "backends/process/program/lone_process.h"
+#include "backends/process/program/single_process_fast_path.h"
 #include "base/cleanup.h"
 
 _Noreturn void main_program_fail(int report_socket, enum run_failure failure, int error,
@@ -135,8 +136,8 @@ static struct report requested_end(const struct main_program *program,
         .wait_status = W_EXITCODE((int)(call->arguments[1] & 0xff), 0),
     };
     ended.tree_is_gone = program->memory_is_counted &&
-                         lone_process_is(program->loadavg, program->pid) &&
-                         lone_process_usage(program->pid, &ended.usage);
+                         single_process_fast_path_applies(program->loadavg, program->pid) &&
+                         single_process_fast_path_usage(program->pid, &ended.usage);
     ended.cpu_us = ended.usage.user_us + ended.usage.system_us;
     return ended;
 }

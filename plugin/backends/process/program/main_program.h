@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The one child whose end is the end of the run: forked, seen through its execve, waited for, with
- * every orphan reaped on the way. Shared by the init of a sandbox and the keeper of an unconfined
- * run. Single-threaded.
+ * every orphan reaped on the way. Shared by the init of a sandbox and the subreaper of an
+ * unconfined run. Single-threaded.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct main_program {
     /* In the parent, the caller's to set: */
     bool may_ask;           /* the child to be ended (exit_request.h) */
     bool memory_is_counted; /* by a control group, up to the end */
-    int loadavg;            /* lone_process_open(), -1: none */
+    int loadavg;            /* single_process_fast_path_open(), -1: none */
 };
 
 /* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */

@@ -42,7 +42,7 @@ int check_mount_namespace(struct sandbox *sandbox)
 
 int check_network_namespace(struct sandbox *sandbox)
 {
-    if (sandbox->shape->network)
+    if (sandbox->template->network)
         return STEP_NOT_FOR_THIS_RUN;
     return check_own(sandbox, NAMESPACE_NETWORK);
 }

@@ -41,7 +41,7 @@ int become_unreadable(struct sandbox *sandbox)
  * executes nothing. It holds nothing but that interpreter and, later, its own run. */
 int become_readable_again(struct sandbox *sandbox)
 {
-    if (!sandbox->shape->interpreter.fork)
+    if (!sandbox->template->interpreter.fork)
         return STEP_NOT_FOR_THIS_RUN;
     return prctl(PR_SET_DUMPABLE, 1);
 }

@@ -55,7 +55,7 @@ static bool is_one_of(const char *const names[][2], size_t count, const char *en
     return false;
 }
 
-char **interpreter_environment(const struct interpreter_shape *interpreter, const char *home,
+char **interpreter_environment(const struct interpreter_template *interpreter, const char *home,
                                const char *files, const char *what, const char *trusted)
 {
     size_t count = 0;

@@ -77,7 +77,7 @@ static int pass_descriptors(struct sandbox *sandbox)
 }
 
 /* Node loads a script before its program where it is told to; Python looks for one by itself. */
-static char **compose_arguments(const struct interpreter_shape *interpreter)
+static char **compose_arguments(const struct interpreter_template *interpreter)
 {
     static char option[] = "--require";
     static char script[] = INTERPRETER_FILES_VIEW "/preload.js";
@@ -99,7 +99,7 @@ static char **compose_arguments(const struct interpreter_shape *interpreter)
 
 _Noreturn void interpreter_start(struct sandbox *sandbox)
 {
-    const struct interpreter_shape *interpreter = &sandbox->shape->interpreter;
+    const struct interpreter_template *interpreter = &sandbox->template->interpreter;
     char path[PATH_MAX];
     if (program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, errno,

@@ -113,7 +113,7 @@ int restrict_by_landlock(struct sandbox *sandbox)
     if (abi <= 0)
         return -1;
     size_t size;
-    struct ruleset attributes = ruleset_for(abi, sandbox->shape->network, &size);
+    struct ruleset attributes = ruleset_for(abi, sandbox->template->network, &size);
     CLEANUP_CLOSE int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
     if (ruleset < 0)
         return -1;

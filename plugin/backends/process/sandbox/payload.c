@@ -94,7 +94,7 @@ static _Noreturn void become_program(struct sandbox *sandbox)
 
 void payload_run(struct sandbox *sandbox)
 {
-    const struct interpreter_shape *interpreter = &sandbox->shape->interpreter;
+    const struct interpreter_template *interpreter = &sandbox->template->interpreter;
     if (sandbox_apply(sandbox, ready_steps, COUNT_OF(ready_steps)) < 0)
         _exit(1);
     if (interpreter->kind == RUN_INTERPRETER_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the files of a run: see run_files.h. Runs in inits and keepers, single-threaded. */
+/* Owns the files of a run: see run_files.h. Runs in inits and subreapers, single-threaded. */
 #include "backends/process/sandbox/run_files.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of a description on their way into a fresh working directory, and the removal of such a
- * directory when nothing runs in it any more. No state. Runs in inits and keepers.
+ * directory when nothing runs in it any more. No state. Runs in inits and subreapers.
  */
 #pragma once
 

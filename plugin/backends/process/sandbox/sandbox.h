@@ -12,7 +12,7 @@
 
 #include "backends/process/messages/namespaces.h"
 #include "backends/process/messages/report.h"
-#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/sandbox_template.h"
 #include "backends/process/messages/seccomp_program.h"
 #include "backends/process/program/program.h"
 #include "protocol/run_description.h"
@@ -22,7 +22,7 @@
 #define SANDBOX_HOME RUN_HOME
 
 struct sandbox {
-    const struct sandbox_shape *shape;
+    const struct sandbox_template *template;
     const struct run_description *description; /* NULL until it has its run */
     const struct seccomp_filters *filters;
     const struct namespaces *outside; /* the supervisor's */
@@ -64,8 +64,8 @@ int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t coun
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
 /* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. Returns where this process is the
- * copy of an interpreter (sandbox_shape.h) and then in its payload, which is ready: *ret. */
-void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filters *filters,
+ * copy of an interpreter (sandbox_template.h) and then in its payload, which is ready: *ret. */
+void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
                   const struct namespaces *outside, struct sandbox *ret);
 
 /* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
@@ -79,7 +79,7 @@ void payload_run(struct sandbox *sandbox);
 void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
                       struct program *environment);
 
-/* interpreter_start.c: executes the shape's interpreter, which then waits for the run. */
+/* interpreter_start.c: executes the template's interpreter, which then waits for the run. */
 _Noreturn void interpreter_start(struct sandbox *sandbox);
 
 /* take_run.c: waits for the run, whose description *ret becomes; what fails is reported and ends

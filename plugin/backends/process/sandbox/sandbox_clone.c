@@ -35,11 +35,11 @@ pid_t clone_sandbox(unsigned long flags, int *pidfd)
     return pid;
 }
 
-unsigned long sandbox_namespace_flags(const struct sandbox_shape *shape)
+unsigned long sandbox_namespace_flags(const struct sandbox_template *template)
 {
     unsigned long flags = 0;
     for (int i = 0; i < NAMESPACE_COUNT; i++)
-        if (i != NAMESPACE_NETWORK || !shape->network)
+        if (i != NAMESPACE_NETWORK || !template->network)
             flags |= namespace_kinds[i].flag;
     return flags;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/sandbox_template.h"
 
 /* Like fork(), with namespaces (CLONE_*); no handler of the C library is needed in one thread.
  * pidfd: NULL or where to put one. */
@@ -17,8 +17,8 @@ pid_t clone_process(unsigned long flags, int *pidfd);
 /* The same for pid 1 of a sandbox, whose identity somebody outside may write. */
 pid_t clone_sandbox(unsigned long flags, int *pidfd);
 
-/* The namespaces that a sandbox of that shape has of its own. */
-unsigned long sandbox_namespace_flags(const struct sandbox_shape *shape);
+/* The namespaces that a sandbox of that template has of its own. */
+unsigned long sandbox_namespace_flags(const struct sandbox_template *template);
 
 /* In the child: 3 becomes the report, and what else is open above is closed. */
 void arrange_report(int report);

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/process/program/lone_process.h"
 #include "backends/process/program/main_program.h"
+#include "backends/process/program/single_process_fast_path.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
@@ -112,18 +112,18 @@ static _Noreturn void see_to_its_end(struct main_program *program)
     _exit(0);
 }
 
-void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filters *filters,
+void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
                   const struct namespaces *outside, struct sandbox *ret)
 {
     struct sandbox sandbox = {
-        .shape = shape,
+        .template = template,
         .filters = filters,
         .outside = outside,
         .report = REPORT_FD,
         .view = -1,
         .listener = -1,
     };
-    int loadavg = shape->interpreter.fork ? lone_process_open() : -1;
+    int loadavg = template->interpreter.fork ? single_process_fast_path_open() : -1;
     if (!wait_for_go(&sandbox))
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "wait for the supervisor");
     if (sandbox_apply(&sandbox, init_steps, COUNT_OF(init_steps)) < 0)
@@ -134,7 +134,7 @@ void sandbox_init(const struct sandbox_shape *shape, const struct seccomp_filter
     if (main_program_fork(&program) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
-        if (shape->interpreter.fork) {
+        if (template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;
             program.loadavg = loadavg;

@@ -51,8 +51,9 @@ static int take_stage_down(int view)
 
 int mount_scratch(struct sandbox *sandbox)
 {
-    const struct sandbox_shape *shape = sandbox->shape;
-    CLEANUP_CLOSE int scratch = mount_fd_tmpfs(shape->scratch_bytes, shape->scratch_inodes, "0755");
+    const struct sandbox_template *template = sandbox->template;
+    CLEANUP_CLOSE int scratch =
+        mount_fd_tmpfs(template->scratch_bytes, template->scratch_inodes, "0755");
     if (scratch < 0 || mkdirat(sandbox->view, STAGE, 0700) < 0 ||
         mount_fd_attach(scratch, sandbox->view, STAGE) < 0)
         return -1;

@@ -22,7 +22,7 @@ static int load(const struct seccomp_program *program, unsigned int flags)
 int restrict_system_calls(struct sandbox *sandbox)
 {
     const struct seccomp_program *list = &sandbox->filters->list;
-    const struct seccomp_program *guard = &sandbox->filters->guard[sandbox->shape->network];
+    const struct seccomp_program *guard = &sandbox->filters->guard[sandbox->template->network];
     if (load(guard, 0) < 0)
         return -1;
     sandbox->listener = load(list, SECCOMP_FILTER_FLAG_NEW_LISTENER);

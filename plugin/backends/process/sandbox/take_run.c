@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the taking over of a run by the process that becomes its program; the other side is
- * first_process_give_run(). Runs in pid 2 of a sandbox, single-threaded, behind every layer that
+ * sandbox_handle_give_run(). Runs in pid 2 of a sandbox, single-threaded, behind every layer that
  * needs no run.
  */
 #include <errno.h>

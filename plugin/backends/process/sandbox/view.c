@@ -103,7 +103,7 @@ static int show_path(int view, const char *path)
 
 int show_read_only_paths(struct sandbox *sandbox)
 {
-    for (char **path = sandbox->shape->read_only_paths; *path; path++) {
+    for (char **path = sandbox->template->read_only_paths; *path; path++) {
         sandbox_detail(sandbox, *path);
         if (!path_may_be_shown(*path)) {
             errno = EINVAL;
@@ -129,7 +129,7 @@ static int write_interpreter_file(int view, const struct interpreter_file *file)
 /* A copy has loaded them already. */
 int show_interpreter_files(struct sandbox *sandbox)
 {
-    const struct interpreter_shape *interpreter = &sandbox->shape->interpreter;
+    const struct interpreter_template *interpreter = &sandbox->template->interpreter;
     if (interpreter->kind == RUN_INTERPRETER_NONE || interpreter->fork)
         return 0;
     sandbox_detail(sandbox, INTERPRETER_FILES_VIEW);

@@ -43,7 +43,7 @@ static int fail_to_show(struct sandbox *sandbox, int directory, int error)
     if (is_mounted_upon(directory)) {
         char text[sizeof(sandbox->detail)];
         (void)snprintf(text, sizeof(text), "something is mounted below %.150s",
-                       sandbox->shape->workspace);
+                       sandbox->template->workspace);
         sandbox_detail(sandbox, text);
     }
     errno = error;
@@ -56,13 +56,13 @@ static int fail_to_show(struct sandbox *sandbox, int directory, int error)
 static int open_workspace(struct sandbox *sandbox)
 {
     struct directory_id found;
-    CLEANUP_CLOSE int directory = directory_open(sandbox->shape->workspace, &found);
+    CLEANUP_CLOSE int directory = directory_open(sandbox->template->workspace, &found);
     sandbox->failure = directory < 0 && errno != ENOENT && errno != ENOTDIR
                            ? RUN_FAILURE_WORKSPACE
                            : RUN_FAILURE_OTHER_WORKSPACE;
     if (directory < 0)
         return -1;
-    if (directory_id_equal(&found, &sandbox->shape->workspace_id))
+    if (directory_id_equal(&found, &sandbox->template->workspace_id))
         return TAKE_FD(directory);
     errno = ESTALE;
     return -1;
@@ -70,7 +70,7 @@ static int open_workspace(struct sandbox *sandbox)
 
 int show_workspace(struct sandbox *sandbox)
 {
-    const char *workspace = sandbox->shape->workspace;
+    const char *workspace = sandbox->template->workspace;
     if (workspace[0] == '\0')
         return 0;
     sandbox_detail(sandbox, workspace);

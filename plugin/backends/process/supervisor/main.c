@@ -13,7 +13,7 @@
 int main(void)
 {
     CLEANUP_CLOSE int host = backend_enter();
-    /* For what loses its keeper. */
+    /* Adopts orphans whose subreaper has died. */
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     return host < 0 || supervisor_serve(BACKEND_CONTROL_FD, host) < 0;
 }

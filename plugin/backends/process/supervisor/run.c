@@ -19,15 +19,15 @@
 #include "backends/process/sandbox/run_files.h"
 #include "backends/process/supervisor/cause.h"
 #include "backends/process/supervisor/filter/system_call_name.h"
-#include "backends/process/supervisor/launch/first_process.h"
+#include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/run_question.h"
 #include "backends/process/unconfined/orphans.h"
 #include "base/cleanup.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
-/* For a keeper to kill what it keeps; a program that has stopped it must not gain more. */
-#define KEEPER_LIMIT_US    (UINT64_C(1) * 1000000)
+/* For a subreaper to kill what it keeps; a program that has stopped it must not gain more. */
+#define SUBREAPER_LIMIT_US (UINT64_C(1) * 1000000)
 #define ORPHAN_PAUSE_US    1000
 #define UNWATCHED_PAUSE_US 5000
 #define COUNTED_AHEAD      64 /* runs whose counters are open meanwhile: descriptors are few */
@@ -35,13 +35,13 @@
 
 struct run {
     int socket; /* -1 once the plugin has closed its end */
-    struct first_process *process;
+    struct sandbox_handle *process;
     uint32_t slot;
     bool unconfined;
     bool ready; /* the program may have begun */
     bool started;
     bool unwatched; /* its end is looked for again and again */
-    bool orphaned;  /* its keeper was killed: what it kept is to be */
+    bool orphaned;  /* its subreaper was killed: what it kept is to be */
     bool tree_is_gone;
     struct tree_usage tree; /* then */
     uint64_t started_us;
@@ -73,27 +73,27 @@ static void tell_groups(const struct cgroup_base *base, struct run_event *event)
 static int start_sandbox(struct run *run, struct run_environment *environment, struct pool *pool,
                          struct run_description *description, const int *fds)
 {
-    CLEANUP(sandbox_shape_clear) struct sandbox_shape shape = {.workspace = NULL};
+    CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
     struct launch_failure failure = {
         .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
-    if (!sandbox_shape_of(description, &shape)) {
+    if (!sandbox_template_of(description, &template)) {
         fail_launch(run, &failure);
         return -1;
     }
     /* The payload reads its own; what is copied here would be copied into every sandbox. */
     run_description_clear_program(description);
     run->process =
-        pool_obtain(pool, environment, &shape, run->started_us, &run->event.origin, &failure);
+        pool_obtain(pool, environment, &template, run->started_us, &run->event.origin, &failure);
     if (!run->process) {
         fail_launch(run, &failure);
         return -1;
     }
     if (description->purpose == RUN_PURPOSE_PROGRAM)
-        pool_demand(pool, environment, &shape, description, run->started_us);
+        pool_demand(pool, environment, &template, description, run->started_us);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         tell_groups(&environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
-    if (first_process_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
+    if (sandbox_handle_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
             0 ||
         errno == EPIPE || errno == ECONNRESET)
         return 0;
@@ -115,7 +115,7 @@ static int start_unconfined(struct run *run, struct run_description *description
         fail_launch(run, &failure);
         return -1;
     }
-    run->process = first_process_of_unconfined(description, run->directory, fds, &failure);
+    run->process = sandbox_handle_make_unconfined(description, run->directory, fds, &failure);
     if (run->process)
         return 0;
     fail_launch(run, &failure);
@@ -155,8 +155,9 @@ static int start(struct run *run, struct run_environment *environment, struct po
     return start_sandbox(run, environment, pool, &description, fds);
 }
 
-/* The keeper removes the directory; where it could not, somebody else must, as a tree of the run's
- * making may take long. That process is no child of the supervisor and holds nothing of it. */
+/* The subreaper removes the directory; where it could not, somebody else must, as a tree of the
+ * run's making may take long. That process is no child of the supervisor and holds nothing of it.
+ */
 static void remove_leftovers(struct run *run)
 {
     if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
@@ -169,7 +170,7 @@ static void remove_leftovers(struct run *run)
 }
 
 struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
-                      const int fds[RUN_FD_COUNT], struct first_process **ret_failed)
+                      const int fds[RUN_FD_COUNT], struct sandbox_handle **ret_failed)
 {
     struct run *run = calloc(1, sizeof(*run));
     *ret_failed = NULL;
@@ -218,15 +219,15 @@ pid_t run_pid(const struct run *run)
 }
 
 /* The end of its report socket tells it to kill what it keeps. */
-static void dismiss_keeper(struct run *run)
+static void dismiss_subreaper(struct run *run)
 {
     if (run->process->report >= 0)
         (void)shutdown(run->process->report, SHUT_RDWR);
-    first_process_signal(run->process, SIGCONT);
-    run->deadline_us = monotonic_us() + KEEPER_LIMIT_US;
+    sandbox_handle_signal(run->process, SIGCONT);
+    run->deadline_us = monotonic_us() + SUBREAPER_LIMIT_US;
 }
 
-/* A sandbox dies with its init. A keeper must live to kill what it keeps. */
+/* A sandbox dies with its init. A subreaper must live to kill what it keeps. */
 static void kill_run(struct run *run, enum run_cause cause)
 {
     if (run->evidence.killed || run->orphaned)
@@ -235,9 +236,9 @@ static void kill_run(struct run *run, enum run_cause cause)
     run->evidence.kill_cause = cause;
     run->deadline_us = 0;
     if (run->unconfined)
-        dismiss_keeper(run);
+        dismiss_subreaper(run);
     else
-        first_process_signal(run->process, SIGKILL);
+        sandbox_handle_signal(run->process, SIGKILL);
 }
 
 static void handle_order(struct run *run)
@@ -266,7 +267,7 @@ static uint64_t wall_deadline(const struct run *run)
     return deadline;
 }
 
-static void tell_start(struct run *run)
+static void send_started(struct run *run)
 {
     run->started = true;
     run->started_us = monotonic_us();
@@ -291,7 +292,7 @@ static void handle_report(struct run *run, const struct report *report)
         run->process->cgroup.has_pids = report->isolation.cgroup_has_pids != 0;
         break;
     case REPORT_STARTED:
-        tell_start(run);
+        send_started(run);
         if (run->slot < COUNTED_AHEAD)
             cgroup_open_counters(&run->process->cgroup);
         break;
@@ -311,7 +312,7 @@ static void handle_report(struct run *run, const struct report *report)
             system_call_name(report->system_call, run->event.message, sizeof(run->event.message));
         run->event.usage.wall_us = monotonic_us() - run->started_us;
         if (!run->unwatched) /* whose end is looked for at a deadline that must stay */
-            run->deadline_us = run->unconfined ? monotonic_us() + KEEPER_LIMIT_US : 0;
+            run->deadline_us = run->unconfined ? monotonic_us() + SUBREAPER_LIMIT_US : 0;
         run->tree_is_gone = report->tree_is_gone != 0;
         run->tree = report->usage;
         break;
@@ -319,7 +320,7 @@ static void handle_report(struct run *run, const struct report *report)
 }
 
 /* What is there, and more than a run has to say. A socket at its end would stay ready for ever, so
- * it is closed: a keeper may need a while more. */
+ * it is closed: a subreaper may need a while more. */
 static void take_reports(struct run *run)
 {
     struct report report;
@@ -373,12 +374,12 @@ static void finish(struct run *run)
     conclude(run);
     /* Ended by an order before its init could say so, it has perhaps done something. */
     if (run->ready && !run->started && run->event.failure == RUN_FAILURE_NONE)
-        tell_start(run);
+        send_started(run);
     run_event_send(run->socket, &run->event);
 }
 
 /* The init has ended, and with it, as the kernel says (pid_namespaces(7)), everything in the
- * sandbox. A keeper that ends well has left nothing. */
+ * sandbox. A subreaper that ends well has left nothing. */
 static bool handle_end(struct run *run)
 {
     int status;
@@ -439,8 +440,8 @@ static bool expire_unwatched(struct run *run)
     if (run->orphaned)
         return false;
     run->deadline_us = monotonic_us() + UNWATCHED_PAUSE_US;
-    if (run->deadline_us > run->started_us + KEEPER_LIMIT_US)
-        first_process_signal(run->process, SIGKILL);
+    if (run->deadline_us > run->started_us + SUBREAPER_LIMIT_US)
+        sandbox_handle_signal(run->process, SIGKILL);
     return false;
 }
 
@@ -457,7 +458,7 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         return expire_unwatched(run);
     if (run->evidence.killed || run->evidence.program_ended) {
         run->deadline_us = 0;
-        first_process_signal(run->process, SIGKILL);
+        sandbox_handle_signal(run->process, SIGKILL);
         return false;
     }
     if (!run->started)
@@ -480,9 +481,9 @@ void run_abandon(struct run *run)
     kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
-struct first_process *run_free(struct run *run)
+struct sandbox_handle *run_free(struct run *run)
 {
-    struct first_process *process = run->process;
+    struct sandbox_handle *process = run->process;
     remove_leftovers(run);
     close_fd(run->socket);
     free(run);

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "backends/common/run_answer.h"
-#include "backends/process/supervisor/launch/first_process.h"
+#include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/pool/pool.h"
 #include "protocol/channel.h"
 
@@ -28,11 +28,11 @@ enum run_source {
  * (ENDED was sent) or there is no memory for it; then *ret_failed is a first process that is of no
  * use and the caller's, or NULL. slot is unique among the living runs. */
 struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
-                      const int fds[RUN_FD_COUNT], struct first_process **ret_failed);
+                      const int fds[RUN_FD_COUNT], struct sandbox_handle **ret_failed);
 /* -1 once it is of no more use. */
 int run_source_fd(const struct run *run, enum run_source source);
 uint32_t run_slot(const struct run *run);
-/* Of the init or keeper; 0 once it is reaped. */
+/* Of the init or subreaper; 0 once it is reaped. */
 pid_t run_pid(const struct run *run);
 
 /* Handles what is ready. true: the run is over, ENDED was sent, and run_free() is due. */
@@ -49,4 +49,4 @@ void run_fail_watch(struct run *run, int error_number);
 void run_abandon(struct run *run);
 
 /* Releases the run; its first process is the caller's. */
-struct first_process *run_free(struct run *run);
+struct sandbox_handle *run_free(struct run *run);

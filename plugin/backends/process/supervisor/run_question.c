@@ -20,16 +20,16 @@ static void answer_preparation(const struct run_description *description,
                                const struct run_environment *environment, struct pool *pool,
                                struct run_event *ret)
 {
-    CLEANUP(sandbox_shape_clear) struct sandbox_shape shape = {.workspace = NULL};
+    CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
     struct preparation_outcome outcome = {.kind = PREPARATION_NONE};
-    if (!sandbox_shape_of(description, &shape)) {
+    if (!sandbox_template_of(description, &template)) {
         run_event_fail(ret, RUN_FAILURE_INTERNAL, ENOMEM, "no memory for the question");
         return;
     }
     if (description->isolation == RUN_ISOLATION_SANDBOX) {
-        if (!pool_find(pool, &shape))
-            pool_demand(pool, environment, &shape, description, monotonic_us());
-        pool_tell(pool, &shape, &outcome);
+        if (!pool_find(pool, &template))
+            pool_demand(pool, environment, &template, description, monotonic_us());
+        pool_tell(pool, &template, &outcome);
     }
     ret->preparation = outcome.kind;
     (void)snprintf(ret->message, sizeof(ret->message), "%s", outcome.detail);

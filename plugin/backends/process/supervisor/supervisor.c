@@ -19,7 +19,7 @@
 #define TAG_CONTROL     UINT64_MAX
 #define TAG_HOST        (UINT64_MAX - 1)
 #define TAG_POOL        (UINT64_MAX - 2)
-#define TAG_LEAVING     (UINT64_MAX - 3)
+#define TAG_REAPER      (UINT64_MAX - 3)
 
 struct supervisor {
     int epoll;
@@ -28,7 +28,7 @@ struct supervisor {
     struct run *runs[RUNS_LIMIT]; /* by slot */
     size_t run_count;
     struct pool pool;
-    struct leaving leaving;
+    struct reaper reaper;
     unsigned int sweeps; /* of dead supervisors' groups that are still to be tried */
     uint64_t next_sweep_us;
 };
@@ -47,10 +47,10 @@ static void unwatch(const struct supervisor *supervisor, int fd)
 
 static void forget_run(struct supervisor *supervisor, uint32_t slot)
 {
-    struct first_process *process = run_free(TAKE_POINTER(supervisor->runs[slot]));
+    struct sandbox_handle *process = run_free(TAKE_POINTER(supervisor->runs[slot]));
     supervisor->run_count--;
     unwatch(supervisor, process->pidfd);
-    leaving_add(&supervisor->leaving, &supervisor->environment, process);
+    reaper_add(&supervisor->reaper, &supervisor->environment, process);
 }
 
 static int watch_run(const struct supervisor *supervisor, const struct run *run)
@@ -78,11 +78,11 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         run_refuse(fds, EAGAIN, "too many runs at once");
         return;
     }
-    struct first_process *failed;
+    struct sandbox_handle *failed;
     struct run *run = run_start(&supervisor->environment, &supervisor->pool, slot, fds, &failed);
     if (failed) {
-        first_process_signal(failed, SIGKILL);
-        leaving_add(&supervisor->leaving, &supervisor->environment, failed);
+        sandbox_handle_signal(failed, SIGKILL);
+        reaper_add(&supervisor->reaper, &supervisor->environment, failed);
     }
     if (!run)
         return;
@@ -141,7 +141,7 @@ static bool is_run(pid_t pid, void *user)
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i] && run_pid(supervisor->runs[i]) == pid)
             return true;
-    return pool_has(&supervisor->pool, pid) || leaving_has(&supervisor->leaving, pid);
+    return pool_has(&supervisor->pool, pid) || reaper_has(&supervisor->reaper, pid);
 }
 
 /* The time of the next attempt, 0 for none. */
@@ -170,8 +170,8 @@ static uint64_t expire(struct supervisor *supervisor)
     uint64_t now = monotonic_us();
     uint64_t next = sweep_the_dead(supervisor, now);
     next = earlier(
-        next, pool_expire(&supervisor->pool, &supervisor->leaving, &supervisor->environment, now));
-    next = earlier(next, leaving_next(&supervisor->leaving, now));
+        next, pool_expire(&supervisor->pool, &supervisor->reaper, &supervisor->environment, now));
+    next = earlier(next, reaper_next(&supervisor->reaper, now));
     next = earlier(next, sandbox_stock_expire(&supervisor->environment.stock, now));
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         if (!supervisor->runs[i])
@@ -204,10 +204,10 @@ static bool handle_event(struct supervisor *supervisor, uint64_t tag)
     case TAG_CONTROL:
         return handle_control(supervisor);
     case TAG_POOL:
-        pool_handle(&supervisor->pool, &supervisor->leaving, &supervisor->environment,
+        pool_handle(&supervisor->pool, &supervisor->reaper, &supervisor->environment,
                     monotonic_us());
         return true;
-    case TAG_LEAVING:
+    case TAG_REAPER:
         return true; /* each round looks for them */
     default:
         handle_run(supervisor, tag);
@@ -253,8 +253,8 @@ static bool serve_once(struct supervisor *supervisor, uint64_t latest)
     bool alive = true;
     for (int i = 0; i < count; i++)
         alive = handle_event(supervisor, events[i].data.u64) && alive;
-    if (supervisor->leaving.first)
-        leaving_handle(&supervisor->leaving, &supervisor->environment);
+    if (supervisor->reaper.first)
+        reaper_handle(&supervisor->reaper, &supervisor->environment);
     return alive;
 }
 
@@ -265,10 +265,10 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
-    pool_empty(&supervisor->pool, &supervisor->leaving, &supervisor->environment);
+    pool_empty(&supervisor->pool, &supervisor->reaper, &supervisor->environment);
     sandbox_stock_empty(&supervisor->environment.stock);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
-    while ((supervisor->run_count || supervisor->leaving.first) && monotonic_us() < latest)
+    while ((supervisor->run_count || supervisor->reaper.first) && monotonic_us() < latest)
         (void)serve_once(supervisor, latest);
     cgroup_base_remove(&supervisor->environment.cgroups);
 }
@@ -281,11 +281,11 @@ int supervisor_serve(int control, int host_pidfd)
         return -1;
     supervisor.epoll = epoll;
     supervisor.control = control;
-    if (!pool_open(&supervisor.pool) || !leaving_open(&supervisor.leaving) ||
+    if (!pool_open(&supervisor.pool) || !reaper_open(&supervisor.reaper) ||
         watch(&supervisor, control, TAG_CONTROL) < 0 ||
         watch(&supervisor, host_pidfd, TAG_HOST) < 0 ||
         watch(&supervisor, supervisor.pool.epoll, TAG_POOL) < 0 ||
-        watch(&supervisor, supervisor.leaving.epoll, TAG_LEAVING) < 0 ||
+        watch(&supervisor, supervisor.reaper.epoll, TAG_REAPER) < 0 ||
         !run_environment_open(&supervisor.environment))
         return -1;
     supervisor.sweeps = DEAD_SWEEPS;

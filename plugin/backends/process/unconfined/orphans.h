@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that have lost their keeper: a program of an unconfined run may kill it, and what it
- * kept then becomes a child of the nearest subreaper, the supervisor. Also how a keeper itself
- * kills what it keeps. Single-threaded processes of the backend.
+ * Processes whose subreaper has died: a program of an unconfined run may kill it, and its children
+ * then become the supervisor's, which is a subreaper, too. Also how a subreaper itself kills its
+ * children. Runs in single-threaded processes of the backend.
  */
 #pragma once
 

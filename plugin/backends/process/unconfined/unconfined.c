@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the keeper of an unconfined run and what it starts: see unconfined.h. */
+/* Owns the subreaper of an unconfined run and what it starts: see unconfined.h. */
 #include "backends/process/unconfined/unconfined.h"
 
 #include <errno.h>

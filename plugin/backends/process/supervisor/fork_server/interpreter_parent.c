@@ -19,7 +19,7 @@
 
 #include "backends/common/descriptor_limit.h"
 #include "backends/process/messages/interpreter_protocol.h"
-#include "backends/process/messages/sandbox_blueprint.h"
+#include "backends/process/messages/template_message.h"
 #include "backends/process/program/program.h"
 #include "backends/process/sandbox/interpreter_environment.h"
 #include "backends/process/sandbox/interpreter_files.h"
@@ -36,11 +36,11 @@
 /* What it has open, in the order of its descriptors from 0 on. */
 #define PARENT_DESCRIPTORS 6
 
-static int write_blueprint(const struct sandbox_blueprint *blueprint)
+static int write_template_message(const struct template_message *contents)
 {
     size_t length = 0;
-    CLEANUP_FREE unsigned char *message = sandbox_blueprint_encode(blueprint, &length);
-    CLEANUP_CLOSE int fd = memfd_create("blueprint", MFD_CLOEXEC);
+    CLEANUP_FREE unsigned char *message = template_message_encode(contents, &length);
+    CLEANUP_CLOSE int fd = memfd_create("template", MFD_CLOEXEC);
     if (!message || fd < 0 || write(fd, message, length) != (ssize_t)length)
         return -1;
     return TAKE_FD(fd);
@@ -66,7 +66,7 @@ static _Noreturn void become_interpreter(const char *path, char *const *argv,
 
 /* With the file where it will be: an interpreter that starts elsewhere makes the name absolute.
  * NULL: no memory. */
-static char **compose_arguments(const struct interpreter_shape *interpreter)
+static char **compose_arguments(const struct interpreter_template *interpreter)
 {
     size_t count = 0;
     while (interpreter->argv[count])
@@ -81,7 +81,7 @@ static char **compose_arguments(const struct interpreter_shape *interpreter)
 
 /* The child: looks whether it may be what it is to be. That takes some ten milliseconds, which the
  * supervisor has not. */
-static _Noreturn void start_interpreter(const struct interpreter_shape *interpreter,
+static _Noreturn void start_interpreter(const struct interpreter_template *interpreter,
                                         const char *files, const char *path,
                                         const int fds[PARENT_DESCRIPTORS])
 {
@@ -101,9 +101,9 @@ static _Noreturn void start_interpreter(const struct interpreter_shape *interpre
     _exit(1);
 }
 
-static pid_t start(const struct sandbox_shape *shape, int blueprint, int socket)
+static pid_t start(const struct sandbox_template *template, int template_fd, int socket)
 {
-    const struct interpreter_shape *interpreter = &shape->interpreter;
+    const struct interpreter_template *interpreter = &template->interpreter;
     const char *files = interpreter_files_directory();
     char path[PATH_MAX];
     int ends[2];
@@ -118,7 +118,7 @@ static pid_t start(const struct sandbox_shape *shape, int blueprint, int socket)
         write_end,
         write_end,
         [PARENT_FD_SUPERVISOR] = socket,
-        [PARENT_FD_BLUEPRINT] = blueprint,
+        [PARENT_FD_TEMPLATE] = template_fd,
         [PARENT_FD_PIPE] = read_end,
     };
     pid_t pid = input < 0 ? -1 : fork();
@@ -127,20 +127,20 @@ static pid_t start(const struct sandbox_shape *shape, int blueprint, int socket)
     return pid;
 }
 
-struct interpreter_parent *interpreter_parent_start(const struct sandbox_shape *shape,
+struct interpreter_parent *interpreter_parent_start(const struct sandbox_template *template,
                                                     const struct seccomp_filters *filters,
                                                     const struct namespaces *outside, uint64_t now)
 {
-    const struct sandbox_blueprint blueprint = {
-        .shape = *shape, .filters = *filters, .outside = *outside};
-    CLEANUP_CLOSE int message = write_blueprint(&blueprint);
+    const struct template_message contents = {
+        .template = *template, .filters = *filters, .outside = *outside};
+    CLEANUP_CLOSE int message = write_template_message(&contents);
     CLEANUP_FREE struct interpreter_parent *parent = calloc(1, sizeof(*parent));
     int pair[2];
     if (message < 0 || !parent || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return NULL;
     CLEANUP_CLOSE int own_end = pair[0];
     CLEANUP_CLOSE int other_end = pair[1];
-    parent->pid = start(shape, message, other_end);
+    parent->pid = start(template, message, other_end);
     if (parent->pid < 0)
         return NULL;
     parent->socket = TAKE_FD(own_end);
@@ -179,15 +179,16 @@ void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
 }
 
 uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,
-                                    const struct interpreter_shape *shape)
+                                    const struct interpreter_template *template)
 {
-    return parent->started_us + shape->renew_ms * UINT64_C(1000);
+    return parent->started_us + template->renew_ms * UINT64_C(1000);
 }
 
 bool interpreter_parent_is_old(const struct interpreter_parent *parent,
-                               const struct interpreter_shape *shape, uint64_t now)
+                               const struct interpreter_template *template, uint64_t now)
 {
-    return parent->copies >= shape->renew_runs || now >= interpreter_parent_renewal(parent, shape);
+    return parent->copies >= template->renew_runs ||
+           now >= interpreter_parent_renewal(parent, template);
 }
 
 /* -1 with errno where none came in time, or none that is an answer. */

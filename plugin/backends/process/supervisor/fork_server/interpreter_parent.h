@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "backends/process/messages/namespaces.h"
-#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/sandbox_template.h"
 #include "backends/process/messages/seccomp_program.h"
 #include "protocol/preparation_outcome.h"
 
@@ -30,8 +30,8 @@ struct interpreter_parent {
     struct preparation_outcome outcome; /* once it waits, or is impossible */
 };
 
-/* Starts the shape's interpreter. NULL with errno. */
-struct interpreter_parent *interpreter_parent_start(const struct sandbox_shape *shape,
+/* Starts the template's interpreter. NULL with errno. */
+struct interpreter_parent *interpreter_parent_start(const struct sandbox_template *template,
                                                     const struct seccomp_filters *filters,
                                                     const struct namespaces *outside, uint64_t now);
 
@@ -43,10 +43,10 @@ void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now);
 
 /* When it is to be replaced at the latest. */
 uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,
-                                    const struct interpreter_shape *shape);
+                                    const struct interpreter_template *template);
 /* Made so many copies, or is so old, that another one is to take its place. */
 bool interpreter_parent_is_old(const struct interpreter_parent *parent,
-                               const struct interpreter_shape *shape, uint64_t now);
+                               const struct interpreter_template *template, uint64_t now);
 
 /* Makes it copy itself into the first process of a sandbox, which becomes a child of the
  * supervisor. Waits for it. The pid and *ret_pidfd, the caller's; -1 with errno. */

@@ -133,7 +133,7 @@ static bool search_in(void *user, const char *directory)
 }
 
 /* It must find the one that is executed. */
-static bool finds_itself(const struct interpreter_shape *interpreter, const char *path,
+static bool finds_itself(const struct interpreter_template *interpreter, const char *path,
                          struct preparation_outcome *reterr)
 {
     struct search search = {.name = interpreter->argv[0]};
@@ -282,7 +282,7 @@ static void free_roots(struct trusted_roots *roots)
 }
 
 /* Its name alone: the value is the operator's. */
-static bool variables_are_harmless(const struct interpreter_shape *interpreter,
+static bool variables_are_harmless(const struct interpreter_template *interpreter,
                                    struct preparation_outcome *reterr)
 {
     for (char *const *variable = interpreter->environment; *variable; variable++) {
@@ -296,7 +296,7 @@ static bool variables_are_harmless(const struct interpreter_shape *interpreter,
 }
 
 /* path: what is executed; resolved: without symbolic links. */
-static bool add_all(struct trusted_roots *roots, const struct interpreter_shape *interpreter,
+static bool add_all(struct trusted_roots *roots, const struct interpreter_template *interpreter,
                     const char *path, const char *resolved)
 {
     const char *modules = value_of(interpreter->environment, "PYTHONPATH");
@@ -305,7 +305,7 @@ static bool add_all(struct trusted_roots *roots, const struct interpreter_shape 
            (!modules[0] || for_each(modules, add_directory, roots)) && trusted_roots_check(roots);
 }
 
-char *interpreter_trust(const struct interpreter_shape *interpreter, const char *path,
+char *interpreter_trust(const struct interpreter_template *interpreter, const char *path,
                         struct preparation_outcome *ret)
 {
     CLEANUP(free_roots) struct trusted_roots roots = {.count = 0};

@@ -8,11 +8,11 @@
  */
 #pragma once
 
-#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/sandbox_template.h"
 #include "protocol/preparation_outcome.h"
 
 /* path: the file that is to be executed. The directories that Python may import from, separated by
  * colons, each without symbolic links; the caller's to free. NULL: it is not to be trusted, for
  * *ret. */
-char *interpreter_trust(const struct interpreter_shape *interpreter, const char *path,
+char *interpreter_trust(const struct interpreter_template *interpreter, const char *path,
                         struct preparation_outcome *ret);

@@ -102,7 +102,7 @@ static _Noreturn void be_sandbox(const struct launch *launch, int report)
 {
     struct sandbox sandbox;
     arrange_report(report);
-    sandbox_init(launch->shape, launch->filters, launch->outside, &sandbox);
+    sandbox_init(launch->template, launch->filters, launch->outside, &sandbox);
     _exit(1);
 }
 
@@ -123,7 +123,7 @@ int launch_sandbox(const struct launch *launch, struct launched *ret, struct lau
         return fail(reterr, LAYER_COUNT, "socketpair");
     CLEANUP_CLOSE int report = pair[0];
     CLEANUP_CLOSE int child_report = pair[1];
-    unsigned long flags = sandbox_namespace_flags(launch->shape);
+    unsigned long flags = sandbox_namespace_flags(launch->template);
     int pidfd = -1;
     pid_t pid = make_first_process(launch, flags, child_report, &pidfd);
     int error = errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The birth of a run's first process: the init of a sandbox, or the keeper of an unconfined run.
+ * The birth of a run's first process: the init of a sandbox, or the subreaper of an unconfined run.
  * Runs in the supervisor.
  */
 #pragma once
@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "backends/process/messages/namespaces.h"
-#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/sandbox_template.h"
 #include "backends/process/messages/seccomp_program.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "backends/process/supervisor/fork_server/interpreter_parent.h"
@@ -18,7 +18,7 @@
 #include "protocol/run_description.h"
 
 struct launch {
-    const struct sandbox_shape *shape;
+    const struct sandbox_template *template;
     const struct seccomp_filters *filters;
     const struct namespaces *outside; /* of the supervisor */
     uint32_t outer_uid;
@@ -47,7 +47,7 @@ struct launch_failure {
 int launch_sandbox(const struct launch *launch, struct launched *ret,
                    struct launch_failure *reterr);
 
-/* The same for a keeper, without any layer. The child takes what is secret in its copy of the
+/* The same for a subreaper, without any layer. The child takes what is secret in its copy of the
  * description; the descriptors stay the caller's. */
 int launch_unconfined(struct run_description *description, const char *directory,
                       const int fds[RUN_FD_COUNT], struct launched *ret,

@@ -14,7 +14,7 @@ bool run_environment_open(struct run_environment *ret)
         return false;
     (void)seccomp_filters_make(&ret->filters);
     cgroup_base_find(&ret->cgroups);
-    outer_ids_find(&ret->outer_ids);
+    host_ids_find(&ret->host_ids);
     sandbox_stock_open(&ret->stock);
     ret->namespaces_known = namespaces_read(&ret->namespaces);
     return true;
@@ -24,8 +24,8 @@ bool run_environment_complete(struct run_environment *environment, struct launch
 {
     if (environment->filters.list.count == 0)
         (void)seccomp_filters_make(&environment->filters);
-    if (!environment->outer_ids.known)
-        outer_ids_find(&environment->outer_ids);
+    if (!environment->host_ids.known)
+        host_ids_find(&environment->host_ids);
     if (!environment->namespaces_known)
         environment->namespaces_known = namespaces_read(&environment->namespaces);
     if (environment->namespaces_known)
@@ -36,12 +36,12 @@ bool run_environment_complete(struct run_environment *environment, struct launch
     return false;
 }
 
-static bool choose_outer_ids(const struct run_environment *environment, uint32_t place,
-                             const struct sandbox_shape *shape, struct launch *ret,
-                             struct launch_failure *reterr)
+static bool choose_host_ids(const struct run_environment *environment, uint32_t place,
+                            const struct sandbox_template *template, struct launch *ret,
+                            struct launch_failure *reterr)
 {
-    uint32_t base = shape->outer_uid_base;
-    uint32_t count = shape->outer_uid_count;
+    uint32_t base = template->outer_uid_base;
+    uint32_t count = template->outer_uid_count;
     ret->outer_uid = geteuid();
     ret->outer_gid = getegid();
     if (ret->outer_uid != 0)
@@ -51,12 +51,12 @@ static bool choose_outer_ids(const struct run_environment *environment, uint32_t
                                       .step = "no user id is left in the range of the description"};
     if (base == 0 || place >= count || count > UINT32_MAX - 1 - base)
         return false;
-    if (!environment->outer_ids.known) {
+    if (!environment->host_ids.known) {
         reterr->error_number = EAGAIN;
         reterr->step = "read the user ids that the supervisor may assign";
         return false;
     }
-    if (!outer_ids_have(&environment->outer_ids, base, count))
+    if (!host_ids_have(&environment->host_ids, base, count))
         return true;
     ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + place) % count);
     ret->outer_gid = ret->outer_uid;
@@ -64,7 +64,7 @@ static bool choose_outer_ids(const struct run_environment *environment, uint32_t
 }
 
 bool run_environment_take_place(struct run_environment *environment,
-                                const struct sandbox_shape *shape, uint32_t *ret_place,
+                                const struct sandbox_template *template, uint32_t *ret_place,
                                 struct launch *ret, struct launch_failure *reterr)
 {
     uint32_t place = 0;
@@ -75,7 +75,7 @@ bool run_environment_take_place(struct run_environment *environment,
             .layer = LAYER_COUNT, .error_number = EAGAIN, .step = "too many sandboxes at once"};
         return false;
     }
-    if (!choose_outer_ids(environment, place, shape, ret, reterr))
+    if (!choose_host_ids(environment, place, template, ret, reterr))
         return false;
     environment->places[place] = true;
     *ret_place = place;

@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #include "backends/process/messages/namespaces.h"
-#include "backends/process/messages/sandbox_shape.h"
+#include "backends/process/messages/sandbox_template.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "backends/process/supervisor/filter/seccomp_filter.h"
+#include "backends/process/supervisor/launch/host_ids.h"
 #include "backends/process/supervisor/launch/launch.h"
-#include "backends/process/supervisor/launch/outer_ids.h"
 #include "backends/process/supervisor/launch/sandbox_stock.h"
 
 /* Sandboxes that there can be at once: in use, ready, and on their way out. */
@@ -22,7 +22,7 @@
 struct run_environment {
     struct seccomp_filters filters;
     struct cgroup_base cgroups;
-    struct outer_ids outer_ids;
+    struct host_ids host_ids;
     bool namespaces_known; /* false: could not be found out this time */
     struct namespaces namespaces;
     uint32_t first_outer_uid;     /* random offset in the range of a description */
@@ -42,6 +42,6 @@ bool run_environment_complete(struct run_environment *environment, struct launch
  * apart), else the supervisor's own. false: there is none for it, or nobody knows whether there
  * is. */
 bool run_environment_take_place(struct run_environment *environment,
-                                const struct sandbox_shape *shape, uint32_t *ret_place,
+                                const struct sandbox_template *template, uint32_t *ret_place,
                                 struct launch *ret, struct launch_failure *reterr);
 void run_environment_give_place(struct run_environment *environment, uint32_t place);

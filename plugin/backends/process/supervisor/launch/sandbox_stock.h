@@ -2,8 +2,8 @@
 /*
  * What the kernel takes longest over when a sandbox is made for a run that waits, made while there
  * is nothing else to do: network namespaces that nobody has been in, and control groups that nobody
- * has entered. Each goes to one sandbox. None of it knows of a run or a shape, so that it is there
- * without the policy's pools as well. Runs in the supervisor, single-threaded.
+ * has entered. Each goes to one sandbox. None of it knows of a run or a template, so that it is
+ * there without the policy's pools as well. Runs in the supervisor, single-threaded.
  */
 #pragma once
 

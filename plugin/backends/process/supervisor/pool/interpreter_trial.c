@@ -11,16 +11,16 @@
 #include "base/cleanup.h"
 #include "protocol/channel.h"
 
-struct first_process *interpreter_trial_start(const struct sandbox_shape *shape,
-                                              const struct run_limits *limits,
-                                              struct run_environment *environment)
+struct sandbox_handle *interpreter_trial_start(const struct sandbox_template *template,
+                                               const struct run_limits *limits,
+                                               struct run_environment *environment)
 {
     struct launch_failure failure;
-    const struct sandbox_shape trial = sandbox_shape_of_trial(shape);
-    struct first_process *process =
-        first_process_of_sandbox(environment, &trial, NULL, false, &failure);
+    const struct sandbox_template trial = sandbox_template_of_trial(template);
+    struct sandbox_handle *process =
+        sandbox_handle_make(environment, &trial, NULL, false, &failure);
     if (process)
-        first_process_limit(process, limits);
+        sandbox_handle_limit(process, limits);
     return process;
 }
 
@@ -50,7 +50,7 @@ static void look_at_line(const char *line, struct preparation_outcome *outcome)
         preparation_set(outcome, PREPARATION_FILE_READ, line);
 }
 
-bool interpreter_trial_was_good(const struct first_process *trial,
+bool interpreter_trial_was_good(const struct sandbox_handle *trial,
                                 struct preparation_outcome *reterr)
 {
     static char message[TRIAL_LIMIT + 1];

@@ -25,13 +25,13 @@ bool pool_open(struct pool *ret)
 
 static bool is_used(const struct shelf *shelf)
 {
-    return shelf->shape.workspace != NULL;
+    return shelf->template.workspace != NULL;
 }
 
 /* The oldest, NULL where there is none. */
-static struct first_process *take_first(struct shelf *shelf)
+static struct sandbox_handle *take_first(struct shelf *shelf)
 {
-    struct first_process *process = shelf->first;
+    struct sandbox_handle *process = shelf->first;
     if (!process)
         return NULL;
     shelf->first = TAKE_POINTER(process->next);
@@ -39,17 +39,17 @@ static struct first_process *take_first(struct shelf *shelf)
     return process;
 }
 
-static void unwatch(const struct pool *pool, const struct first_process *process)
+static void unwatch(const struct pool *pool, const struct sandbox_handle *process)
 {
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, process->report, NULL);
 }
 
 /* A ready one of the shelf; NULL where there is none, or the next one has failed. */
-static struct first_process *take_ready(struct pool *pool, struct shelf *shelf)
+static struct sandbox_handle *take_ready(struct pool *pool, struct shelf *shelf)
 {
-    if (!shelf->first || first_process_stirs(shelf->first))
+    if (!shelf->first || sandbox_handle_stirs(shelf->first))
         return NULL;
-    struct first_process *process = take_first(shelf);
+    struct sandbox_handle *process = take_first(shelf);
     if (process)
         unwatch(pool, process);
     shelf->failures = 0;
@@ -83,7 +83,7 @@ static void note_failure(struct shelf *shelf, uint64_t now)
     shelf->not_before_us = now + (RETRY_US << shelf->failures);
     if (shelf->failures < FAILURES_LIMIT)
         shelf->failures++;
-    else if (shelf->shape.interpreter.kind != RUN_INTERPRETER_NONE)
+    else if (shelf->template.interpreter.kind != RUN_INTERPRETER_NONE)
         do_without_interpreter(shelf, PREPARATION_FAILED);
 }
 
@@ -114,19 +114,19 @@ static bool can_be_copied(const struct shelf *shelf)
     return shelf->parent && shelf->parent->state == PARENT_WAITING;
 }
 
-struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                  const struct sandbox_shape *shape, uint64_t now,
-                                  uint32_t *ret_origin, struct launch_failure *reterr)
+struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *environment,
+                                   const struct sandbox_template *template, uint64_t now,
+                                   uint32_t *ret_origin, struct launch_failure *reterr)
 {
-    const struct sandbox_shape without = sandbox_shape_without_interpreter(shape);
-    struct shelf *shelf = pool_find(pool, shape);
+    const struct sandbox_template without = sandbox_template_without_interpreter(template);
+    struct shelf *shelf = pool_find(pool, template);
     if (shelf)
         shelf_size_note(&shelf->size, shelf->count);
-    struct first_process *process = shelf ? take_ready(pool, shelf) : NULL;
+    struct sandbox_handle *process = shelf ? take_ready(pool, shelf) : NULL;
     *ret_origin = SANDBOX_READY;
     if (!process && shelf && can_be_copied(shelf)) {
         *ret_origin = SANDBOX_COPIED;
-        process = first_process_of_sandbox(environment, shape, shelf->parent, true, reterr);
+        process = sandbox_handle_make(environment, template, shelf->parent, true, reterr);
         if (!process)
             look_at_parent(pool, shelf, now);
     }
@@ -134,37 +134,37 @@ struct first_process *pool_obtain(struct pool *pool, struct run_environment *env
         return process;
     *ret_origin = SANDBOX_NEW;
     sandbox_stock_want(&environment->stock, now);
-    return first_process_of_sandbox(environment, &without, NULL, true, reterr);
+    return sandbox_handle_make(environment, &without, NULL, true, reterr);
 }
 
-static void discard(const struct pool *pool, struct first_process *process, struct leaving *leaving,
+static void discard(const struct pool *pool, struct sandbox_handle *process, struct reaper *reaper,
                     struct run_environment *environment)
 {
     unwatch(pool, process);
-    first_process_signal(process, SIGKILL);
-    leaving_add(leaving, environment, process);
+    sandbox_handle_signal(process, SIGKILL);
+    reaper_add(reaper, environment, process);
 }
 
-static void empty_shelf(struct pool *pool, struct shelf *shelf, struct leaving *leaving,
+static void empty_shelf(struct pool *pool, struct shelf *shelf, struct reaper *reaper,
                         struct run_environment *environment)
 {
-    struct first_process *process;
+    struct sandbox_handle *process;
     while ((process = take_first(shelf)))
-        discard(pool, process, leaving, environment);
+        discard(pool, process, reaper, environment);
     if (shelf->trial)
-        discard(pool, TAKE_POINTER(shelf->trial), leaving, environment);
+        discard(pool, TAKE_POINTER(shelf->trial), reaper, environment);
     end_parent(pool, shelf->parent);
     end_parent(pool, shelf->successor);
-    sandbox_shape_clear(&shelf->shape);
+    sandbox_template_clear(&shelf->template);
     *shelf = (struct shelf){.count = 0};
 }
 
 /* Who owns an interpreter may change the file that it executes, which is the host's in a copy. */
 static bool program_may_own_interpreter(const struct run_environment *environment,
-                                        const struct sandbox_shape *shape)
+                                        const struct sandbox_template *template)
 {
-    return geteuid() == 0 &&
-           !outer_ids_have(&environment->outer_ids, shape->outer_uid_base, shape->outer_uid_count);
+    return geteuid() == 0 && !host_ids_have(&environment->host_ids, template->outer_uid_base,
+                                            template->outer_uid_count);
 }
 
 /* An interpreter that did not wait would run what lies there under the program's name, outside of
@@ -175,17 +175,17 @@ static bool host_has_home(void)
 }
 
 /* What can be said of a shelf without an attempt. */
-static void judge_shape(struct shelf *shelf, const struct run_environment *environment)
+static void judge_template(struct shelf *shelf, const struct run_environment *environment)
 {
     struct preparation_outcome why = {.kind = PREPARATION_OPEN};
-    if (!shelf->shape.interpreter.fork)
+    if (!shelf->template.interpreter.fork)
         why.kind = PREPARATION_BY_POLICY;
     else if (host_has_home())
         preparation_set(&why, PREPARATION_HOME_ON_HOST, SANDBOX_HOME);
-    else if (program_may_own_interpreter(environment, &shelf->shape))
+    else if (program_may_own_interpreter(environment, &shelf->template))
         why.kind = PREPARATION_OWNED_BY_PROGRAM;
     do_without_copying(shelf, why.kind == PREPARATION_OPEN ? NULL : &why);
-    if (!interpreter_files(shelf->shape.interpreter.kind))
+    if (!interpreter_files(shelf->template.interpreter.kind))
         do_without_interpreter(shelf, PREPARATION_NO_FILES);
 }
 
@@ -194,32 +194,32 @@ static bool wants_parent(const struct shelf *shelf)
     return !shelf->without_copying && !shelf->without_interpreter;
 }
 
-/* NULL: all are in use, or there is no memory for its shape. */
+/* NULL: all are in use, or there is no memory for its template. */
 static struct shelf *new_shelf(struct pool *pool, const struct run_environment *environment,
-                               const struct sandbox_shape *shape)
+                               const struct sandbox_template *template)
 {
     for (size_t i = 0; i < POOL_SHELVES; i++) {
         struct shelf *shelf = &pool->shelves[i];
         if (is_used(shelf))
             continue;
-        if (!sandbox_shape_copy(shape, &shelf->shape))
+        if (!sandbox_template_copy(template, &shelf->template))
             return NULL;
-        judge_shape(shelf, environment);
-        shelf->untried = wants_parent(shelf) && shape->interpreter.named_modules &&
-                         shape->interpreter.named_modules[0];
+        judge_template(shelf, environment);
+        shelf->untried = wants_parent(shelf) && template->interpreter.named_modules &&
+                         template->interpreter.named_modules[0];
         return shelf;
     }
     return NULL;
 }
 
 void pool_demand(struct pool *pool, const struct run_environment *environment,
-                 const struct sandbox_shape *shape, const struct run_description *description,
+                 const struct sandbox_template *template, const struct run_description *description,
                  uint64_t now)
 {
-    struct shelf *shelf = pool_find(pool, shape);
+    struct shelf *shelf = pool_find(pool, template);
     /* What a workspace's path leads to may become another directory. */
-    if (!shelf && description->pool_size > 0 && shape->workspace[0] == '\0')
-        shelf = new_shelf(pool, environment, shape);
+    if (!shelf && description->pool_size > 0 && template->workspace[0] == '\0')
+        shelf = new_shelf(pool, environment, template);
     if (!shelf)
         return;
     shelf->limits = description->limits;
@@ -242,7 +242,7 @@ static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
         if (!shelf->parent)
             return true;
         if (!shelf->successor &&
-            interpreter_parent_is_old(shelf->parent, &shelf->shape.interpreter, now))
+            interpreter_parent_is_old(shelf->parent, &shelf->template.interpreter, now))
             return true;
         return can_be_copied(shelf) && shelf->count < wanted;
     }
@@ -251,7 +251,7 @@ static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
 
 uint32_t pool_kind(const struct shelf *shelf)
 {
-    return shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->shape.interpreter.kind;
+    return shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->template.interpreter.kind;
 }
 
 /* What one of the shelf's holds: as it is counted, and at least what is usual, which the newest
@@ -306,7 +306,7 @@ static void start_parent(const struct pool *pool, struct shelf *shelf,
                          const struct run_environment *environment, uint64_t now)
 {
     struct interpreter_parent *parent = interpreter_parent_start(
-        &shelf->shape, &environment->filters, &environment->namespaces, now);
+        &shelf->template, &environment->filters, &environment->namespaces, now);
     if (!parent) {
         note_failure(shelf, now);
         return;
@@ -318,9 +318,9 @@ static void start_parent(const struct pool *pool, struct shelf *shelf,
         shelf->parent = parent;
 }
 
-static void put_last(struct shelf *shelf, struct first_process *process)
+static void put_last(struct shelf *shelf, struct sandbox_handle *process)
 {
-    struct first_process **place = &shelf->first;
+    struct sandbox_handle **place = &shelf->first;
     while (*place)
         place = &(*place)->next;
     *place = process;
@@ -328,21 +328,21 @@ static void put_last(struct shelf *shelf, struct first_process *process)
 }
 
 /* As the shelf's sandboxes are made. */
-static struct first_process *make_sandbox(struct shelf *shelf, struct run_environment *environment)
+static struct sandbox_handle *make_sandbox(struct shelf *shelf, struct run_environment *environment)
 {
     struct launch_failure failure;
-    const struct sandbox_shape without = sandbox_shape_without_interpreter(&shelf->shape);
-    const struct sandbox_shape started = sandbox_shape_without_copying(&shelf->shape);
+    const struct sandbox_template without = sandbox_template_without_interpreter(&shelf->template);
+    const struct sandbox_template started = sandbox_template_without_copying(&shelf->template);
     if (wants_parent(shelf))
-        return first_process_of_sandbox(environment, &shelf->shape, shelf->parent, false, &failure);
-    return first_process_of_sandbox(environment, shelf->without_interpreter ? &without : &started,
-                                    NULL, false, &failure);
+        return sandbox_handle_make(environment, &shelf->template, shelf->parent, false, &failure);
+    return sandbox_handle_make(environment, shelf->without_interpreter ? &without : &started, NULL,
+                               false, &failure);
 }
 
 static void start_trial(const struct pool *pool, struct shelf *shelf,
                         struct run_environment *environment, uint64_t now)
 {
-    shelf->trial = interpreter_trial_start(&shelf->shape, &shelf->limits, environment);
+    shelf->trial = interpreter_trial_start(&shelf->template, &shelf->limits, environment);
     shelf->trial_until_us = now + INTERPRETER_TRIAL_US;
     if (shelf->trial)
         watch(pool, shelf->trial->report);
@@ -351,15 +351,15 @@ static void start_trial(const struct pool *pool, struct shelf *shelf,
 }
 
 /* A trial that ends without a word, or says nothing in its time, has shown no good. */
-static void look_at_trial(const struct pool *pool, struct shelf *shelf, struct leaving *leaving,
+static void look_at_trial(const struct pool *pool, struct shelf *shelf, struct reaper *reaper,
                           struct run_environment *environment, uint64_t now)
 {
-    if (!shelf->trial || (!first_process_stirs(shelf->trial) && now < shelf->trial_until_us))
+    if (!shelf->trial || (!sandbox_handle_stirs(shelf->trial) && now < shelf->trial_until_us))
         return;
     struct preparation_outcome why;
     shelf->untried = false;
     do_without_copying(shelf, interpreter_trial_was_good(shelf->trial, &why) ? NULL : &why);
-    discard(pool, TAKE_POINTER(shelf->trial), leaving, environment);
+    discard(pool, TAKE_POINTER(shelf->trial), reaper, environment);
 }
 
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now)
@@ -378,45 +378,45 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
     if (wants_parent(shelf) &&
         (!shelf->parent ||
          (!shelf->successor &&
-          interpreter_parent_is_old(shelf->parent, &shelf->shape.interpreter, now)))) {
+          interpreter_parent_is_old(shelf->parent, &shelf->template.interpreter, now)))) {
         start_parent(pool, shelf, environment, now);
         return;
     }
-    struct first_process *process = make_sandbox(shelf, environment);
+    struct sandbox_handle *process = make_sandbox(shelf, environment);
     if (!process) {
         note_failure(shelf, now);
         look_at_parent(pool, shelf, now);
         return;
     }
-    first_process_limit(process, &shelf->limits);
+    sandbox_handle_limit(process, &shelf->limits);
     watch(pool, process->report);
     put_last(shelf, process);
     shelf->memory_bytes = memory_of_one(shelf);
 }
 
 static void throw_away_what_stirs(const struct pool *pool, struct shelf *shelf,
-                                  struct leaving *leaving, struct run_environment *environment,
+                                  struct reaper *reaper, struct run_environment *environment,
                                   uint64_t now)
 {
     for (uint32_t left = shelf->count; left > 0; left--) {
-        struct first_process *process = take_first(shelf);
+        struct sandbox_handle *process = take_first(shelf);
         if (!process)
             return;
-        if (!first_process_stirs(process)) {
+        if (!sandbox_handle_stirs(process)) {
             put_last(shelf, process);
             continue;
         }
-        discard(pool, process, leaving, environment);
+        discard(pool, process, reaper, environment);
         note_failure(shelf, now);
     }
 }
 
-void pool_handle(struct pool *pool, struct leaving *leaving, struct run_environment *environment,
+void pool_handle(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
                  uint64_t now)
 {
     for (size_t i = 0; i < POOL_SHELVES; i++) {
-        throw_away_what_stirs(pool, &pool->shelves[i], leaving, environment, now);
-        look_at_trial(pool, &pool->shelves[i], leaving, environment, now);
+        throw_away_what_stirs(pool, &pool->shelves[i], reaper, environment, now);
+        look_at_trial(pool, &pool->shelves[i], reaper, environment, now);
         look_at_parent(pool, &pool->shelves[i], now);
     }
 }
@@ -439,24 +439,25 @@ static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
     if (shelf->successor)
         return earlier(next, interpreter_parent_deadline(shelf->successor));
     if (shelf->parent && shelf->not_before_us <= now)
-        next = earlier(next, interpreter_parent_renewal(shelf->parent, &shelf->shape.interpreter));
+        next =
+            earlier(next, interpreter_parent_renewal(shelf->parent, &shelf->template.interpreter));
     return next;
 }
 
 /* Takes away what nobody has needed for a while. */
-static void trim(const struct pool *pool, struct shelf *shelf, struct leaving *leaving,
+static void trim(const struct pool *pool, struct shelf *shelf, struct reaper *reaper,
                  struct run_environment *environment, uint64_t now)
 {
     shelf_size_pass(&shelf->size, shelf->count, now);
     while (shelf->count > shelf->size.wanted) {
-        struct first_process *process = take_first(shelf);
+        struct sandbox_handle *process = take_first(shelf);
         if (process)
-            discard(pool, process, leaving, environment);
+            discard(pool, process, reaper, environment);
     }
 }
 
-uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
-                     struct run_environment *environment, uint64_t now)
+uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
+                     uint64_t now)
 {
     uint64_t next = 0;
     for (size_t i = 0; i < POOL_SHELVES; i++) {
@@ -464,13 +465,13 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
         if (!is_used(shelf))
             continue;
         if (shelf->used_us + shelf->idle_us <= now) {
-            empty_shelf(pool, shelf, leaving, environment);
+            empty_shelf(pool, shelf, reaper, environment);
             continue;
         }
         if (next_of_shelf(shelf, now) <= now) {
-            look_at_trial(pool, shelf, leaving, environment, now);
+            look_at_trial(pool, shelf, reaper, environment, now);
             look_at_parent(pool, shelf, now);
-            trim(pool, shelf, leaving, environment, now);
+            trim(pool, shelf, reaper, environment, now);
         }
         uint64_t until = next_of_shelf(shelf, now);
         next = next == 0 ? until : earlier(next, until);
@@ -478,9 +479,9 @@ uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
     return next;
 }
 
-void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environment *environment)
+void pool_empty(struct pool *pool, struct reaper *reaper, struct run_environment *environment)
 {
     for (size_t i = 0; i < POOL_SHELVES; i++)
         if (is_used(&pool->shelves[i]))
-            empty_shelf(pool, &pool->shelves[i], leaving, environment);
+            empty_shelf(pool, &pool->shelves[i], reaper, environment);
 }

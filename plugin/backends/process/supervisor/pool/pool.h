@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes that were made ready ahead of need, a shelf for each shape that runs ask for, and the
- * interpreters that some of them are copies of. Each sandbox is used once. Runs in the supervisor,
- * single-threaded; a shelf is filled when there is nothing else to do.
+ * Sandboxes that were made ready ahead of need, a shelf for each template that runs ask for, and
+ * the interpreters that some of them are copies of. Each sandbox is used once. Runs in the
+ * supervisor, single-threaded; a shelf is filled when there is nothing else to do.
  */
 #pragma once
 
 #include "backends/process/supervisor/fork_server/interpreter_parent.h"
-#include "backends/process/supervisor/launch/first_process.h"
-#include "backends/process/supervisor/launch/leaving.h"
+#include "backends/process/supervisor/launch/reaper.h"
+#include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/pool/shelf_size.h"
 #include "protocol/pool_report.h"
 
 #define POOL_SHELVES 32
 
 struct shelf {
-    struct sandbox_shape shape;  /* workspace NULL: the shelf is free */
-    struct first_process *first; /* the oldest */
+    struct sandbox_template template; /* workspace NULL: the shelf is free */
+    struct sandbox_handle *first;     /* the oldest */
     uint32_t count;
     struct run_limits limits; /* of the last run, and of the next one most likely */
     struct shelf_size size;
@@ -29,7 +29,7 @@ struct shelf {
     bool without_interpreter;             /* ... with the program only: the other did not work */
     struct preparation_outcome outcome;   /* why it is one of the two */
     bool untried;                         /* nobody knows yet what its named modules do */
-    struct first_process *trial;          /* of these; NULL: none is under way */
+    struct sandbox_handle *trial;         /* of these; NULL: none is under way */
     uint64_t trial_until_us;              /* it has ended by then */
     struct interpreter_parent *parent;    /* NULL: there is none yet */
     struct interpreter_parent *successor; /* starting, to take its place */
@@ -44,19 +44,19 @@ struct pool {
 /* false with errno. */
 bool pool_open(struct pool *ret);
 
-/* A sandbox of that shape, the caller's: a ready one, else the copy of an interpreter, else a new
- * one whose interpreter is started with the program; *ret_origin (enum sandbox_origin) tells which.
- * NULL: *reterr says why. */
-struct first_process *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                  const struct sandbox_shape *shape, uint64_t now,
-                                  uint32_t *ret_origin, struct launch_failure *reterr);
-/* A run of that shape is made: as many as it says are kept ready from now on. */
+/* A sandbox of that template, the caller's: a ready one, else the copy of an interpreter, else a
+ * new one whose interpreter is started with the program; *ret_origin (enum sandbox_origin) tells
+ * which. NULL: *reterr says why. */
+struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *environment,
+                                   const struct sandbox_template *template, uint64_t now,
+                                   uint32_t *ret_origin, struct launch_failure *reterr);
+/* A run of that template is made: as many as it says are kept ready from now on. */
 void pool_demand(struct pool *pool, const struct run_environment *environment,
-                 const struct sandbox_shape *shape, const struct run_description *description,
+                 const struct sandbox_template *template, const struct run_description *description,
                  uint64_t now);
 
 /* NULL: nobody has asked for such. */
-struct shelf *pool_find(struct pool *pool, const struct sandbox_shape *shape);
+struct shelf *pool_find(struct pool *pool, const struct sandbox_template *template);
 /* Which interpreter waits in the shelf's sandboxes (enum run_interpreter). */
 uint32_t pool_kind(const struct shelf *shelf);
 
@@ -66,15 +66,15 @@ bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now);
 
 /* Throws away those that stirred. */
-void pool_handle(struct pool *pool, struct leaving *leaving, struct run_environment *environment,
+void pool_handle(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
                  uint64_t now);
 /* Empties what is idle; when to look again, 0: never. */
-uint64_t pool_expire(struct pool *pool, struct leaving *leaving,
-                     struct run_environment *environment, uint64_t now);
-void pool_empty(struct pool *pool, struct leaving *leaving, struct run_environment *environment);
+uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
+                     uint64_t now);
+void pool_empty(struct pool *pool, struct reaper *reaper, struct run_environment *environment);
 bool pool_has(const struct pool *pool, pid_t pid);
 /* What there is at this moment. */
 void pool_count(const struct pool *pool, struct pool_report *ret);
-/* What has become of the interpreter of that shape so far. */
-void pool_tell(struct pool *pool, const struct sandbox_shape *shape,
+/* What has become of the interpreter of that template so far. */
+void pool_tell(struct pool *pool, const struct sandbox_template *template,
                struct preparation_outcome *ret);

@@ -4,18 +4,18 @@
 
 #include "base/cleanup.h"
 
-struct shelf *pool_find(struct pool *pool, const struct sandbox_shape *shape)
+struct shelf *pool_find(struct pool *pool, const struct sandbox_template *template)
 {
     for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (pool->shelves[i].shape.workspace != NULL &&
-            sandbox_shape_equal(&pool->shelves[i].shape, shape))
+        if (pool->shelves[i].template.workspace != NULL &&
+            sandbox_template_equal(&pool->shelves[i].template, template))
             return &pool->shelves[i];
     return NULL;
 }
 
 static bool shelf_has(const struct shelf *shelf, pid_t pid)
 {
-    for (const struct first_process *process = shelf->first; process; process = process->next)
+    for (const struct sandbox_handle *process = shelf->first; process; process = process->next)
         if (process->pid == pid)
             return true;
     return (shelf->trial && shelf->trial->pid == pid) ||
@@ -43,12 +43,12 @@ void pool_count(const struct pool *pool, struct pool_report *ret)
     }
 }
 
-void pool_tell(struct pool *pool, const struct sandbox_shape *shape,
+void pool_tell(struct pool *pool, const struct sandbox_template *template,
                struct preparation_outcome *ret)
 {
-    const struct shelf *shelf = pool_find(pool, shape);
+    const struct shelf *shelf = pool_find(pool, template);
     *ret = (struct preparation_outcome){.kind = PREPARATION_NONE};
-    if (!shelf || shape->interpreter.kind == RUN_INTERPRETER_NONE)
+    if (!shelf || template->interpreter.kind == RUN_INTERPRETER_NONE)
         return;
     ret->kind = PREPARATION_OPEN;
     if (shelf->without_interpreter || shelf->without_copying)

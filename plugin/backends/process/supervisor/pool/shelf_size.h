@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many sandboxes of a shape are kept ready: one more for each run that found none, fewer when
- * some were of no use to anybody for a while. Pure, no system call, any process.
+ * How many sandboxes of a template are kept ready: one more for each run that found none, fewer
+ * when some were of no use to anybody for a while. Pure, no system call, any process.
  */
 #pragma once
 

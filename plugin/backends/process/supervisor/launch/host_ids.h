@@ -20,7 +20,7 @@ struct id_map {
     } extents[ID_EXTENTS_LIMIT];
 };
 
-struct outer_ids {
+struct host_ids {
     bool known;          /* false: it could not be found out this time */
     bool may_map_others; /* CAP_SETUID and CAP_SETGID */
     struct id_map users;
@@ -28,9 +28,9 @@ struct outer_ids {
 };
 
 /* Reads the maps and rights of this process. */
-void outer_ids_find(struct outer_ids *ret);
+void host_ids_find(struct host_ids *ret);
 /* May all users and groups of [first, first + count) be given to sandboxes? */
-bool outer_ids_have(const struct outer_ids *ids, uint32_t first, uint32_t count);
+bool host_ids_have(const struct host_ids *ids, uint32_t first, uint32_t count);
 
 /* Adds a line of a map; false where it is none. Pure. */
 bool id_map_add(struct id_map *map, const char *line);

@@ -12,15 +12,15 @@
 
 /* A descriptor of the machine's /proc/loadavg, or -1: there is none. To be opened before the
  * sandbox's own /proc, which does not show it, hides the machine's. */
-int lone_process_open(void);
+int single_process_fast_path_open(void);
 
 /* Is the caller's child with that pid the last process or thread that was made in the pid namespace
  * of the caller? Then it never had a thread or child, not even one that was reaped without a trace
  * or one of vfork(2), which leaves no page faults. /proc/loadavg tells its reader the last pid of
  * the reader's own namespace (proc_loadavg(5)), and a number below 300 is not given twice
  * (kernel/pid.c, RESERVED_PIDS). loadavg: -1 is false. */
-bool lone_process_is(int loadavg, pid_t pid);
+bool single_process_fast_path_applies(int loadavg, pid_t pid);
 
 /* Of its clocks (clock_getcpuclockid(3)), divided as the kernel does for getrusage(2); its memory
  * is the control group's to tell, so 0. false with errno. */
-bool lone_process_usage(pid_t pid, struct tree_usage *ret);
+bool single_process_fast_path_usage(pid_t pid, struct tree_usage *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the comparison and the copies of shapes: see sandbox_shape.h. */
-#include "backends/process/messages/sandbox_shape.h"
+/* Owns the comparison and the copies of templates: see sandbox_template.h. */
+#include "backends/process/messages/sandbox_template.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@ static bool same_strings(char *const *one, char *const *other)
     return !*one && !*other;
 }
 
-static bool same_interpreter(const struct interpreter_shape *one,
-                             const struct interpreter_shape *other)
+static bool same_interpreter(const struct interpreter_template *one,
+                             const struct interpreter_template *other)
 {
     if (one->kind != other->kind || one->kind == RUN_INTERPRETER_NONE)
         return one->kind == other->kind;
@@ -29,7 +29,8 @@ static bool same_interpreter(const struct interpreter_shape *one,
            same_strings(one->named_modules, other->named_modules);
 }
 
-bool sandbox_shape_equal(const struct sandbox_shape *one, const struct sandbox_shape *other)
+bool sandbox_template_equal(const struct sandbox_template *one,
+                            const struct sandbox_template *other)
 {
     return one->outer_uid_base == other->outer_uid_base &&
            one->outer_uid_count == other->outer_uid_count && one->network == other->network &&
@@ -68,11 +69,12 @@ static char **copy_strings(char *const *strings, size_t count)
     return copy;
 }
 
-static bool interpreter_of(const struct run_description *description, struct interpreter_shape *ret)
+static bool interpreter_of(const struct run_description *description,
+                           struct interpreter_template *ret)
 {
     const struct run_preparation *preparation = &description->preparation;
     char *const *runtime_path = description->runtime_path;
-    *ret = (struct interpreter_shape){
+    *ret = (struct interpreter_template){
         .kind = preparation->interpreter,
         .fork = preparation->fork,
         .program_argument = preparation->program_argument,
@@ -90,10 +92,10 @@ static bool interpreter_of(const struct run_description *description, struct int
     return ret->argv && ret->environment && ret->runtime_path && ret->modules && ret->named_modules;
 }
 
-bool sandbox_shape_of(const struct run_description *description, struct sandbox_shape *ret)
+bool sandbox_template_of(const struct run_description *description, struct sandbox_template *ret)
 {
     char *const *read_only_paths = description->read_only_paths;
-    *ret = (struct sandbox_shape){
+    *ret = (struct sandbox_template){
         .outer_uid_base = description->outer_uid_base,
         .outer_uid_count = description->outer_uid_count,
         .network = description->network,
@@ -105,12 +107,12 @@ bool sandbox_shape_of(const struct run_description *description, struct sandbox_
     };
     if (ret->read_only_paths && ret->workspace && interpreter_of(description, &ret->interpreter))
         return true;
-    sandbox_shape_clear(ret);
+    sandbox_template_clear(ret);
     return false;
 }
 
-static bool copy_interpreter(const struct interpreter_shape *interpreter,
-                             struct interpreter_shape *ret)
+static bool copy_interpreter(const struct interpreter_template *interpreter,
+                             struct interpreter_template *ret)
 {
     *ret = *interpreter;
     if (interpreter->kind == RUN_INTERPRETER_NONE)
@@ -126,50 +128,51 @@ static bool copy_interpreter(const struct interpreter_shape *interpreter,
     return ret->argv && ret->environment && ret->runtime_path && ret->modules && ret->named_modules;
 }
 
-bool sandbox_shape_copy(const struct sandbox_shape *shape, struct sandbox_shape *ret)
+bool sandbox_template_copy(const struct sandbox_template *template, struct sandbox_template *ret)
 {
-    struct sandbox_shape copy = *shape;
+    struct sandbox_template copy = *template;
     copy.read_only_paths =
-        copy_strings(shape->read_only_paths, count_strings(shape->read_only_paths));
-    copy.workspace = strdup(shape->workspace);
-    bool copied = copy_interpreter(&shape->interpreter, &copy.interpreter);
+        copy_strings(template->read_only_paths, count_strings(template->read_only_paths));
+    copy.workspace = strdup(template->workspace);
+    bool copied = copy_interpreter(&template->interpreter, &copy.interpreter);
     if (copied && copy.read_only_paths && copy.workspace) {
         *ret = copy;
         return true;
     }
-    sandbox_shape_clear(&copy);
+    sandbox_template_clear(&copy);
     return false;
 }
 
-struct sandbox_shape sandbox_shape_without_interpreter(const struct sandbox_shape *shape)
+struct sandbox_template sandbox_template_without_interpreter(
+    const struct sandbox_template *template)
 {
-    struct sandbox_shape without = *shape;
-    without.interpreter = (struct interpreter_shape){.kind = RUN_INTERPRETER_NONE};
+    struct sandbox_template without = *template;
+    without.interpreter = (struct interpreter_template){.kind = RUN_INTERPRETER_NONE};
     return without;
 }
 
-struct sandbox_shape sandbox_shape_without_copying(const struct sandbox_shape *shape)
+struct sandbox_template sandbox_template_without_copying(const struct sandbox_template *template)
 {
-    struct sandbox_shape without = *shape;
+    struct sandbox_template without = *template;
     without.interpreter.fork = 0;
     return without;
 }
 
-struct sandbox_shape sandbox_shape_of_trial(const struct sandbox_shape *shape)
+struct sandbox_template sandbox_template_of_trial(const struct sandbox_template *template)
 {
-    struct sandbox_shape trial = sandbox_shape_without_copying(shape);
+    struct sandbox_template trial = sandbox_template_without_copying(template);
     trial.interpreter.is_trial = true;
     return trial;
 }
 
-void sandbox_shape_clear(struct sandbox_shape *shape)
+void sandbox_template_clear(struct sandbox_template *template)
 {
-    free_strings(shape->read_only_paths);
-    free(shape->workspace);
-    free_strings(shape->interpreter.argv);
-    free_strings(shape->interpreter.environment);
-    free_strings(shape->interpreter.runtime_path);
-    free_strings(shape->interpreter.modules);
-    free_strings(shape->interpreter.named_modules);
-    *shape = (struct sandbox_shape){.workspace = NULL};
+    free_strings(template->read_only_paths);
+    free(template->workspace);
+    free_strings(template->interpreter.argv);
+    free_strings(template->interpreter.environment);
+    free_strings(template->interpreter.runtime_path);
+    free_strings(template->interpreter.modules);
+    free_strings(template->interpreter.named_modules);
+    *template = (struct sandbox_template){.workspace = NULL};
 }

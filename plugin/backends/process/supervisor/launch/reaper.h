@@ -6,20 +6,20 @@
  */
 #pragma once
 
-#include "backends/process/supervisor/launch/first_process.h"
+#include "backends/process/supervisor/launch/sandbox_handle.h"
 
-struct leaving {
+struct reaper {
     int epoll; /* readable when one has ended */
-    struct first_process *first;
+    struct sandbox_handle *first;
 };
 
 /* false with errno. */
-bool leaving_open(struct leaving *ret);
+bool reaper_open(struct reaper *ret);
 /* Takes it. Whoever has not ended by itself was killed before. */
-void leaving_add(struct leaving *leaving, struct run_environment *environment,
-                 struct first_process *process);
+void reaper_add(struct reaper *reaper, struct run_environment *environment,
+                struct sandbox_handle *process);
 /* Reaps who has ended, and tries the groups again that were busy. */
-void leaving_handle(struct leaving *leaving, struct run_environment *environment);
+void reaper_handle(struct reaper *reaper, struct run_environment *environment);
 /* When to try again, CLOCK_MONOTONIC in microseconds; 0: nothing is to be tried. */
-uint64_t leaving_next(const struct leaving *leaving, uint64_t now);
-bool leaving_has(const struct leaving *leaving, pid_t pid);
+uint64_t reaper_next(const struct reaper *reaper, uint64_t now);
+bool reaper_has(const struct reaper *reaper, pid_t pid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the making of first processes and the handing over of runs: see first_process.h. Runs in the
- * supervisor. */
-#include "backends/process/supervisor/launch/first_process.h"
+/* Owns the making of first processes and the handing over of runs: see sandbox_handle.h. Runs in
+ * the supervisor. */
+#include "backends/process/supervisor/launch/sandbox_handle.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,9 +13,9 @@
 #include "backends/process/messages/report.h"
 #include "base/cleanup.h"
 
-static struct first_process *new_process(struct launch_failure *reterr)
+static struct sandbox_handle *new_process(struct launch_failure *reterr)
 {
-    struct first_process *process = calloc(1, sizeof(*process));
+    struct sandbox_handle *process = calloc(1, sizeof(*process));
     if (!process) {
         *reterr = (struct launch_failure){
             .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
@@ -25,7 +25,7 @@ static struct first_process *new_process(struct launch_failure *reterr)
     return process;
 }
 
-static void take_launched(struct first_process *process, const struct launched *launched)
+static void take_launched(struct sandbox_handle *process, const struct launched *launched)
 {
     process->pid = launched->pid;
     process->pidfd = launched->pidfd;
@@ -40,16 +40,16 @@ static void take_group(struct run_environment *environment, bool run_waits, stru
         sandbox_stock_make_group(&environment->stock, &environment->cgroups, ret);
 }
 
-struct first_process *first_process_of_sandbox(struct run_environment *environment,
-                                               const struct sandbox_shape *shape,
-                                               struct interpreter_parent *interpreter,
-                                               bool run_waits, struct launch_failure *reterr)
+struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
+                                           const struct sandbox_template *template,
+                                           struct interpreter_parent *interpreter, bool run_waits,
+                                           struct launch_failure *reterr)
 {
-    struct first_process *process = new_process(reterr);
+    struct sandbox_handle *process = new_process(reterr);
     if (!process)
         return NULL;
     struct launch launch = {
-        .shape = shape,
+        .template = template,
         .filters = &environment->filters,
         .outside = &environment->namespaces,
         .cgroup = &process->cgroup,
@@ -58,7 +58,7 @@ struct first_process *first_process_of_sandbox(struct run_environment *environme
     };
     struct launched launched;
     if (run_environment_complete(environment, reterr) &&
-        run_environment_take_place(environment, shape, &process->place, &launch, reterr)) {
+        run_environment_take_place(environment, template, &process->place, &launch, reterr)) {
         process->has_place = true;
         process->outer_uid = launch.outer_uid;
         process->outer_gid = launch.outer_gid;
@@ -69,16 +69,16 @@ struct first_process *first_process_of_sandbox(struct run_environment *environme
         }
         (void)cgroup_remove(&process->cgroup);
     }
-    first_process_free(environment, process);
+    sandbox_handle_free(environment, process);
     return NULL;
 }
 
-struct first_process *first_process_of_unconfined(struct run_description *description,
-                                                  const char *directory,
-                                                  const int fds[RUN_FD_COUNT],
-                                                  struct launch_failure *reterr)
+struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *description,
+                                                      const char *directory,
+                                                      const int fds[RUN_FD_COUNT],
+                                                      struct launch_failure *reterr)
 {
-    struct first_process *process = new_process(reterr);
+    struct sandbox_handle *process = new_process(reterr);
     struct launched launched;
     if (!process)
         return NULL;
@@ -91,7 +91,7 @@ struct first_process *first_process_of_unconfined(struct run_description *descri
 }
 
 /* Where the program is another user, reopening /dev/stdout needs the pipe to be its own. */
-static void give_pipes(const struct first_process *process, const int fds[RUN_FD_COUNT])
+static void give_pipes(const struct sandbox_handle *process, const int fds[RUN_FD_COUNT])
 {
     if (process->outer_uid == geteuid())
         return;
@@ -112,7 +112,7 @@ static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *is
         isolation->cgroup_version = cgroup->version;
 }
 
-void first_process_limit(struct first_process *process, const struct run_limits *limits)
+void sandbox_handle_limit(struct sandbox_handle *process, const struct run_limits *limits)
 {
     if (limits->memory_bytes == process->limits.memory_bytes &&
         limits->processes == process->limits.processes)
@@ -121,12 +121,12 @@ void first_process_limit(struct first_process *process, const struct run_limits 
     cgroup_limit(&process->cgroup, limits);
 }
 
-int first_process_give_run(struct first_process *process, const struct run_limits *limits,
-                           const int fds[RUN_FD_COUNT], struct isolation_report *ret)
+int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_limits *limits,
+                            const int fds[RUN_FD_COUNT], struct isolation_report *ret)
 {
     struct isolation_report isolation = {.outer_uid = process->outer_uid};
     give_pipes(process, fds);
-    first_process_limit(process, limits);
+    sandbox_handle_limit(process, limits);
     note_cgroup(&process->cgroup, &isolation);
     if (channel_send(process->report, &isolation, sizeof(isolation), &fds[RUN_FD_DESCRIPTION],
                      RUN_FD_COUNT - RUN_FD_DESCRIPTION) < 0)
@@ -135,18 +135,18 @@ int first_process_give_run(struct first_process *process, const struct run_limit
     return 0;
 }
 
-void first_process_signal(const struct first_process *process, int signal)
+void sandbox_handle_signal(const struct sandbox_handle *process, int signal)
 {
     (void)syscall(SYS_pidfd_send_signal, process->pidfd, signal, NULL, 0);
 }
 
-bool first_process_stirs(const struct first_process *process)
+bool sandbox_handle_stirs(const struct sandbox_handle *process)
 {
     struct pollfd ready = {.fd = process->report, .events = POLLIN};
     return poll(&ready, 1, 0) != 0;
 }
 
-void first_process_free(struct run_environment *environment, struct first_process *process)
+void sandbox_handle_free(struct run_environment *environment, struct sandbox_handle *process)
 {
     if (process->has_place)
         run_environment_give_place(environment, process->place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranges of ids the maps of user namespaces hold. */
-#include "backends/process/supervisor/launch/outer_ids.h"
+#include "backends/process/supervisor/launch/host_ids.h"
 
 #include "base/cleanup.h"
 #include "tap_suite.h"
@@ -49,25 +49,25 @@ END_TEST
 /* Both maps and the right to map others are needed. */
 START_TEST(all_three_are_needed)
 {
-    static struct outer_ids ids;
+    static struct host_ids ids;
     (void)id_map_add(&ids.users, "0 0 100");
     (void)id_map_add(&ids.groups, "0 0 50");
     ids.may_map_others = true;
-    ck_assert(outer_ids_have(&ids, 10, 40));
-    ck_assert(!outer_ids_have(&ids, 10, 41));
+    ck_assert(host_ids_have(&ids, 10, 40));
+    ck_assert(!host_ids_have(&ids, 10, 41));
     ids.users.extents[0].count = 20;
-    ck_assert(!outer_ids_have(&ids, 10, 40));
+    ck_assert(!host_ids_have(&ids, 10, 40));
     ids.users.extents[0].count = 100;
     ids.may_map_others = false;
-    ck_assert(!outer_ids_have(&ids, 10, 40));
+    ck_assert(!host_ids_have(&ids, 10, 40));
 }
 END_TEST
 
 int main(void)
 {
-    TCase *tests = tcase_create("outer ids");
+    TCase *tests = tcase_create("host ids");
     tcase_add_loop_test(tests, ranges, 0, COUNT_OF(cases));
     tcase_add_test(tests, lines_that_are_none);
     tcase_add_test(tests, all_three_are_needed);
-    return run_suite("outer ids", &tests, 1);
+    return run_suite("host ids", &tests, 1);
 }

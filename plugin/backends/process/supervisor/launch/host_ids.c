@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what the supervisor's own user namespace lets it map: see outer_ids.h. */
-#include "backends/process/supervisor/launch/outer_ids.h"
+/* Owns what the supervisor's own user namespace lets it map: see host_ids.h. */
+#include "backends/process/supervisor/launch/host_ids.h"
 
 #include <inttypes.h>
 #include <linux/capability.h>
@@ -62,18 +62,18 @@ static bool has_capability(unsigned int capability, bool *ret)
     return true;
 }
 
-void outer_ids_find(struct outer_ids *ret)
+void host_ids_find(struct host_ids *ret)
 {
     bool users = false;
     bool groups = false;
-    *ret = (struct outer_ids){.known = false};
+    *ret = (struct host_ids){.known = false};
     ret->known = has_capability(CAP_SETUID, &users) && has_capability(CAP_SETGID, &groups) &&
                  read_map("/proc/self/uid_map", &ret->users) &&
                  read_map("/proc/self/gid_map", &ret->groups);
     ret->may_map_others = users && groups;
 }
 
-bool outer_ids_have(const struct outer_ids *ids, uint32_t first, uint32_t count)
+bool host_ids_have(const struct host_ids *ids, uint32_t first, uint32_t count)
 {
     return ids->may_map_others && id_map_covers(&ids->users, first, count) &&
            id_map_covers(&ids->groups, first, count);

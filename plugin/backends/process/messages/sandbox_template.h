@@ -12,7 +12,7 @@
 
 /* The interpreter that waits in a sandbox; see struct run_preparation. Of kind RUN_INTERPRETER_NONE
  * nothing else counts. */
-struct interpreter_shape {
+struct interpreter_template {
     uint32_t kind;
     uint32_t fork;
     char **argv;
@@ -27,7 +27,7 @@ struct interpreter_shape {
 };
 
 /* As the members of the same names in struct run_description. */
-struct sandbox_shape {
+struct sandbox_template {
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;
     uint32_t network;
@@ -36,20 +36,22 @@ struct sandbox_shape {
     char **read_only_paths;
     char *workspace;
     struct directory_id workspace_id;
-    struct interpreter_shape interpreter;
+    struct interpreter_template interpreter;
 };
 
-/* That of a description. true: *ret owns copies (sandbox_shape_clear()); false: no memory. */
-bool sandbox_shape_of(const struct run_description *description, struct sandbox_shape *ret);
+/* That of a description. true: *ret owns copies (sandbox_template_clear()); false: no memory. */
+bool sandbox_template_of(const struct run_description *description, struct sandbox_template *ret);
 
-bool sandbox_shape_equal(const struct sandbox_shape *one, const struct sandbox_shape *other);
+bool sandbox_template_equal(const struct sandbox_template *one,
+                            const struct sandbox_template *other);
 
-bool sandbox_shape_copy(const struct sandbox_shape *shape, struct sandbox_shape *ret);
-void sandbox_shape_clear(struct sandbox_shape *shape);
+bool sandbox_template_copy(const struct sandbox_template *template, struct sandbox_template *ret);
+void sandbox_template_clear(struct sandbox_template *template);
 
 /* Variants, which point into the original: no interpreter waits in the sandbox, or one that was
  * started there. */
-struct sandbox_shape sandbox_shape_without_interpreter(const struct sandbox_shape *shape);
-struct sandbox_shape sandbox_shape_without_copying(const struct sandbox_shape *shape);
+struct sandbox_template sandbox_template_without_interpreter(
+    const struct sandbox_template *template);
+struct sandbox_template sandbox_template_without_copying(const struct sandbox_template *template);
 /* The latter to try the import of its named modules, and to end. */
-struct sandbox_shape sandbox_shape_of_trial(const struct sandbox_shape *shape);
+struct sandbox_template sandbox_template_of_trial(const struct sandbox_template *template);

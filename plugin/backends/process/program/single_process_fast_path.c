@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the look at the one process that is left: see lone_process.h. */
-#include "backends/process/program/lone_process.h"
+/* Owns the look at the one process that is left: see single_process_fast_path.h. */
+#include "backends/process/program/single_process_fast_path.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 
 #define TEXT_SIZE 128 /* its one line is about 30 */
 
-int lone_process_open(void)
+int single_process_fast_path_open(void)
 {
     struct statfs status;
     CLEANUP_CLOSE int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
@@ -25,7 +25,7 @@ int lone_process_open(void)
     return TAKE_FD(fd);
 }
 
-bool lone_process_is(int loadavg, pid_t pid)
+bool single_process_fast_path_applies(int loadavg, pid_t pid)
 {
     char text[TEXT_SIZE];
     int last;
@@ -51,7 +51,7 @@ static bool read_clock(pid_t pid, enum process_clock clock, uint64_t *ret_us)
 }
 
 /* The kernel counts in ticks which of the two it was, and exactly how much it was together. */
-bool lone_process_usage(pid_t pid, struct tree_usage *ret)
+bool single_process_fast_path_usage(pid_t pid, struct tree_usage *ret)
 {
     uint64_t both, user, exact;
     if (!read_clock(pid, CLOCK_BOTH, &both) || !read_clock(pid, CLOCK_USER, &user) ||

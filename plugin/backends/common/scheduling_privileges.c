@@ -58,7 +58,7 @@ static int leave_protection_from_lack_of_memory(void)
     return out >= 0 && write(out, "0", 1) == 1 ? 0 : -1;
 }
 
-int precedence_give_up(void)
+int drop_scheduling_privileges(void)
 {
     if (leave_real_time() < 0 || leave_priority() < 0 || leave_disk_priority() < 0)
         return -1;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the list of those that are reaper: see reaper.h. Runs in the supervisor. */
+#include "backends/process/supervisor/launch/reaper.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+
+#define GROUP_PAUSE_US 10000 /* between attempts on a busy group */
+
+bool reaper_open(struct reaper *ret)
+{
+    ret->epoll = epoll_create1(EPOLL_CLOEXEC);
+    return ret->epoll >= 0;
+}
+
+static void reap(struct sandbox_handle *process)
+{
+    pid_t pid;
+    if (process->pid == 0)
+        return;
+    do
+        pid = waitpid(process->pid, NULL, WNOHANG);
+    while (pid < 0 && errno == EINTR);
+    if (pid == 0)
+        return;
+    process->pid = 0;
+    close_fd(TAKE_FD(process->pidfd)); /* which takes it out of the epoll as well */
+}
+
+static bool is_gone(struct sandbox_handle *process)
+{
+    reap(process);
+    return process->pid == 0 && cgroup_remove(&process->cgroup) == 0;
+}
+
+void reaper_add(struct reaper *reaper, struct run_environment *environment,
+                struct sandbox_handle *process)
+{
+    close_fd(TAKE_FD(process->report));
+    if (is_gone(process)) {
+        sandbox_handle_free(environment, process);
+        return;
+    }
+    process->next = reaper->first;
+    reaper->first = process;
+    /* One that cannot be watched is looked for again and again: see reaper_next(). */
+    struct epoll_event event = {.events = EPOLLIN};
+    if (process->pid != 0 && epoll_ctl(reaper->epoll, EPOLL_CTL_ADD, process->pidfd, &event) < 0)
+        close_fd(TAKE_FD(process->pidfd));
+}
+
+void reaper_handle(struct reaper *reaper, struct run_environment *environment)
+{
+    struct sandbox_handle **place = &reaper->first;
+    while (*place) {
+        struct sandbox_handle *process = *place;
+        if (!is_gone(process)) {
+            place = &process->next;
+            continue;
+        }
+        *place = process->next;
+        sandbox_handle_free(environment, process);
+    }
+}
+
+uint64_t reaper_next(const struct reaper *reaper, uint64_t now)
+{
+    for (const struct sandbox_handle *process = reaper->first; process; process = process->next)
+        if (process->pidfd < 0)
+            return now + GROUP_PAUSE_US;
+    return 0;
+}
+
+bool reaper_has(const struct reaper *reaper, pid_t pid)
+{
+    for (const struct sandbox_handle *process = reaper->first; process; process = process->next)
+        if (process->pid == pid)
+            return true;
+    return false;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The first process of a run as the supervisor holds it: the init of a sandbox, made for a run or
+ * ready for one that is still to come, or the subreaper of an unconfined run. Runs in the
+ * supervisor, single-threaded.
+ */
+#pragma once
+
+#include "backends/process/supervisor/launch/launch.h"
+#include "backends/process/supervisor/launch/run_environment.h"
+
+struct sandbox_handle {
+    struct sandbox_handle *next; /* in the list that it is in */
+    pid_t pid;                   /* 0 once it is reaped */
+    int pidfd;                   /* -1 once it is of no more use */
+    int report;                  /* likewise */
+    bool has_place;
+    uint32_t place; /* see run_environment_take_place() */
+    uint32_t outer_uid;
+    uint32_t outer_gid;
+    struct cgroup cgroup;     /* version 0 of a subreaper */
+    struct run_limits limits; /* those of the group so far */
+};
+
+/* Makes a sandbox, which then makes itself ready; of template's interpreter where one is given that
+ * is to be copied. run_waits: with what is in stock. NULL: *reterr says why, and nothing is left.
+ */
+struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
+                                           const struct sandbox_template *template,
+                                           struct interpreter_parent *interpreter, bool run_waits,
+                                           struct launch_failure *reterr);
+
+/* Sets the limits of a sandbox's control group, where they are others than before. */
+void sandbox_handle_limit(struct sandbox_handle *process, const struct run_limits *limits);
+
+/* Gives a sandbox its run. *ret is what the supervisor itself has applied. 0, or -1 with errno:
+ * then the sandbox is of no use; EPIPE and ECONNRESET where it has ended, and its report may say
+ * why. The descriptors stay the caller's. */
+int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_limits *limits,
+                            const int fds[RUN_FD_COUNT], struct isolation_report *ret);
+
+struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *description,
+                                                      const char *directory,
+                                                      const int fds[RUN_FD_COUNT],
+                                                      struct launch_failure *reterr);
+
+void sandbox_handle_signal(const struct sandbox_handle *process, int signal);
+/* Has it said or done something? */
+bool sandbox_handle_stirs(const struct sandbox_handle *process);
+/* Of one that is reaped and has no group any more. */
+void sandbox_handle_free(struct run_environment *environment, struct sandbox_handle *process);

@@ -17,7 +17,7 @@
 
 static pthread_mutex_t queue_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct run_queue queue;
-static uint64_t since_ms_sum; /* of all that have a place */
+static uint64_t since_ms_sum; /* of all that have a slot */
 static double average_held_ms;
 static bool average_is_known;
 
@@ -55,7 +55,7 @@ static void wake(struct admission *admission)
     (void)pthread_cond_signal(&admission->changed);
 }
 
-/* Places that are free go to those whose turn it is. */
+/* Gives free slots to the next calls in turn. */
 static void hand_out(void)
 {
     for (struct run_queue_entry *entry = run_queue_next(&queue); entry != NULL;
@@ -145,8 +145,8 @@ static bool refuse_late(const struct admission *admission, uint64_t patience_ms,
     return refuse(admission, error);
 }
 
-/* Releases the lock while it waits. The state is another at its end, or the time over, or the call
- * cancelled. */
+/* Releases the lock while it waits. It returns when the state has changed, the time is over, or the
+ * call is cancelled. */
 static void await_turn(struct admission *admission, uint64_t deadline_ms)
 {
     const struct timespec deadline = {
@@ -170,7 +170,7 @@ static bool wait_in_queue(struct admission *admission, uint64_t patience_ms, str
         return true;
     if (state == ADMISSION_WAITS)
         run_queue_remove(&queue, &admission->entry);
-    if (state != ADMISSION_IN) /* a place is for admission_leave() to give back */
+    if (state != ADMISSION_IN) /* admission_leave() gives the slot back */
         admission->state = ADMISSION_OUTSIDE;
     hand_out(); /* this one may have been in the way of a policy that allows more */
     if (atomic_load(admission->cancelled)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Admission: a call that is about to start processes takes a place first, and waits its turn where
- * all are taken (run_queue.h). The gateway's own thread waits, inside tool_invoke(); it is woken
- * alone, by whoever gives a place back, by its cancellation, or by its time. Any thread.
+ * Admission: a call that is about to start processes takes a run slot first, and waits its turn
+ * where all are taken (run_queue.h). The gateway's own thread waits, inside tool_invoke(). It is
+ * woken alone: by a call that gives a slot back, by its cancellation, or by its time. Any thread.
  */
 #pragma once
 
@@ -26,11 +26,11 @@ struct admission {
     enum admission_state state;
     const atomic_bool *cancelled; /* borrowed */
     pthread_cond_t changed;       /* of this one's state; there while it waits */
-    uint64_t since_ms;            /* has had its place since then */
-    uint64_t waited_ms;           /* for places, all in all */
+    uint64_t since_ms;            /* has had its slot since then */
+    uint64_t waited_ms;           /* for slots, in total */
 };
 
-/* What a call brings; all borrowed until admission_enter() returns, and principal until
+/* The facts of a call; all borrowed until admission_enter() returns, and principal until
  * admission_leave(). */
 struct admission_terms {
     const char *principal;        /* NULL: the host has not said */
@@ -42,12 +42,12 @@ struct admission_terms {
     const atomic_bool *cancelled; /* becomes true before admission_wake_cancelled() */
 };
 
-/* Takes a place, at once or in its turn; admission_leave() gives it back. false with error
+/* Takes a slot, at once or in its turn; admission_leave() gives it back. false with error
  * TOO_MANY_REQUESTS (the queue is full, or patience_ms are over) and its retry_after_ms, or
  * CANCELLED while it waited. */
 bool admission_enter(struct admission *admission, const struct admission_terms *terms,
                      struct error *error);
-/* Harmless without a place. */
+/* Harmless without a slot. */
 void admission_leave(struct admission *admission);
 
 /* Wakes the waiting calls that are cancelled. */
@@ -60,10 +60,10 @@ struct admission_counts {
 
 struct admission_counts admission_count(void);
 
-/* In a child of fork(): nobody runs and nobody waits. Takes no lock. */
+/* In a child of fork(): no call runs or waits. Takes no lock. */
 void admission_after_fork(void);
 
 /* How long until as many calls as now wait, and one more, have had their turn, within the bounds
- * above: held_ms is what a place is held for, which admission.c takes to be the average of the last
- * few, or of how long those under way have lasted where that is longer. places is not 0. */
+ * above: held_ms is how long a slot is held. admission.c takes the average of the last few runs, or
+ * the time of those under way where that is longer. places is not 0. */
 uint64_t admission_retry_after_ms(double held_ms, uint64_t queued, uint64_t places);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Nobody named is not the same as a principal of an empty name. */
+/* No principal is not the same as a principal with an empty name. */
 static bool same_principal(const char *one, const char *other)
 {
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
@@ -28,7 +28,7 @@ static struct run_queue_entry **find_end(struct run_queue *queue)
     return line;
 }
 
-/* Takes the first of a line; the one behind it stands for the line then. */
+/* Removes the first call of a line; the next one then represents the line. */
 static struct run_queue_entry *take_first(struct run_queue *queue, struct run_queue_entry **line)
 {
     struct run_queue_entry *first = *line;
@@ -73,7 +73,7 @@ static void append(struct run_queue *queue, struct run_queue_entry *entry)
     *line = entry;
 }
 
-/* The last of the longest line, where giving its place to that principal makes the lines more
+/* The last call of the longest line, if giving its slot to that principal makes the lines more
  * equal. */
 static struct run_queue_entry *find_displaced(struct run_queue *queue, const char *principal)
 {
@@ -87,7 +87,7 @@ static struct run_queue_entry *find_displaced(struct run_queue *queue, const cha
     return longest->last;
 }
 
-/* Who waits for memory is not overtaken by smaller ones: it would wait for ever. */
+/* Smaller calls do not overtake one that waits for memory: it would wait for ever. */
 static bool has_room(const struct run_queue *queue, const struct run_queue_entry *entry)
 {
     return queue->running < entry->max_runs &&

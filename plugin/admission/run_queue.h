@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs and who waits, as a data structure: places for runs and shares of the memory, and before
- * them a line of waiting calls for each principal. Inside a line the first that came goes first;
- * the lines take turns, one call each, so that a principal of many calls holds up another's one
- * call by one turn only. Memory is the caller's: an entry is linked in, nothing is allocated. Pure
- * code, no lock: admission.c holds it under its own.
+ * The running and the waiting calls as a data structure: run slots and shares of the memory, and
+ * before them a line of waiting calls for each principal. A line is first in, first out. The lines
+ * take turns, one call each, so that a principal with many calls delays another's single call by
+ * one turn only. Memory is the caller's: an entry is linked in, nothing is allocated. Pure code, no
+ * lock: admission.c holds it under its own.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct run_queue_entry {
     uint64_t length;
 };
 
-/* All zero: nobody runs, nobody waits. */
+/* All zero: no call runs or waits. */
 struct run_queue {
     uint64_t running;
     uint64_t memory_bytes; /* the limits of those that run, together */
@@ -35,21 +35,21 @@ struct run_queue {
 
 enum run_queue_verdict { RUN_QUEUE_RUNS, RUN_QUEUE_WAITS, RUN_QUEUE_FULL };
 
-/* Takes a place where one is free and nobody waits, else a place in the queue, else none. Where as
- * many wait as may, a principal with fewer waiting calls still gets in: *ret_displaced is then the
- * last call of the longest line, which is no longer in the queue; else NULL. After RUN_QUEUE_WAITS
- * the caller asks run_queue_next(). */
+/* Takes a slot if one is free and no call waits, else a place in the queue, else nothing. At a full
+ * queue, a principal with fewer waiting calls still gets in: *ret_displaced is then the last call
+ * of the longest line, which is no longer in the queue; else NULL. After RUN_QUEUE_WAITS the caller
+ * asks run_queue_next(). */
 enum run_queue_verdict run_queue_enter(struct run_queue *queue, struct run_queue_entry *entry,
                                        uint64_t max_queued, struct run_queue_entry **ret_displaced);
 
-/* The next waiting call that may run, which then has its place; NULL when there is none. To be
- * asked until then after every change. */
+/* The next waiting call that may run, which then has its slot; NULL when there is none. To be
+ * called until then after every change. */
 struct run_queue_entry *run_queue_next(struct run_queue *queue);
 
-/* One that waits does so no longer. */
+/* Removes a waiting call. */
 void run_queue_remove(struct run_queue *queue, struct run_queue_entry *entry);
 
-/* One that ran gives its place back, and its share of the memory. */
+/* Gives back the slot of a call that ran, and its share of the memory. */
 void run_queue_leave(struct run_queue *queue, const struct run_queue_entry *entry);
 
 /* Every waiting entry, once; visit must not change the queue. */

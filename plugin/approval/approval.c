@@ -32,7 +32,8 @@ struct entry {
     uint64_t expires_ms;
     unsigned answers; /* as in the question */
     char request_sha256[SHA256_HEX_LENGTH + 1];
-    /* Whose request it is: a grant serves nobody else, one for a session none of the others. */
+    /* The owner of the request: a grant serves no other principal, and one for a session no other
+     * session. */
     char principal_sha256[SHA256_HEX_LENGTH + 1];
     char session_sha256[SHA256_HEX_LENGTH + 1];
     enum approval_answer answer; /* from ENTRY_ANSWERED on */
@@ -40,7 +41,7 @@ struct entry {
     struct approval_outcome outcome;
 };
 
-/* Who asks: the identity that an entry is looked up by. */
+/* The identity that an entry is looked up by. */
 struct asker {
     char principal_sha256[SHA256_HEX_LENGTH + 1];
     char session_sha256[SHA256_HEX_LENGTH + 1];
@@ -100,7 +101,7 @@ static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1]
 
 static void hash_name(const char *name, char ret[SHA256_HEX_LENGTH + 1])
 {
-    /* Nobody named is not the same as one of an empty name. */
+    /* No name is not the same as an empty name. */
     sha256_hex(name, name != NULL ? strlen(name) + 1 : 0, ret);
 }
 
@@ -114,7 +115,7 @@ static bool is_request(const struct entry *entry)
     return entry->state != ENTRY_STANDING;
 }
 
-/* How many are such: that principal's, or with NULL all. */
+/* The number of such entries: of that principal, or with NULL of all. */
 static uint64_t count_entries(bool (*is_such)(const struct entry *), const char *principal_sha256)
 {
     uint64_t count = 0;
@@ -124,7 +125,7 @@ static uint64_t count_entries(bool (*is_such)(const struct entry *), const char 
     return count;
 }
 
-/* Whoever asks a lot leaves room for who asks later. */
+/* A principal with many questions leaves room for later ones of others. */
 static bool check_waiting(const struct approval_question *question, const char *principal_sha256,
                           struct error *error)
 {
@@ -140,7 +141,7 @@ static bool check_waiting(const struct approval_question *question, const char *
     return false;
 }
 
-/* And so does who goes away and leaves questions behind. */
+/* So does a principal that leaves pending questions behind. */
 static bool check_requests(const char *principal_sha256, struct error *error)
 {
     uint64_t kept = count_entries(is_request, NULL);
@@ -201,7 +202,7 @@ static const char *refusal_text(enum error_code refusal)
     }
 }
 
-/* Of too many the one that was asked for first is forgotten: its request is asked about again. */
+/* Beyond the limit the oldest grant is forgotten: its request is asked about again. */
 static void limit_grants(void)
 {
     size_t count = 0;
@@ -216,7 +217,8 @@ static void limit_grants(void)
         remove_entry(first);
 }
 
-/* Turns an answered entry into the call's result, and the entry into what is left of it. */
+/* Turns an answered entry into the call's result, and uses the entry up as far as its answer says.
+ */
 static bool use_answer(struct entry *entry, struct approval_outcome *outcome, struct error *error)
 {
     *outcome = entry->outcome;
@@ -253,7 +255,7 @@ static bool belongs_to(const struct entry *entry, const struct asker *asker)
             strcmp(entry->session_sha256, asker->session_sha256) == 0);
 }
 
-/* What stands serves only a question that would take such an answer. */
+/* A grant serves only a question that would accept such an answer. */
 static bool may_serve(const struct entry *entry, const struct approval_question *question)
 {
     return entry->state != ENTRY_STANDING ||
@@ -310,7 +312,7 @@ static bool wait_for_answer(struct entry *entry, const struct approval_question 
     return use_answer(entry, outcome, error);
 }
 
-/* What an answer that does not allow refuses with. */
+/* The refusal by an answer that does not allow. */
 static enum error_code refusal_of(enum approval_answer answer)
 {
     if (answer == APPROVAL_ANSWER_CANCEL)
@@ -344,15 +346,15 @@ static bool give_answer(struct entry *entry, struct approval_decision_text *deci
                    approval_answer_name(entry->answer));
     if (valid && decision->id[0] != '\0')
         memcpy(entry->outcome.id, decision->id, sizeof(entry->outcome.id));
-    /* Where nobody was asked nobody is named. */
+    /* If nobody was asked, no approver is named. */
     if (entry->answer != APPROVAL_ANSWER_UNAVAILABLE)
         memcpy(entry->outcome.approver, decision->approver, sizeof(decision->approver));
     (void)snprintf(entry->outcome.reason, sizeof(entry->outcome.reason), "%s", reason);
     return valid;
 }
 
-/* Who says yes and then something else for the same token is two people, or one and a copy of what
- * they said: where nothing has run by it yet, nothing will. */
+/* Two different answers for one token come from two people, or from one and a replayed copy. If
+ * nothing has run by the first yet, nothing will. */
 static void refuse_replay(struct entry *entry, const struct approval_decision_text *decision)
 {
     bool same =

@@ -20,7 +20,7 @@
     600000                     /* how long a pending request can be answered, and its grant used */
 #define APPROVAL_RUN_MS 600000 /* how long after its answer a call can still begin to run */
 
-/* What was decided and by whom, for result and audit. */
+/* The decision and its approver, for result and audit. */
 struct approval_outcome {
     char decision[32]; /* "not_required", a name of approval_answer, "pending", "" before the gate
                           got there */
@@ -28,11 +28,12 @@ struct approval_outcome {
     char approver[APPROVAL_TEXT_LIMIT];
     char reason[APPROVAL_TEXT_LIMIT];
     char edited_from[SHA256_HEX_LENGTH + 1]; /* the request that was shown, where another runs */
-    char *arguments;     /* of an edit: what is to run instead; owned by who has the outcome */
+    char *arguments;     /* of an edit: the arguments to run instead; owned by the holder of the
+                          * outcome */
     uint64_t expires_ms; /* on CLOCK_MONOTONIC; 0: never */
 };
 
-/* What is asked; all borrowed until approval_obtain() returns. */
+/* The question; all borrowed until approval_obtain() returns. */
 struct approval_question {
     const char *request_sha256; /* SHA256_HEX_LENGTH digits */
     const char *principal;      /* whose request it is; NULL: the host has not said */
@@ -48,8 +49,8 @@ struct approval_question {
 };
 
 /* Gets the decision: uses an answer that the same principal's identical request has got earlier and
- * that still stands, or asks the host. true: run it, or with outcome->arguments (new) what they say
- * instead. false with error APPROVAL_DENIED, APPROVAL_MISMATCH (the decision names another
+ * that still stands, or asks the host. true: run the request, or the one of outcome->arguments
+ * (new) instead. false with error APPROVAL_DENIED, APPROVAL_MISMATCH (the decision names another
  * request), APPROVAL_REPLAYED (the token got a second, different answer before the first was used),
  * APPROVAL_UNAVAILABLE, APPROVAL_TIMEOUT, APPROVAL_PENDING, CANCELLED, OUT_OF_MEMORY or
  * TOO_MANY_REQUESTS: a principal has at most as many calls waiting, and requests kept, as it leaves

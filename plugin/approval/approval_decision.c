@@ -59,7 +59,7 @@ static void copy_text(const char *text, char ret[APPROVAL_TEXT_LIMIT])
     ret[length] = '\0';
 }
 
-/* One that a person can type behind "toolhost approvals revoke". */
+/* An id that a person can type after "toolhost approvals revoke". */
 static bool read_id(const char *id, char ret[APPROVAL_ID_LENGTH + 1])
 {
     static const char taken[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an approver can answer, and reading it. The words are those of tool_reply_approval() in
+ * The answers of an approver, and their parser. The words are those of tool_reply_approval() in
  * abi/tool_provider.h. Pure code, any thread.
  */
 #pragma once
@@ -10,7 +10,7 @@
 #include "request/request.h"
 #include "json/canonical.h"
 
-#define APPROVAL_ID_LENGTH  32  /* of an approval's id: ours is of hexadecimal digits */
+#define APPROVAL_ID_LENGTH  32  /* of an approval's id: ours has hexadecimal digits */
 #define APPROVAL_TEXT_LIMIT 256 /* bytes of approver and reason, with the NUL; more is cut off */
 #define APPROVAL_DECISION_BYTES_LIMIT \
     (REQUEST_BYTES_LIMIT + (16u << 10)) /* an edit holds a whole request */
@@ -40,7 +40,7 @@ struct approval_decision_text {
 };
 
 const char *approval_answer_name(enum approval_answer answer);
-/* What a decision may have beside its word, NULL at the end. */
+/* The members that a decision may have beside its word, NULL at the end. */
 const char *const *approval_decision_members(void);
 /* Does the program run by it? */
 bool approval_answer_allows(enum approval_answer answer);

@@ -48,10 +48,10 @@ struct call {
     bool parsed;                        /* request is filled */
     struct request request;
     const struct policy_language *language; /* the policy's way to run it */
-    struct workspace workspace;             /* what context.workspace was found to be */
+    struct workspace workspace;             /* the directory that context.workspace names */
     struct policy_limits limits;            /* the language's, as far as the context leaves them */
     struct run_description
-        description; /* what the backend will get; secrets only from collect_secrets on */
+        description; /* for the backend; has secrets only from collect_secrets on */
     uint64_t stdout_limit;
     uint64_t stderr_limit;
     uint64_t output_limit;
@@ -72,8 +72,8 @@ struct call {
 void call_init(struct call *call, const struct tool_host *host);
 void call_clear(struct call *call);
 void call_context_clear(struct call_context *context);
-/* Takes another request over in the place of the one that was read, of which nothing is left; who
- * calls, under which policy, and what was decided stay. */
+/* Replaces the request that was read, of which nothing is left. Caller, policy and decision stay.
+ */
 void call_replace_request(struct call *call, struct request *request);
 
 /* Adds a line to the result's notes; when out of memory, the note is lost and nothing else. */
@@ -85,7 +85,7 @@ char *call_canonical_request(const struct call *call, size_t *ret_length);
 /* Its SHA-256, of the call as it is at this moment; false when out of memory. */
 bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1]);
 
-/* Of those limits the one for the wall time of calls in this call's shape. */
+/* The limit among those for the wall time of calls in this call's shape. */
 const struct policy_limit *call_wall_limit(const struct call *call,
                                            const struct policy_limits *limits);
 /* The wall time of a call that asks for none. */
@@ -94,12 +94,13 @@ uint64_t call_usual_wall_ms(const struct call *call);
 /* The member "limits": those in force, as result, audit and approval show them. */
 void call_write_limits(struct json_draft *draft, const struct call *call);
 
-/* The JSON that a content checker of the gateway's or of the operator's is asked with: all that is
- * hashed, with the files' content, and who asks. New, with its length; NULL when out of memory. */
+/* The JSON that a content checker of the gateway's or of the operator's is asked with: everything
+ * that is hashed, with the files' content, and the caller. New, with its length; NULL when out of
+ * memory. */
 char *call_content_question(const struct call *call, size_t *ret_length);
 
-/* What an approver can answer under the call's policy: APPROVAL_ANSWER_BITs. With a workspace
- * nothing that stands for later calls. */
+/* The answers that the call's policy lets an approver give: APPROVAL_ANSWER_BITs. With a workspace
+ * there is none that holds for later calls. */
 unsigned call_approval_answers(const struct call *call);
 /* The JSON that the approver sees, new; NULL when out of memory. */
 char *call_approval_request(const struct call *call, const char *approval_id);

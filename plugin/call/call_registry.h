@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls under way: what tool_cancel() finds by call id, what tool_shutdown() ends and waits
- * for. How many there may be is bounded where they take their time: in their approval (approval.h),
- * in the queue and in the run (admission.h). Any thread. A registered call's cancellation is an
- * eventfd, so that it can be polled beside the run's output.
+ * The calls under way: tool_cancel() finds them by call id, tool_shutdown() ends them and waits for
+ * them. Their number is bounded where they wait: in their approval (approval.h), in the queue and
+ * in the run (admission.h). Any thread. A registered call's cancellation is an eventfd, so that it
+ * can be polled beside the run's output.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "host/host.h"
 #include "request/request_fields.h"
 
-/* More time than usual is what that capability is about, and not the member. */
+/* That capability is about more time than usual, not about the member. */
 static bool needs_capability(const struct call *call, const struct request_field *field)
 {
     return field->capability != CAPABILITY_EXEC && request_field_is_given(field, &call->request) &&
@@ -49,13 +49,13 @@ bool capability_policy_grants(const struct call *call, const struct capability_n
            narrowing_leaves_capability(&call->context.narrowing, need->capability, need->parameter);
 }
 
-/* No parameter of any capability: a host that grants it says yes to what it does not know, so its
- * yes to a parameter says nothing. */
+/* No parameter of any capability. A host that grants it grants names that it does not know, so its
+ * grant of a parameter means nothing. */
 #define NO_PARAMETER "!"
 
-/* The whole first. What a host without parameters answers to that is all it can say: where it does
- * not grant the whole, its list of grants has no parameter, and a list of denials is told by
- * NO_PARAMETER. */
+/* The plain name first. It is the only question that a host without parameters can answer: if it
+ * denies the plain name, its list of grants has no parameter, and NO_PARAMETER reveals a list of
+ * denials. */
 static bool host_grants(const struct call *call, const struct capability_need *need,
                         const char *text)
 {
@@ -69,8 +69,8 @@ static bool host_grants(const struct call *call, const struct capability_need *n
            host_grants_capability(&call->host, text);
 }
 
-/* The member that a request can leave out to do without the capability; NULL: it needs it whatever
- * it asks for. */
+/* The member that a request can leave out to do without the capability; NULL: every request needs
+ * it. */
 static const char *member_that_needs(enum capability capability)
 {
     size_t count;

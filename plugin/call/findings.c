@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The findings of a call: keeping them, and saying them. Runs in the gateway, on the thread inside
+/* The findings of a call: storing and writing them. Runs in the gateway, on the thread inside
  * tool_invoke(). */
 #include "call/findings.h"
 

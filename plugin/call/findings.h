@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What content checks have found in the text of a program: for the approver, the notes, the audit
+ * The findings of content checks in the text of a program: for the approver, the notes, the audit
  * and the checkers. Owned by the call, on the thread inside tool_invoke().
  */
 #pragma once
@@ -12,7 +12,7 @@
 #include "policy/policy_content.h"
 #include "json/json_text.h"
 
-#define CONTENT_FINDINGS_LIMIT 32 /* that are told; the rest is counted */
+#define CONTENT_FINDINGS_LIMIT 32 /* that are reported; the rest is counted */
 
 struct content_finding {
     uint32_t file;   /* 0: the program; else the request's file of that number, counted from 1 */
@@ -22,11 +22,11 @@ struct content_finding {
     char message[CONTENT_MESSAGE_LIMIT + 1]; /* printable ASCII, or UTF-8 of the operator */
 };
 
-/* What is known of one text. */
+/* The findings of one text. */
 struct content_findings {
     struct content_finding *list; /* NULL: none */
     size_t count;
-    uint64_t more;        /* that there is no place for */
+    uint64_t more;        /* beyond the limit */
     char text_sha256[65]; /* of what they are about; "": nothing was checked yet */
     bool stale;           /* another request has come since, and was not looked at yet */
 };

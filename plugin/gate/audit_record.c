@@ -14,7 +14,7 @@
 #include "result/result_member.h"
 #include "json/json_text.h"
 
-#define TIME_LIMIT 96 /* what the format could print at most */
+#define TIME_LIMIT 96 /* the most that the format can print */
 
 /* RFC 3339 in UTC with milliseconds; made without strftime(), which follows the host's locale. */
 static void format_time(char text[TIME_LIMIT])
@@ -44,7 +44,7 @@ static void write_approval(struct json_draft *record, const struct approval_outc
     json_draft_close(record, '}');
 }
 
-/* What all three have in common. */
+/* The members that all three kinds share. */
 static struct json_draft begin_record(const struct call *call, const char *event)
 {
     struct json_draft record = {.order = JSON_ORDER_SORTED};
@@ -73,7 +73,7 @@ static struct json_draft begin_record(const struct call *call, const char *event
     return record;
 }
 
-/* A record that lacks anything is none. */
+/* An incomplete record is not sent. */
 static bool store(const struct call *call, struct json_draft *record)
 {
     size_t length = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The records a call leaves with the host: "refused" where the gate stopped it, else "start" before
- * and "end" after the run. Who, what by hash, under which policy, approved by whom, isolated how,
- * ended how; never code, output or a secret's value. Chaining and storing is the host's part. Runs
- * on the thread inside tool_invoke().
+ * and "end" after the run. They name the caller, the request by hash, the policy, the approver, the
+ * isolation and the end. They never hold code, output or a secret's value. Chaining and storing is
+ * the host's part. Runs on the thread inside tool_invoke().
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What leaves the plugin of a call before it runs: the text that its approval is bound to, and what
- * approvers and content checkers are asked with. Runs on the thread inside tool_invoke().
+ * The texts of a call that leave the plugin before the run: the canonical request that its approval
+ * is bound to, and the questions to approvers and content checkers. Runs on the thread inside
+ * tool_invoke().
  */
 #include "call/call.h"
 
@@ -97,7 +98,7 @@ static void write_workspace_id(struct json_draft *draft, const char *name, const
     json_draft_string(draft, name, text);
 }
 
-/* What decides a run beside the request as it was written: members that the call has settled. */
+/* Members that the call settles, beside those of the request as it was written. */
 static const struct settled_member {
     const char *name;
     void (*write)(struct json_draft *draft, const char *name, const struct call *call);
@@ -205,7 +206,7 @@ static_assert(APPROVER_ONCE == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ONCE) &
                   APPROVER_EDIT == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_EDIT),
               "the policy's decisions are the approver's answers");
 
-/* What is in a workspace is not in the request's hash, so nothing stands for what it holds later.
+/* The content of a workspace is not in the request's hash, so no answer may hold for later calls.
  */
 unsigned call_approval_answers(const struct call *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the policy says of one call: its secrets and its approval rules, asked with the facts of the
- * call as it is. Decides; refuses with the words for the agent; asks nobody. Pure code, on the
+ * The policy's decision about one call: its secrets and its approval rules, with the facts of the
+ * call. It decides, and refuses with a message for the agent. It asks nobody. Pure code, on the
  * thread inside tool_invoke().
  */
 #pragma once

@@ -2,11 +2,11 @@
 /*
  * parse -> validate -> policy -> capability -> readiness -> content -> approval -> admission ->
  * secrets -> audit start -> run -> audit end. Runs in the gateway, on the thread inside
- * tool_invoke(). What an approver made of a request goes through all that stands before the
- * approval once more. Readiness stands before approval, so that nobody is asked about what cannot
- * run, and behind capability, so that a stranger starts no process. Admission stands behind
- * approval, so that who waits for a person has nobody's place, and before secrets, so that none is
- * in memory while its call waits.
+ * tool_invoke(). A request that an approver edited passes all stages before the approval again.
+ * Readiness comes before approval, so that nobody is asked about a call that cannot run. It comes
+ * after capability, so that a caller without rights starts no process. Admission comes after
+ * approval, so that a call that waits for a human holds no run slot. It comes before secrets, so
+ * that none is in memory while its call waits.
  */
 #include "gate/gate.h"
 
@@ -44,7 +44,7 @@ static bool find_tool(const char *tool, enum request_shape *ret, struct error *e
     return false;
 }
 
-/* A gateway may pass on what its client has said; the run is not refused for it. */
+/* A gateway may pass on a value of its client; the run is not refused for it. */
 static void leave_out_junk(struct call *call)
 {
     if (call->context.traceparent == NULL || traceparent_is_valid(call->context.traceparent))
@@ -99,7 +99,7 @@ static bool check_network(const struct call *call, struct error *error)
     return false;
 }
 
-/* An edited request stays with the directory that was shown to who edited it, too. */
+/* An edited request keeps the directory that its editor saw. */
 static bool pin_workspace(struct call *call, struct error *error)
 {
     if (!workspace_check(call->configuration.policy, call->configuration.mode,
@@ -111,7 +111,7 @@ static bool pin_workspace(struct call *call, struct error *error)
 
 static bool apply_policy(struct call *call, struct error *error)
 {
-    /* An edited request stays under the policy that was shown to who edited it. */
+    /* An edited request keeps the policy that its editor saw. */
     if (call->configuration.policy == NULL && !configuration_current(&call->configuration, error))
         return false;
     const struct policy *policy = call->configuration.policy;
@@ -131,8 +131,8 @@ static bool apply_policy(struct call *call, struct error *error)
     return true;
 }
 
-/* A name may stand for another image tomorrow: what the trial met is what will be approved and run.
- */
+/* A name may mean another image tomorrow: the image of the trial is the one that is approved and
+ * run. */
 static bool pin_image(struct call *call, const char *image_id, struct error *error)
 {
     if (image_id[0] == '\0')
@@ -180,7 +180,7 @@ static bool check_readiness(struct call *call, struct error *error)
     const struct trial_watcher watcher = {.host = &call->host,
                                           .cancel_fd = call->registration.cancel_fd};
     char image_id[IMAGE_ID_SIZE] = "";
-    /* Who has to find out starts processes, as a run does. */
+    /* A trial starts processes, as a run does, so it takes a slot. */
     bool ready = (readiness_is_known(&subject) || take_place(call, error)) &&
                  readiness_check(&subject, &watcher, image_id, error);
     admission_leave(&call->admission);
@@ -201,7 +201,7 @@ static bool is_cancelled(void *user)
 static bool obtain_approval(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
-    /* Once more: the hash is final only now that the image is known. */
+    /* The hash is made again, because only now is the image known. */
     if (!decision_check_rules(call, error))
         return false;
     struct policy_verdict verdict = decision_of(call);
@@ -224,7 +224,7 @@ static bool obtain_approval(struct call *call, struct error *error)
     return approval_obtain(&call->host, &question, &call->approval, error);
 }
 
-/* As with a trial: what is started here takes a place. */
+/* As with a trial: the processes of a check take a slot. */
 static bool check_content(struct call *call, struct error *error)
 {
     bool checked =
@@ -233,7 +233,7 @@ static bool check_content(struct call *call, struct error *error)
     return checked;
 }
 
-/* All that stands before the approval. */
+/* All stages before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
     return apply_policy(call, error) && host_is_sound(&call->host, call->host_mistake, error) &&
@@ -249,7 +249,7 @@ static bool take_edit(struct call *call, struct error *error)
         return true;
     memcpy(call->approval.edited_from, call->request_sha256, sizeof(call->request_sha256));
     if (!request_parse(call->request.shape, arguments, strlen(arguments), &edited, error)) {
-        /* Not the agent's to correct. */
+        /* The agent cannot correct this. */
         error->code = ERROR_APPROVAL_DENIED;
         error_set_hint(error, "%s", error_code_hint(ERROR_APPROVAL_DENIED));
         error_add_context(error, "approval denied: the approver's edit cannot be used");
@@ -262,7 +262,8 @@ static bool take_edit(struct call *call, struct error *error)
     return judge(call, error);
 }
 
-/* What was approved is what runs: the hash is made again from what the description was built of. */
+/* The hash is made again from the sources of the description, so that the approved request is the
+ * one that runs. */
 static bool confirm_request(struct call *call, struct error *error)
 {
     char hash[SHA256_HEX_LENGTH + 1];
@@ -276,8 +277,8 @@ static bool confirm_request(struct call *call, struct error *error)
     return same && approval_holds(&call->approval, error);
 }
 
-/* What it waited is taken from the program's time. Later than the hash, which is over what was
- * asked for. */
+/* The wait is taken from the program's time. This comes after the hash, which covers the requested
+ * time. */
 static void spend_wait(struct call *call)
 {
     uint64_t *wall_ms = &call->description.limits.wall_ms;
@@ -286,7 +287,7 @@ static void spend_wait(struct call *call)
         return;
     call_note(call, "the call waited %llu ms for its turn: the program has the rest of its %llu ms",
               (unsigned long long)waited_ms, (unsigned long long)*wall_ms);
-    /* Who woke up late has waited longer than it was to. */
+    /* A thread that woke up late has waited longer than allowed. */
     *wall_ms -= waited_ms < *wall_ms / 2 ? waited_ms : *wall_ms / 2;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate: what must hold before anything runs, in its fixed order, and the run itself between its
- * two audit records. Nothing of a later stage happens before the stage in front of it has passed.
- * Runs on the thread inside tool_invoke().
+ * The gate: the conditions of a run, in their fixed order, and the run itself between its two audit
+ * records. A stage begins only after the one before it has passed. Runs on the thread inside
+ * tool_invoke().
  */
 #pragma once
 
@@ -17,7 +17,7 @@
  * of every run that began is recorded. */
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error);
 
-/* The part of it that the policy decides alone, for who wants to know what it would be: reads the
- * input and plans the run of a call whose configuration is settled. Asks nobody, starts nothing. */
+/* The part that the policy decides alone, for questions about a policy: reads the input and plans
+ * the run of a call whose configuration is settled. Asks nobody, starts nothing. */
 bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
                        struct error *error);

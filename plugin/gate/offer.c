@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What policy, host and context leave of the input schema. Runs in the gateway, on the thread
+/* The input schema as far as policy, host and context allow. Runs in the gateway, on the thread
  * inside tool_invoke(), tool_status() or tool_prepare(). */
 #include "gate/offer.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request may have, as far as the policy in force, the host's grants and the context's
- * narrowing let it: its languages, its longest time, and no member that can only be refused. The
- * input schema of tool_status() and the hints that list names say no more than that. What the
- * manifest has stays as it is: it is static and knows no policy. Pure code, any thread.
+ * The values that a request may have under the policy in force, the host's grants and the context's
+ * narrowing: its languages, its longest time, and no member that can only be refused. The input
+ * schema of tool_status() and the hints that list names offer nothing else. The manifest is static
+ * and knows no policy. Pure code, any thread.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hints that list what a request may have instead: only what policy, host and context would give
- * this call. They ask the host for its capabilities. On the thread inside tool_invoke() or
+ * Hints that list the alternatives of a request: only those that policy, host and context would
+ * give this call. They ask the host for its capabilities. On the thread inside tool_invoke() or
  * tool_prepare().
  */
 #pragma once

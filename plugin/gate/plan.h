@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a request and a policy to the description that a backend gets: how the language is run, with
- * which limits, environment and files. Decides nothing about permission but what is a matter of
- * limits and languages. Pure code, on the thread inside tool_invoke().
+ * which limits, environment and files. About permission it decides only limits and languages. Pure
+ * code, on the thread inside tool_invoke().
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gate's stage that brings an approved call's secrets to its run: asked for, made known to the
- * redaction, put where the program will find them. Runs in the gateway, on the thread inside
- * tool_invoke().
+ * The gate's stage that brings an approved call's secrets to its run. It asks for them, adds them
+ * to the redaction, and puts them into the run's description. Runs in the gateway, on the thread
+ * inside tool_invoke().
  */
 #pragma once
 

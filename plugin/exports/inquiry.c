@@ -113,7 +113,7 @@ static bool answer(const struct inquiry *inquiry, const struct configuration *co
     return made;
 }
 
-/* They are the process's, whatever is configured: the question has no other member. */
+/* Counters belong to the process, not to a configuration: the question has no other member. */
 static bool answer_counters(const json_t *json, json_t *text, struct error *error)
 {
     struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A configuration of tool_prepare() that asks instead of configuring: "check" looks a policy over,
- * "explain" says what would become of a request under it, "counters" what has been counted, "offer"
- * what a host with these grants can offer. What is in force stays in force, and nothing is started
- * but by "interpreters", which asks each for its version in a sandbox. Any thread.
+ * A configuration of tool_prepare() that asks instead of configuring: "check" examines a policy,
+ * "explain" says what would happen to a request under it, "counters" returns the counters, "offer"
+ * the input schema for a host with these grants. The configuration in force stays. Only
+ * "interpreters" starts anything: it asks each interpreter for its version in a sandbox. Any
+ * thread.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks each interpreter for its version, in the sandbox that a run of its language would get, and
- * what becomes of those that are to wait for runs. Runs in the gateway, on the thread inside
+ * reports how those that wait for runs are prepared. Runs in the gateway, on the thread inside
  * tool_prepare().
  */
 #include "interpreter_facts.h"
@@ -47,7 +47,7 @@ static bool describe(const struct trial_subject *subject, const char *image_id,
            string_list_append(&ret->argv, program[0]);
 }
 
-/* What the script printed; new, NULL where it could not be run. */
+/* The output of the script; new, NULL where it could not be run. */
 static char *ask(enum sandbox_mode mode, const struct run_description *description)
 {
     static const struct tool_host no_host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the interpreters are and which they are, as a run would find them. Any thread. */
+/* Paths and versions of the interpreters, as a run would find them. Any thread. */
 #pragma once
 
 #include <jansson.h>

@@ -56,7 +56,7 @@ static json_t *optional_capabilities(void)
     return TAKE_POINTER(names);
 }
 
-/* What a host may grant without being told to. */
+/* The capabilities that a host may grant without being told to. */
 static json_t *default_grants(void)
 {
     json_auto_t *names = json_array();
@@ -94,7 +94,7 @@ static json_t *annotations(void)
                      "idempotentHint", 0, "openWorldHint", 0);
 }
 
-/* What a host may leave out of a result where room is dear, and what a model reads of it. */
+/* The members of a result for a host with little space, and those that a model reads. */
 static json_t *result_form(void)
 {
     return json_pack("{s:o, s:o}", "brief", result_brief_names(), "text", result_text_names());

@@ -157,7 +157,8 @@ static bool await_outcomes(const struct trial_subject *subject, struct kind *kin
     }
 }
 
-/* What hinders a copy of the plain one hinders the others as well, before their modules matter. */
+/* A reason against copying the plain interpreter applies to the others too, before their modules
+ * matter. */
 static bool find_out(const struct trial_subject *subject, struct kind *kinds, size_t count)
 {
     uint64_t deadline = monotonic_ms() + LIMIT_MS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of a language's interpreter that runs are to find ready: is it copied, without which
- * modules, and if not, why, and what can be done. Found out by having it prepared.
+ * How a language's interpreter is prepared for runs: is it copied, without which modules, and if
+ * not, why, with a remedy. The answer comes from preparing it.
  */
 #pragma once
 

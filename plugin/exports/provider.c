@@ -21,7 +21,7 @@
 #include "run/backend_client.h"
 #include "run/readiness.h"
 
-/* A child of fork() has nothing of its parent's but the configuration. */
+/* Of its parent's state, a child of fork() keeps only the configuration. */
 static void start_anew(void)
 {
     call_registry_after_fork();

@@ -59,7 +59,7 @@ static json_t *engine_json(const struct engine_report *engine)
                      "user_namespace", (int)engine->user_namespace);
 }
 
-/* What the trial says of one layer. Behind a failure nothing was tried any more. */
+/* The trial's result for one layer. After a failure no further layer was tried. */
 static const char *layer_state(const struct run_event *trial, enum isolation_layer layer)
 {
     if ((trial->isolation.applied & LAYER_BIT(layer)) != 0)
@@ -98,7 +98,7 @@ static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
     return json;
 }
 
-/* Nobody waits for a report, and nothing is fetched for one. */
+/* A report has no progress listener, and fetches nothing. */
 static const struct tool_host no_host;
 static const struct trial_watcher nobody = {.host = &no_host, .cancel_fd = -1};
 
@@ -109,7 +109,7 @@ static bool try_layers(const struct policy *policy, enum sandbox_mode mode, cons
     return readiness_trial(&subject, &nobody, ret, error);
 }
 
-/* With the first image that the engine has: that one is absent says nothing of the layers. */
+/* With the first image that the engine has: a missing image says nothing about the layers. */
 static bool try_layers_of_docker(const struct policy *policy, struct run_event *ret,
                                  struct error *error)
 {
@@ -295,7 +295,7 @@ char *status_text(const struct error *refusal, bool sweep)
                   CODE_EXECUTE_VERSION, "counters", status_counters(), "pools", status_pools());
     bool configured = configuration_current(&configuration, &error);
     if (configured && sweep)
-        add_sweep(status, configuration.policy); /* first: what is left may be in the way */
+        add_sweep(status, configuration.policy); /* first: leftovers may be in the way */
     if (configured)
         add_configuration(status, &configuration, &usable);
     if (refusal == NULL && !configured)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report behind tool_status() and tool_prepare(): what this machine gives, found out by trial
- * runs. Any thread.
+ * The report of tool_status() and tool_prepare(): the layers that this machine can apply, found by
+ * trial runs. Any thread.
  */
 #pragma once
 
@@ -13,15 +13,16 @@
 #include "protocol/run_event.h"
 
 /* A new string, NULL when out of memory. refusal: the error of a configuration that was just
- * refused, or NULL. sweep: what dead gateways left behind is removed first, and counted. */
+ * refused, or NULL. sweep: leftovers of dead gateways are removed first, and counted. */
 char *status_text(const struct error *refusal, bool sweep);
 
-/* What has been counted, and how many calls there are now: new, NULL when out of memory. Nothing is
- * tried for it. */
+/* The counters, and the number of calls now: new, NULL when out of memory. Nothing is tried for it.
+ */
 json_t *status_counters(void);
 
-/* What each backend has ready at this moment: new, NULL when out of memory. Nothing is started for
- * it; a backend that does not answer is waited for as long as backend_ask_pool() says. */
+/* The ready sandboxes of each backend at this moment: new, NULL when out of memory. Nothing is
+ * started for it; a backend that does not answer is waited for as long as backend_ask_pool() says.
+ */
 json_t *status_pools(void);
 
 /* For the counters: one call has ended. ended is of its program, NULL where none has begun; error

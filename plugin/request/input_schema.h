@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tool's input schema (JSON Schema 2020-12), from the table of request_fields(). It uses only
- * what every model provider takes: type, properties, required, additionalProperties, items, enum,
- * minimum, maximum, maxItems, description. Pure code, any thread.
+ * keywords that every model provider accepts: type, properties, required, additionalProperties,
+ * items, enum, minimum, maximum, maxItems, description. Pure code, any thread.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 /* A new reference, NULL when out of memory. */
 json_t *input_schema(void);
 
-/* Each says in such a schema what is offered of a member; false when out of memory. */
+/* Each writes the offered values of a member into such a schema; false when out of memory. */
 bool input_schema_offer_languages(json_t *schema, json_t *names);
-/* Milliseconds: what a request without a time has, in the languages with the least and the most of
- * it, and what it may ask for. */
+/* Milliseconds: the least and the most default time of the offered languages, and the most that a
+ * request may ask for. */
 bool input_schema_offer_time(json_t *schema, uint64_t least, uint64_t most, uint64_t maximum);

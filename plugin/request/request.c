@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a request. The only copy of the model's JSON that is ever looked at again is made here.
- * Pure code; runs in the gateway on the calling thread.
+ * Reading a request. Makes the one copy of the model's JSON that later stages read. Pure code; runs
+ * in the gateway on the calling thread.
  */
 #include "request/request.h"
 

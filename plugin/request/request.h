@@ -28,7 +28,7 @@
 #define REQUEST_IMAGE_LIMIT       255
 #define REQUEST_SESSION_LIMIT     128
 
-/* What kind of call it is: the tool's own name or a shape that is taken for it. */
+/* The shape of a call: the tool's own or another that is accepted for it. */
 enum request_shape {
     REQUEST_CODE_EXECUTE,
     REQUEST_SANDBOX_EXEC, /* "runtime" for "language", 5 s by default */
@@ -57,7 +57,7 @@ struct request {
     char *image;   /* NULL: absent */
     char *session; /* NULL: absent */
     char *reason;  /* NULL: absent; the model's own words, to be shown as such */
-    json_t *notes; /* array of strings: what was read differently from what was written */
+    json_t *notes; /* array of strings: corrections of the request */
 };
 
 /* Reads input_json (length bytes) as a call of the given shape. true and *ret filled
@@ -66,7 +66,7 @@ struct request {
 bool request_parse(enum request_shape shape, const char *input_json, size_t length,
                    struct request *ret, struct error *error);
 
-/* Whether the hint of its refusal lists the members: all that there are, whoever calls. */
+/* Whether the hint of its refusal lists the members: all of them, for any caller. */
 bool request_lists_members(const char *hint);
 
 void request_clear(struct request *request);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request back as the tool's arguments: what asks for exactly this request, under the names of
- * the input schema and without what was absent. Approvers see and edit it. Pure code, any thread.
+ * A request as the tool's arguments: an object that asks for exactly this request, under the names
+ * of the input schema and without absent members. Approvers see and edit it. Pure code, any thread.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ enum request_field_kind {
     REQUEST_FIELD_BOOLEAN,     /* bool, false: absent */
 };
 
-/* What is written of the files: their hashes, or their content beside them. */
+/* Whether files are written as hashes, or with their content beside them. */
 enum request_files_form { REQUEST_FILES_HASHED, REQUEST_FILES_WHOLE };
 
 struct request_field {
@@ -52,7 +52,7 @@ struct request_field {
     /* The value as a request would have it, new. NULL: by kind and offset. */
     json_t *(*value)(const struct request *request);
 
-    /* What a request that has the member needs; CAPABILITY_EXEC is needed by every call. */
+    /* The capability that the member needs; every call needs CAPABILITY_EXEC. */
     enum capability capability;
 
     /* The member of the canonical request that stands for this one, so that an approval holds for

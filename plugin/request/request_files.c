@@ -12,7 +12,8 @@
 #include "base/string_list.h"
 #include "request/request_fields.h"
 
-/* What is built up; count grows with each whole file, so that a half-built array can be freed. */
+/* The array under construction; count grows with each whole file, so that a half-built array can be
+ * freed. */
 struct file_array {
     struct run_file *files;
     size_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the table of members (request_fields.c) reads with. Each takes a value that is neither
- * missing nor null into the request, or refuses it with the place's error; what was half read is
- * request_clear()'s as well. Pure code, any thread.
+ * The readers of the table of members (request_fields.c). Each reads a value that is neither
+ * missing nor null into the request, or refuses it with the place's error. request_clear() frees a
+ * half-read value too. Pure code, any thread.
  */
 #pragma once
 

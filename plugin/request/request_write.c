@@ -61,7 +61,7 @@ json_t *request_value_secrets(const struct request *request)
     return TAKE_POINTER(object);
 }
 
-/* Text as text, and what JSON cannot hold in base64. */
+/* Text as text, and bytes that JSON cannot hold in base64. */
 static json_t *file_json(const struct run_file *file)
 {
     json_auto_t *object = json_pack("{s:s}", "path", file->path);
@@ -123,7 +123,7 @@ void request_write_env(struct json_draft *draft, const char *name, const struct 
     json_draft_value(draft, name, environment_json(request->environment));
 }
 
-/* NULL when out of memory: what is approved is never a part of what runs. */
+/* NULL when out of memory: an approval never covers only a part of the request. */
 static json_t *secret_names(const struct request *request)
 {
     json_auto_t *object = json_object();

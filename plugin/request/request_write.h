@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the table of members (request_fields.c) writes with: a member as a request would have it, as
- * the canonical request has it, and as the audit has it. Pure code, any thread.
+ * The writers of the table of members (request_fields.c): a member as a request has it, as the
+ * canonical request has it, and as the audit has it. Pure code, any thread.
  */
 #pragma once
 

@@ -21,8 +21,8 @@
 
 #define SEND_TIMEOUT_MS   10000
 #define ANSWER_TIMEOUT_MS 250
-/* So much may lie unread before a backend that does not read is asked nothing more: the rest of the
- * socket's room is for runs. */
+/* The most that may lie unread before the plugin stops asking a backend that does not read. The
+ * rest of the socket's room is for runs. */
 #define UNREAD_LIMIT 16384
 
 struct backend {
@@ -93,7 +93,7 @@ bool backend_exists(enum sandbox_mode mode, struct error *error)
     return false;
 }
 
-/* The message in a memfd, sealed: what was checked is what the backend reads. */
+/* The message in a sealed memfd: the backend reads the checked bytes. */
 static int description_memfd(const struct run_description *description, struct error *error)
 {
     size_t length = 0;
@@ -244,7 +244,7 @@ static bool reads(int control)
     return ioctl(control, SIOCOUTQ, &unread) == 0 && unread < UNREAD_LIMIT;
 }
 
-/* Whoever starts the backend holds the mutex for longer than anybody who asks is to wait.
+/* A thread that starts the backend holds the mutex for longer than a question may wait.
  * ThreadSanitizer does not know pthread_mutex_clocklock(). */
 static bool lock_in_time(struct backend *backend, uint64_t deadline)
 {

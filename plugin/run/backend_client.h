@@ -42,8 +42,8 @@ bool backend_exists(enum sandbox_mode mode, struct error *error);
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
                        int stdin_fd, struct backend_run *ret, struct error *error);
 
-/* The run's channel has closed without a last word. If that is because its backend has ended, the
- * next run gets a new one. */
+/* The run's channel has closed without ENDED. If that is because its backend has ended, the next
+ * run gets a new one. */
 void backend_note_end(enum sandbox_mode mode, const struct backend_run *run);
 
 /* Kills the backend that has this run, and with it all of its runs: it does not answer. The next
@@ -52,11 +52,11 @@ void backend_give_up(enum sandbox_mode mode, const struct backend_run *run);
 
 enum pool_state {
     POOL_STOPPED,  /* the backend has not been started or has ended: nothing is ready */
-    POOL_ANSWERED, /* so much is ready at this moment */
+    POOL_ANSWERED, /* *ret has what is ready at this moment */
     POOL_SILENT,   /* no good answer in time */
 };
 
-/* Asks the mode's backend what it has ready, and waits a quarter of a second at most. Starts
+/* Asks the mode's backend for its ready sandboxes, and waits a quarter of a second at most. Starts
  * nothing and ends nothing. *ret is zero where it is stopped, and untouched where it is silent. */
 enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret);
 

@@ -57,7 +57,7 @@ bool describe_text(const char *text, char **ret)
     return *ret != NULL;
 }
 
-/* Where the engine is and what of it: docker mode only. */
+/* The engine's address and options: docker mode only. */
 bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
                      struct run_docker *ret)
 {
@@ -96,7 +96,7 @@ char *const *describe_command_of(const struct policy *policy, enum sandbox_mode 
     return image != NULL && image->argv != NULL ? image->argv : language->argv;
 }
 
-/* file: what the command runs. */
+/* file: the program that the command runs. */
 bool describe_command(struct run_description *description, char *const *command, const char *file)
 {
     for (size_t i = 0; command[i] != NULL; i++) {
@@ -163,7 +163,7 @@ bool describe_preparation(const struct trial_subject *subject, const char *word,
                           language->file) ||
         !preparation_fill(&language->preparation, &request, language->file, &description))
         return false;
-    if (description.pool_size > 0) /* nobody has asked for more yet */
+    if (description.pool_size > 0) /* none was asked for more yet */
         description.pool_size = description.pool_most = 1;
     *ret = description;
     description = (struct run_description){0};

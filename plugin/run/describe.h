@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What backends are asked to do: the parts of a run's description that come from the policy, and
- * whole descriptions that run nothing of a caller's (trials, preparations, sweeps). Functions that
- * return bool are false when out of memory; what a description holds by then is its owner's
+ * Orders for backends: the parts of a run's description that come from the policy, and whole
+ * descriptions that run nothing of a caller's (trials, preparations, sweeps). Functions that return
+ * bool are false when out of memory; the description's owner frees it then too
  * (run_description_clear()). Pure code, any thread.
  */
 #pragma once
@@ -20,21 +20,21 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      struct run_description *ret);
 /* A copy of the text; NULL is the empty one. */
 bool describe_text(const char *text, char **ret);
-/* Where the engine is and what of it; nothing outside of docker mode. */
+/* The engine's address and options; nothing outside of docker mode. */
 bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
                      struct run_docker *ret);
 void describe_limits(const struct policy_limits *limits, struct run_limits *ret);
 /* The language's command, or the one that its image wants; borrowed from the policy. */
 char *const *describe_command_of(const struct policy *policy, enum sandbox_mode mode,
                                  const struct policy_language *language);
-/* Adds the command; file: what it runs. */
+/* Adds the command; file: the program that it runs. */
 bool describe_command(struct run_description *description, char *const *command, const char *file);
 bool describe_file(const char *path, const void *content, size_t length, struct run_file *ret);
 /* Adds a file, where there is place for it. false when out of memory. */
 bool describe_add_file(struct run_description *description, const char *path, const void *content,
                        size_t length);
 
-/* What a trial is to find out about. All borrowed. */
+/* The subject of a trial. All borrowed. */
 struct trial_subject {
     const struct policy *policy;
     enum sandbox_mode mode;

@@ -31,7 +31,7 @@ bool output_capture_truncated(const struct output_capture *capture)
            (capture->failed && capture->total > capture->capacity);
 }
 
-/* Out of memory, what fits into the buffer as it is: a head without a tail. */
+/* Out of memory, the present buffer is filled: a head without a tail. */
 static size_t kept_limit(const struct output_capture *capture)
 {
     return capture->failed ? capture->capacity : capture->limit;

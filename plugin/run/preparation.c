@@ -6,7 +6,7 @@
 
 #include "base/string_list.h"
 
-/* What loaders, C libraries and interpreters look at once, when they start. */
+/* Variables that loaders, C libraries and interpreters read once, when they start. */
 static const char *const read_at_start[] = {
     "PYTHON", "NODE", "LD_",  "LC_",  "LANG",      "GLIBC_", "MALLOC_", "TZ",     "UV_", "OPENSSL_",
     "SSL_",   "ICU_", "HOME", "OMP_", "OPENBLAS_", "MKL_",   "NPY_",    "NUMPY_", "MPL",
@@ -41,7 +41,7 @@ static bool has_late_variable(const struct request *request, char *const *enviro
     return false;
 }
 
-/* The policy's parser has seen to it that it is there. */
+/* The policy's parser guarantees that it is there. */
 static uint32_t find_argument(char *const *argv, const char *program)
 {
     uint32_t last = (uint32_t)string_list_count(argv) - 1;
@@ -56,8 +56,7 @@ static bool is_of_word(char c)
            (unsigned char)c >= 0x80;
 }
 
-/* Wherever the word stands by itself: what is imported in vain costs nothing but a little memory.
- */
+/* Finds the word wherever it is a word of its own: a needless import costs only a little memory. */
 static bool has_word(const struct request *request, const char *word)
 {
     const char *code = request->code;
@@ -93,7 +92,7 @@ bool preparation_fill(const struct policy_preparation *preparation, const struct
                       const char *program, struct run_description *description)
 {
     uint32_t program_argument = find_argument(description->argv, program);
-    /* An option may be one by which Python does not look for what would make it wait (-I, -S). */
+    /* With some options Python does not load the script that makes it wait (-I, -S). */
     bool has_options = program_argument != 1;
     if (preparation->interpreter == RUN_INTERPRETER_NONE || description->pool_size == 0 ||
         (preparation->interpreter == RUN_INTERPRETER_PYTHON && has_options) ||

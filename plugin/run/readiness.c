@@ -22,8 +22,9 @@ struct remembered {
     char language[32];
     char image[RUN_IMAGE_LIMIT + 1];
     bool network;
-    uint64_t workspace_device;    /* what can show one of its directories can show another */
-    char image_id[IMAGE_ID_SIZE]; /* what was found out; no part of the key */
+    uint64_t workspace_device;    /* a kernel that can show one of its directories can show another
+                                   */
+    char image_id[IMAGE_ID_SIZE]; /* the result; no part of the key */
 };
 
 static pthread_mutex_t remembered_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -229,7 +230,7 @@ bool readiness_check(const struct trial_subject *subject, const struct trial_wat
                      char ret_image_id[IMAGE_ID_SIZE], struct error *error)
 {
     struct remembered key = key_of(subject);
-    /* Who always asks the registry wants to be asked again. */
+    /* With pull=always the cached result is never used. */
     if (subject->pull != RUN_PULL_ALWAYS && recall(&key, ret_image_id))
         return true;
     if (!backend_exists(subject->mode, error))

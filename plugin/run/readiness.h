@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Can a call of this mode and language run at all on this machine? Found out by doing it: a trial
- * run applies every layer, shows the workspace and looks the runtime up, so that an approver is
- * never asked for what cannot run. In docker mode the trial also fetches a missing image, where the
- * policy lets it, and settles which image the name stands for. A success is remembered as long as
- * the policy and the backends stay; a failure is tried again. Any thread.
+ * Can a call of this mode and language run at all on this machine? A trial run answers it: it
+ * applies every layer, shows the workspace and looks up the runtime, so that an approver is never
+ * asked about a call that cannot run. In docker mode the trial also fetches a missing image, where
+ * the policy lets it, and settles which image the name stands for. A success is remembered as long
+ * as the policy and the backends stay; a failure is tried again. Any thread.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #define IMAGE_ID_SIZE sizeof(((struct engine_report *)0)->image_id)
 
-/* Whom a trial reports to while it lasts. */
+/* The receiver of a trial's progress. */
 struct trial_watcher {
     const struct tool_host *host; /* gets the progress of a fetch */
     int cancel_fd;                /* ends the trial when it becomes readable; -1: none */
@@ -31,13 +31,12 @@ bool readiness_check(const struct trial_subject *subject, const struct trial_wat
 /* Would readiness_check() know without a trial? */
 bool readiness_is_known(const struct trial_subject *subject);
 
-/* The trial itself, not remembered: true when the backend reported an end (*ret), whatever it
- * says. */
+/* The trial itself, not remembered: true when the backend reported an end (*ret), of any kind. */
 bool readiness_trial(const struct trial_subject *subject, const struct trial_watcher *watcher,
                      struct run_event *ret, struct error *error);
 
 /* Has runs like those of the subject's language prepared, of programs that name that word (NULL:
- * none); *ret has what has become of that so far. It is for process mode. */
+ * none); *ret has the outcome so far. It is for process mode. */
 bool readiness_prepare(const struct trial_subject *subject, const char *word, struct run_event *ret,
                        struct error *error);
 
@@ -51,8 +50,7 @@ bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct
 void readiness_explain(const struct run_event *ended, const struct policy_language *language,
                        const char *image, struct error *error);
 
-/* Forgets what was found out, for tool_shutdown(), new configurations, and an engine that is no
- * longer what it was. */
+/* Forgets all results, for tool_shutdown(), new configurations, and an engine that has changed. */
 void readiness_forget(void);
 
 /* In a child of fork(): its own backend tries anew. Takes no lock. */

@@ -220,9 +220,9 @@ static inline size_t next_candidate(const struct redaction *redaction, const uns
     return end;
 }
 
-/* Passes on bytes[0..certain), replacing what starts there. Values that overlap are one: the end of
- * the second is as secret as the first. One that reaches beyond certain is finished by the next
- * scan. */
+/* Passes on bytes[0..certain), replacing the values that start there. Values that overlap are one:
+ * the end of the second is as secret as the first. One that reaches beyond certain is finished by
+ * the next scan. */
 static void scan(struct redaction_stream *stream, size_t length, size_t certain,
                  redaction_sink *sink, void *user)
 {
@@ -289,7 +289,7 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
     }
     void *room = redaction_room(stream, length);
     if (room == NULL) {
-        redaction_stream_clear(stream); /* what is held may be the first half of a value */
+        redaction_stream_clear(stream); /* the held bytes may be the first half of a value */
         stream->covered = stream->redaction->longest - 1; /* and what comes the second */
         sink(user, lost, sizeof(lost) - 1);
         return;

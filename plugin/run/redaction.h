@@ -3,8 +3,8 @@
  * Takes the values of secrets out of a run's output before it is kept, shown or cut: as they are,
  * and as they look in JSON, percent-, hexadecimal and base64 encoding (at each of the three byte
  * offsets), and in literals of Python, Node, shells and HTML. A value split over two reads is
- * found; values that overlap become one. Best effort, and said to be: a program can always
- * transform what it was given. Pure code; owned by one call.
+ * found; values that overlap become one. Best effort, and documented as such: a program can always
+ * transform a secret. Pure code; owned by one call.
  */
 #pragma once
 
@@ -43,9 +43,9 @@ struct redaction_stream {
     size_t found;   /* how many values were taken out */
 };
 
-/* Passes on what is certainly clean, holds back less than the longest pattern. When out of memory
- * the bytes are dropped and "[output lost: out of memory]" is passed on instead: never an unchecked
- * byte. */
+/* Passes on the bytes that are certainly clean, holds back less than the longest pattern. When out
+ * of memory the bytes are dropped and "[output lost: out of memory]" is passed on instead: never an
+ * unchecked byte. */
 void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t length,
                     redaction_sink *sink, void *user);
 /* The same without a copy: room for length bytes, NULL when out of memory, valid until the next

@@ -137,7 +137,7 @@ static size_t encode_hex(const unsigned char *value, size_t length, const char *
     return 2 * length;
 }
 
-/* The characters that are the same whatever stands before (offset bytes, modulo 3) and behind the
+/* The characters that do not depend on the bytes before (offset bytes, modulo 3) and after the
  * value: those whose six bits all come from the value. */
 static size_t encode_base64_inner(const unsigned char *value, size_t length, size_t offset,
                                   const char *digits, char *text)

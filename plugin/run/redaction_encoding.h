@@ -22,7 +22,7 @@ bool redaction_encode(const unsigned char *value, size_t length, char *scratch,
 
 /* How a text looks as a literal of a language: Python's repr(), ascii() and bytes, Node's
  * util.inspect(), the shells' traces and lists of variables, shlex.quote(), printf %q, HTML. Always
- * what stands between the outer quotes, as a value may be one part of a literal. */
+ * the text between the outer quotes, because a value may be one part of a literal. */
 #define QUOTING_STYLES 20 /* styles 0 .. QUOTING_STYLES-1 */
 
 /* Writes the literal to text, which has room for 6 * length bytes; the number of bytes written. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stage of the gate and what is said of its findings. Runs in the gateway, on the thread inside
- * tool_invoke(). */
+/* The gate's stage of content checks, and the notes about its findings. Runs in the gateway, on the
+ * thread inside tool_invoke(). */
 #include "content/content.h"
 
 #include <stdio.h>
@@ -37,8 +37,8 @@ static bool no_memory(struct error *error)
     return false;
 }
 
-/* What the checker has said, under the terms that its findings have in the policy. first: how many
- * findings were there before it. */
+/* Applies the policy's terms to the answer of a checker. first: the number of findings before it.
+ */
 static bool judge(struct call *call, const struct content_answer *answer,
                   enum content_action action, bool required, size_t first, struct error *error)
 {
@@ -63,7 +63,8 @@ static bool asks_outside(const struct call *call)
            call->configuration.policy->content.command.argv != NULL;
 }
 
-/* What the checkers look at: the policy's rules at the text, the ones outside at all of it. */
+/* The hash of what the checkers read: the policy's rules read the text, outside checkers the whole
+ * request. */
 static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
 {
     const struct request *request = &call->request;
@@ -121,8 +122,7 @@ static bool check_by_rules(struct call *call, struct error *error)
     return judge(call, &answer, rules->action, rules->required, 0, error);
 }
 
-/* Who offers a check is asked; a policy that says nothing of it takes what it finds for warnings.
- */
+/* A gateway with a checker is asked; without a policy entry its findings are warnings. */
 static bool check_by_host(struct call *call, struct error *error)
 {
     const struct content_outsider *terms = &call->configuration.policy->content.host;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Content checks: what the policy's "content_checks" find in the text of a program, before anybody
- * is asked to approve it. Findings are warnings for the approver, or refuse the call. They are no
- * isolation: whoever wants to hide something from them can; the sandbox is what holds. Runs on the
- * thread inside tool_invoke().
+ * Content checks: the policy's "content_checks" read the text of a program before anybody is asked
+ * to approve it. Findings are warnings for the approver, or refuse the call. They are no isolation:
+ * code can hide from them, and only the sandbox holds it. Runs on the thread inside tool_invoke().
  */
 #pragma once
 
@@ -15,13 +14,13 @@
 #include "call/findings.h"
 
 enum content_verdict {
-    CONTENT_READ,       /* the findings are what there is to say */
+    CONTENT_READ,       /* the findings are complete */
     CONTENT_UNREADABLE, /* not a program of its language */
     CONTENT_FAILED,     /* the check did not come to its end */
     CONTENT_STOPPED,    /* error says why: cancelled, no memory */
 };
 
-/* What a checker makes of the call's text. */
+/* A checker's verdict on the call's text. */
 struct content_answer {
     enum content_verdict verdict;
     struct content_finding why; /* where it is unreadable, or how it failed */

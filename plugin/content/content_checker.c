@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all checkers have in common: the verdicts of a check that failed, the run of one that is a
+ * The shared parts of all checkers: the verdicts of a failed check, the run of a checker that is a
  * program, and the values of its answer. Runs in the gateway, on the thread inside tool_invoke().
  */
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static struct content_answer cancelled(struct error *error)
     return (struct content_answer){.verdict = CONTENT_STOPPED};
 }
 
-/* The verdict of a checker that did not come to a good end; CONTENT_READ of one that did. */
+/* The verdict of a checker that failed; CONTENT_READ of one that did not. */
 static struct content_answer verdict_of_end(const struct content_program *program,
                                             const struct run_event *ended, struct error *error)
 {

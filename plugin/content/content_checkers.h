@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What content_check() asks: each adds its findings to call->content. Inner to the content checks.
- */
+/* The checkers that content_check() asks; each adds its findings to call->content. Inner to the
+ * content checks. */
 #pragma once
 
 #include "call/call.h"
@@ -36,7 +36,7 @@ struct content_program {
     const char *image;                      /* likewise */
 };
 
-/* What it printed, new, and *ret is CONTENT_READ; else NULL, and *ret is the verdict. */
+/* Its output, new, and *ret is CONTENT_READ; else NULL, and *ret is the verdict. */
 char *content_run_program(const struct call *call, const struct content_program *program,
                           size_t *ret_length, struct content_answer *ret, struct error *error);
 
@@ -49,9 +49,9 @@ bool content_read_text(const struct json_place *place, const json_t *object, con
 /* The mode in which a program's text is read: never none. */
 enum sandbox_mode content_checking_mode(enum sandbox_mode mode);
 /* A description that runs a program of ours as the language's, in the sandbox that the call's would
- * get, without network, workspace and anything else of the request, with place for that many files.
- * false when out of memory; what *ret holds is the caller's either way. */
+ * get, without network, workspace and anything else of the request, with room for that many files.
+ * false when out of memory; the caller frees *ret either way. */
 bool content_plan_check(const struct call *call, size_t file_limit, struct run_description *ret);
 /* A description of a command of the operator's, without a sandbox, for process mode's backend.
- * false when out of memory; what *ret holds is the caller's either way. */
+ * false when out of memory; the caller frees *ret either way. */
 bool content_plan_command(const struct call *call, struct run_description *ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A check by a command of the operator's. It is trusted as the policy that names it, and so has no
- * sandbox; but it is no child of the gateway: process mode's backend runs it as it runs what has no
- * isolation, with the policy's environment, in an empty directory, and kills what it leaves behind.
- * Runs in the gateway, on the thread inside tool_invoke().
+ * A check by a command of the operator's. It is trusted as the policy that names it, so it has no
+ * sandbox. It is no child of the gateway: process mode's backend runs it like a run without
+ * isolation, with the policy's environment, in an empty directory, and kills the processes that it
+ * leaves behind. Runs in the gateway, on the thread inside tool_invoke().
  */
 #include <stdlib.h>
 

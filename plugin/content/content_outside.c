@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checkers that are none of ours: what they are told, and what is taken for an answer. Anything but
- * a valid answer is a check that failed. Runs in the gateway, on the thread inside tool_invoke().
+ * Checkers of the gateway or the operator: the question to them, and the reader of their answers.
+ * Anything but a valid answer is a failed check. Runs in the gateway, on the thread inside
+ * tool_invoke().
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Python program read by its syntax tree. Parsing what nobody trusts can take all memory, all
- * time or the parser's life, so it is done by a program of ours (plugin/content/) in a sandbox like
- * the one that the program would get: never in the gateway, and never in mode none. What that
- * program answers is taken for a stranger's too. Runs in the gateway, on the thread inside
- * tool_invoke().
+ * A Python program read by its syntax tree. Parsing untrusted text can exhaust memory or time, or
+ * crash the parser. So a program of ours (plugin/content/) does it in a sandbox like the one that
+ * the program would get: never in the gateway, and never in mode none. Its answer is untrusted too.
+ * Runs in the gateway, on the thread inside tool_invoke().
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -102,7 +101,7 @@ static bool add_input(struct run_description *description, const void *content, 
     return describe_add_file(description, path, content, length);
 }
 
-/* The checker, its rules, and what it is to read; *ret_files are the numbers of the latter. */
+/* The checker, its rules, and the files that it reads; *ret_files are the numbers of the latter. */
 static bool describe(const struct call *call, const struct content_rules *rules,
                      uint32_t *ret_files, size_t *ret_count, struct run_description *ret)
 {

@@ -24,12 +24,12 @@ bool configuration_current(struct configuration *ret, struct error *error);
 
 /* Puts one in force from tool_prepare()'s JSON (NULL: read the environment again). false with
  * error, and the one before stays; where there was none, every call is refused with this error
- * until a good one comes: what a host asked for and did not get is never replaced by a default.
+ * until a good one comes: a refused configuration of the host is never replaced by a default.
  * *ret_sweep: it also asks for what dead gateways left behind to be removed. */
 bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error);
 
 /* The one that tool_prepare() would put in force with these (NULL: not given), as a reference of
- * the caller's; what is in force stays. */
+ * the caller's; the one in force stays. */
 bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
                         struct error *error);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the gateway's context takes from the policy for one call ("policy" of context_json): limits
- * at most so high, fewer languages and capabilities, no network, somebody is asked. It never gives:
- * what says more than the policy refuses the call. Reading it allocates; the rest is pure. Any
- * thread; owned by the call.
+ * How the gateway's context narrows the policy for one call ("policy" of context_json): limits at
+ * most so high, fewer languages and capabilities, no network, somebody is asked. It never gives: a
+ * narrowing that asks for more than the policy refuses the call. Reading it allocates; the rest is
+ * pure. Any thread; owned by the call.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
 /* As it was given, new; null where nothing is narrowed. */
 json_t *narrowing_json(const struct narrowing *narrowing);
 
-/* What is left. */
+/* The remaining policy. */
 bool narrowing_leaves_language(const struct narrowing *narrowing, const char *language);
 bool narrowing_leaves_network(const struct narrowing *narrowing);
 bool narrowing_leaves_capability(const struct narrowing *narrowing, enum capability capability,

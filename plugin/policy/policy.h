@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy: what the operator allows. Read from JSON, checked whole (an unknown member, a wrong
+ * The policy: the operator's permissions. Read from JSON, checked whole (an unknown member, a wrong
  * type or a value out of range refuses the file and names the place), immutable afterwards and
  * shared by reference count between the calls that run under it. A policy file is a JSON Merge
  * Patch (RFC 7386) on the built-in policies/default.json: what it leaves out stays as there, lists
@@ -43,7 +43,8 @@ struct policy_limits {
     struct policy_limit output_total_bytes; /* produced; more ends the run */
 };
 
-/* Who may use a secret that the policy lists: "*" stands for those without a rule of their own. */
+/* The languages and modes that may use a listed secret: "*" stands for secrets without a rule of
+ * their own. */
 struct policy_secret {
     char *name;
     char **languages; /* NULL: any */
@@ -52,7 +53,7 @@ struct policy_secret {
 };
 
 /* The interpreter of a language that is kept running for runs to come: see run_preparation. */
-/* What is imported beforehand for code in which that word stands. */
+/* The modules to import beforehand for code that has that word. */
 struct policy_named_modules {
     char *word;
     char **modules;
@@ -75,7 +76,7 @@ struct policy_language {
     char *package;      /* Debian package that brings argv[0] */
     char **environment; /* NULL-terminated "NAME=value" */
     char **read_only;   /* further paths of the view */
-    char **modules;     /* what is there beyond the standard library, for who misses one */
+    char **modules;     /* installed beyond the standard library; for hints about a missing one */
     struct policy_preparation preparation;
     struct policy_limits limits; /* the policy's, with the language's own in their place */
 };
@@ -121,7 +122,7 @@ struct policy {
     enum sandbox_mode default_mode;
     bool mode_allowed[SANDBOX_MODE_COUNT];
     uint64_t required_layers; /* LAYER_BITs of "require"; each mode adds its mandatory ones */
-    char **capabilities;      /* entries of capability.h: what a call may have */
+    char **capabilities;      /* entries of capability.h: the rights that a call may have */
     enum approval_decision approval_default;
     uint64_t approval_timeout_ms;
     uint64_t approval_max_waiting; /* calls that wait for an answer at the same time */
@@ -133,7 +134,8 @@ struct policy {
     char **secrets; /* names a request may ask for; "*" is any */
     struct policy_secret *secret_rules;
     size_t secret_rule_count;
-    struct secret_provider *secret_providers; /* asked in this order for what the host lacks */
+    struct secret_provider *secret_providers; /* asked in this order for secrets that the host lacks
+                                               */
     size_t secret_provider_count;
     bool secrets_are_files;   /* "*" of the delivery */
     char **secrets_otherwise; /* names whose delivery is the other one */
@@ -193,7 +195,7 @@ struct policy_verdict {
     bool narrowed;      /* the context is stricter than all of them */
 };
 
-/* What the rules say: deny before ask before allow, the default where none applies. */
+/* The decision of the rules: deny before ask before allow, the default where none applies. */
 struct policy_verdict policy_decide(const struct policy *policy, struct rule_facts *facts);
 
 bool policy_allows_secret(const struct policy *policy, const char *name);

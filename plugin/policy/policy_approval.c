@@ -66,7 +66,7 @@ bool policy_parse_approval(const struct json_place *place, json_t *value, struct
                              &policy->rules, &policy->rule_count);
 }
 
-/* The first of the secrets that nobody gets unasked; NULL: none. */
+/* The first of the secrets that needs an approval by its own rule; NULL: none. */
 static const char *secret_that_asks(const struct policy *policy, const struct rule_facts *facts)
 {
     for (size_t i = 0; i < facts->secret_count; i++) {

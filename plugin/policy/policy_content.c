@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the policy's "content_checks". A check that was removed is refused with its replacement:
- * to ignore it would let programs through unread. Pure code; runs in the gateway on the calling
+ * ignoring it would let programs through unread. Pure code; runs in the gateway on the calling
  * thread.
  */
 #include "policy/policy_content.h"
@@ -114,7 +114,7 @@ static bool parse_languages(const struct json_place *place, json_t *value,
     return true;
 }
 
-/* Absent: what it finds is warned of. */
+/* Absent: its findings are warnings. */
 static bool parse_host(const struct json_place *place, json_t *value, struct content_outsider *host)
 {
     static const char *const members[] = {"action", "required", NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's section "content_checks": what of a program's text is told to the approver, or
- * refused. What a check does not find is not made safe by it: isolation is the sandbox's. Read with
- * the policy, immutable and shared with it. Any thread.
+ * The policy's section "content_checks": rules about a program's text that warn the approver or
+ * refuse the call. A program without findings is not safe: isolation is the sandbox's task. Read
+ * with the policy, immutable and shared with it. Any thread.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct content_rules {
     char **forbidden_names;   /* built-ins, or MODULE.NAME */
 };
 
-/* A checker that is none of ours: what its findings, and a check that failed, are. */
+/* A checker of the gateway or the operator: the effect of its findings, and of a failed check. */
 struct content_outsider {
     enum content_action action;
     bool required;

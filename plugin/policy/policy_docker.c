@@ -12,7 +12,7 @@
 
 #define DIGEST_LENGTH 64 /* hexadecimal digits of a SHA-256 */
 
-/* Whether it can be used is the backend's to say; here it is only no blank and no control
+/* The backend decides whether it can be used. Here it only must have no blank and no control
  * character. */
 static bool read_host(const struct json_place *place, const json_t *value, char **ret)
 {

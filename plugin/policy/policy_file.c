@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/trusted_file.h"
 
-/* What was asked for, or less at the file's end; -1 with errno. */
+/* The requested bytes, or fewer at the file's end; -1 with errno. */
 static ssize_t read_all(int fd, char *bytes, size_t length)
 {
     size_t used = 0;
@@ -34,7 +34,7 @@ char *policy_file_read(const char *path, size_t *ret_length, struct error *error
     CLEANUP_CLOSE int fd = trusted_file_open("policy", path, ERROR_INVALID_POLICY, error);
     if (fd < 0)
         return NULL;
-    /* One byte more than is allowed tells a file that is too long, whatever its size said. */
+    /* One byte beyond the limit reveals a file that is too long, whatever its size said. */
     CLEANUP_FREE char *bytes = malloc(POLICY_FILE_LIMIT + 1);
     if (bytes == NULL) {
         error_set(error, ERROR_OUT_OF_MEMORY, "policy %.200s: out of memory", path);

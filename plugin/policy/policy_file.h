@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a policy file, and nothing that is not one: a FIFO or device would block or never
- * end, and what somebody else could have written is nobody's policy (trusted_file.h). Any thread.
+ * The bytes of a policy file, after checking that it is one. A FIFO or device would block or never
+ * end, and a file that other users can write is refused (trusted_file.h). Any thread.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* What is found, in order; list is borrowed. */
+/* The findings, in order; list is borrowed. */
 struct policy_findings {
     json_t *list;
     bool failed; /* no memory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and comparing what a program gets beside its code. Runs in the gateway on the calling
+/* Reading and comparing the inputs of a program beside its code. Runs in the gateway on the calling
  * thread. */
 #include "policy/policy_inputs.h"
 

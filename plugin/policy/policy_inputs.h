@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What decides what a program does beside its code: its arguments, variables, input, files, image
- * and secrets. A rule that allows code by its hash names them exactly ("with"), by value or by
- * digest: a variable's name alone would let anything in (BASH_ENV, PYTHONWARNINGS), and so would a
- * file's (hashlib.py). Pure code, any thread.
+ * The inputs that decide what a program does, beside its code: its arguments, variables, input,
+ * files, image and secrets. A rule that allows code by its hash names them exactly ("with"), by
+ * value or by digest: a variable's name alone would let anything in (BASH_ENV, PYTHONWARNINGS), and
+ * so would a file's (hashlib.py). Pure code, any thread.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ struct rule_inputs {
     char stdin_sha256[SHA256_HEX_LENGTH + 1]; /* "": no input */
 };
 
-/* A rule's or an example's "with" (value NULL: nothing beside the code). What was read is the
- * caller's to clear even on false. */
+/* A rule's or an example's "with" (value NULL: nothing beside the code). The caller clears *ret
+ * even on false. */
 bool rule_inputs_read(const struct json_place *place, json_t *value, struct rule_inputs *ret);
 /* Those of a request. false when out of memory; *ret is to be cleared either way. */
 bool rule_inputs_of_request(const struct request *request, struct rule_inputs *ret);

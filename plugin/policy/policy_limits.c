@@ -104,7 +104,7 @@ static void lower(struct policy_limit *limit, uint64_t ceiling)
         limit->default_value = ceiling;
 }
 
-/* In which shape a call comes is the model's to say, so the ceiling of one holds for the other. */
+/* The model chooses the shape of a call, so the ceiling of one holds for the other. */
 void policy_bound_shapes(struct policy_limits *bounded)
 {
     lower(&bounded->sandbox_exec_wall_ms, bounded->wall_ms.maximum);
@@ -192,7 +192,7 @@ bool policy_parse_memory_total(const struct json_place *place, json_t *value, st
     return true;
 }
 
-/* In which shape a call comes is the model's to say. */
+/* The model chooses the shape of a call. */
 static bool is_of_a_shape(size_t index)
 {
     return limits[index].offset == offsetof(struct policy_limits, sandbox_exec_wall_ms);

@@ -29,7 +29,7 @@ static bool parse_docker(const struct json_place *place, json_t *value, struct p
     return json_read_known_members(place, value, members) && parse_common(place, value, ret);
 }
 
-/* "most" below "ready" is no error: who writes only "ready" has the default's "most". */
+/* "most" below "ready" is no error: a policy with only "ready" has the default's "most". */
 static bool parse_process(const struct json_place *place, json_t *value, struct policy_pool *ret)
 {
     static const char *const members[] = {"ready", "most", "memory_bytes", "idle_ms", NULL};

@@ -101,7 +101,7 @@ static bool read_reason(const struct json_place *place, const json_t *value, cha
            policy_copy_text(place, reason, ret);
 }
 
-/* Not to be taken for a rule's index, so it begins with a letter. */
+/* An id begins with a letter, so that it is never mistaken for a rule's index. */
 static bool read_id(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *id;
@@ -147,7 +147,7 @@ static bool read_who_and_what(const struct json_place *place, const json_t *valu
            read_names(&principals, json_object_get(value, "principals"), NULL, &rule->principals);
 }
 
-/* Elsewhere it would say nothing, and look as if it did. */
+/* Elsewhere it would have no effect, and look as if it had. */
 static bool read_with(const struct json_place *place, json_t *value, struct policy_rule *rule)
 {
     if (value != NULL && !rule_allows_by_code(rule))
@@ -247,7 +247,7 @@ static bool code_applies(const struct policy_rule *rule, struct rule_facts *fact
     return string_list_contains(rule->code_sha256, facts->code_sha256);
 }
 
-/* What is in a workspace is in no hash, so no hash allows a run with one. */
+/* The content of a workspace is in no hash, so no hash allows a run with one. */
 static bool request_applies(const struct policy_rule *rule, const struct rule_facts *facts)
 {
     if (rule->request_sha256 == NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Approval rules: what they look at, their conditions, and what they say of a request. The rules of
- * a policy are read once, with their examples, and immutable afterwards. Pure code, any thread.
+ * Approval rules: the facts that they see, their conditions, and their decision about a request.
+ * The rules of a policy are read once, with their examples, and immutable afterwards. Pure code,
+ * any thread.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ enum approver_decision {
     APPROVER_EDIT = 1 << 4     /* another request instead */
 };
 
-/* What rules can look at of a request; all borrowed. */
+/* The facts of a request that rules can see; all borrowed. */
 struct rule_facts {
     const char *language; /* canonical name */
     enum sandbox_mode mode;
@@ -39,7 +40,7 @@ struct rule_facts {
     char code_sha256[SHA256_HEX_LENGTH + 1]; /* "": made of code when a rule asks for it */
     const char *principal;                   /* NULL: the host has not said */
     bool workspace;
-    const struct rule_inputs *inputs; /* what else decides what runs; NULL: not known */
+    const struct rule_inputs *inputs; /* the other inputs that decide what runs; NULL: not known */
     const char *request_sha256;       /* NULL: not known */
 };
 
@@ -68,11 +69,11 @@ bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts);
  * runs is named by it, or is not there; one that asks or denies applies whatever is beside it. A
  * request_sha256 names everything. */
 bool rule_allows_by_code(const struct policy_rule *rule);
-/* Of such a rule that would apply but for something that it does not name: the name of that. NULL:
- * it applies, or does not for another reason. */
+/* The name of the input that keeps such a rule from applying because the rule does not name it.
+ * NULL: it applies, or does not for another reason. */
 const char *rule_does_not_name(const struct policy_rule *rule, struct rule_facts *facts);
 
-/* A list of rules: new, with its count; what was read is the caller's to free even on false. */
+/* A list of rules: new, with its count; the caller frees it even on false. */
 bool policy_rules_read(const struct json_place *place, json_t *value, enum sandbox_mode usual_mode,
                        struct policy_rule **ret, size_t *ret_count);
 void policy_rules_free(struct policy_rule *rules, size_t count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's "secrets": {"providers", "delivery"}: who is asked for what the host does not know,
- * and how a secret reaches the program. Pure code; runs in the gateway on the calling thread.
+ * The policy's "secrets": {"providers", "delivery"}: the sources of secrets that the host does not
+ * have, and how a secret reaches the program. Pure code; runs in the gateway on the calling thread.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's secrets section: which may be asked for, for which languages and modes, and whether
- * somebody must be asked. Pure code; runs in the gateway on the calling thread.
+ * The policy's secrets section: which may be requested, for which languages and modes, and whether
+ * an approval is needed. Pure code; runs in the gateway on the calling thread.
  */
 #include <stdlib.h>
 #include <string.h>

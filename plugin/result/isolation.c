@@ -18,7 +18,7 @@ static void write_or_null(struct json_draft *draft, const char *name, const char
     json_draft_string(draft, name, text[0] != '\0' ? text : NULL);
 }
 
-/* What the backend saw of the machine; which members there are depends on the mode. */
+/* The backend's facts about the machine; the members depend on the mode. */
 static void write_process_details(struct json_draft *draft, const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;

@@ -56,7 +56,7 @@ static bool begins_as_expression(const struct line *line)
     return length > 0 || strchr("([{", line->text[0]) != NULL;
 }
 
-/* What is open at a place of a line. */
+/* The open brackets and strings at a place of a line. */
 struct nesting {
     char closers[LINE_LIMIT]; /* of the brackets */
     size_t depth;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the last line of a Python program looks like an expression, the value of which a
- * notebook would show and a program does not. Told by its words alone and in doubt no: nothing is
- * parsed. Pure code, any thread.
+ * Whether the last line of a Python program looks like an expression, the value of which a notebook
+ * would show and a program does not. It looks at the words alone and answers no in doubt: nothing
+ * is parsed. Pure code, any thread.
  */
 #pragma once
 

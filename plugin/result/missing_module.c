@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-/* What stands before and behind the name. */
+/* The text before and after the name. */
 static const struct {
     const char *language;
     const char *before;

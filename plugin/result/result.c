@@ -19,7 +19,7 @@ static void cleanup_result(struct result *result)
     free(result->errors.text);
 }
 
-/* The error of a program that was ended from outside: told in the words an agent can act on. */
+/* The error of a program that was ended from outside, in words that an agent can act on. */
 static bool error_of_cause(const struct call *call, struct error *ret)
 {
     const struct run_event *ended = &call->outcome.ended;
@@ -78,7 +78,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
     return true;
 }
 
-/* Keeps the stream's text, with what is to be noted of it; its last part in *ret_words. */
+/* Keeps the stream's text and adds its notes; its last part in *ret_words. */
 static void take_stream(struct call *call, const struct run_stream *stream, const char *name,
                         struct result_text *ret, struct run_words *ret_words)
 {
@@ -121,7 +121,7 @@ static void note_run(struct call *call, const struct run_facts *facts, struct er
     }
 }
 
-/* But for what was printed. */
+/* Except for the output. */
 static struct run_facts facts_of_run(const struct call *call)
 {
     const struct run_event *ended = &call->outcome.ended;

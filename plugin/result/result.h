@@ -19,13 +19,13 @@ struct result_text {
     size_t length;
 };
 
-/* What the members are read from (result_members.c). */
+/* The source of the members' values (result_members.c). */
 struct result {
     const struct call *call;
     enum call_status status;
     enum run_cause cause;
     bool has_ended;            /* the program ran to an end, whichever; else error says why not */
-    const struct error *error; /* what the result shows; NULL: the program ended by itself */
+    const struct error *error; /* the error of the result; NULL: the program ended by itself */
     bool has_met;              /* met is what the program met, though it may have gone on */
     struct error met;
     char signal[RESULT_SIGNAL_SIZE]; /* "": none ended it */

@@ -39,7 +39,7 @@ static json_t *values_schema(const struct result_member *member)
 
 static json_t *members_schema(const struct result_member *members);
 
-/* What type alone does not say. */
+/* The parts of a schema beside the type. */
 static bool add_details(json_t *schema, const struct result_member *member)
 {
     if (member->values)

@@ -32,20 +32,20 @@ struct result_member {
     bool nullable;
     const char *const *values; /* of a string from a closed set, NULL-terminated */
 
-    /* The value, by type; what is nullable is null for NULL and for a negative integer. */
+    /* The value, by type; a nullable one is null for NULL and for a negative integer. */
     const char *(*string)(const struct result *result);
     int64_t (*integer)(const struct result *result);
     bool (*boolean)(const struct result *result);
     /* Of RESULT_OBJECT. */
     const struct result_member *members;
-    /* Writes what none of these can say, under that name. */
+    /* Writes a value of another form, under that name. */
     void (*write)(struct json_draft *draft, const char *name, const struct result *result);
 
     /* false: null, or left out where the member is optional. NULL: it is there always. */
     bool (*is_given)(const struct result *result);
     bool optional;
 
-    bool brief;   /* a host sends it where room is dear */
+    bool brief;   /* a host with little space sends it */
     bool text;    /* a model reads it as text */
     bool audited; /* the audit record of a run's end has it as well */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of the result's members, and what each of them is read from. Runs in the gateway, on
- * the thread inside tool_invoke().
+ * The table of the result's members, and the source of each. Runs in the gateway, on the thread
+ * inside tool_invoke().
  */
 #include <stddef.h>
 
@@ -15,7 +15,7 @@ static const char *text_or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-/* What was left out of the streams. */
+/* The omissions of the streams. */
 
 static bool truncated_stdout(const struct result *result)
 {
@@ -57,7 +57,7 @@ static const struct result_member truncated_members[] = {
     {.name = NULL},
 };
 
-/* What the run used. */
+/* The usage of the run. */
 
 static const struct run_usage *usage_of(const struct result *result)
 {
@@ -194,7 +194,7 @@ static const struct result_member approval_members[] = {
     {.name = NULL},
 };
 
-/* What stood in the way. */
+/* The error. */
 
 static const char *error_code(const struct result *result)
 {

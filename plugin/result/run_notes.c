@@ -17,8 +17,8 @@ struct note_rule {
     const char *timeout_hint;
 };
 
-/* How C libraries, interpreters and tools tell that a name was not looked up or a host not
- * reached. Without network there are no certificates to be seen either. */
+/* Words of C libraries, interpreters and tools for a name that was not looked up or a host that was
+ * not reached. Without network there are no certificates to be seen either. */
 static const char *const unreachable[] = {
     "Temporary failure in name resolution", /* glibc, EAI_AGAIN */
     "Name or service not known",
@@ -52,7 +52,7 @@ static const char *const python_socket[] = {"_socket.socket.__init__", NULL};
 static const char *const not_permitted[] = {"Operation not permitted\n",
                                             "Function not implemented\n", NULL};
 
-/* What installers say that cannot install. */
+/* Words of installers that cannot install. */
 static const char *const cannot_install[] = {
     "--break-system-packages", /* pip's advice, PEP 668 */
     "externally-managed-environment",
@@ -141,7 +141,7 @@ static void join_names(char *const *names, char *text, size_t size)
     }
 }
 
-/* The error says so itself where it was the program that was killed. */
+/* If the program itself was killed, the error says so. */
 static bool child_was_killed_for_memory(const struct run_facts *facts)
 {
     return facts->memory_kills > 0 && facts->memory_kills != RUN_USAGE_UNKNOWN &&
@@ -186,7 +186,7 @@ static void write_missing_module(const struct run_facts *facts, char text[RUN_NO
                        name);
 }
 
-/* An installer that finds no network says so, or tries again until its time is up. */
+/* An installer without network reports it, or retries until its time is up. */
 static bool installs_without_network(const struct run_facts *facts)
 {
     if (facts->has_network)

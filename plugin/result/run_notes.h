@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Advice about a run that has ended: what an agent would otherwise find out by failing again. One
- * table of rules, each tried against the facts of the run. Some rules look for words in what the
- * program printed, which a program can print at will: a note therefore decides nothing, and says
- * only what is true of every run of this kind. Pure code, any thread.
+ * Advice about a run that has ended, which saves an agent a second failure. One table of rules,
+ * each tried against the facts of the run. Some rules search the output for words, which a program
+ * can print at will. So a note decides nothing, and states only facts that hold for every run of
+ * this kind. Pure code, any thread.
  */
 #pragma once
 

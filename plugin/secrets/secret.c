@@ -59,7 +59,7 @@ static enum secret_answer refuse_unknown(const char *name, struct error *error)
     return SECRET_FAILED;
 }
 
-/* *value is new, and what the host says its length is may be more than it holds. */
+/* *value is new; the length that the host returns may be more than it holds. */
 static enum secret_answer ask_once(const struct tool_host *host, const char *name, size_t capacity,
                                    struct secret_value *value, struct error *error)
 {
@@ -81,7 +81,7 @@ static enum secret_answer ask_host(const struct tool_host *host, const char *nam
     enum secret_answer answer = ask_once(host, name, FIRST_CAPACITY, &value, error);
     if (answer == SECRET_FOUND && value.length > FIRST_CAPACITY) {
         answer = ask_once(host, name, SECRET_VALUE_LIMIT, &value, error);
-        /* It has had one a moment ago: nobody else is asked for another. */
+        /* The host has had the secret a moment ago: no provider is asked for another value. */
         if (answer == SECRET_ABSENT)
             return refuse_unknown(name, error);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A secret's value between who knows it and the run that needs it: in memory that is locked, left
- * out of core dumps and forks, and wiped. The host is asked first; only where it has no secrets at
- * all, or says that it does not know this one, the policy's providers are asked in their order: a
- * denial is the last word. Runs in the gateway, on the thread inside tool_invoke().
+ * A secret's value between its source and the run that needs it: in memory that is locked, left out
+ * of core dumps and forks, and wiped. The host is asked first. If it has no secrets at all, or
+ * answers that it does not have this one, the policy's providers are asked in their order. A denial
+ * is final. Runs in the gateway, on the thread inside tool_invoke().
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct secret_value {
     size_t length;
 };
 
-/* Who is asked; all borrowed. */
+/* The sources; all borrowed. */
 struct secret_sources {
     const struct tool_host *host;
     const struct secret_provider *providers;
@@ -31,8 +31,8 @@ struct secret_sources {
     int cancel_fd; /* readable: the call is cancelled; -1: cannot be */
 };
 
-/* true and *ret (secret_value_clear()), or false with UNKNOWN_SECRET, SECRET_TOO_LARGE, or what
- * secret_provider_read() says. */
+/* true and *ret (secret_value_clear()), or false with UNKNOWN_SECRET, SECRET_TOO_LARGE, or an error
+ * of secret_provider_read(). */
 bool secret_value_read(const struct secret_sources *sources, const char *name,
                        struct secret_value *ret, struct error *error);
 

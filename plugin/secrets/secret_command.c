@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets that a command prints. The command is not this process's: a helper program of ours is
- * started as a backend is, runs it, and hands its output over its control socket. Runs in the
- * gateway, on the thread inside tool_invoke().
+ * Secrets that a command prints. The command is no child of this process: a helper program of ours
+ * is started as a backend is, runs the command, and sends its output over its control socket. Runs
+ * in the gateway, on the thread inside tool_invoke().
  */
 #include <errno.h>
 #include <poll.h>
@@ -58,7 +58,7 @@ static char **make_argv(const struct secret_provider *provider, const char *name
     return TAKE_POINTER(argv);
 }
 
-/* Wiped by who frees it: what is inherited may be a token. */
+/* The function that frees it wipes it: an inherited variable may be a token. */
 static char **make_environment(const struct secret_provider *provider)
 {
     static const char path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets that are files of a directory: systemd's credentials, /run/secrets, a mounted volume.
- * What is checked is what was opened, never a path. Runs in the gateway, on the thread inside
+ * Secrets that are files of a directory: systemd's credentials, /run/secrets, a mounted volume. The
+ * checks are of the opened file, never of a path. Runs in the gateway, on the thread inside
  * tool_invoke().
  */
 #include <errno.h>
@@ -48,8 +48,8 @@ static const char *find_fault(const struct stat *status, mode_t forbidden)
     return NULL;
 }
 
-/* Where links are followed they lead nowhere but below: a Kubernetes volume has "..data". Never
- * waits: it may be a FIFO. */
+/* Links that are followed may only lead below the directory: a Kubernetes volume has "..data".
+ * Never waits: the file may be a FIFO. */
 static int open_file(int directory, const struct secret_provider *provider, const char *name)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

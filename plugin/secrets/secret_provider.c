@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which provider is asked how. Runs in the gateway, on the thread inside tool_invoke(). */
+/* How each kind of provider is asked. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "secrets/secret_provider.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static enum secret_answer read_files(const struct secret_provider *provider, con
                             provider->shared ? FORBIDDEN_OF_SHARED : FORBIDDEN, name, ret, error);
 }
 
-/* The name as it is: none that no variable can have stands for another. */
+/* The name is used unchanged: a name that no variable can have is not mapped to another. */
 static enum secret_answer read_environment(const struct secret_provider *provider, const char *name,
                                            int cancel_fd, struct secret_value *ret,
                                            struct error *error)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's providers of secrets: asked in their order for what the host does not know. Only a
- * provider that does not have the secret passes the question on; one that has it and cannot give it
- * (unsafe, unreadable, too long) ends the question, so that nobody gets another value than the one
- * that was meant. Runs in the gateway, on the thread inside tool_invoke().
+ * The policy's providers of secrets, asked in their order for secrets that the host does not have.
+ * Only a provider without the secret passes the question on. One that has it and cannot give it
+ * (unsafe, unreadable, too long) ends the search, so that a program never gets another value than
+ * the intended one. Runs in the gateway, on the thread inside tool_invoke().
  */
 #pragma once
 
@@ -51,7 +51,7 @@ enum secret_answer secret_provider_read(const struct secret_provider *provider, 
 enum secret_answer secret_file_read(const struct secret_provider *provider, const char *directory,
                                     mode_t forbidden, const char *name, struct secret_value *ret,
                                     struct error *error);
-/* secret_command.c: what the command prints, without one line feed at its end. */
+/* secret_command.c: the output of the command, without one line feed at its end. */
 enum secret_answer secret_command_read(const struct secret_provider *provider, const char *name,
                                        int cancel_fd, struct secret_value *ret,
                                        struct error *error);

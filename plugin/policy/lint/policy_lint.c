@@ -67,7 +67,7 @@ static void look_at_rules(struct lint *lint)
     }
 }
 
-/* Whether the policy has secrets that nobody has to be asked for. */
+/* Whether the policy has secrets that need no approval by their own rules. */
 static bool gives_secrets_unasked(const struct policy *policy)
 {
     bool unasked = false;
@@ -78,7 +78,7 @@ static bool gives_secrets_unasked(const struct policy *policy)
     return unasked;
 }
 
-/* What a rule does not say holds for everything: easily forgotten where the rule allows. */
+/* An absent condition holds for everything: easily forgotten in a rule that allows. */
 static void look_at_width(struct lint *lint)
 {
     const struct policy *policy = lint->policy;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is odd about a policy that can be loaded: rules that never decide anything, secrets that
- * nobody may use, ways around the floor. For operators; nothing at run time depends on it. Pure
- * code, any thread.
+ * Findings about a loadable policy: rules that never decide anything, secrets that no run may use,
+ * ways around the floor. For operators; nothing at run time depends on it. Pure code, any thread.
  */
 #pragma once
 
@@ -16,6 +15,6 @@
  * "rule": its id or null, "message"}; NULL when out of memory. */
 json_t *policy_lint(const struct policy *policy);
 
-/* What is odd about a policy file as it is written: a merge patch on the built-in policy, in which
- * a member may change nothing, or less than its author thinks. Nothing for the built-in policy. */
+/* Findings about a policy file as it is written: a merge patch on the built-in policy, in which a
+ * member may change nothing, or less than its author thinks. Nothing for the built-in policy. */
 void policy_lint_file(const struct policy *policy, struct policy_findings *findings);

@@ -18,7 +18,7 @@ struct file_lint {
     struct policy_findings *findings;
 };
 
-/* What the patch does with a member of the built-in policy (NULL: that has none of the name). */
+/* The effect of the patch on a member of the built-in policy (NULL: it has no such member). */
 static void look_at_member(struct file_lint *lint, const struct json_place *place,
                            const json_t *patch, const json_t *builtin)
 {
@@ -136,7 +136,7 @@ static void look_at_languages(struct file_lint *lint, json_t *file, json_t *buil
                            others);
 }
 
-/* What is said of languages that nobody can use. */
+/* The findings about languages that no run can use. */
 static void look_at_languages_below(struct file_lint *lint, const json_t *file,
                                     const char *const path[2])
 {

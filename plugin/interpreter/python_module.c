@@ -3,10 +3,10 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
+#include "interpreter/cow_profile.h"
 #include "interpreter/exit_by_init.h"
 #include "interpreter/finalization.h"
 #include "interpreter/python_abi.h"
-#include "interpreter/rehearsal.h"
 #include "interpreter/run_taker.h"
 
 static PyObject *list_of(char *const *strings)
@@ -41,33 +41,33 @@ static const char *text_of(PyObject *bytes)
     return text ? text : "";
 }
 
-static PyObject *serve_copies(PyObject *self, PyObject *left_out)
+static PyObject *serve_forks(PyObject *self, PyObject *left_out)
 {
     (void)self;
-    run_taker_serve_copies(text_of(left_out), PyOS_BeforeFork, PyOS_AfterFork_Parent);
+    run_taker_serve_forks(text_of(left_out), PyOS_BeforeFork, PyOS_AfterFork_Parent);
     exit_by_init_arm();
     PyOS_AfterFork_Child();
     return PyList_New(0);
 }
 
-static PyObject *refuse_copies(PyObject *self, PyObject *why)
+static PyObject *refuse_forks(PyObject *self, PyObject *why)
 {
     (void)self;
-    run_taker_refuse_copies(text_of(why));
+    run_taker_refuse_forks(text_of(why));
 }
 
-static PyObject *rehearse(PyObject *self, PyObject *program)
+static PyObject *cow_profile(PyObject *self, PyObject *program)
 {
     (void)self;
-    rehearsal_run(program);
+    cow_profile_run(program);
     return PyList_New(0);
 }
 
-static PyObject *own_pages(PyObject *self, PyObject *arguments)
+static PyObject *cow_prefault(PyObject *self, PyObject *arguments)
 {
     (void)self;
     (void)arguments;
-    run_taker_own_pages();
+    run_taker_cow_prefault();
     return PyList_New(0);
 }
 
@@ -100,11 +100,11 @@ PyObject *PyInit_code_execute_python(void)
 {
     static PyMethodDef methods[] = {
         {"adopt", adopt, METH_NOARGS, NULL},
-        {"serve_copies", serve_copies, METH_O, NULL},
-        {"refuse_copies", refuse_copies, METH_O, NULL},
+        {"serve_forks", serve_forks, METH_O, NULL},
+        {"refuse_forks", refuse_forks, METH_O, NULL},
         {"shorten_end", shorten_end, METH_NOARGS, NULL},
-        {"rehearse", rehearse, METH_O, NULL},
-        {"own_pages", own_pages, METH_NOARGS, NULL},
+        {"cow_profile", cow_profile, METH_O, NULL},
+        {"cow_prefault", cow_prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };

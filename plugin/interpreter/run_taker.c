@@ -12,8 +12,8 @@
 #include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/program/main_program.h"
 #include "base/cleanup.h"
-#include "interpreter/copies.h"
-#include "interpreter/own_pages.h"
+#include "interpreter/cow_prefault.h"
+#include "interpreter/fork_server.h"
 
 /* At the most; with what it has written to until here 6 MiB. */
 #define OWN_BYTES  ((size_t)23 << 18)
@@ -47,21 +47,21 @@ void run_taker_adopt(void)
     has_pipe = true;
 }
 
-void run_taker_serve_copies(const char *left_out, void (*before)(void), void (*after)(void))
+void run_taker_serve_forks(const char *left_out, void (*before)(void), void (*after)(void))
 {
-    copies_serve(left_out, before, after, &sandbox);
+    fork_server_serve(left_out, before, after, &sandbox);
 }
 
-_Noreturn void run_taker_refuse_copies(const char *why)
+_Noreturn void run_taker_refuse_forks(const char *why)
 {
-    copies_refuse(why);
+    fork_server_refuse(why);
 }
 
-void run_taker_own_pages(void)
+void run_taker_cow_prefault(void)
 {
     struct pollfd run = {.fd = sandbox.supervisor, .events = POLLIN};
     if (poll(&run, 1, 0) == 0) /* one that is there already would wait for more than it needs */
-        own_pages(OWN_BYTES, READ_BYTES);
+        cow_prefault(OWN_BYTES, READ_BYTES);
 }
 
 void run_taker_wait(struct taken_run *ret)

@@ -23,14 +23,14 @@ void run_taker_adopt(void);
  * copy, which is the payload of a sandbox with every layer that needs no run. before is called in
  * front of each copying and after behind it, in the original. left_out: the names of modules that
  * it does without, for people. */
-void run_taker_serve_copies(const char *left_out, void (*before)(void), void (*after)(void));
+void run_taker_serve_forks(const char *left_out, void (*before)(void), void (*after)(void));
 
 /* One that cannot be copied: says so to the supervisor, and why ("NAME DETAIL" of
  * preparation_outcome.h), and ends. */
-_Noreturn void run_taker_refuse_copies(const char *why);
+_Noreturn void run_taker_refuse_forks(const char *why);
 
 /* Of a copy, once it is as its program will find it: spends the time until there is a run. */
-void run_taker_own_pages(void);
+void run_taker_cow_prefault(void);
 
 /* Waits for the run and does all that is left to do but the running. */
 void run_taker_wait(struct taken_run *ret);

@@ -28,7 +28,7 @@ def _wait(module_names, named_modules):
 
     def refuse(why, detail=""):
         """With a name of preparation_outcome.h."""
-        extension.refuse_copies(os.fsencode(f"{why} {detail}"))
+        extension.refuse_forks(os.fsencode(f"{why} {detail}"))
 
     class Guard:
         """What is imported beforehand comes from where nobody but root and the gateway's user can write: an interpreter that would
@@ -101,7 +101,7 @@ def _wait(module_names, named_modules):
                  "CODE_EXECUTE_LEFT_OUT": ",".join([*left_out, *sorted(filter(None, without))])}
         os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, **names})
 
-    def import_for_copies():
+    def import_for_forks():
         """What to seed in each copy; and the state of the module random's own generator that a copy puts back, None: no such."""
         generators = load("generators")
         watch = generators["Watch"]()
@@ -172,7 +172,7 @@ def _wait(module_names, named_modules):
         sys.orig_argv += map(os.fsdecode, arguments)
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
-    def rehearsal():
+    def profiled():
         """As a run: what it writes to are the pages that each copy makes its own."""
         make_main_module()
         seed_anew()
@@ -190,7 +190,7 @@ def _wait(module_names, named_modules):
         if what == "twin":
             be_twin()
         elif what == "copy":
-            changing, own_state = import_for_copies()
+            changing, own_state = import_for_forks()
         else:
             for name in module_names:
                 import_quietly(name)
@@ -205,11 +205,11 @@ def _wait(module_names, named_modules):
             if not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ:
                 extension.shorten_end()
             collect_for_good()
-            extension.rehearse(rehearsal)
-            extension.serve_copies(os.fsencode(",".join(left_out)))
+            extension.cow_profile(profiled)
+            extension.serve_forks(os.fsencode(",".join(left_out)))
             make_main_module()
             seed_anew()
-            extension.own_pages()
+            extension.cow_prefault()
         else:
             if named_modules:  # large ones: each collection, and the end of the run, would go through all of them
                 collect_for_good()

@@ -52,13 +52,13 @@ def test_a_planted_include_against_the_direction():
 
 def test_planted_includes_against_the_direction_between_folders_of_a_backend():
     planted = {"backends/docker/engine/engine.c": "backends/process/sandbox/sandbox.h",
-               "backends/docker/engine/engine.h": "backends/docker/pool/shelf.h",
+               "backends/docker/engine/engine.h": "backends/docker/pool/warm_pool.h",
                "backends/docker/container/container.c": "backends/docker/run/run.h",
                "backends/common/run_answer.c": "backends/docker/engine/engine.h",
                "backends/process/sandbox/seccomp_load.c": "backends/process/supervisor/filter/seccomp_filter.h",
                "backends/process/program/program.c": "backends/process/sandbox/sandbox.h",
                "backends/process/supervisor/launch/launch.c": "backends/process/supervisor/pool/pool.h",
-               "interpreter/copies.c": "backends/process/supervisor/launch/launch.h"}
+               "interpreter/fork_server.c": "backends/process/supervisor/launch/launch.h"}
     status, said = says(**{f"plugin/{path}": name for path, name in planted.items()})
     tap.equal(status, 1, said)
     for path, name in planted.items():

@@ -7,7 +7,7 @@
 
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/container/end_mark.h"
-#include "backends/docker/pool/shelf.h"
+#include "backends/docker/pool/warm_pool.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 
@@ -129,71 +129,74 @@ START_TEST(an_interpreter_is_started_with_the_policys_part)
 }
 END_TEST
 
-START_TEST(a_shelf_begins_with_a_demand)
+START_TEST(a_warm_pool_begins_with_a_demand)
 {
-    struct shelf shelves[SHELVES] = {{.size = 0}};
+    struct warm_pool warm_pools[WARM_POOLS] = {{.size = 0}};
     json_auto_t *template = json_pack("{s:i}", "a", 1);
     json_auto_t *equal = json_pack("{s:i}", "a", 1);
-    ck_assert_ptr_null(shelf_demand(shelves, ENGINE(0), template, 0, SECOND, 1));
-    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), template, 2, SECOND, 1);
-    ck_assert_ptr_nonnull(shelf);
-    ck_assert_ptr_eq(shelf_find(shelves, ENGINE(0), equal), shelf);
-    ck_assert_ptr_null(shelf_find(shelves, ENGINE(1), equal));
-    ck_assert_ptr_eq(shelf_demand(shelves, ENGINE(0), equal, 3, SECOND, 2), shelf);
-    ck_assert_uint_eq(shelf->size, 3);
-    for (int i = 0; i < SHELVES - 1; i++) {
+    ck_assert_ptr_null(warm_pool_demand(warm_pools, ENGINE(0), template, 0, SECOND, 1));
+    struct warm_pool *warm_pool = warm_pool_demand(warm_pools, ENGINE(0), template, 2, SECOND, 1);
+    ck_assert_ptr_nonnull(warm_pool);
+    ck_assert_ptr_eq(warm_pool_find(warm_pools, ENGINE(0), equal), warm_pool);
+    ck_assert_ptr_null(warm_pool_find(warm_pools, ENGINE(1), equal));
+    ck_assert_ptr_eq(warm_pool_demand(warm_pools, ENGINE(0), equal, 3, SECOND, 2), warm_pool);
+    ck_assert_uint_eq(warm_pool->size, 3);
+    for (int i = 0; i < WARM_POOLS - 1; i++) {
         json_auto_t *other = json_pack("{s:i}", "b", i);
-        ck_assert_ptr_nonnull(shelf_demand(shelves, ENGINE(0), other, 1, SECOND, 1));
+        ck_assert_ptr_nonnull(warm_pool_demand(warm_pools, ENGINE(0), other, 1, SECOND, 1));
     }
     json_auto_t *last = json_pack("{s:i}", "c", 1);
-    ck_assert_ptr_null(shelf_demand(shelves, ENGINE(0), last, 1, SECOND, 1));
-    shelf_clear(shelf);
-    ck_assert_ptr_eq(shelf_demand(shelves, ENGINE(0), last, 1, SECOND, 1), shelf);
-    for (size_t i = 0; i < SHELVES; i++)
-        shelf_clear(&shelves[i]);
+    ck_assert_ptr_null(warm_pool_demand(warm_pools, ENGINE(0), last, 1, SECOND, 1));
+    warm_pool_clear(warm_pool);
+    ck_assert_ptr_eq(warm_pool_demand(warm_pools, ENGINE(0), last, 1, SECOND, 1), warm_pool);
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        warm_pool_clear(&warm_pools[i]);
 }
 END_TEST
 
 START_TEST(one_is_made_when_no_run_is_in_the_way)
 {
-    struct shelf shelves[SHELVES] = {{.size = 0}};
+    struct warm_pool warm_pools[WARM_POOLS] = {{.size = 0}};
     json_auto_t *template = json_pack("{s:i}", "a", 1);
     uint64_t now = 100 * SECOND;
-    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, now);
-    ck_assert_uint_eq(shelf_due(shelf, 0), SHELF_QUIET_US);
-    ck_assert_uint_eq(shelf_due(shelf, now), now + SHELF_QUIET_US);
+    struct warm_pool *warm_pool =
+        warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, now);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, 0), WARM_POOL_QUIET_US);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, now), now + WARM_POOL_QUIET_US);
     /* There is always a run: after some patience all the same. */
-    ck_assert_uint_eq(shelf_due(shelf, now + 9 * SECOND), now + SHELF_PATIENCE_US);
-    shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, now + SECOND);
-    ck_assert_uint_eq(shelf_due(shelf, now + 9 * SECOND), now + SHELF_PATIENCE_US);
-    shelf->not_before_us = now + 50 * SECOND;
-    ck_assert_uint_eq(shelf_due(shelf, now), now + 50 * SECOND);
-    shelf->not_before_us = 0;
-    shelf->making = 1;
-    shelf_count(shelf, now);
-    ck_assert_uint_eq(shelf_due(shelf, now), 0);
-    shelf->making = 0;
-    shelf_count(shelf, now + 20 * SECOND);
-    ck_assert_uint_eq(shelf_due(shelf, now + 30 * SECOND), now + 20 * SECOND + SHELF_PATIENCE_US);
-    shelf_clear(shelf);
-    ck_assert_uint_eq(shelf_due(shelf, 0), 0);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, now + 9 * SECOND), now + WARM_POOL_PATIENCE_US);
+    warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, now + SECOND);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, now + 9 * SECOND), now + WARM_POOL_PATIENCE_US);
+    warm_pool->not_before_us = now + 50 * SECOND;
+    ck_assert_uint_eq(warm_pool_due(warm_pool, now), now + 50 * SECOND);
+    warm_pool->not_before_us = 0;
+    warm_pool->making = 1;
+    warm_pool_count(warm_pool, now);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, now), 0);
+    warm_pool->making = 0;
+    warm_pool_count(warm_pool, now + 20 * SECOND);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, now + 30 * SECOND),
+                      now + 20 * SECOND + WARM_POOL_PATIENCE_US);
+    warm_pool_clear(warm_pool);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, 0), 0);
 }
 END_TEST
 
 START_TEST(it_is_kept_as_long_as_it_is_asked_for)
 {
-    struct shelf shelves[SHELVES] = {{.size = 0}};
+    struct warm_pool warm_pools[WARM_POOLS] = {{.size = 0}};
     json_auto_t *template = json_pack("{s:i}", "a", 1);
-    struct shelf *shelf = shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, 100 * SECOND);
-    ck_assert_uint_eq(shelf_idle_time(shelf), 160 * SECOND);
-    shelf_demand(shelves, ENGINE(0), template, 1, 60 * SECOND, 150 * SECOND);
-    ck_assert_uint_eq(shelf_idle_time(shelf), 210 * SECOND);
+    struct warm_pool *warm_pool =
+        warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, 100 * SECOND);
+    ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 160 * SECOND);
+    warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, 150 * SECOND);
+    ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 210 * SECOND);
     /* A policy that wants none any more. */
-    shelf_demand(shelves, ENGINE(0), template, 0, 60 * SECOND, 150 * SECOND);
-    ck_assert_uint_eq(shelf_idle_time(shelf), 150 * SECOND);
-    ck_assert_uint_eq(shelf_due(shelf, 0), 0);
-    shelf_clear(shelf);
-    ck_assert_uint_eq(shelf_idle_time(shelf), 0);
+    warm_pool_demand(warm_pools, ENGINE(0), template, 0, 60 * SECOND, 150 * SECOND);
+    ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 150 * SECOND);
+    ck_assert_uint_eq(warm_pool_due(warm_pool, 0), 0);
+    warm_pool_clear(warm_pool);
+    ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 0);
 }
 END_TEST
 
@@ -259,7 +262,7 @@ int main(void)
     tcase_add_test(cases, what_is_in_a_configuration_makes_another_template);
     tcase_add_test(cases, nothing_of_a_run_is_in_what_waits);
     tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
-    tcase_add_test(cases, a_shelf_begins_with_a_demand);
+    tcase_add_test(cases, a_warm_pool_begins_with_a_demand);
     tcase_add_test(cases, one_is_made_when_no_run_is_in_the_way);
     tcase_add_test(cases, it_is_kept_as_long_as_it_is_asked_for);
     tcase_add_test(cases, the_mark_is_found_and_nothing_else_is);

@@ -46,7 +46,7 @@ static bool choose_end_mark(struct container *container)
 static void fail(struct container *container, enum run_failure failure,
                  const struct engine_fault *fault)
 {
-    if (container->shelf)
+    if (container->warm_pool)
         container->environment->events->lost(container);
     if (container->job)
         container->environment->events->failed(container->job->run, failure, fault);
@@ -185,7 +185,8 @@ static void add_last(struct docker_environment *environment, struct container *c
 }
 
 struct container *container_make(struct docker_environment *environment, struct engine *engine,
-                                 json_t *config, struct container_job *job, struct shelf *shelf)
+                                 json_t *config, struct container_job *job,
+                                 struct warm_pool *warm_pool)
 {
     struct container *container = calloc(1, sizeof(*container));
     if (!container) {
@@ -197,11 +198,11 @@ struct container *container_make(struct docker_environment *environment, struct 
     container->address = engine->address;
     container->api = engine->facts.api;
     container->job = job;
-    container->shelf = shelf;
-    container->warm = shelf != NULL;
+    container->warm_pool = warm_pool;
+    container->warm = warm_pool != NULL;
     container->config = config;
     container->made_us = monotonic_us();
-    container->deadline_us = shelf ? container->made_us + CONTAINER_START_LIMIT_US : 0;
+    container->deadline_us = warm_pool ? container->made_us + CONTAINER_START_LIMIT_US : 0;
     if (!create(container)) {
         container_free(container);
         return NULL;
@@ -344,7 +345,7 @@ static void check_end(struct container *container)
                        "the container's set-up ended with status %d: %.150s",
                        (int)container->end.status, container->stream.errors.detail);
         container_fail(container, message);
-    } else if (container->shelf && !container->ready) {
+    } else if (container->warm_pool && !container->ready) {
         check_readiness(container);
     }
 }
@@ -406,7 +407,7 @@ void container_remove(struct container *container)
 void container_leave(struct container *container)
 {
     container->job = NULL;
-    if (container->shelf)
+    if (container->warm_pool)
         container->environment->events->lost(container);
     container_stream_close(container);
     container_remove(container);

@@ -31,7 +31,7 @@
 
 struct container;
 struct run;
-struct shelf;
+struct warm_pool;
 
 /* What a container does for a run: the run's, which lends it. */
 struct container_job {
@@ -45,8 +45,8 @@ struct container_job {
 /* What a container tells of itself. The pool and the run stand above it, so they say what is to be
  * called: one table for all containers, in the environment. */
 struct container_events {
-    /* To the pool, of a container on a shelf: it waits for its message; it has failed or was taken
-     * away. */
+    /* To the pool, of a container in a warm pool: it waits for its message; it has failed or was
+     * taken away. */
     void (*ready)(struct container *container);
     void (*lost)(struct container *container);
     /* To its run: the bootstrap has said that it becomes the program. */
@@ -91,10 +91,10 @@ struct container {
     struct engine *engine;
     struct engine_address address; /* where it was made, wherever the engine is looked for since */
     unsigned int api;
-    struct container_job *job; /* that it serves */
-    struct shelf *shelf;       /* on which it waits for one */
-    bool warm;                 /* it was made without a run */
-    bool ready;                /* and waits for its message */
+    struct container_job *job;   /* that it serves */
+    struct warm_pool *warm_pool; /* in which it waits for one */
+    bool warm;                   /* it was made without a run */
+    bool ready;                  /* and waits for its message */
     char name[CONTAINER_NAME_LENGTH + 1];
     char id[65];
     char end_mark[END_MARK_LINE + 1];
@@ -116,10 +116,11 @@ struct container {
     uint64_t deadline_us; /* 0: none */
 };
 
-/* A container of that configuration (taken) is made for the job, or without one for the shelf. NULL
- * when out of memory. */
+/* A container of that configuration (taken) is made for the job, or without one for the warm pool.
+ * NULL when out of memory. */
 struct container *container_make(struct docker_environment *environment, struct engine *engine,
-                                 json_t *config, struct container_job *job, struct shelf *shelf);
+                                 json_t *config, struct container_job *job,
+                                 struct warm_pool *warm_pool);
 /* Begins to remove it, however far it is. Its run, if it still has one, is told when it is gone. */
 void container_remove(struct container *container);
 /* The same, and nobody is told. */
@@ -132,7 +133,7 @@ void container_retry(struct container *container, struct container_job *job);
 /* How many are on their way out with nobody to tell. */
 size_t container_count_leaving(const struct docker_environment *environment);
 
-/* Both lead to its removal; its run is told, or its shelf. */
+/* Both lead to its removal; its run is told, or its warm pool. */
 void container_fail(struct container *container, const char *message);
 void container_fail_engine(struct container *container, const struct engine_fault *fault);
 /* Its run's time is up. true: the program ended before, and its run is told so without waiting for

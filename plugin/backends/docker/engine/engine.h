@@ -24,7 +24,7 @@ struct engine {
 struct container;
 struct container_events;
 struct oom_watch;
-struct shelf;
+struct warm_pool;
 
 /* What all runs of the process share. */
 struct docker_environment {
@@ -35,7 +35,7 @@ struct docker_environment {
     size_t engine_count;
     struct container *containers;          /* all that were made and are not gone; owned */
     const struct container_events *events; /* called by containers */
-    struct shelf *shelves;                 /* SHELVES (shelf.h) */
+    struct warm_pool *warm_pools;          /* WARM_POOLS (warm_pool.h) */
     uint64_t busy_us;                      /* when a run was last under way */
     bool closing; /* what cannot be removed at the end is left to the next backend */
 };

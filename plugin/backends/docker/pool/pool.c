@@ -11,16 +11,16 @@
 
 #define MAKING_LIMIT      2 /* at one time, */
 #define MAKING_LIMIT_BUSY 1 /* and beside runs */
-/* Beyond the shelf's idle time: one that waits for longer is made anew, as its labels say after
+/* Beyond the warm pool's idle time: one that waits for longer is made anew, as its labels say after
  * which time nobody wants it. */
 #define WAITING_LIMIT_S 3600
 
 /* From the message to the bootstrap's last word; then there is still time to make another. */
 #define TAKEN_LIMIT_US (UINT64_C(5) * 1000000)
 
-static uint64_t waiting_limit_s(const struct shelf *shelf)
+static uint64_t waiting_limit_s(const struct warm_pool *warm_pool)
 {
-    return shelf->idle_us / 1000000 + WAITING_LIMIT_S;
+    return warm_pool->idle_us / 1000000 + WAITING_LIMIT_S;
 }
 
 static bool same_address(const struct engine_address *one, const struct engine_address *other)
@@ -34,7 +34,7 @@ static bool same_address(const struct engine_address *one, const struct engine_a
 static bool is_fit(struct container *container, const struct engine *engine)
 {
     container_handle(container);
-    if (!container->shelf)
+    if (!container->warm_pool)
         return false;
     if (same_address(&container->address, &engine->address))
         return true;
@@ -43,12 +43,12 @@ static bool is_fit(struct container *container, const struct engine *engine)
 }
 
 static struct container *oldest(const struct docker_environment *environment,
-                                const struct shelf *shelf)
+                                const struct warm_pool *warm_pool)
 {
     struct container *found = NULL;
     for (struct container *container = environment->containers; container;
          container = container->next)
-        if (container->shelf == shelf && container->ready &&
+        if (container->warm_pool == warm_pool && container->ready &&
             (!found || container->made_us < found->made_us))
             found = container;
     return found;
@@ -62,14 +62,14 @@ static bool can_wait(const struct run_description *description)
 
 static void take_off(struct container *container, uint64_t now)
 {
-    struct shelf *shelf = TAKE_POINTER(container->shelf);
+    struct warm_pool *warm_pool = TAKE_POINTER(container->warm_pool);
     if (container->ready)
-        shelf->ready--;
+        warm_pool->ready--;
     else
-        shelf->making--;
+        warm_pool->making--;
     container->ready = false;
     container->deadline_us = 0;
-    shelf_count(shelf, now);
+    warm_pool_count(warm_pool, now);
 }
 
 struct container *pool_take(struct docker_environment *environment, struct engine *engine,
@@ -80,12 +80,12 @@ struct container *pool_take(struct docker_environment *environment, struct engin
     if (!can_wait(description))
         return NULL;
     json_auto_t *template = container_config_template(description, image_id, environment->seccomp);
-    struct shelf *shelf =
-        template ? shelf_demand(environment->shelves, engine, template, description->pool_size,
-                                description->pool_idle_ms * 1000, now)
+    struct warm_pool *warm_pool =
+        template ? warm_pool_demand(environment->warm_pools, engine, template,
+                                    description->pool_size, description->pool_idle_ms * 1000, now)
                  : NULL;
     struct container *container = NULL;
-    while (shelf && description->pool_size > 0 && (container = oldest(environment, shelf)))
+    while (warm_pool && description->pool_size > 0 && (container = oldest(environment, warm_pool)))
         if (is_fit(container, engine))
             break;
     if (!container)
@@ -98,35 +98,35 @@ struct container *pool_take(struct docker_environment *environment, struct engin
 
 void pool_put(struct container *container)
 {
-    struct shelf *shelf = container->shelf;
+    struct warm_pool *warm_pool = container->warm_pool;
     container->ready = true;
-    shelf->making--;
-    shelf->ready++;
-    container->deadline_us = monotonic_us() + waiting_limit_s(shelf) * 1000000;
+    warm_pool->making--;
+    warm_pool->ready++;
+    container->deadline_us = monotonic_us() + waiting_limit_s(warm_pool) * 1000000;
 }
 
 void pool_lose(struct container *container)
 {
     uint64_t now = monotonic_us();
-    container->shelf->not_before_us = now + SHELF_RETRY_US;
+    container->warm_pool->not_before_us = now + WARM_POOL_RETRY_US;
     take_off(container, now);
 }
 
-static void make(struct docker_environment *environment, struct shelf *shelf, uint64_t now)
+static void make(struct docker_environment *environment, struct warm_pool *warm_pool, uint64_t now)
 {
-    json_t *config = container_config_waiting(shelf->template, &environment->owner,
-                                              (int64_t)time(NULL), waiting_limit_s(shelf));
-    if (config && container_make(environment, shelf->engine, config, NULL, shelf))
-        shelf->making++;
+    json_t *config = container_config_waiting(warm_pool->template, &environment->owner,
+                                              (int64_t)time(NULL), waiting_limit_s(warm_pool));
+    if (config && container_make(environment, warm_pool->engine, config, NULL, warm_pool))
+        warm_pool->making++;
     else
-        shelf->not_before_us = now + SHELF_RETRY_US;
-    shelf_count(shelf, now);
+        warm_pool->not_before_us = now + WARM_POOL_RETRY_US;
+    warm_pool_count(warm_pool, now);
 }
 
 /* An engine that is not known is met by a run first. */
-static bool can_be_made(const struct shelf *shelf)
+static bool can_be_made(const struct warm_pool *warm_pool)
 {
-    const struct engine *engine = shelf->engine;
+    const struct engine *engine = warm_pool->engine;
     return engine && engine->known;
 }
 
@@ -134,24 +134,24 @@ static bool is_full(const struct docker_environment *environment, bool busy)
 {
     uint32_t making = 0;
     uint32_t all = 0;
-    for (size_t i = 0; i < SHELVES; i++) {
-        making += environment->shelves[i].making;
-        all += environment->shelves[i].making + environment->shelves[i].ready;
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        making += environment->warm_pools[i].making;
+        all += environment->warm_pools[i].making + environment->warm_pools[i].ready;
     }
     return making >= (busy ? MAKING_LIMIT_BUSY : MAKING_LIMIT) || all >= RUN_POOL_LIMIT;
 }
 
-/* The shelf that is due first, and when; NULL: nothing is to be made. */
-static struct shelf *next_shelf(struct docker_environment *environment, bool busy,
-                                uint64_t *ret_due)
+/* The warm pool that is due first, and when; NULL: nothing is to be made. */
+static struct warm_pool *next_warm_pool(struct docker_environment *environment, bool busy,
+                                        uint64_t *ret_due)
 {
-    struct shelf *found = NULL;
-    for (size_t i = 0; i < SHELVES && !is_full(environment, busy); i++) {
-        struct shelf *shelf = &environment->shelves[i];
-        uint64_t due = shelf_due(shelf, environment->busy_us);
-        if (due == 0 || !can_be_made(shelf) || (found && due >= *ret_due))
+    struct warm_pool *found = NULL;
+    for (size_t i = 0; i < WARM_POOLS && !is_full(environment, busy); i++) {
+        struct warm_pool *warm_pool = &environment->warm_pools[i];
+        uint64_t due = warm_pool_due(warm_pool, environment->busy_us);
+        if (due == 0 || !can_be_made(warm_pool) || (found && due >= *ret_due))
             continue;
-        found = shelf;
+        found = warm_pool;
         *ret_due = due;
     }
     return found;
@@ -162,52 +162,52 @@ void pool_fill(struct docker_environment *environment, bool busy, uint64_t now)
     uint64_t due = 0;
     if (busy)
         environment->busy_us = now;
-    struct shelf *shelf = next_shelf(environment, busy, &due);
-    if (shelf && due <= now)
-        make(environment, shelf, now);
+    struct warm_pool *warm_pool = next_warm_pool(environment, busy, &due);
+    if (warm_pool && due <= now)
+        make(environment, warm_pool, now);
 }
 
-static void empty_shelf(struct docker_environment *environment, struct shelf *shelf)
+static void empty_warm_pool(struct docker_environment *environment, struct warm_pool *warm_pool)
 {
     for (struct container *container = environment->containers; container;
          container = container->next)
-        if (container->shelf == shelf)
+        if (container->warm_pool == warm_pool)
             container_leave(container);
-    shelf_clear(shelf);
+    warm_pool_clear(warm_pool);
 }
 
 uint64_t pool_expire(struct docker_environment *environment, bool busy, uint64_t now)
 {
     uint64_t next = 0;
     uint64_t due = 0;
-    for (size_t i = 0; i < SHELVES; i++) {
-        struct shelf *shelf = &environment->shelves[i];
-        uint64_t until = shelf_idle_time(shelf);
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        struct warm_pool *warm_pool = &environment->warm_pools[i];
+        uint64_t until = warm_pool_idle_time(warm_pool);
         if (until != 0 && until <= now)
-            empty_shelf(environment, shelf);
+            empty_warm_pool(environment, warm_pool);
         else if (until != 0 && (next == 0 || until < next))
             next = until;
     }
-    if (next_shelf(environment, busy, &due) && (next == 0 || due < next))
+    if (next_warm_pool(environment, busy, &due) && (next == 0 || due < next))
         next = due;
     return next;
 }
 
 void pool_empty(struct docker_environment *environment)
 {
-    for (size_t i = 0; i < SHELVES; i++)
-        if (environment->shelves[i].template)
-            empty_shelf(environment, &environment->shelves[i]);
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        if (environment->warm_pools[i].template)
+            empty_warm_pool(environment, &environment->warm_pools[i]);
 }
 
 void pool_count(const struct docker_environment *environment, struct pool_report *ret)
 {
     *ret = (struct pool_report){.rows = {{.ready = 0}}};
-    for (size_t i = 0; i < SHELVES; i++) {
-        const struct shelf *shelf = &environment->shelves[i];
-        struct pool_row *row = &ret->rows[container_config_interpreter(shelf->template)];
-        row->ready += shelf->ready;
-        row->wanted += shelf->size;
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        const struct warm_pool *warm_pool = &environment->warm_pools[i];
+        struct pool_row *row = &ret->rows[container_config_interpreter(warm_pool->template)];
+        row->ready += warm_pool->ready;
+        row->wanted += warm_pool->size;
     }
     for (size_t i = 0; i < RUN_INTERPRETER_COUNT; i++)
         if (ret->rows[i].ready > 0)

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "backends/docker/container/container.h"
-#include "backends/docker/pool/shelf.h"
+#include "backends/docker/pool/warm_pool.h"
 #include "protocol/pool_report.h"
 
 /* One that waits and is what the run of that description needs, which has the job done by it from

@@ -26,7 +26,7 @@ struct supervisor {
     int host;
     bool serving; /* false: shutting down, and neither of them is looked at */
     struct docker_environment environment;
-    struct shelf shelves[SHELVES];
+    struct warm_pool warm_pools[WARM_POOLS];
     struct run *runs[RUNS_LIMIT];
     struct curl_waitfd watches[WATCHES_LIMIT];
 };
@@ -244,7 +244,7 @@ int supervisor_serve(int control, int host_pidfd)
     supervisor.host = host_pidfd;
     supervisor.serving = true;
     environment->events = &container_events;
-    environment->shelves = supervisor.shelves;
+    environment->warm_pools = supervisor.warm_pools;
     environment->client = engine_client_new();
     if (!environment->client)
         return -1;

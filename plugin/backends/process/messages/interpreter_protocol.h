@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an interpreter that is started ahead of its run finds open, and what one that is copied and
- * the supervisor say to each other. Both sides: interpreter_start.c and interpreter_parent.c here,
- * run_taker.c and copies.c in plugin/interpreter/.
+ * the supervisor say to each other. Both sides: interpreter_start.c and supervisor/fork_server/ of
+ * this backend, run_taker.c and fork_server.c of plugin/interpreter/.
  */
 #pragma once
 
@@ -18,10 +18,10 @@ enum interpreter_fd {
 };
 
 /* What one that is to be copied has. */
-enum parent_fd {
-    PARENT_FD_SUPERVISOR = 3,
-    PARENT_FD_TEMPLATE,
-    PARENT_FD_PIPE, /* the other end of its 1 and 2, so that writing does not fail */
+enum fork_server_fd {
+    FORK_SERVER_FD_SUPERVISOR = 3,
+    FORK_SERVER_FD_TEMPLATE,
+    FORK_SERVER_FD_PIPE, /* the other end of its 1 and 2, so that writing does not fail */
 };
 
 /* What one says that tries an import, once, over INTERPRETER_FD_SUPERVISOR: this line, a line
@@ -33,13 +33,13 @@ enum parent_fd {
 
 /* One byte from one that is to be copied, once, with the outcome behind it: "NAME DETAIL" of
  * preparation_outcome.h, PREPARATION_WORDS at most. */
-#define PARENT_READY   'r'
-#define PARENT_USELESS 'u'
+#define FORK_SERVER_READY   'r'
+#define FORK_SERVER_USELESS 'u'
 
 /* One byte to it with the report's descriptor: a copy is wanted. This is the answer, with a pidfd
  * where there is one. */
-#define PARENT_COPY 'c'
-struct parent_copy {
+#define FORK_SERVER_COPY 'c'
+struct fork_server_answer {
     int32_t pid; /* in the supervisor's pid namespace; -1 */
     int32_t error_number;
 };

@@ -14,7 +14,7 @@
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/sandbox/sandbox_clone.h"
 #include "backends/process/supervisor/cgroup/cgroup_file.h"
-#include "backends/process/supervisor/fork_server/interpreter_parent.h"
+#include "backends/process/supervisor/fork_server/fork_server.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
 
@@ -110,7 +110,7 @@ static pid_t make_first_process(const struct launch *launch, unsigned long flags
                                 int *pidfd)
 {
     if (launch->interpreter)
-        return interpreter_parent_copy(launch->interpreter, report, pidfd);
+        return fork_server_copy(launch->interpreter, report, pidfd);
     if (launch->stock)
         return sandbox_stock_clone(launch->stock, flags, pidfd);
     return clone_sandbox(flags, pidfd);

@@ -42,7 +42,7 @@ static void take_group(struct run_environment *environment, bool run_waits, stru
 
 struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
                                            const struct sandbox_template *template,
-                                           struct interpreter_parent *interpreter, bool run_waits,
+                                           struct fork_server *interpreter, bool run_waits,
                                            struct launch_failure *reterr)
 {
     struct sandbox_handle *process = new_process(reterr);

@@ -27,7 +27,7 @@ struct sandbox_handle {
  */
 struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
                                            const struct sandbox_template *template,
-                                           struct interpreter_parent *interpreter, bool run_waits,
+                                           struct fork_server *interpreter, bool run_waits,
                                            struct launch_failure *reterr);
 
 /* Sets the limits of a sandbox's control group, where they are others than before. */

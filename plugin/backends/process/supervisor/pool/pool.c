@@ -15,7 +15,7 @@
 
 #define RETRY_US       (UINT64_C(1) * 1000000)
 #define FAILURES_LIMIT 3
-#define PERIODS        4 /* of demand in the time after which an unused shelf is emptied */
+#define PERIODS        4 /* of demand in the time after which an unused warm pool is emptied */
 
 bool pool_open(struct pool *ret)
 {
@@ -23,19 +23,19 @@ bool pool_open(struct pool *ret)
     return ret->epoll >= 0;
 }
 
-static bool is_used(const struct shelf *shelf)
+static bool is_used(const struct warm_pool *warm_pool)
 {
-    return shelf->template.workspace != NULL;
+    return warm_pool->template.workspace != NULL;
 }
 
 /* The oldest, NULL where there is none. */
-static struct sandbox_handle *take_first(struct shelf *shelf)
+static struct sandbox_handle *take_first(struct warm_pool *warm_pool)
 {
-    struct sandbox_handle *process = shelf->first;
+    struct sandbox_handle *process = warm_pool->first;
     if (!process)
         return NULL;
-    shelf->first = TAKE_POINTER(process->next);
-    shelf->count--;
+    warm_pool->first = TAKE_POINTER(process->next);
+    warm_pool->count--;
     return process;
 }
 
@@ -44,74 +44,74 @@ static void unwatch(const struct pool *pool, const struct sandbox_handle *proces
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, process->report, NULL);
 }
 
-/* A ready one of the shelf; NULL where there is none, or the next one has failed. */
-static struct sandbox_handle *take_ready(struct pool *pool, struct shelf *shelf)
+/* A ready one of the warm pool; NULL where there is none, or the next one has failed. */
+static struct sandbox_handle *take_ready(struct pool *pool, struct warm_pool *warm_pool)
 {
-    if (!shelf->first || sandbox_handle_stirs(shelf->first))
+    if (!warm_pool->first || sandbox_handle_stirs(warm_pool->first))
         return NULL;
-    struct sandbox_handle *process = take_first(shelf);
+    struct sandbox_handle *process = take_first(warm_pool);
     if (process)
         unwatch(pool, process);
-    shelf->failures = 0;
+    warm_pool->failures = 0;
     return process;
 }
 
-static void end_parent(const struct pool *pool, struct interpreter_parent *parent)
+static void end_fork_server(const struct pool *pool, struct fork_server *fork_server)
 {
-    if (parent)
-        (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, parent->socket, NULL);
-    interpreter_parent_end(parent);
+    if (fork_server)
+        (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, fork_server->socket, NULL);
+    fork_server_end(fork_server);
 }
 
 /* NULL: what can be copied may be. */
-static void do_without_copying(struct shelf *shelf, const struct preparation_outcome *why)
+static void do_without_copying(struct warm_pool *warm_pool, const struct preparation_outcome *why)
 {
-    shelf->without_copying = why != NULL;
+    warm_pool->without_copying = why != NULL;
     if (why)
-        shelf->outcome = *why;
+        warm_pool->outcome = *why;
 }
 
-static void do_without_interpreter(struct shelf *shelf, enum preparation_kind why)
+static void do_without_interpreter(struct warm_pool *warm_pool, enum preparation_kind why)
 {
-    shelf->without_interpreter = true;
-    shelf->outcome = (struct preparation_outcome){.kind = why};
+    warm_pool->without_interpreter = true;
+    warm_pool->outcome = (struct preparation_outcome){.kind = why};
 }
 
 /* The next attempt is later the oftener it went wrong; in the end the interpreter is left out. */
-static void note_failure(struct shelf *shelf, uint64_t now)
+static void note_failure(struct warm_pool *warm_pool, uint64_t now)
 {
-    shelf->not_before_us = now + (RETRY_US << shelf->failures);
-    if (shelf->failures < FAILURES_LIMIT)
-        shelf->failures++;
-    else if (shelf->template.interpreter.kind != RUN_INTERPRETER_NONE)
-        do_without_interpreter(shelf, PREPARATION_FAILED);
+    warm_pool->not_before_us = now + (RETRY_US << warm_pool->failures);
+    if (warm_pool->failures < FAILURES_LIMIT)
+        warm_pool->failures++;
+    else if (warm_pool->template.interpreter.kind != RUN_INTERPRETER_NONE)
+        do_without_interpreter(warm_pool, PREPARATION_FAILED);
 }
 
-/* What has become of the shelf's interpreter. */
-static void look_at_parent(const struct pool *pool, struct shelf *shelf, uint64_t now)
+/* What has become of the warm pool's interpreter. */
+static void look_at_fork_server(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
-    if (shelf->successor) {
-        interpreter_parent_look(shelf->successor, now);
-        if (shelf->successor->state != PARENT_STARTING) {
-            end_parent(pool, shelf->parent);
-            shelf->parent = TAKE_POINTER(shelf->successor);
+    if (warm_pool->successor) {
+        fork_server_look(warm_pool->successor, now);
+        if (warm_pool->successor->state != FORK_SERVER_STARTING) {
+            end_fork_server(pool, warm_pool->fork_server);
+            warm_pool->fork_server = TAKE_POINTER(warm_pool->successor);
         }
     }
-    if (!shelf->parent)
+    if (!warm_pool->fork_server)
         return;
-    interpreter_parent_look(shelf->parent, now);
-    if (shelf->parent->state == PARENT_IMPOSSIBLE)
-        do_without_copying(shelf, &shelf->parent->outcome);
-    else if (shelf->parent->state == PARENT_GONE)
-        note_failure(shelf, now);
+    fork_server_look(warm_pool->fork_server, now);
+    if (warm_pool->fork_server->state == FORK_SERVER_IMPOSSIBLE)
+        do_without_copying(warm_pool, &warm_pool->fork_server->outcome);
+    else if (warm_pool->fork_server->state == FORK_SERVER_GONE)
+        note_failure(warm_pool, now);
     else
         return;
-    end_parent(pool, TAKE_POINTER(shelf->parent));
+    end_fork_server(pool, TAKE_POINTER(warm_pool->fork_server));
 }
 
-static bool can_be_copied(const struct shelf *shelf)
+static bool can_be_copied(const struct warm_pool *warm_pool)
 {
-    return shelf->parent && shelf->parent->state == PARENT_WAITING;
+    return warm_pool->fork_server && warm_pool->fork_server->state == FORK_SERVER_WAITING;
 }
 
 struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *environment,
@@ -119,16 +119,16 @@ struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *en
                                    uint32_t *ret_origin, struct launch_failure *reterr)
 {
     const struct sandbox_template without = sandbox_template_without_interpreter(template);
-    struct shelf *shelf = pool_find(pool, template);
-    if (shelf)
-        shelf_size_note(&shelf->size, shelf->count);
-    struct sandbox_handle *process = shelf ? take_ready(pool, shelf) : NULL;
+    struct warm_pool *warm_pool = pool_find(pool, template);
+    if (warm_pool)
+        warm_pool_size_note(&warm_pool->size, warm_pool->count);
+    struct sandbox_handle *process = warm_pool ? take_ready(pool, warm_pool) : NULL;
     *ret_origin = SANDBOX_READY;
-    if (!process && shelf && can_be_copied(shelf)) {
+    if (!process && warm_pool && can_be_copied(warm_pool)) {
         *ret_origin = SANDBOX_COPIED;
-        process = sandbox_handle_make(environment, template, shelf->parent, true, reterr);
+        process = sandbox_handle_make(environment, template, warm_pool->fork_server, true, reterr);
         if (!process)
-            look_at_parent(pool, shelf, now);
+            look_at_fork_server(pool, warm_pool, now);
     }
     if (process)
         return process;
@@ -145,18 +145,18 @@ static void discard(const struct pool *pool, struct sandbox_handle *process, str
     reaper_add(reaper, environment, process);
 }
 
-static void empty_shelf(struct pool *pool, struct shelf *shelf, struct reaper *reaper,
-                        struct run_environment *environment)
+static void empty_warm_pool(struct pool *pool, struct warm_pool *warm_pool, struct reaper *reaper,
+                            struct run_environment *environment)
 {
     struct sandbox_handle *process;
-    while ((process = take_first(shelf)))
+    while ((process = take_first(warm_pool)))
         discard(pool, process, reaper, environment);
-    if (shelf->trial)
-        discard(pool, TAKE_POINTER(shelf->trial), reaper, environment);
-    end_parent(pool, shelf->parent);
-    end_parent(pool, shelf->successor);
-    sandbox_template_clear(&shelf->template);
-    *shelf = (struct shelf){.count = 0};
+    if (warm_pool->trial)
+        discard(pool, TAKE_POINTER(warm_pool->trial), reaper, environment);
+    end_fork_server(pool, warm_pool->fork_server);
+    end_fork_server(pool, warm_pool->successor);
+    sandbox_template_clear(&warm_pool->template);
+    *warm_pool = (struct warm_pool){.count = 0};
 }
 
 /* Who owns an interpreter may change the file that it executes, which is the host's in a copy. */
@@ -174,40 +174,40 @@ static bool host_has_home(void)
     return access(SANDBOX_HOME, F_OK) == 0 || errno != ENOENT;
 }
 
-/* What can be said of a shelf without an attempt. */
-static void judge_template(struct shelf *shelf, const struct run_environment *environment)
+/* What can be said of a warm pool without an attempt. */
+static void judge_template(struct warm_pool *warm_pool, const struct run_environment *environment)
 {
     struct preparation_outcome why = {.kind = PREPARATION_OPEN};
-    if (!shelf->template.interpreter.fork)
+    if (!warm_pool->template.interpreter.fork)
         why.kind = PREPARATION_BY_POLICY;
     else if (host_has_home())
         preparation_set(&why, PREPARATION_HOME_ON_HOST, SANDBOX_HOME);
-    else if (program_may_own_interpreter(environment, &shelf->template))
+    else if (program_may_own_interpreter(environment, &warm_pool->template))
         why.kind = PREPARATION_OWNED_BY_PROGRAM;
-    do_without_copying(shelf, why.kind == PREPARATION_OPEN ? NULL : &why);
-    if (!interpreter_files(shelf->template.interpreter.kind))
-        do_without_interpreter(shelf, PREPARATION_NO_FILES);
+    do_without_copying(warm_pool, why.kind == PREPARATION_OPEN ? NULL : &why);
+    if (!interpreter_files(warm_pool->template.interpreter.kind))
+        do_without_interpreter(warm_pool, PREPARATION_NO_FILES);
 }
 
-static bool wants_parent(const struct shelf *shelf)
+static bool wants_fork_server(const struct warm_pool *warm_pool)
 {
-    return !shelf->without_copying && !shelf->without_interpreter;
+    return !warm_pool->without_copying && !warm_pool->without_interpreter;
 }
 
 /* NULL: all are in use, or there is no memory for its template. */
-static struct shelf *new_shelf(struct pool *pool, const struct run_environment *environment,
-                               const struct sandbox_template *template)
+static struct warm_pool *new_warm_pool(struct pool *pool, const struct run_environment *environment,
+                                       const struct sandbox_template *template)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++) {
-        struct shelf *shelf = &pool->shelves[i];
-        if (is_used(shelf))
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        struct warm_pool *warm_pool = &pool->warm_pools[i];
+        if (is_used(warm_pool))
             continue;
-        if (!sandbox_template_copy(template, &shelf->template))
+        if (!sandbox_template_copy(template, &warm_pool->template))
             return NULL;
-        judge_template(shelf, environment);
-        shelf->untried = wants_parent(shelf) && template->interpreter.named_modules &&
-                         template->interpreter.named_modules[0];
-        return shelf;
+        judge_template(warm_pool, environment);
+        warm_pool->untried = wants_fork_server(warm_pool) && template->interpreter.named_modules &&
+                             template->interpreter.named_modules[0];
+        return warm_pool;
     }
     return NULL;
 }
@@ -216,83 +216,84 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
                  const struct sandbox_template *template, const struct run_description *description,
                  uint64_t now)
 {
-    struct shelf *shelf = pool_find(pool, template);
+    struct warm_pool *warm_pool = pool_find(pool, template);
     /* What a workspace's path leads to may become another directory. */
-    if (!shelf && description->pool_size > 0 && template->workspace[0] == '\0')
-        shelf = new_shelf(pool, environment, template);
-    if (!shelf)
+    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0')
+        warm_pool = new_warm_pool(pool, environment, template);
+    if (!warm_pool)
         return;
-    shelf->limits = description->limits;
-    shelf->idle_us = description->pool_idle_ms * 1000;
-    shelf_size_set(&shelf->size, description->pool_size, description->pool_most,
-                   shelf->idle_us / PERIODS, now);
+    warm_pool->limits = description->limits;
+    warm_pool->idle_us = description->pool_idle_ms * 1000;
+    warm_pool_size_set(&warm_pool->size, description->pool_size, description->pool_most,
+                       warm_pool->idle_us / PERIODS, now);
     pool->memory_limit = description->pool_memory;
-    shelf->used_us = now;
+    warm_pool->used_us = now;
 }
 
 /* Is there something to do for it? */
-static bool is_short(const struct shelf *shelf, bool busy, uint64_t now)
+static bool is_short(const struct warm_pool *warm_pool, bool busy, uint64_t now)
 {
-    uint32_t wanted = busy ? (shelf->size.wanted + 1) / 2 : shelf->size.wanted;
-    if (!is_used(shelf) || now < shelf->not_before_us || shelf->size.wanted == 0)
+    uint32_t wanted = busy ? (warm_pool->size.wanted + 1) / 2 : warm_pool->size.wanted;
+    if (!is_used(warm_pool) || now < warm_pool->not_before_us || warm_pool->size.wanted == 0)
         return false;
-    if (shelf->untried)
-        return !shelf->trial;
-    if (wants_parent(shelf)) {
-        if (!shelf->parent)
+    if (warm_pool->untried)
+        return !warm_pool->trial;
+    if (wants_fork_server(warm_pool)) {
+        if (!warm_pool->fork_server)
             return true;
-        if (!shelf->successor &&
-            interpreter_parent_is_old(shelf->parent, &shelf->template.interpreter, now))
+        if (!warm_pool->successor &&
+            fork_server_is_old(warm_pool->fork_server, &warm_pool->template.interpreter, now))
             return true;
-        return can_be_copied(shelf) && shelf->count < wanted;
+        return can_be_copied(warm_pool) && warm_pool->count < wanted;
     }
-    return shelf->count < wanted;
+    return warm_pool->count < wanted;
 }
 
-uint32_t pool_kind(const struct shelf *shelf)
+uint32_t pool_kind(const struct warm_pool *warm_pool)
 {
-    return shelf->without_interpreter ? RUN_INTERPRETER_NONE : shelf->template.interpreter.kind;
+    return warm_pool->without_interpreter ? RUN_INTERPRETER_NONE
+                                          : warm_pool->template.interpreter.kind;
 }
 
-/* What one of the shelf's holds: as it is counted, and at least what is usual, which the newest
+/* What one of the warm pool's holds: as it is counted, and at least what is usual, which the newest
  * have not come to yet. */
-static uint64_t memory_of_one(const struct shelf *shelf)
+static uint64_t memory_of_one(const struct warm_pool *warm_pool)
 {
     static const uint64_t usual[RUN_INTERPRETER_COUNT] = {
         [RUN_INTERPRETER_NONE] = UINT64_C(1) << 20,
         [RUN_INTERPRETER_PYTHON] = UINT64_C(8) << 20,
         [RUN_INTERPRETER_NODE] = UINT64_C(48) << 20,
     };
-    uint32_t kind = pool_kind(shelf);
-    uint64_t counted = shelf->first ? cgroup_memory(&shelf->first->cgroup) : 0;
+    uint32_t kind = pool_kind(warm_pool);
+    uint64_t counted = warm_pool->first ? cgroup_memory(&warm_pool->first->cgroup) : 0;
     return counted > usual[kind] ? counted : usual[kind];
 }
 
 /* Of each kind there may be one, whatever it holds. */
-static bool has_memory_for(const struct pool *pool, const struct shelf *shelf)
+static bool has_memory_for(const struct pool *pool, const struct warm_pool *warm_pool)
 {
-    uint64_t held = shelf->memory_bytes;
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        held += pool->shelves[i].count * pool->shelves[i].memory_bytes;
-    return shelf->count == 0 || pool->memory_limit == 0 || held <= pool->memory_limit;
+    uint64_t held = warm_pool->memory_bytes;
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        held += pool->warm_pools[i].count * pool->warm_pools[i].memory_bytes;
+    return warm_pool->count == 0 || pool->memory_limit == 0 || held <= pool->memory_limit;
 }
 
-static struct shelf *short_shelf(struct pool *pool, bool busy, uint64_t now)
+static struct warm_pool *short_warm_pool(struct pool *pool, bool busy, uint64_t now)
 {
     uint32_t ready = 0;
-    struct shelf *found = NULL;
-    for (size_t i = 0; i < POOL_SHELVES; i++) {
-        struct shelf *shelf = &pool->shelves[i];
-        ready += shelf->count;
-        if (is_short(shelf, busy, now) && has_memory_for(pool, shelf))
-            found = shelf;
+    struct warm_pool *found = NULL;
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        struct warm_pool *warm_pool = &pool->warm_pools[i];
+        ready += warm_pool->count;
+        if (is_short(warm_pool, busy, now) && has_memory_for(pool, warm_pool))
+            found = warm_pool;
     }
     return ready < RUN_POOL_LIMIT ? found : NULL;
 }
 
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now)
 {
-    return short_shelf(pool, busy, now) != NULL;
+    return short_warm_pool(pool, busy, now) != NULL;
 }
 
 static void watch(const struct pool *pool, int fd)
@@ -302,122 +303,127 @@ static void watch(const struct pool *pool, int fd)
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void start_parent(const struct pool *pool, struct shelf *shelf,
-                         const struct run_environment *environment, uint64_t now)
+static void start_fork_server(const struct pool *pool, struct warm_pool *warm_pool,
+                              const struct run_environment *environment, uint64_t now)
 {
-    struct interpreter_parent *parent = interpreter_parent_start(
-        &shelf->template, &environment->filters, &environment->namespaces, now);
-    if (!parent) {
-        note_failure(shelf, now);
+    struct fork_server *fork_server = fork_server_start(&warm_pool->template, &environment->filters,
+                                                        &environment->namespaces, now);
+    if (!fork_server) {
+        note_failure(warm_pool, now);
         return;
     }
-    watch(pool, parent->socket);
-    if (shelf->parent)
-        shelf->successor = parent;
+    watch(pool, fork_server->socket);
+    if (warm_pool->fork_server)
+        warm_pool->successor = fork_server;
     else
-        shelf->parent = parent;
+        warm_pool->fork_server = fork_server;
 }
 
-static void put_last(struct shelf *shelf, struct sandbox_handle *process)
+static void put_last(struct warm_pool *warm_pool, struct sandbox_handle *process)
 {
-    struct sandbox_handle **place = &shelf->first;
+    struct sandbox_handle **place = &warm_pool->first;
     while (*place)
         place = &(*place)->next;
     *place = process;
-    shelf->count++;
+    warm_pool->count++;
 }
 
-/* As the shelf's sandboxes are made. */
-static struct sandbox_handle *make_sandbox(struct shelf *shelf, struct run_environment *environment)
+/* As the warm pool's sandboxes are made. */
+static struct sandbox_handle *make_sandbox(struct warm_pool *warm_pool,
+                                           struct run_environment *environment)
 {
     struct launch_failure failure;
-    const struct sandbox_template without = sandbox_template_without_interpreter(&shelf->template);
-    const struct sandbox_template started = sandbox_template_without_copying(&shelf->template);
-    if (wants_parent(shelf))
-        return sandbox_handle_make(environment, &shelf->template, shelf->parent, false, &failure);
-    return sandbox_handle_make(environment, shelf->without_interpreter ? &without : &started, NULL,
-                               false, &failure);
+    const struct sandbox_template without =
+        sandbox_template_without_interpreter(&warm_pool->template);
+    const struct sandbox_template started = sandbox_template_without_copying(&warm_pool->template);
+    if (wants_fork_server(warm_pool))
+        return sandbox_handle_make(environment, &warm_pool->template, warm_pool->fork_server, false,
+                                   &failure);
+    return sandbox_handle_make(environment, warm_pool->without_interpreter ? &without : &started,
+                               NULL, false, &failure);
 }
 
-static void start_trial(const struct pool *pool, struct shelf *shelf,
+static void start_trial(const struct pool *pool, struct warm_pool *warm_pool,
                         struct run_environment *environment, uint64_t now)
 {
-    shelf->trial = interpreter_trial_start(&shelf->template, &shelf->limits, environment);
-    shelf->trial_until_us = now + INTERPRETER_TRIAL_US;
-    if (shelf->trial)
-        watch(pool, shelf->trial->report);
+    warm_pool->trial =
+        interpreter_trial_start(&warm_pool->template, &warm_pool->limits, environment);
+    warm_pool->trial_until_us = now + INTERPRETER_TRIAL_US;
+    if (warm_pool->trial)
+        watch(pool, warm_pool->trial->report);
     else
-        note_failure(shelf, now);
+        note_failure(warm_pool, now);
 }
 
 /* A trial that ends without a word, or says nothing in its time, has shown no good. */
-static void look_at_trial(const struct pool *pool, struct shelf *shelf, struct reaper *reaper,
-                          struct run_environment *environment, uint64_t now)
+static void look_at_trial(const struct pool *pool, struct warm_pool *warm_pool,
+                          struct reaper *reaper, struct run_environment *environment, uint64_t now)
 {
-    if (!shelf->trial || (!sandbox_handle_stirs(shelf->trial) && now < shelf->trial_until_us))
+    if (!warm_pool->trial ||
+        (!sandbox_handle_stirs(warm_pool->trial) && now < warm_pool->trial_until_us))
         return;
     struct preparation_outcome why;
-    shelf->untried = false;
-    do_without_copying(shelf, interpreter_trial_was_good(shelf->trial, &why) ? NULL : &why);
-    discard(pool, TAKE_POINTER(shelf->trial), reaper, environment);
+    warm_pool->untried = false;
+    do_without_copying(warm_pool, interpreter_trial_was_good(warm_pool->trial, &why) ? NULL : &why);
+    discard(pool, TAKE_POINTER(warm_pool->trial), reaper, environment);
 }
 
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now)
 {
-    struct shelf *shelf = short_shelf(pool, busy, now);
-    if (!shelf)
+    struct warm_pool *warm_pool = short_warm_pool(pool, busy, now);
+    if (!warm_pool)
         return;
     if (!sandbox_stock_is_in_own_network(&environment->stock)) {
-        note_failure(shelf, now);
+        note_failure(warm_pool, now);
         return;
     }
-    if (shelf->untried) {
-        start_trial(pool, shelf, environment, now);
+    if (warm_pool->untried) {
+        start_trial(pool, warm_pool, environment, now);
         return;
     }
-    if (wants_parent(shelf) &&
-        (!shelf->parent ||
-         (!shelf->successor &&
-          interpreter_parent_is_old(shelf->parent, &shelf->template.interpreter, now)))) {
-        start_parent(pool, shelf, environment, now);
+    if (wants_fork_server(warm_pool) &&
+        (!warm_pool->fork_server ||
+         (!warm_pool->successor &&
+          fork_server_is_old(warm_pool->fork_server, &warm_pool->template.interpreter, now)))) {
+        start_fork_server(pool, warm_pool, environment, now);
         return;
     }
-    struct sandbox_handle *process = make_sandbox(shelf, environment);
+    struct sandbox_handle *process = make_sandbox(warm_pool, environment);
     if (!process) {
-        note_failure(shelf, now);
-        look_at_parent(pool, shelf, now);
+        note_failure(warm_pool, now);
+        look_at_fork_server(pool, warm_pool, now);
         return;
     }
-    sandbox_handle_limit(process, &shelf->limits);
+    sandbox_handle_limit(process, &warm_pool->limits);
     watch(pool, process->report);
-    put_last(shelf, process);
-    shelf->memory_bytes = memory_of_one(shelf);
+    put_last(warm_pool, process);
+    warm_pool->memory_bytes = memory_of_one(warm_pool);
 }
 
-static void throw_away_what_stirs(const struct pool *pool, struct shelf *shelf,
+static void throw_away_what_stirs(const struct pool *pool, struct warm_pool *warm_pool,
                                   struct reaper *reaper, struct run_environment *environment,
                                   uint64_t now)
 {
-    for (uint32_t left = shelf->count; left > 0; left--) {
-        struct sandbox_handle *process = take_first(shelf);
+    for (uint32_t left = warm_pool->count; left > 0; left--) {
+        struct sandbox_handle *process = take_first(warm_pool);
         if (!process)
             return;
         if (!sandbox_handle_stirs(process)) {
-            put_last(shelf, process);
+            put_last(warm_pool, process);
             continue;
         }
         discard(pool, process, reaper, environment);
-        note_failure(shelf, now);
+        note_failure(warm_pool, now);
     }
 }
 
 void pool_handle(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
                  uint64_t now)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++) {
-        throw_away_what_stirs(pool, &pool->shelves[i], reaper, environment, now);
-        look_at_trial(pool, &pool->shelves[i], reaper, environment, now);
-        look_at_parent(pool, &pool->shelves[i], now);
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        throw_away_what_stirs(pool, &pool->warm_pools[i], reaper, environment, now);
+        look_at_trial(pool, &pool->warm_pools[i], reaper, environment, now);
+        look_at_fork_server(pool, &pool->warm_pools[i], now);
     }
 }
 
@@ -426,31 +432,31 @@ static uint64_t earlier(uint64_t one, uint64_t other)
     return other != 0 && other < one ? other : one;
 }
 
-/* When a shelf must be looked at again at the latest. */
-static uint64_t next_of_shelf(const struct shelf *shelf, uint64_t now)
+/* When a warm pool must be looked at again at the latest. */
+static uint64_t next_of_warm_pool(const struct warm_pool *warm_pool, uint64_t now)
 {
-    uint64_t next = earlier(shelf->used_us + shelf->idle_us, shelf->size.period_end_us);
-    if (shelf->not_before_us > now) /* what a failure has put off */
-        next = earlier(next, shelf->not_before_us);
-    if (shelf->trial)
-        next = earlier(next, shelf->trial_until_us);
-    if (shelf->parent)
-        next = earlier(next, interpreter_parent_deadline(shelf->parent));
-    if (shelf->successor)
-        return earlier(next, interpreter_parent_deadline(shelf->successor));
-    if (shelf->parent && shelf->not_before_us <= now)
-        next =
-            earlier(next, interpreter_parent_renewal(shelf->parent, &shelf->template.interpreter));
+    uint64_t next = earlier(warm_pool->used_us + warm_pool->idle_us, warm_pool->size.period_end_us);
+    if (warm_pool->not_before_us > now) /* what a failure has put off */
+        next = earlier(next, warm_pool->not_before_us);
+    if (warm_pool->trial)
+        next = earlier(next, warm_pool->trial_until_us);
+    if (warm_pool->fork_server)
+        next = earlier(next, fork_server_deadline(warm_pool->fork_server));
+    if (warm_pool->successor)
+        return earlier(next, fork_server_deadline(warm_pool->successor));
+    if (warm_pool->fork_server && warm_pool->not_before_us <= now)
+        next = earlier(
+            next, fork_server_renewal(warm_pool->fork_server, &warm_pool->template.interpreter));
     return next;
 }
 
 /* Takes away what nobody has needed for a while. */
-static void trim(const struct pool *pool, struct shelf *shelf, struct reaper *reaper,
+static void trim(const struct pool *pool, struct warm_pool *warm_pool, struct reaper *reaper,
                  struct run_environment *environment, uint64_t now)
 {
-    shelf_size_pass(&shelf->size, shelf->count, now);
-    while (shelf->count > shelf->size.wanted) {
-        struct sandbox_handle *process = take_first(shelf);
+    warm_pool_size_pass(&warm_pool->size, warm_pool->count, now);
+    while (warm_pool->count > warm_pool->size.wanted) {
+        struct sandbox_handle *process = take_first(warm_pool);
         if (process)
             discard(pool, process, reaper, environment);
     }
@@ -460,20 +466,20 @@ uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_enviro
                      uint64_t now)
 {
     uint64_t next = 0;
-    for (size_t i = 0; i < POOL_SHELVES; i++) {
-        struct shelf *shelf = &pool->shelves[i];
-        if (!is_used(shelf))
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        struct warm_pool *warm_pool = &pool->warm_pools[i];
+        if (!is_used(warm_pool))
             continue;
-        if (shelf->used_us + shelf->idle_us <= now) {
-            empty_shelf(pool, shelf, reaper, environment);
+        if (warm_pool->used_us + warm_pool->idle_us <= now) {
+            empty_warm_pool(pool, warm_pool, reaper, environment);
             continue;
         }
-        if (next_of_shelf(shelf, now) <= now) {
-            look_at_trial(pool, shelf, reaper, environment, now);
-            look_at_parent(pool, shelf, now);
-            trim(pool, shelf, reaper, environment, now);
+        if (next_of_warm_pool(warm_pool, now) <= now) {
+            look_at_trial(pool, warm_pool, reaper, environment, now);
+            look_at_fork_server(pool, warm_pool, now);
+            trim(pool, warm_pool, reaper, environment, now);
         }
-        uint64_t until = next_of_shelf(shelf, now);
+        uint64_t until = next_of_warm_pool(warm_pool, now);
         next = next == 0 ? until : earlier(next, until);
     }
     return next;
@@ -481,7 +487,7 @@ uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_enviro
 
 void pool_empty(struct pool *pool, struct reaper *reaper, struct run_environment *environment)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (is_used(&pool->shelves[i]))
-            empty_shelf(pool, &pool->shelves[i], reaper, environment);
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        if (is_used(&pool->warm_pools[i]))
+            empty_warm_pool(pool, &pool->warm_pools[i], reaper, environment);
 }

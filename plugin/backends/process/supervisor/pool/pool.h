@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sandboxes that were made ready ahead of need, a shelf for each template that runs ask for, and
- * the interpreters that some of them are copies of. Each sandbox is used once. Runs in the
- * supervisor, single-threaded; a shelf is filled when there is nothing else to do.
+ * Sandboxes that were made ready ahead of need, a warm pool for each template that runs ask for,
+ * and the interpreters that some of them are copies of. Each sandbox is used once. Runs in the
+ * supervisor, single-threaded; a warm pool is filled when there is nothing else to do.
  */
 #pragma once
 
-#include "backends/process/supervisor/fork_server/interpreter_parent.h"
+#include "backends/process/supervisor/fork_server/fork_server.h"
 #include "backends/process/supervisor/launch/reaper.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
-#include "backends/process/supervisor/pool/shelf_size.h"
+#include "backends/process/supervisor/pool/warm_pool_size.h"
 #include "protocol/pool_report.h"
 
-#define POOL_SHELVES 32
+#define WARM_POOLS 32
 
-struct shelf {
-    struct sandbox_template template; /* workspace NULL: the shelf is free */
+struct warm_pool {
+    struct sandbox_template template; /* workspace NULL: the warm pool is free */
     struct sandbox_handle *first;     /* the oldest */
     uint32_t count;
     struct run_limits limits; /* of the last run, and of the next one most likely */
-    struct shelf_size size;
-    uint64_t memory_bytes;                /* that one of them holds, as far as it is known */
-    uint64_t idle_us;                     /* unused for so long it is emptied */
-    uint64_t used_us;                     /* when it was last asked for */
-    uint64_t not_before_us;               /* what was made went wrong: the next attempt */
-    uint32_t failures;                    /* in a row */
-    bool without_copying;                 /* its interpreter is started in each sandbox, or ... */
-    bool without_interpreter;             /* ... with the program only: the other did not work */
-    struct preparation_outcome outcome;   /* why it is one of the two */
-    bool untried;                         /* nobody knows yet what its named modules do */
-    struct sandbox_handle *trial;         /* of these; NULL: none is under way */
-    uint64_t trial_until_us;              /* it has ended by then */
-    struct interpreter_parent *parent;    /* NULL: there is none yet */
-    struct interpreter_parent *successor; /* starting, to take its place */
+    struct warm_pool_size size;
+    uint64_t memory_bytes;              /* that one of them holds, as far as it is known */
+    uint64_t idle_us;                   /* unused for so long it is emptied */
+    uint64_t used_us;                   /* when it was last asked for */
+    uint64_t not_before_us;             /* what was made went wrong: the next attempt */
+    uint32_t failures;                  /* in a row */
+    bool without_copying;               /* its interpreter is started in each sandbox, or ... */
+    bool without_interpreter;           /* ... with the program only: the other did not work */
+    struct preparation_outcome outcome; /* why it is one of the two */
+    bool untried;                       /* nobody knows yet what its named modules do */
+    struct sandbox_handle *trial;       /* of these; NULL: none is under way */
+    uint64_t trial_until_us;            /* it has ended by then */
+    struct fork_server *fork_server;    /* NULL: there is none yet */
+    struct fork_server *successor;      /* starting, to take its place */
 };
 
 struct pool {
     int epoll; /* readable when a ready one has stirred, which none may */
-    struct shelf shelves[POOL_SHELVES];
+    struct warm_pool warm_pools[WARM_POOLS];
     uint64_t memory_limit; /* bytes, of all together */
 };
 
@@ -56,11 +56,11 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
                  uint64_t now);
 
 /* NULL: nobody has asked for such. */
-struct shelf *pool_find(struct pool *pool, const struct sandbox_template *template);
-/* Which interpreter waits in the shelf's sandboxes (enum run_interpreter). */
-uint32_t pool_kind(const struct shelf *shelf);
+struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *template);
+/* Which interpreter waits in the warm pool's sandboxes (enum run_interpreter). */
+uint32_t pool_kind(const struct warm_pool *warm_pool);
 
-/* Is there something to make? busy: runs are under way, for which half of a shelf will do. */
+/* Is there something to make? busy: runs are under way, for which half of a warm pool will do. */
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
 /* Makes one. */
 void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now);

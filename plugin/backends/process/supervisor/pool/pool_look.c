@@ -4,29 +4,29 @@
 
 #include "base/cleanup.h"
 
-struct shelf *pool_find(struct pool *pool, const struct sandbox_template *template)
+struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *template)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (pool->shelves[i].template.workspace != NULL &&
-            sandbox_template_equal(&pool->shelves[i].template, template))
-            return &pool->shelves[i];
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        if (pool->warm_pools[i].template.workspace != NULL &&
+            sandbox_template_equal(&pool->warm_pools[i].template, template))
+            return &pool->warm_pools[i];
     return NULL;
 }
 
-static bool shelf_has(const struct shelf *shelf, pid_t pid)
+static bool warm_pool_has(const struct warm_pool *warm_pool, pid_t pid)
 {
-    for (const struct sandbox_handle *process = shelf->first; process; process = process->next)
+    for (const struct sandbox_handle *process = warm_pool->first; process; process = process->next)
         if (process->pid == pid)
             return true;
-    return (shelf->trial && shelf->trial->pid == pid) ||
-           (shelf->parent && shelf->parent->pid == pid) ||
-           (shelf->successor && shelf->successor->pid == pid);
+    return (warm_pool->trial && warm_pool->trial->pid == pid) ||
+           (warm_pool->fork_server && warm_pool->fork_server->pid == pid) ||
+           (warm_pool->successor && warm_pool->successor->pid == pid);
 }
 
 bool pool_has(const struct pool *pool, pid_t pid)
 {
-    for (size_t i = 0; i < POOL_SHELVES; i++)
-        if (shelf_has(&pool->shelves[i], pid))
+    for (size_t i = 0; i < WARM_POOLS; i++)
+        if (warm_pool_has(&pool->warm_pools[i], pid))
             return true;
     return false;
 }
@@ -34,25 +34,25 @@ bool pool_has(const struct pool *pool, pid_t pid)
 void pool_count(const struct pool *pool, struct pool_report *ret)
 {
     *ret = (struct pool_report){.rows = {{.ready = 0}}};
-    for (size_t i = 0; i < POOL_SHELVES; i++) {
-        const struct shelf *shelf = &pool->shelves[i];
-        struct pool_row *row = &ret->rows[pool_kind(shelf)];
-        row->ready += shelf->count;
-        row->wanted += shelf->size.wanted;
-        row->memory_bytes += shelf->count * shelf->memory_bytes;
+    for (size_t i = 0; i < WARM_POOLS; i++) {
+        const struct warm_pool *warm_pool = &pool->warm_pools[i];
+        struct pool_row *row = &ret->rows[pool_kind(warm_pool)];
+        row->ready += warm_pool->count;
+        row->wanted += warm_pool->size.wanted;
+        row->memory_bytes += warm_pool->count * warm_pool->memory_bytes;
     }
 }
 
 void pool_tell(struct pool *pool, const struct sandbox_template *template,
                struct preparation_outcome *ret)
 {
-    const struct shelf *shelf = pool_find(pool, template);
+    const struct warm_pool *warm_pool = pool_find(pool, template);
     *ret = (struct preparation_outcome){.kind = PREPARATION_NONE};
-    if (!shelf || template->interpreter.kind == RUN_INTERPRETER_NONE)
+    if (!warm_pool || template->interpreter.kind == RUN_INTERPRETER_NONE)
         return;
     ret->kind = PREPARATION_OPEN;
-    if (shelf->without_interpreter || shelf->without_copying)
-        *ret = shelf->outcome;
-    else if (shelf->parent && shelf->parent->state == PARENT_WAITING)
-        *ret = shelf->parent->outcome;
+    if (warm_pool->without_interpreter || warm_pool->without_copying)
+        *ret = warm_pool->outcome;
+    else if (warm_pool->fork_server && warm_pool->fork_server->state == FORK_SERVER_WAITING)
+        *ret = warm_pool->fork_server->outcome;
 }

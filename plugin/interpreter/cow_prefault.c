@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the breaking of copy-on-write ahead of need: see own_pages.h. */
-#include "interpreter/own_pages.h"
+/* Owns the breaking of copy-on-write ahead of need: see cow_prefault.h. */
+#include "interpreter/cow_prefault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +84,7 @@ static void note_page(uintptr_t start, size_t size)
         learnt[learnt_count++] = (struct mapping){.start = start, .length = size, .writable = true};
 }
 
-static void note_own_pages(int pagemap, const struct mapping *mapping)
+static void note_owned_pages(int pagemap, const struct mapping *mapping)
 {
     static uint64_t pages[PAGES_AT_ONCE];
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -121,10 +121,10 @@ static void look_at(void *user, const struct mapping *mapping)
     const int *pagemap = user;
     count_before = learnt_count;
     if (mapping->writable)
-        note_own_pages(*pagemap, mapping);
+        note_owned_pages(*pagemap, mapping);
 }
 
-void own_pages_tell(int fd)
+void cow_prefault_send_written(int fd)
 {
     CLEANUP_CLOSE int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     learnt_count = 0;
@@ -138,7 +138,7 @@ void own_pages_tell(int fd)
     }
 }
 
-void own_pages_learn(int fd)
+void cow_prefault_receive_written(int fd)
 {
     char *bytes = (char *)learnt;
     size_t length = 0;
@@ -163,7 +163,7 @@ static void populate_one(void *user, const struct mapping *mapping)
         populate(mapping, MADV_POPULATE_WRITE, &limits->own);
 }
 
-void own_pages(size_t own_limit, size_t read_limit)
+void cow_prefault(size_t own_limit, size_t read_limit)
 {
     struct limits limits = {.own = own_limit, .read = read_limit};
     for (size_t i = 0; i < learnt_count; i++)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-struct shelf_size {
+struct warm_pool_size {
     uint32_t least;
     uint32_t most; /* not less than that */
     uint32_t wanted;
@@ -17,9 +17,9 @@ struct shelf_size {
 };
 
 /* The bounds, which may be others than before; a new one (all zero) begins with the least. */
-void shelf_size_set(struct shelf_size *size, uint32_t least, uint32_t most, uint64_t period_us,
-                    uint64_t now);
+void warm_pool_size_set(struct warm_pool_size *size, uint32_t least, uint32_t most,
+                        uint64_t period_us, uint64_t now);
 /* A run came and found so many; 0: none for it. */
-void shelf_size_note(struct shelf_size *size, uint32_t found);
+void warm_pool_size_note(struct warm_pool_size *size, uint32_t found);
 /* Ends a period that is over: wanted is less by those that nobody needed in it. */
-void shelf_size_pass(struct shelf_size *size, uint32_t count, uint64_t now);
+void warm_pool_size_pass(struct warm_pool_size *size, uint32_t count, uint64_t now);

@@ -51,7 +51,7 @@ def namespace_pids(pid):
 
 
 def waiting():
-    """The programs-to-be, each in a sandbox; what the original has for a moment as it gets ready, such as a rehearsal, is in none."""
+    """The programs-to-be, each in a sandbox; what the original has for a moment as it gets ready, such as a profiled child, is in none."""
     return [child for pid in common.children(supervisor()) for child in common.children(pid)
             if interpreter_waits(child) and len(namespace_pids(child)) > 1]
 
@@ -93,7 +93,7 @@ def test_a_copy_that_waits_holds_what_a_run_writes_to():
         raise tap.Skip(f"a run of Python {version} writes to most of what is writable in its end, which is taken whole")
     for pid in await_ready():
         of_its_own = int(pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().split("Private_Dirty:")[1].split()[0])
-        tap.true(of_its_own <= 4096, f"{of_its_own} KiB, as a rehearsal has told; without one it would be all that is writable")
+        tap.true(of_its_own <= 4096, f"{of_its_own} KiB, as the profiled child has told; without one it would be all that is writable")
 
 
 def test_what_is_random_is_another_in_each():

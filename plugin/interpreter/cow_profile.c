@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the child that rehearses: see rehearsal.h. */
-#include "interpreter/rehearsal.h"
+/* Owns the child whose writes are profiled: see cow_profile.h. */
+#include "interpreter/cow_profile.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "interpreter/own_pages.h"
+#include "interpreter/cow_prefault.h"
 
 #define PATIENCE_MS 5000
 
-static _Noreturn void rehearse(PyObject *program, int fd)
+static _Noreturn void run_profiled(PyObject *program, int fd)
 {
     PyOS_AfterFork_Child();
     PyObject *result = PyObject_CallObject(program, NULL);
@@ -21,11 +21,11 @@ static _Noreturn void rehearse(PyObject *program, int fd)
         _exit(1);
     Py_DecRef(result);
     (void)Py_FinalizeEx();
-    own_pages_tell(fd);
+    cow_prefault_send_written(fd);
     _exit(0);
 }
 
-void rehearsal_run(PyObject *program)
+void cow_profile_run(PyObject *program)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -35,14 +35,14 @@ void rehearsal_run(PyObject *program)
     PyOS_BeforeFork();
     pid_t pid = fork();
     if (pid == 0)
-        rehearse(program, write_end);
+        run_profiled(program, write_end);
     PyOS_AfterFork_Parent();
     if (pid < 0)
         return;
     close_fd(TAKE_FD(write_end));
     struct pollfd told = {.fd = read_end, .events = POLLIN};
     if (poll(&told, 1, PATIENCE_MS) > 0)
-        own_pages_learn(read_end);
+        cow_prefault_receive_written(read_end);
     (void)kill(pid, SIGKILL); /* it has nothing more to say */
     (void)waitpid(pid, NULL, 0);
 }

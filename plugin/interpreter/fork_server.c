@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the copying of an interpreter into sandboxes: see copies.h. */
-#include "interpreter/copies.h"
+/* Owns the copying of an interpreter into sandboxes: see fork_server.h. */
+#include "interpreter/fork_server.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,15 +57,15 @@ static void say(char first, const struct preparation_outcome *outcome)
     char words[PREPARATION_WORDS];
     size_t length =
         preparation_write(first, (enum preparation_kind)outcome->kind, outcome->detail, words);
-    if (channel_send(PARENT_FD_SUPERVISOR, words, length, NULL, 0) < 0)
+    if (channel_send(FORK_SERVER_FD_SUPERVISOR, words, length, NULL, 0) < 0)
         _exit(0);
 }
 
-_Noreturn void copies_refuse(const char *why)
+_Noreturn void fork_server_refuse(const char *why)
 {
     struct preparation_outcome outcome;
     preparation_read(why, strlen(why), &outcome);
-    say(PARENT_USELESS, &outcome);
+    say(FORK_SERVER_USELESS, &outcome);
     _exit(0);
 }
 
@@ -74,7 +74,7 @@ static _Noreturn void refuse_for(enum preparation_kind kind, const char *detail)
 {
     struct preparation_outcome outcome;
     preparation_set(&outcome, kind, detail);
-    say(PARENT_USELESS, &outcome);
+    say(FORK_SERVER_USELESS, &outcome);
     _exit(0);
 }
 
@@ -86,17 +86,18 @@ static int await_request(void)
     size_t count = 0;
     ssize_t length;
     do
-        length = channel_receive(PARENT_FD_SUPERVISOR, &word, sizeof(word), &report, 1, &count);
+        length =
+            channel_receive(FORK_SERVER_FD_SUPERVISOR, &word, sizeof(word), &report, 1, &count);
     while (length < 0 && errno == EINTR);
-    if (length != sizeof(word) || word != PARENT_COPY || count != 1)
+    if (length != sizeof(word) || word != FORK_SERVER_COPY || count != 1)
         _exit(0);
     return report;
 }
 
 static void answer(pid_t pid, int error, int pidfd)
 {
-    const struct parent_copy copy = {.pid = pid, .error_number = error};
-    if (channel_send(PARENT_FD_SUPERVISOR, &copy, sizeof(copy), &pidfd, pid > 0 ? 1 : 0) < 0)
+    const struct fork_server_answer copy = {.pid = pid, .error_number = error};
+    if (channel_send(FORK_SERVER_FD_SUPERVISOR, &copy, sizeof(copy), &pidfd, pid > 0 ? 1 : 0) < 0)
         _exit(0);
 }
 
@@ -110,8 +111,8 @@ static void check_executable(const struct sandbox *sandbox)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, EXDEV, executable.path);
 }
 
-void copies_serve(const char *left_out, void (*before)(void), void (*after)(void),
-                  struct sandbox *ret)
+void fork_server_serve(const char *left_out, void (*before)(void), void (*after)(void),
+                       struct sandbox *ret)
 {
     static struct template_message contents; /* the sandboxes point into it */
     struct preparation_outcome outcome;
@@ -119,14 +120,14 @@ void copies_serve(const char *left_out, void (*before)(void), void (*after)(void
         refuse_for(PREPARATION_PATH, executable.path);
     if (!has_one_thread())
         refuse_for(PREPARATION_THREADS, "");
-    if (!template_message_read(PARENT_FD_TEMPLATE, &contents))
+    if (!template_message_read(FORK_SERVER_FD_TEMPLATE, &contents))
         refuse_for(PREPARATION_FAILED, "");
     preparation_set(&outcome, left_out[0] != '\0' ? PREPARATION_COPIED_WITHOUT : PREPARATION_COPIED,
                     left_out);
-    close_fd(PARENT_FD_TEMPLATE);
+    close_fd(FORK_SERVER_FD_TEMPLATE);
     unsigned long flags = sandbox_namespace_flags(&contents.template) | CLONE_PARENT;
     (void)prctl(PR_SET_DUMPABLE, 0);
-    say(PARENT_READY, &outcome);
+    say(FORK_SERVER_READY, &outcome);
     for (;;) {
         CLEANUP_CLOSE int report = await_request();
         int pidfd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the life of interpreters that are copied: see interpreter_parent.h. The other side is
- * interpreter/copies.c. */
-#include "backends/process/supervisor/fork_server/interpreter_parent.h"
+/* Owns the life of interpreters that are copied: see fork_server.h. The other side is
+ * interpreter/fork_server.c. */
+#include "backends/process/supervisor/fork_server/fork_server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@
 #define NO_HOME "/nonexistent"
 
 /* What it has open, in the order of its descriptors from 0 on. */
-#define PARENT_DESCRIPTORS 6
+#define FORK_SERVER_DESCRIPTORS 6
 
 static int write_template_message(const struct template_message *contents)
 {
@@ -50,15 +50,15 @@ static int write_template_message(const struct template_message *contents)
  * of them at its start holds for its copies. */
 static _Noreturn void become_interpreter(const char *path, char *const *argv,
                                          char *const *environment,
-                                         const int fds[PARENT_DESCRIPTORS])
+                                         const int fds[FORK_SERVER_DESCRIPTORS])
 {
-    int moved[PARENT_DESCRIPTORS];
-    for (int i = 0; i < PARENT_DESCRIPTORS; i++)
-        moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, PARENT_DESCRIPTORS);
-    for (int i = 0; i < PARENT_DESCRIPTORS; i++)
+    int moved[FORK_SERVER_DESCRIPTORS];
+    for (int i = 0; i < FORK_SERVER_DESCRIPTORS; i++)
+        moved[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FORK_SERVER_DESCRIPTORS);
+    for (int i = 0; i < FORK_SERVER_DESCRIPTORS; i++)
         if (moved[i] < 0 || dup2(moved[i], i) < 0)
             _exit(1);
-    if (close_range(PARENT_DESCRIPTORS, ~0U, 0) == 0 && descriptor_limit_restore() == 0 &&
+    if (close_range(FORK_SERVER_DESCRIPTORS, ~0U, 0) == 0 && descriptor_limit_restore() == 0 &&
         prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
         (void)execve(path, argv, environment);
     _exit(1);
@@ -83,15 +83,15 @@ static char **compose_arguments(const struct interpreter_template *interpreter)
  * supervisor has not. */
 static _Noreturn void start_interpreter(const struct interpreter_template *interpreter,
                                         const char *files, const char *path,
-                                        const int fds[PARENT_DESCRIPTORS])
+                                        const int fds[FORK_SERVER_DESCRIPTORS])
 {
     struct preparation_outcome outcome = {.kind = PREPARATION_FAILED};
     CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path, &outcome);
     if (!trusted) {
         char words[PREPARATION_WORDS];
-        size_t length = preparation_write(PARENT_USELESS, (enum preparation_kind)outcome.kind,
+        size_t length = preparation_write(FORK_SERVER_USELESS, (enum preparation_kind)outcome.kind,
                                           outcome.detail, words);
-        (void)channel_send(fds[PARENT_FD_SUPERVISOR], words, length, NULL, 0);
+        (void)channel_send(fds[FORK_SERVER_FD_SUPERVISOR], words, length, NULL, 0);
         _exit(0);
     }
     char **environment = interpreter_environment(interpreter, NO_HOME, files, "copy", trusted);
@@ -113,13 +113,13 @@ static pid_t start(const struct sandbox_template *template, int template_fd, int
     CLEANUP_CLOSE int read_end = ends[0];
     CLEANUP_CLOSE int write_end = ends[1];
     CLEANUP_CLOSE int input = memfd_create("stdin", MFD_CLOEXEC);
-    const int fds[PARENT_DESCRIPTORS] = {
+    const int fds[FORK_SERVER_DESCRIPTORS] = {
         input,
         write_end,
         write_end,
-        [PARENT_FD_SUPERVISOR] = socket,
-        [PARENT_FD_TEMPLATE] = template_fd,
-        [PARENT_FD_PIPE] = read_end,
+        [FORK_SERVER_FD_SUPERVISOR] = socket,
+        [FORK_SERVER_FD_TEMPLATE] = template_fd,
+        [FORK_SERVER_FD_PIPE] = read_end,
     };
     pid_t pid = input < 0 ? -1 : fork();
     if (pid == 0)
@@ -127,76 +127,79 @@ static pid_t start(const struct sandbox_template *template, int template_fd, int
     return pid;
 }
 
-struct interpreter_parent *interpreter_parent_start(const struct sandbox_template *template,
-                                                    const struct seccomp_filters *filters,
-                                                    const struct namespaces *outside, uint64_t now)
+struct fork_server *fork_server_start(const struct sandbox_template *template,
+                                      const struct seccomp_filters *filters,
+                                      const struct namespaces *outside, uint64_t now)
 {
     const struct template_message contents = {
         .template = *template, .filters = *filters, .outside = *outside};
     CLEANUP_CLOSE int message = write_template_message(&contents);
-    CLEANUP_FREE struct interpreter_parent *parent = calloc(1, sizeof(*parent));
+    CLEANUP_FREE struct fork_server *fork_server = calloc(1, sizeof(*fork_server));
     int pair[2];
-    if (message < 0 || !parent || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+    if (message < 0 || !fork_server ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return NULL;
     CLEANUP_CLOSE int own_end = pair[0];
     CLEANUP_CLOSE int other_end = pair[1];
-    parent->pid = start(template, message, other_end);
-    if (parent->pid < 0)
+    fork_server->pid = start(template, message, other_end);
+    if (fork_server->pid < 0)
         return NULL;
-    parent->socket = TAKE_FD(own_end);
-    parent->started_us = now;
-    return TAKE_POINTER(parent);
+    fork_server->socket = TAKE_FD(own_end);
+    fork_server->started_us = now;
+    return TAKE_POINTER(fork_server);
 }
 
-uint64_t interpreter_parent_deadline(const struct interpreter_parent *parent)
+uint64_t fork_server_deadline(const struct fork_server *fork_server)
 {
-    return parent->state == PARENT_STARTING ? parent->started_us + START_LIMIT_US : 0;
+    return fork_server->state == FORK_SERVER_STARTING ? fork_server->started_us + START_LIMIT_US
+                                                      : 0;
 }
 
-static void take_words(struct interpreter_parent *parent, const char *words, size_t length)
+static void take_words(struct fork_server *fork_server, const char *words, size_t length)
 {
-    if (words[0] == PARENT_READY)
-        parent->state = PARENT_WAITING;
-    else if (words[0] == PARENT_USELESS)
-        parent->state = PARENT_IMPOSSIBLE;
-    preparation_read(words + 1, length - 1, &parent->outcome);
+    if (words[0] == FORK_SERVER_READY)
+        fork_server->state = FORK_SERVER_WAITING;
+    else if (words[0] == FORK_SERVER_USELESS)
+        fork_server->state = FORK_SERVER_IMPOSSIBLE;
+    preparation_read(words + 1, length - 1, &fork_server->outcome);
 }
 
-void interpreter_parent_look(struct interpreter_parent *parent, uint64_t now)
+void fork_server_look(struct fork_server *fork_server, uint64_t now)
 {
     char words[PREPARATION_WORDS];
-    if (parent->state == PARENT_IMPOSSIBLE || parent->state == PARENT_GONE)
+    if (fork_server->state == FORK_SERVER_IMPOSSIBLE || fork_server->state == FORK_SERVER_GONE)
         return;
-    ssize_t length = channel_receive_now(parent->socket, words, sizeof(words));
+    ssize_t length = channel_receive_now(fork_server->socket, words, sizeof(words));
     if (length < 0 && errno == EAGAIN) {
-        if (parent->state == PARENT_STARTING && now >= parent->started_us + START_LIMIT_US)
-            parent->state = PARENT_GONE;
+        if (fork_server->state == FORK_SERVER_STARTING &&
+            now >= fork_server->started_us + START_LIMIT_US)
+            fork_server->state = FORK_SERVER_GONE;
         return;
     }
-    parent->state = PARENT_GONE;
+    fork_server->state = FORK_SERVER_GONE;
     if (length > 0)
-        take_words(parent, words, (size_t)length);
+        take_words(fork_server, words, (size_t)length);
 }
 
-uint64_t interpreter_parent_renewal(const struct interpreter_parent *parent,
-                                    const struct interpreter_template *template)
+uint64_t fork_server_renewal(const struct fork_server *fork_server,
+                             const struct interpreter_template *template)
 {
-    return parent->started_us + template->renew_ms * UINT64_C(1000);
+    return fork_server->started_us + template->renew_ms * UINT64_C(1000);
 }
 
-bool interpreter_parent_is_old(const struct interpreter_parent *parent,
-                               const struct interpreter_template *template, uint64_t now)
+bool fork_server_is_old(const struct fork_server *fork_server,
+                        const struct interpreter_template *template, uint64_t now)
 {
-    return parent->copies >= template->renew_runs ||
-           now >= interpreter_parent_renewal(parent, template);
+    return fork_server->copies >= template->renew_runs ||
+           now >= fork_server_renewal(fork_server, template);
 }
 
 /* -1 with errno where none came in time, or none that is an answer. */
-static int receive_answer(const struct interpreter_parent *parent, struct parent_copy *ret,
+static int receive_answer(const struct fork_server *fork_server, struct fork_server_answer *ret,
                           int *ret_pidfd)
 {
-    struct pollfd ready = {.fd = parent->socket, .events = POLLIN};
-    struct parent_copy copy;
+    struct pollfd ready = {.fd = fork_server->socket, .events = POLLIN};
+    struct fork_server_answer copy;
     size_t count = 0;
     int fd = -1;
     int answered;
@@ -206,7 +209,7 @@ static int receive_answer(const struct interpreter_parent *parent, struct parent
     errno = ETIMEDOUT;
     if (answered <= 0)
         return -1;
-    ssize_t length = channel_receive(parent->socket, &copy, sizeof(copy), &fd, 1, &count);
+    ssize_t length = channel_receive(fork_server->socket, &copy, sizeof(copy), &fd, 1, &count);
     if (length != sizeof(copy) || (copy.pid > 0) != (count == 1)) {
         if (count == 1)
             close_fd(fd);
@@ -219,27 +222,27 @@ static int receive_answer(const struct interpreter_parent *parent, struct parent
     return 0;
 }
 
-pid_t interpreter_parent_copy(struct interpreter_parent *parent, int child_report, int *ret_pidfd)
+pid_t fork_server_copy(struct fork_server *fork_server, int child_report, int *ret_pidfd)
 {
-    const char word = PARENT_COPY;
-    struct parent_copy copy;
-    if (channel_send(parent->socket, &word, sizeof(word), &child_report, 1) < 0 ||
-        receive_answer(parent, &copy, ret_pidfd) < 0) {
-        parent->state = PARENT_GONE;
+    const char word = FORK_SERVER_COPY;
+    struct fork_server_answer copy;
+    if (channel_send(fork_server->socket, &word, sizeof(word), &child_report, 1) < 0 ||
+        receive_answer(fork_server, &copy, ret_pidfd) < 0) {
+        fork_server->state = FORK_SERVER_GONE;
         return -1;
     }
-    parent->copies++;
+    fork_server->copies++;
     errno = copy.error_number;
     return copy.pid;
 }
 
-void interpreter_parent_end(struct interpreter_parent *parent)
+void fork_server_end(struct fork_server *fork_server)
 {
-    if (!parent)
+    if (!fork_server)
         return;
-    (void)kill(parent->pid, SIGKILL);
-    while (waitpid(parent->pid, NULL, 0) < 0 && errno == EINTR)
+    (void)kill(fork_server->pid, SIGKILL);
+    while (waitpid(fork_server->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    close_fd(parent->socket);
-    free(parent);
+    close_fd(fork_server->socket);
+    free(fork_server);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the arithmetic of demand: see shelf_size.h. */
-#include "backends/process/supervisor/pool/shelf_size.h"
+/* Owns the arithmetic of demand: see warm_pool_size.h. */
+#include "backends/process/supervisor/pool/warm_pool_size.h"
 
-static uint32_t within(const struct shelf_size *size, uint32_t wanted)
+static uint32_t within(const struct warm_pool_size *size, uint32_t wanted)
 {
     if (wanted < size->least)
         return size->least;
     return wanted > size->most ? size->most : wanted;
 }
 
-static void begin_period(struct shelf_size *size, uint64_t now)
+static void begin_period(struct warm_pool_size *size, uint64_t now)
 {
     size->lowest = UINT32_MAX;
     size->period_end_us = now + size->period_us;
 }
 
-void shelf_size_set(struct shelf_size *size, uint32_t least, uint32_t most, uint64_t period_us,
-                    uint64_t now)
+void warm_pool_size_set(struct warm_pool_size *size, uint32_t least, uint32_t most,
+                        uint64_t period_us, uint64_t now)
 {
     size->least = least;
     size->most = most < least ? least : most;
@@ -26,7 +26,7 @@ void shelf_size_set(struct shelf_size *size, uint32_t least, uint32_t most, uint
         begin_period(size, now);
 }
 
-void shelf_size_note(struct shelf_size *size, uint32_t found)
+void warm_pool_size_note(struct warm_pool_size *size, uint32_t found)
 {
     if (found == 0)
         size->wanted = within(size, size->wanted + 1);
@@ -35,7 +35,7 @@ void shelf_size_note(struct shelf_size *size, uint32_t found)
         size->lowest = left;
 }
 
-void shelf_size_pass(struct shelf_size *size, uint32_t count, uint64_t now)
+void warm_pool_size_pass(struct warm_pool_size *size, uint32_t count, uint64_t now)
 {
     if (now < size->period_end_us)
         return;

@@ -8,4 +8,4 @@
 #include "interpreter/python_abi.h"
 
 /* Calls it in the child. Whatever goes wrong, nothing is learnt then. */
-void rehearsal_run(PyObject *program);
+void cow_profile_run(PyObject *program);

@@ -123,7 +123,7 @@ START_TEST(each_gets_its_turn)
 }
 END_TEST
 
-START_TEST(who_is_cancelled_goes_alone)
+START_TEST(a_cancelled_call_goes_alone)
 {
     struct caller first = CALLER("a");
     struct caller callers[] = {CALLER("a"), CALLER("a"), CALLER("a")};
@@ -197,7 +197,7 @@ START_TEST(a_full_queue_refuses_at_once)
 }
 END_TEST
 
-START_TEST(who_has_most_makes_room)
+START_TEST(the_longest_line_makes_room)
 {
     struct caller first = CALLER("a");
     struct caller callers[] = {CALLER("a"), CALLER("a")};
@@ -284,11 +284,11 @@ int main(void)
     TCase *cases[] = {tcase_create("admission")};
     tcase_set_timeout(cases[0], 60);
     tcase_add_test(cases[0], each_gets_its_turn);
-    tcase_add_test(cases[0], who_is_cancelled_goes_alone);
+    tcase_add_test(cases[0], a_cancelled_call_goes_alone);
     tcase_add_test(cases[0], a_place_for_one_that_is_cancelled_comes_back);
     tcase_add_test(cases[0], patience_has_an_end);
     tcase_add_test(cases[0], a_full_queue_refuses_at_once);
-    tcase_add_test(cases[0], who_has_most_makes_room);
+    tcase_add_test(cases[0], the_longest_line_makes_room);
     tcase_add_test(cases[0], the_estimate);
     tcase_add_test(cases[0], many_come_and_go);
     return run_suite("admission", cases, COUNT_OF(cases));

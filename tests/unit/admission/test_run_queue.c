@@ -54,7 +54,7 @@ static void expect_turns(const int *numbers, size_t count)
     ck_assert_uint_eq(queue.queued, 0);
 }
 
-START_TEST(who_came_first_goes_first)
+START_TEST(the_first_call_of_a_line_goes_first)
 {
     static const int turns[] = {1, 2, 3};
     expect_enter(0, "a", RUN_QUEUE_RUNS);
@@ -79,7 +79,7 @@ START_TEST(principals_take_turns)
 }
 END_TEST
 
-START_TEST(nobody_named_is_a_principal)
+START_TEST(calls_without_a_principal_are_one_line)
 {
     static const int turns[] = {1, 3, 2};
     expect_enter(0, NULL, RUN_QUEUE_RUNS);
@@ -142,7 +142,7 @@ START_TEST(memory_is_waited_for_like_a_place)
 }
 END_TEST
 
-START_TEST(nobody_overtakes_who_waits)
+START_TEST(a_new_call_does_not_overtake_a_waiting_one)
 {
     int displaced;
     expect_enter(0, "a", RUN_QUEUE_RUNS);
@@ -184,7 +184,7 @@ START_TEST(without_a_queue_nobody_waits)
 END_TEST
 
 /* The first, one in the middle and the last of a line; and the only one. */
-START_TEST(who_goes_leaves_the_order_of_the_others)
+START_TEST(removing_a_call_keeps_the_order_of_the_others)
 {
     static const int of_a[] = {1, 2, 3};
     static const int turns[][3] = {{2, 4, 3}, {1, 4, 3}, {1, 4, 2}, {1, 2, 3}};
@@ -402,16 +402,16 @@ END_TEST
 int main(void)
 {
     TCase *cases[] = {tcase_create("run queue"), tcase_create("model")};
-    tcase_add_test(cases[0], who_came_first_goes_first);
+    tcase_add_test(cases[0], the_first_call_of_a_line_goes_first);
     tcase_add_test(cases[0], principals_take_turns);
-    tcase_add_test(cases[0], nobody_named_is_a_principal);
+    tcase_add_test(cases[0], calls_without_a_principal_are_one_line);
     tcase_add_test(cases[0], principals_are_compared_by_name);
     tcase_add_test(cases[0], a_place_for_each_that_may_run);
     tcase_add_test(cases[0], memory_is_waited_for_like_a_place);
-    tcase_add_test(cases[0], nobody_overtakes_who_waits);
+    tcase_add_test(cases[0], a_new_call_does_not_overtake_a_waiting_one);
     tcase_add_test(cases[0], a_full_queue_lets_the_fewer_in);
     tcase_add_test(cases[0], without_a_queue_nobody_waits);
-    tcase_add_loop_test(cases[0], who_goes_leaves_the_order_of_the_others, 0, 4);
+    tcase_add_loop_test(cases[0], removing_a_call_keeps_the_order_of_the_others, 0, 4);
     tcase_add_test(cases[0], behind_the_last_that_went);
     tcase_set_timeout(cases[1], 60);
     tcase_add_test(cases[1], as_the_model);

@@ -358,7 +358,7 @@ static unsigned leave_questions(struct asker *asker, const char *principal)
     return count - 1;
 }
 
-START_TEST(who_leaves_questions_behind_leaves_room_for_others)
+START_TEST(pending_requests_leave_room_for_other_principals)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_PENDING, .timeout_ms = LONG_MS};
     ck_assert_uint_eq(leave_questions(&asker, "alice"), APPROVAL_REQUESTS_LIMIT / 2);
@@ -471,7 +471,7 @@ START_TEST(no_descriptor_no_call)
 }
 END_TEST
 
-START_TEST(nobody_comes_in_during_a_shutdown)
+START_TEST(no_call_enters_during_a_shutdown)
 {
     struct error error;
     struct registered_call call;
@@ -537,12 +537,12 @@ int main(void)
     tcase_add_test(cases[0], a_grant_for_another_request_is_not_used);
     tcase_add_test(cases[0], a_grant_serves_its_principal_only);
     tcase_add_test(cases[0], a_session_grant_serves_its_session_only);
-    tcase_add_test(cases[0], who_leaves_questions_behind_leaves_room_for_others);
+    tcase_add_test(cases[0], pending_requests_leave_room_for_other_principals);
     tcase_add_test(cases[0], grants_that_stand_stop_nobody);
     tcase_add_loop_test(cases[0], a_verdict_that_comes_too_late_is_none, 0, 2);
     tcase_add_test(cases[1], the_registry_counts_and_finds);
     tcase_add_test(cases[1], no_descriptor_no_call);
-    tcase_add_test(cases[1], nobody_comes_in_during_a_shutdown);
+    tcase_add_test(cases[1], no_call_enters_during_a_shutdown);
     tcase_add_test(cases[1], shutdowns_end_all_calls_whoever_comes);
     return run_suite("approval", cases, COUNT_OF(cases));
 }

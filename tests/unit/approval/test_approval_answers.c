@@ -166,7 +166,7 @@ START_TEST(a_host_that_offers_nobody_denies)
 }
 END_TEST
 
-START_TEST(nobody_is_asked_without_memory)
+START_TEST(no_approval_is_asked_without_memory)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
     no_memory = true;
@@ -180,7 +180,7 @@ START_TEST(nobody_is_asked_without_memory)
 END_TEST
 
 /* For the token, for the id. */
-START_TEST(nobody_is_asked_without_randomness)
+START_TEST(no_approval_is_asked_without_randomness)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_ALLOW};
     random_fails_at = (unsigned)_i;
@@ -226,7 +226,7 @@ START_TEST(a_cancelled_call_does_not_wait)
 }
 END_TEST
 
-START_TEST(nobody_waits_beyond_the_time)
+START_TEST(no_call_waits_beyond_its_time)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_LATER, .timeout_ms = 20};
     ask(&asker);
@@ -245,7 +245,7 @@ START_TEST(an_identical_call_asks_for_itself_while_one_is_asking)
 }
 END_TEST
 
-START_TEST(what_is_forgotten_during_the_callback_is_denied)
+START_TEST(a_request_forgotten_during_the_callback_is_denied)
 {
     struct asker asker = {.verdict = TOOL_VERDICT_ALLOW, .forgets = true};
     ask(&asker);
@@ -518,14 +518,14 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("asking"), tcase_create("answers")};
     tcase_add_test(cases[0], a_host_that_offers_nobody_denies);
-    tcase_add_test(cases[0], nobody_is_asked_without_memory);
-    tcase_add_loop_test(cases[0], nobody_is_asked_without_randomness, 1, 3);
+    tcase_add_test(cases[0], no_approval_is_asked_without_memory);
+    tcase_add_loop_test(cases[0], no_approval_is_asked_without_randomness, 1, 3);
     tcase_add_test(cases[0], no_token_is_zero);
     tcase_add_test(cases[0], a_request_that_cannot_be_made_is_denied_unasked);
     tcase_add_test(cases[0], a_cancelled_call_does_not_wait);
-    tcase_add_test(cases[0], nobody_waits_beyond_the_time);
+    tcase_add_test(cases[0], no_call_waits_beyond_its_time);
     tcase_add_test(cases[0], an_identical_call_asks_for_itself_while_one_is_asking);
-    tcase_add_test(cases[0], what_is_forgotten_during_the_callback_is_denied);
+    tcase_add_test(cases[0], a_request_forgotten_during_the_callback_is_denied);
     tcase_add_test(cases[1], an_answer_inside_the_callback_counts);
     tcase_add_test(cases[1], a_session_granted_inside_the_callback_stays);
     tcase_add_test(cases[1], a_pending_request_is_not_asked_about_twice);

@@ -265,7 +265,7 @@ START_TEST(refuses_paths_that_are_too_long)
 }
 END_TEST
 
-START_TEST(what_cannot_be_looked_at_is_refused)
+START_TEST(a_file_whose_status_is_unknown_is_refused)
 {
     for (int call = 1; call <= 5; call++) { /* "/", tmp, root, a, file */
         status_failure = call;
@@ -283,7 +283,7 @@ START_TEST(what_cannot_be_looked_at_is_refused)
 END_TEST
 
 /* Whoever may change a name between the look and the opening has put a link there. */
-START_TEST(what_has_become_a_link_is_not_followed)
+START_TEST(a_path_that_became_a_link_is_not_followed)
 {
     static const char *const names[] = {"a", "file"};
     static const char *const messages[] = {"cannot be read: Not a directory",
@@ -306,7 +306,7 @@ int main(void)
     tcase_add_test(cases[0], a_sticky_directory_is_everybodys_and_yet_safe);
     tcase_add_loop_test(cases[0], refuses_what_is_somebody_elses, 0, COUNT_OF(owners));
     tcase_add_test(cases[0], refuses_paths_that_are_too_long);
-    tcase_add_test(cases[0], what_cannot_be_looked_at_is_refused);
-    tcase_add_loop_test(cases[0], what_has_become_a_link_is_not_followed, 0, 2);
+    tcase_add_test(cases[0], a_file_whose_status_is_unknown_is_refused);
+    tcase_add_loop_test(cases[0], a_path_that_became_a_link_is_not_followed, 0, 2);
     return run_suite("trusted_file", cases, COUNT_OF(cases));
 }

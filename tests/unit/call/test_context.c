@@ -37,7 +37,7 @@ static void clear(struct call_context *context)
 
 #define WHOLE "{\"principal\":\"p\",\"session\":\"s\",\"traceparent\":\"t\",\"workspace\":\"/w\"}"
 
-START_TEST(what_is_given_is_taken)
+START_TEST(given_members_are_read)
 {
     CLEANUP(clear) struct call_context context = {0};
     struct error error;
@@ -76,7 +76,7 @@ static const struct {
     {"{\"policy\":{\"surplus\":1}}", ERROR_INVALID_INPUT},
 };
 
-START_TEST(what_is_not_understood_is_refused)
+START_TEST(unknown_members_are_refused)
 {
     CLEANUP(clear) struct call_context context = {0};
     struct error error;
@@ -192,9 +192,9 @@ END_TEST
 int main(void)
 {
     TCase *cases[] = {tcase_create("context"), tcase_create("workspace")};
-    tcase_add_test(cases[0], what_is_given_is_taken);
+    tcase_add_test(cases[0], given_members_are_read);
     tcase_add_loop_test(cases[0], half_a_context_is_none, 0, COUNT_OF(texts));
-    tcase_add_loop_test(cases[0], what_is_not_understood_is_refused, 0, COUNT_OF(refused));
+    tcase_add_loop_test(cases[0], unknown_members_are_refused, 0, COUNT_OF(refused));
     tcase_add_checked_fixture(cases[1], make_directories, remove_directories);
     tcase_add_loop_test(cases[1], a_workspace_is_a_resolved_directory_below_what_is_allowed, 0,
                         COUNT_OF(workspaces));

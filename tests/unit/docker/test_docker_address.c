@@ -129,7 +129,7 @@ START_TEST(addresses)
 }
 END_TEST
 
-START_TEST(what_is_no_address_is_refused)
+START_TEST(an_invalid_address_is_refused)
 {
     static const char *const hosts[] = {"docker",
                                         "/run/a.sock",
@@ -445,7 +445,7 @@ int main(void)
     TCase *cases = tcase_create("docker address");
     tcase_add_checked_fixture(cases, set_up, tear_down);
     tcase_add_test(cases, addresses);
-    tcase_add_test(cases, what_is_no_address_is_refused);
+    tcase_add_test(cases, an_invalid_address_is_refused);
     tcase_add_test(cases, plain_tcp_stays_on_this_machine);
     tcase_add_test(cases, tls_by_files_of_dockers_directory);
     tcase_add_test(cases, named_certificates_are_taken_instead);

@@ -58,7 +58,7 @@ START_TEST(the_text_is_followed_by_what_it_announces)
 }
 END_TEST
 
-START_TEST(what_is_no_variable_makes_no_message)
+START_TEST(an_invalid_variable_makes_no_message)
 {
     static const char *const names[] = {"A-B=1", "$(id)=1", "1A=1", "=1", "A"};
     struct run_description description = DESCRIPTION;
@@ -157,7 +157,7 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("message"), tcase_create("shell")};
     tcase_add_test(cases[0], the_text_is_followed_by_what_it_announces);
-    tcase_add_loop_test(cases[0], what_is_no_variable_makes_no_message, 0, 5);
+    tcase_add_loop_test(cases[0], an_invalid_variable_makes_no_message, 0, 5);
     tcase_add_checked_fixture(cases[1], make_directory, remove_directory);
     tcase_add_test(cases[1], a_shell_makes_of_it_what_was_meant);
     return run_suite("docker bootstrap", cases, COUNT_OF(cases));

@@ -194,7 +194,7 @@ static const struct {
     {"Config", "Labels", "{\"code-execute.boot\":\"other\"}", "Config.Labels.code-execute.boot"},
 };
 
-START_TEST(what_nobody_asked_for_is_seen)
+START_TEST(an_unrequested_member_is_found)
 {
     char path[64];
     const char *part = others[_i].part;
@@ -214,7 +214,7 @@ START_TEST(what_nobody_asked_for_is_seen)
 END_TEST
 
 /* They have no effect on what runs: an engine merges them from the image. */
-START_TEST(what_an_image_may_say_is_taken)
+START_TEST(members_of_an_image_are_accepted)
 {
     static const char *const members[][2] = {
         {"Healthcheck", "{\"Test\":[\"NONE\"],\"Interval\":5000000000,\"Timeout\":3000000000,"
@@ -451,8 +451,8 @@ int main(void)
     tcase_add_test(cases, the_constant_is_strict);
     tcase_add_test(cases, the_right_container_is_taken);
     tcase_add_test(cases, every_changed_member_is_seen);
-    tcase_add_test(cases, what_an_image_may_say_is_taken);
-    tcase_add_loop_test(cases, what_nobody_asked_for_is_seen, 0, COUNT_OF(others));
+    tcase_add_test(cases, members_of_an_image_are_accepted);
+    tcase_add_loop_test(cases, an_unrequested_member_is_found, 0, COUNT_OF(others));
     tcase_add_loop_test(cases, the_profile_gives_nothing_unguarded, 0, 2);
     tcase_add_test(cases, only_runs_with_a_network_have_its_families);
     tcase_add_test(cases, runtime_and_network_are_only_themselves);

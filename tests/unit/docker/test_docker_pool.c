@@ -40,7 +40,7 @@ static json_t *template_of(const struct run_description *description, const char
     return template;
 }
 
-START_TEST(what_is_in_a_configuration_makes_another_template)
+START_TEST(each_member_of_a_configuration_makes_another_template)
 {
     struct run_description description = everyday();
     json_auto_t *template = template_of(&description, "one");
@@ -259,7 +259,7 @@ END_TEST
 int main(void)
 {
     TCase *cases = tcase_create("docker pool");
-    tcase_add_test(cases, what_is_in_a_configuration_makes_another_template);
+    tcase_add_test(cases, each_member_of_a_configuration_makes_another_template);
     tcase_add_test(cases, nothing_of_a_run_is_in_what_waits);
     tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
     tcase_add_test(cases, a_warm_pool_begins_with_a_demand);

@@ -82,7 +82,7 @@ START_TEST(a_long_refusal_is_cut)
 }
 END_TEST
 
-START_TEST(what_is_no_report_changes_nothing)
+START_TEST(an_invalid_report_changes_nothing)
 {
     static const char *const lines[] = {
         "",
@@ -168,7 +168,7 @@ int main(void)
     tcase_add_test(cases, a_fetch_from_its_begin_to_its_end);
     tcase_add_test(cases, the_first_refusal_counts_and_is_printable);
     tcase_add_test(cases, a_long_refusal_is_cut);
-    tcase_add_test(cases, what_is_no_report_changes_nothing);
+    tcase_add_test(cases, an_invalid_report_changes_nothing);
     tcase_add_test(cases, figures_that_are_none_are_0);
     tcase_add_test(cases, layers_beyond_the_limit_are_not_counted);
     tcase_add_test(cases, long_ids_are_one_layer_by_their_beginning);

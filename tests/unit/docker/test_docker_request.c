@@ -265,7 +265,7 @@ static bool try_one(const struct bench *bench, uint64_t *state, bool emit)
     return true;
 }
 
-START_TEST(whatever_is_requested_the_container_is_the_constant)
+START_TEST(no_request_changes_the_constant_of_a_container)
 {
     uint64_t state = 11;
     size_t rounds = (getenv("CODE_EXECUTE_TEST_LONG") ? ROUNDS_LONG : ROUNDS) / ROUNDS_DIVISOR;
@@ -294,6 +294,6 @@ int main(void)
 {
     TCase *cases = tcase_create("docker request");
     tcase_set_timeout(cases, 900);
-    tcase_add_test(cases, whatever_is_requested_the_container_is_the_constant);
+    tcase_add_test(cases, no_request_changes_the_constant_of_a_container);
     return run_suite("docker request", &cases, 1);
 }

@@ -54,7 +54,7 @@ START_TEST(frames_in_parts_of_any_size)
 }
 END_TEST
 
-START_TEST(what_is_no_frame_is_refused)
+START_TEST(an_invalid_frame_is_refused)
 {
     static const char *const heads[] = {"\3\0\0\0\0\0\0\1", "\1\1\0\0\0\0\0\1", "\1\0\0\1\0\0\0\1",
                                         "\1\0\0\0\2\0\0\0", "HTTP/1.1"};
@@ -257,7 +257,7 @@ int main(void)
     TCase *cases = tcase_create("docker stream");
     tcase_set_timeout(cases, 120);
     tcase_add_test(cases, frames_in_parts_of_any_size);
-    tcase_add_test(cases, what_is_no_frame_is_refused);
+    tcase_add_test(cases, an_invalid_frame_is_refused);
     tcase_add_test(cases, random_bytes_are_survived);
     tcase_add_test(cases, heads);
     tcase_add_test(cases, endless_heads_end);

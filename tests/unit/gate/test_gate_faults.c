@@ -216,7 +216,7 @@ START_TEST(the_image_that_the_trial_met_is_what_is_approved)
 }
 END_TEST
 
-START_TEST(nobody_is_asked_about_an_image_that_cannot_be_kept)
+START_TEST(no_approval_is_asked_for_an_image_that_cannot_be_kept)
 {
     struct asked asked;
     failing = STRDUP;
@@ -260,7 +260,7 @@ static void alter_and_approve(void *user, uint64_t token, const char *request_js
     alteration(&altered_call);
 }
 
-START_TEST(what_changes_after_the_approval_does_not_run)
+START_TEST(a_request_that_changed_after_its_approval_does_not_run)
 {
     struct recording_host recorded;
     struct error error;
@@ -331,7 +331,7 @@ END_TEST
 
 /* Half of its time is all that a call waits, however often it has to: with that behind it, it takes
  * a place that is free, and queues for none. */
-START_TEST(who_has_waited_enough_waits_no_more)
+START_TEST(a_call_without_patience_left_does_not_wait)
 {
     const atomic_bool cancelled = false;
     const struct admission_terms terms = {.max_runs = 1, .cancelled = &cancelled};
@@ -362,11 +362,11 @@ int main(void)
     tcase_add_loop_test(cases[0], a_fault_behind_the_start_record_is_told_and_recorded, 0,
                         COUNT_OF(faults));
     tcase_add_test(cases[0], the_image_that_the_trial_met_is_what_is_approved);
-    tcase_add_test(cases[0], nobody_is_asked_about_an_image_that_cannot_be_kept);
-    tcase_add_loop_test(cases[0], what_changes_after_the_approval_does_not_run, 0,
+    tcase_add_test(cases[0], no_approval_is_asked_for_an_image_that_cannot_be_kept);
+    tcase_add_loop_test(cases[0], a_request_that_changed_after_its_approval_does_not_run, 0,
                         COUNT_OF(alterations));
     tcase_add_loop_test(cases[0], an_approval_that_expired_meanwhile_does_not_run, 0, 2);
     tcase_add_loop_test(cases[0], a_trial_and_a_content_check_need_a_place, 0, 2);
-    tcase_add_loop_test(cases[0], who_has_waited_enough_waits_no_more, 0, 2);
+    tcase_add_loop_test(cases[0], a_call_without_patience_left_does_not_wait, 0, 2);
     return run_suite("gate_faults", cases, COUNT_OF(cases));
 }

@@ -117,7 +117,7 @@ static void expect_pool(const json_t *pool, const char *state, json_int_t ready)
 }
 
 /* Of fake_backend.c one is ready whenever it is asked; the first look must not have started it. */
-START_TEST(what_is_ready_is_the_running_backend_s_to_say)
+START_TEST(a_running_backend_reports_its_pool)
 {
     char *text = NULL;
     for (int i = 0; i < 2; i++) {
@@ -150,6 +150,6 @@ int main(void)
     tcase_add_test(cases[0], a_status_does_not_sweep);
     tcase_add_test(cases[0], a_refused_configuration_is_not_ready);
     tcase_add_test(cases[0], a_later_refusal_leaves_the_one_in_force);
-    tcase_add_test(cases[0], what_is_ready_is_the_running_backend_s_to_say);
+    tcase_add_test(cases[0], a_running_backend_reports_its_pool);
     return run_suite("status", cases, COUNT_OF(cases));
 }

@@ -43,7 +43,7 @@ static void prepare_among_first_calls(const char *config_json)
         (void)pthread_join(threads[i], NULL);
 }
 
-START_TEST(what_was_prepared_stays)
+START_TEST(a_prepared_configuration_stays)
 {
     for (int i = 0; i < ROUNDS; i++) {
         CLEANUP(configuration_clear) struct configuration current = {0};
@@ -152,7 +152,7 @@ int main(void)
     tcase_set_timeout(cases[0], 60);
     tcase_add_test(cases[0], a_sweep_is_had_by_asking);
     tcase_add_test(cases[0], the_environment_names_the_engine);
-    tcase_add_test(cases[0], what_was_prepared_stays);
+    tcase_add_test(cases[0], a_prepared_configuration_stays);
     tcase_add_test(cases[0], a_first_refusal_refuses_calls_until_a_good_one);
     tcase_add_loop_test(cases[0], refuses_what_it_cannot_use, 0, COUNT_OF(refused));
     tcase_add_test(cases[0], an_empty_variable_is_a_mistake);

@@ -28,7 +28,7 @@ static void cleanup_policy(struct policy **policy)
     policy_unref(*policy);
 }
 
-START_TEST(what_a_language_leaves_out_is_empty)
+START_TEST(members_that_a_language_leaves_out_are_empty)
 {
     struct error error;
     CLEANUP(cleanup_policy)
@@ -457,7 +457,7 @@ int main(void)
     TCase *cases[] = {tcase_create("parts"), tcase_create("built-in"), tcase_create("rules"),
                       tcase_create("file")};
     tcase_add_loop_test(cases[0], says_how_a_secret_is_delivered, 0, COUNT_OF(deliveries));
-    tcase_add_test(cases[0], what_a_language_leaves_out_is_empty);
+    tcase_add_test(cases[0], members_that_a_language_leaves_out_are_empty);
     tcase_add_test(cases[0], its_source_is_text);
     tcase_add_test(cases[1], one_image_may_serve_all_languages);
     tcase_add_test(cases[1], built_in_is_as_promised);

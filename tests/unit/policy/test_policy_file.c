@@ -74,14 +74,14 @@ static void expect_refusal(const char *reason)
     ck_assert_uint_eq(length, 7);
 }
 
-START_TEST(what_cannot_be_looked_at_is_refused)
+START_TEST(a_file_whose_status_is_unknown_is_refused)
 {
     no_status = true;
     expect_refusal("fstat: Input/output error");
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_is_refused)
+START_TEST(a_file_that_cannot_be_read_is_refused)
 {
     read_error = EIO;
     expect_refusal("read: Input/output error");
@@ -106,8 +106,8 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("policy_file")};
     tcase_add_checked_fixture(cases[0], write_policy, remove_policy);
-    tcase_add_test(cases[0], what_cannot_be_looked_at_is_refused);
-    tcase_add_test(cases[0], what_cannot_be_read_is_refused);
+    tcase_add_test(cases[0], a_file_whose_status_is_unknown_is_refused);
+    tcase_add_test(cases[0], a_file_that_cannot_be_read_is_refused);
     tcase_add_test(cases[0], an_interrupted_or_short_read_goes_on);
     return run_suite("policy_file", cases, COUNT_OF(cases));
 }

@@ -333,7 +333,7 @@ static struct rule_facts random_facts(const struct policy *policy)
     return facts;
 }
 
-START_TEST(what_is_covered_is_met_by_both)
+START_TEST(a_covered_rule_applies_where_its_cover_does)
 {
     size_t covered = 0;
     size_t idle = 0;
@@ -367,6 +367,6 @@ int main(void)
 {
     TCase *tests[] = {tcase_create("policy_lint")};
     tcase_add_loop_test(tests[0], finds_what_is_odd_and_nothing_else, 0, COUNT_OF(cases));
-    tcase_add_test(tests[0], what_is_covered_is_met_by_both);
+    tcase_add_test(tests[0], a_covered_rule_applies_where_its_cover_does);
     return run_suite("policy_lint", tests, COUNT_OF(tests));
 }

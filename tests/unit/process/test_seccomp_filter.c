@@ -162,7 +162,7 @@ START_TEST(every_call_as_its_group_says)
 }
 END_TEST
 
-START_TEST(what_is_not_named_does_not_exist)
+START_TEST(calls_without_a_group_do_not_exist)
 {
     int count = 0;
     for (int number = 0; number < NUMBERS; number++) {
@@ -260,7 +260,7 @@ int main(void)
     TCase *tests = tcase_create("seccomp filter");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_loop_test(tests, every_call_as_its_group_says, 0, 3);
-    tcase_add_test(tests, what_is_not_named_does_not_exist);
+    tcase_add_test(tests, calls_without_a_group_do_not_exist);
     tcase_add_test(tests, foreign_numbers_kill);
     tcase_add_loop_test(tests, arguments_take_away, 0, COUNT_OF(arguments));
     tcase_add_test(tests, every_other_socket_family);

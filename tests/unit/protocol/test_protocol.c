@@ -412,7 +412,7 @@ START_TEST(outcomes_survive)
 }
 END_TEST
 
-START_TEST(what_is_no_outcome_is_a_failure)
+START_TEST(an_unknown_outcome_is_a_failure)
 {
     static const char *const none[] = {"", " ", "copie", "copiedd x", "COPIED", "\xff\xfe"};
     struct preparation_outcome outcome;
@@ -454,7 +454,7 @@ int main(void)
     tcase_add_test(cases, events_out_of_range_are_refused);
     tcase_add_test(cases, pool_report_is_whole_or_refused);
     tcase_add_loop_test(cases, outcomes_survive, 0, PREPARATION_COUNT);
-    tcase_add_test(cases, what_is_no_outcome_is_a_failure);
+    tcase_add_test(cases, an_unknown_outcome_is_a_failure);
     tcase_add_test(cases, layers_have_names);
     return run_suite("protocol", &cases, 1);
 }

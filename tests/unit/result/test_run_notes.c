@@ -221,7 +221,7 @@ START_TEST(an_installer_that_waits_until_its_time_is_up)
 }
 END_TEST
 
-START_TEST(what_is_installed)
+START_TEST(a_note_lists_the_installed_modules)
 {
     static char name[] = "numpy";
     char *modules[] = {name, NULL};
@@ -344,7 +344,7 @@ int main(void)
     tcase_add_test(tests, a_file_limit_that_is_the_cause);
     tcase_add_loop_test(tests, an_installer_that_waits_until_its_time_is_up, 0,
                         COUNT_OF(silent_installers));
-    tcase_add_test(tests, what_is_installed);
+    tcase_add_test(tests, a_note_lists_the_installed_modules);
     tcase_add_loop_test(tests, a_value_that_nobody_sees, 0, COUNT_OF(last_lines));
     tcase_add_test(tests, a_long_line_is_left_alone);
     tcase_add_test(tests, words_are_the_end_of_a_stream);

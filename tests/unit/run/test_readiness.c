@@ -122,7 +122,7 @@ START_TEST(a_success_is_remembered_for_the_same_subject_only)
 END_TEST
 
 /* Beyond it, it begins again: what was remembered is tried once more, and nothing else happens. */
-START_TEST(what_is_remembered_has_an_end)
+START_TEST(a_remembered_success_expires)
 {
     struct trial_subject subject = python_in(SANDBOX_MODE_DOCKER);
     char name[32];
@@ -137,7 +137,7 @@ START_TEST(what_is_remembered_has_an_end)
 }
 END_TEST
 
-START_TEST(who_always_pulls_always_tries)
+START_TEST(with_pull_always_the_cached_result_is_never_used)
 {
     struct trial_subject subject = python_in(SANDBOX_MODE_DOCKER);
     subject.pull = RUN_PULL_ALWAYS;
@@ -320,8 +320,8 @@ int main(void)
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         tcase_add_checked_fixture(cases[i], load_policy, release_policy);
     tcase_add_test(cases[0], a_success_is_remembered_for_the_same_subject_only);
-    tcase_add_test(cases[0], what_is_remembered_has_an_end);
-    tcase_add_test(cases[0], who_always_pulls_always_tries);
+    tcase_add_test(cases[0], a_remembered_success_expires);
+    tcase_add_test(cases[0], with_pull_always_the_cached_result_is_never_used);
     tcase_add_test(cases[0], a_failure_is_tried_again);
     tcase_add_test(cases[0], a_file_system_is_tried_once);
     tcase_add_loop_test(cases[1], an_end_is_called_what_it_is, 0, COUNT_OF(ends));

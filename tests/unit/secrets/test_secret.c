@@ -148,7 +148,7 @@ START_TEST(a_file_of_another_user_is_not)
 }
 END_TEST
 
-START_TEST(what_others_may_touch_is_refused)
+START_TEST(a_file_that_others_may_touch_is_refused)
 {
     ck_assert_int_eq(chmod(file, 0604), 0);
     expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "users other than its owner may read it");
@@ -190,7 +190,7 @@ START_TEST(a_link_or_a_directory_is_no_file)
 END_TEST
 
 /* First the directory, then the file. */
-START_TEST(what_cannot_be_looked_at_is_refused)
+START_TEST(a_file_whose_status_is_unknown_is_refused)
 {
     statuses_left = _i;
     expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "Input/output error");
@@ -198,7 +198,7 @@ START_TEST(what_cannot_be_looked_at_is_refused)
 }
 END_TEST
 
-START_TEST(what_cannot_be_read_is_refused)
+START_TEST(a_file_that_cannot_be_read_is_refused)
 {
     read_error = EIO;
     expect_failed(&files, ERROR_SECRET_UNAVAILABLE, "Input/output error");
@@ -359,7 +359,7 @@ START_TEST(a_host_has_the_last_word_unless_it_knows_nothing)
 }
 END_TEST
 
-START_TEST(nobody_may_know_it)
+START_TEST(a_secret_that_no_source_has_is_unknown)
 {
     static const struct tool_host host = {0};
     const struct secret_sources sources = {&host, &files, 1, -1};
@@ -377,11 +377,11 @@ int main(void)
     tcase_add_checked_fixture(cases[0], write_file, remove_file);
     tcase_add_test(cases[0], a_file_of_ours_is_read);
     tcase_add_test(cases[0], a_file_of_another_user_is_not);
-    tcase_add_test(cases[0], what_others_may_touch_is_refused);
+    tcase_add_test(cases[0], a_file_that_others_may_touch_is_refused);
     tcase_add_test(cases[0], only_a_file_that_is_not_there_is_absent);
     tcase_add_test(cases[0], a_link_or_a_directory_is_no_file);
-    tcase_add_loop_test(cases[0], what_cannot_be_looked_at_is_refused, 0, 2);
-    tcase_add_test(cases[0], what_cannot_be_read_is_refused);
+    tcase_add_loop_test(cases[0], a_file_whose_status_is_unknown_is_refused, 0, 2);
+    tcase_add_test(cases[0], a_file_that_cannot_be_read_is_refused);
     tcase_add_test(cases[0], an_interrupted_or_short_read_goes_on);
     tcase_add_test(cases[0], a_file_has_its_limit);
     tcase_add_test(cases[0], systemd_names_its_directory);
@@ -390,6 +390,6 @@ int main(void)
     tcase_add_test(cases[0], a_policy_says_who_is_asked_and_how);
     tcase_add_loop_test(cases[0], a_host_has_the_last_word_unless_it_knows_nothing, 0,
                         COUNT_OF(hosts));
-    tcase_add_test(cases[0], nobody_may_know_it);
+    tcase_add_test(cases[0], a_secret_that_no_source_has_is_unknown);
     return run_suite("secret", cases, COUNT_OF(cases));
 }

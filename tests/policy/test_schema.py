@@ -235,6 +235,11 @@ def test_every_member_of_the_parser_is_in_the_schema():
     tap.equal(missing, [], "members that the schema does not have")
 
 
+def test_every_mode_can_be_allowed():
+    modes = re.findall(r'X\([A-Z_]+, "(\w+)"', (POLICIES.parent / "plugin" / "vocabulary" / "sandbox_mode.h").read_text(encoding="utf-8"))
+    tap.equal(SCHEMA["$defs"]["mode"]["enum"], modes)
+
+
 def test_every_layer_can_be_required():
     layers = re.findall(r'X\([A-Z_]+, "(\w+)"', (POLICIES.parent / "plugin" / "protocol" / "layers.h").read_text(encoding="utf-8"))
     tap.equal(SCHEMA["properties"]["require"]["items"]["enum"], layers)

@@ -100,7 +100,7 @@ void approval_decide(const struct approver *approver, const char *request_json, 
 {
     *ret = (struct approval_decision){.approver = "toolhost"};
     approval_deny(ret, "not decided");
-    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(request)) {
         /* Grants, hashes and principals are compared as C strings: NUL has no place in a request.
          */

@@ -6,6 +6,7 @@
 #include "approval/approver.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -84,7 +85,7 @@ static void read_hook(const json_t *hook, struct approval_decision *ret)
 void approval_read_decision(const char *text, size_t length, const json_t *request,
                             struct approval_decision *ret)
 {
-    CLEANUP_JSON json_t *answer = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *answer = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
     const json_t *hook = json_object_get(answer, "hookSpecificOutput");
     const json_t *plain = json_object_get(answer, "decision");
     const json_t *hash = json_object_get(answer, "request_sha256");

@@ -137,7 +137,7 @@ char *approval_pending_text(const struct approval_decision *decision, const json
 {
     if (!decision->id[0] || !takes_member(request, "pending_id"))
         return NULL;
-    CLEANUP_JSON json_t *answer = json_pack("{s:s}", "pending_id", decision->id);
+    json_auto_t *answer = json_pack("{s:s}", "pending_id", decision->id);
     return answer ? json_compact(answer) : NULL;
 }
 
@@ -145,7 +145,7 @@ static json_t *decision_json(const struct approval_decision *decision, const jso
                              const char *reason)
 {
     const char *request_sha256 = json_member_string(request, "request_sha256", NULL);
-    CLEANUP_JSON json_t *answer = json_object();
+    json_auto_t *answer = json_object();
     if (!json_member_add(answer, "decision", approval_word_name(decision->word)) ||
         !json_member_add(answer, "approver", decision->approver[0] ? decision->approver : NULL) ||
         !json_member_add(answer, "reason", reason) ||
@@ -160,7 +160,7 @@ static json_t *decision_json(const struct approval_decision *decision, const jso
 char *approval_decision_text(const struct approval_decision *decision, const json_t *request)
 {
     const char *reason = decision->reason[0] ? decision->reason : NULL;
-    CLEANUP_JSON json_t *answer = decision_json(decision, request, reason);
+    json_auto_t *answer = decision_json(decision, request, reason);
     if (!answer)
         answer = decision_json(decision, request, NULL);
     return answer ? json_compact(answer) : NULL;

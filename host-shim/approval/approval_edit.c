@@ -59,7 +59,7 @@ static bool draft_write(const json_t *arguments, struct draft *draft, struct fai
     memcpy(draft->directory, directory, sizeof(directory));
     (void)snprintf(draft->arguments, sizeof(draft->arguments), "%s/" ARGUMENTS, directory);
     (void)snprintf(draft->code, sizeof(draft->code), "%s/" CODE_FILE, directory);
-    CLEANUP_JSON json_t *rest = json_copy((json_t *)(uintptr_t)arguments);
+    json_auto_t *rest = json_copy((json_t *)(uintptr_t)arguments);
     const json_t *code = json_object_get(arguments, "code");
     draft->has_code = json_is_string(code);
     if (draft->has_code)
@@ -172,7 +172,7 @@ static bool draft_read(const json_t *arguments, const struct draft *draft, json_
     json_error_t where;
     if (!read_bounded_file(draft->arguments, LIMIT, &text, &length, failure))
         return false;
-    CLEANUP_JSON json_t *edited = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
+    json_auto_t *edited = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
     if (!edited) {
         char why[JSON_PROBLEM_LIMIT];
         json_problem(&where, why);
@@ -206,7 +206,7 @@ json_t *approval_edited_request(const json_t *request, const json_t *arguments)
     static const char *const replaced[] = {"language", "code",          "args",    "stdin",
                                            "files",    "environment",   "secrets", "network",
                                            "reason",   "request_sha256"};
-    CLEANUP_JSON json_t *edited = json_copy((json_t *)(uintptr_t)request);
+    json_auto_t *edited = json_copy((json_t *)(uintptr_t)request);
     if (!edited)
         return NULL;
     for (size_t i = 0; i < COUNT_OF(replaced); i++)

@@ -2,6 +2,7 @@
 /* Draws an approval request for a person. Pure code, any thread. */
 #include "approval/approval_show.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -173,7 +174,7 @@ static void show_members(struct page *page, const char *label, const json_t *val
     }
     json_object_foreach((json_t *)(uintptr_t)value, name, member)
     {
-        CLEANUP_JSON json_t *one = json_pack("{s:O}", name, member);
+        json_auto_t *one = json_pack("{s:O}", name, member);
         CLEANUP_FREE char *text = one ? json_text(one, 0) : NULL;
         left--;
         if (text) /* without its braces */
@@ -240,7 +241,7 @@ static void show_arguments(struct page *page, const char *label, const json_t *v
 static void show_file(struct page *page, const json_t *file)
 {
     const json_t *content = json_object_get(file, "content");
-    CLEANUP_JSON json_t *rest = json_is_object(file) ? json_copy((json_t *)(uintptr_t)file) : NULL;
+    json_auto_t *rest = json_is_object(file) ? json_copy((json_t *)(uintptr_t)file) : NULL;
     if (!json_is_string(content) || !rest) {
         show_value(page, "file", file);
         return;

@@ -200,7 +200,7 @@ static bool edit(struct question *asked, int fd, int cancelled_fd, int64_t deadl
 {
     struct failure failure;
     const json_t *before = json_object_get(asked->request, "arguments");
-    CLEANUP_JSON json_t *arguments = NULL;
+    json_auto_t *arguments = NULL;
     if (!approval_edit(asked->arguments ? asked->arguments : before, fd, cancelled_fd, deadline,
                        &arguments, &failure)) {
         approval_deny(decision, "%s", failure.message);

@@ -266,8 +266,8 @@ static void read_answer(const struct webhook *webhook, const json_t *request,
         approval_deny(ret, "the webhook's answer has no valid signature");
         return;
     }
-    CLEANUP_JSON json_t *answer = json_loadb(webhook->body ? webhook->body : "", webhook->length,
-                                             JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *answer = json_loadb(webhook->body ? webhook->body : "", webhook->length,
+                                     JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_string(json_object_get(answer, "request_sha256"))) {
         approval_deny(ret, "the webhook's answer does not name its request");
         return;

@@ -45,7 +45,7 @@ static void now_rfc3339(char ret_text[TIME_LIMIT])
 /* Written anew, so that no line break or second member of the same name gets into the log. */
 static char *compact_object(const char *object_json, struct failure *failure)
 {
-    CLEANUP_JSON json_t *object = provider_json_read(object_json);
+    json_auto_t *object = provider_json_read(object_json);
     if (!json_is_object(object)) {
         (void)failure_set(failure, "audit_unavailable",
                           "the provider's audit record is no JSON object");

@@ -200,7 +200,7 @@ bool audit_show_begin(int out, const struct audit_filter *filter, bool json, str
                       struct failure *failure)
 {
     CLEANUP_CLOSE int fd = fcntl(out, F_DUPFD_CLOEXEC, 3);
-    CLEANUP_JSON json_t *started = json_object();
+    json_auto_t *started = json_object();
     FILE *stream = started ? fdopen(fd, "w") : NULL;
     if (!stream)
         return failure_out_of_memory(failure);

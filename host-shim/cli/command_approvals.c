@@ -90,7 +90,7 @@ static void take_row(void *user, const struct approval_row *row)
         add_json(listing, row);
         return;
     }
-    CLEANUP_JSON json_t *request =
+    json_auto_t *request =
         row->request_json ? json_loads(row->request_json, JSON_REJECT_DUPLICATES, NULL) : NULL;
     char summary[APPROVAL_SUMMARY];
     approval_store_summary(request, summary);
@@ -104,7 +104,7 @@ static bool print_listing(struct approval_store *store, const struct options *op
 {
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
-    CLEANUP_JSON json_t *rows = options->json ? json_array() : NULL;
+    json_auto_t *rows = options->json ? json_array() : NULL;
     struct listing listing = {.rows = rows, .whole = id != NULL, .open = options->open};
     listing.out = open_memstream(&text, &length);
     if (!listing.out)

@@ -26,7 +26,7 @@ static bool print_report(int out, const json_t *status, struct failure *failure)
 int command_doctor(const struct options *options, int out)
 {
     struct failure failure;
-    CLEANUP_JSON json_t *status = NULL;
+    json_auto_t *status = NULL;
     if (!provider_status_ask(options, &status, &failure) ||
         !(options->json ? console_print_json(out, status, &failure)
                         : print_report(out, status, &failure))) {

@@ -79,7 +79,7 @@ int command_invoke(const struct options *options, int out)
     } else if (format && !call.ran) {
         print_refusal(call.json);
     }
-    CLEANUP_JSON json_t *result = call.json;
+    json_auto_t *result = call.json;
     if (!result || !print_result(out, format, &call, &failure))
         return EXIT_FAILURE;
     return call.ran ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -25,8 +25,8 @@ static json_t *read_manifest(const struct options *options, struct failure *fail
 static bool print_tools(const struct manifest_format *format, const json_t *manifest, int out,
                         struct failure *failure)
 {
-    CLEANUP_JSON json_t *tools = NULL;
-    CLEANUP_JSON json_t *notes = NULL;
+    json_auto_t *tools = NULL;
+    json_auto_t *notes = NULL;
     if (!manifest_format_apply(format, manifest, &tools, &notes, failure))
         return false;
     size_t index = 0;
@@ -44,7 +44,7 @@ int command_manifest(const struct options *options, int out)
         console_print_failure(&failure);
         return EXIT_USAGE;
     }
-    CLEANUP_JSON json_t *manifest = read_manifest(options, &failure);
+    json_auto_t *manifest = read_manifest(options, &failure);
     if (manifest && (format ? print_tools(format, manifest, out, &failure)
                             : console_print_json(out, manifest, &failure)))
         return EXIT_SUCCESS;

@@ -14,14 +14,14 @@ static bool serve(const struct options *options, int out, struct failure *failur
 {
     CLEANUP(provider_close) struct provider provider = {0};
     CLEANUP(tool_grants_clear) struct tool_grants grants = {0};
-    CLEANUP_JSON json_t *status = NULL;
+    json_auto_t *status = NULL;
     bool refused = false;
     if (!tool_provider_open(options, &provider, failure) ||
         !tool_provider_prepare(options, &provider, true, &refused, &status, failure))
         return false;
     if (refused)
         return failure_from_json(failure, json_object_get(status, "error"));
-    CLEANUP_JSON json_t *context = tool_context(options, failure);
+    json_auto_t *context = tool_context(options, failure);
     return context && tool_grants_make(options, &provider, &grants, failure) &&
            (!status ||
             provider_status_offer(&provider, &grants.grants, context, status, failure)) &&

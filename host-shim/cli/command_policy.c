@@ -35,15 +35,15 @@ static json_t *context_json(const struct options *options, struct failure *failu
 {
     if (options->context)
         return file_json(options->context, CONTEXT_LIMIT, failure);
-    CLEANUP_JSON json_t *context = tool_context(options, failure);
+    json_auto_t *context = tool_context(options, failure);
     CLEANUP_FREE char *text = context ? json_compact(context) : NULL;
     return text ? json_string(text) : NULL;
 }
 
 static json_t *explain_json(const struct options *options, struct failure *failure)
 {
-    CLEANUP_JSON json_t *input = file_json(options->input, INPUT_LIMIT, failure);
-    CLEANUP_JSON json_t *context = input ? context_json(options, failure) : NULL;
+    json_auto_t *input = file_json(options->input, INPUT_LIMIT, failure);
+    json_auto_t *context = input ? context_json(options, failure) : NULL;
     if (!context)
         return NULL;
     json_t *explain = json_pack("{s:s, s:O, s:O}", "tool", options->tool, "input_json", input,
@@ -59,7 +59,7 @@ static json_t *question(const struct options *options, bool explain, struct fail
     const char *policy = explain ? options->policy : options->words[1];
     if (policy && !tool_policy_path(policy, path, failure))
         return NULL;
-    CLEANUP_JSON json_t *what = explain ? explain_json(options, failure) : json_true();
+    json_auto_t *what = explain ? explain_json(options, failure) : json_true();
     if (!what)
         return NULL;
     json_t *config = json_pack("{s:s*, s:s*, s:O}", "policy_file", policy ? path : NULL, "sandbox",
@@ -73,7 +73,7 @@ static bool ask_provider(const struct options *options, bool explain, json_t **r
                          struct failure *failure)
 {
     CLEANUP(provider_close) struct provider provider = {0};
-    CLEANUP_JSON json_t *config = question(options, explain, failure);
+    json_auto_t *config = question(options, explain, failure);
     CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text || !tool_provider_open(options, &provider, failure))
         return false;
@@ -82,7 +82,7 @@ static bool ask_provider(const struct options *options, bool explain, json_t **r
     char *text = NULL;
     int32_t code = provider.prepare(config_text, &text);
     CLEANUP_FREE char *copy = provider_take_text(&provider, text);
-    CLEANUP_JSON json_t *answer = provider_json_read(copy);
+    json_auto_t *answer = provider_json_read(copy);
     const char *member = explain ? "explanation" : "findings";
     if (!json_is_object(answer) || (code == TOOL_OK && !json_object_get(answer, member)))
         return failure_set(failure, "provider_failed", "the provider did not answer the question");
@@ -227,7 +227,7 @@ static bool print_report(int out, json_t *answer, bool explain, struct failure *
 static bool run(const struct options *options, int out, bool explain, bool *ret_warned,
                 struct failure *failure)
 {
-    CLEANUP_JSON json_t *answer = NULL;
+    json_auto_t *answer = NULL;
     if (!ask_provider(options, explain, &answer, failure))
         return false;
     const json_t *error = json_object_get(answer, "error");

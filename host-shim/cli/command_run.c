@@ -139,7 +139,7 @@ static bool add_settings(const struct options *options, json_t *input, struct fa
 /* The tool's input as JSON text (new). code "usage" means that the command line was wrong. */
 static bool build_input(const struct options *options, char **ret_input, struct failure *failure)
 {
-    CLEANUP_JSON json_t *input = json_object();
+    json_auto_t *input = json_object();
     if (!input)
         return failure_out_of_memory(failure);
     if (!add_code(options, input, failure) || !add_arguments(options, input, failure) ||
@@ -241,7 +241,7 @@ int command_run(const struct options *options, int out)
     const struct call_listener listener = {take_output, take_notice, &streams};
     if (!tool_call(options, input, &listener, &call, &failure))
         return exit_with_failure(&failure);
-    CLEANUP_JSON json_t *result = call.json;
+    json_auto_t *result = call.json;
     print_unstreamed(&streams, result);
     print_truncated(&streams, result);
     print_error(result);

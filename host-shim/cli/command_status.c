@@ -109,7 +109,7 @@ static bool print_status(const struct options *options, const json_t *status, in
 static int look(const struct options *options, int out, bool *ret_failed)
 {
     struct failure failure;
-    CLEANUP_JSON json_t *status = NULL;
+    json_auto_t *status = NULL;
     if (!provider_status_ask(options, &status, &failure) ||
         !print_status(options, status, out, &failure)) {
         console_print_failure(&failure);

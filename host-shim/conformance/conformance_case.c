@@ -85,7 +85,7 @@ bool conformance_load(struct conformance *conformance)
         return false;
     }
     const char *text = conformance->provider.manifest();
-    CLEANUP_JSON json_t *manifest = text ? json_loads(text, 0, NULL) : NULL;
+    json_auto_t *manifest = text ? json_loads(text, 0, NULL) : NULL;
     conformance->tool = json_incref(choose_tool(manifest));
     conformance->tool_name = json_member_string(conformance->tool, "name", NULL);
     if (!conformance->tool_name) {

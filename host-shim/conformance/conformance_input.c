@@ -16,7 +16,7 @@ bool conformance_input_has_marker(const json_t *tool)
 
 static char *shell_program(const char *code)
 {
-    CLEANUP_JSON json_t *input = json_pack("{s:s, s:s}", "language", "sh", "code", code);
+    json_auto_t *input = json_pack("{s:s, s:s}", "language", "sh", "code", code);
     return input ? json_dumps(input, JSON_COMPACT) : NULL;
 }
 
@@ -56,7 +56,7 @@ static char *from_schema(const json_t *tool)
 {
     const json_t *schema = json_object_get(tool, "input_schema");
     const json_t *properties = json_object_get(schema, "properties");
-    CLEANUP_JSON json_t *input = json_object();
+    json_auto_t *input = json_object();
     size_t index = 0;
     const json_t *name = NULL;
     json_array_foreach(json_object_get(schema, "required"), index, name)
@@ -99,8 +99,7 @@ char *conformance_input_with_secret(const json_t *tool)
     if (!conformance_input_has_marker(tool) ||
         !json_object_get(json_object_get(schema, "properties"), "secrets"))
         return NULL;
-    CLEANUP_JSON json_t *input =
-        json_pack("{s:s, s:s, s:{s:s}}", "language", "sh", "code", MARKING_PROGRAM, "secrets",
-                  "CONFORMANCE", "{{secret:conformance}}");
+    json_auto_t *input = json_pack("{s:s, s:s, s:{s:s}}", "language", "sh", "code", MARKING_PROGRAM,
+                                   "secrets", "CONFORMANCE", "{{secret:conformance}}");
     return input ? json_dumps(input, JSON_COMPACT) : NULL;
 }

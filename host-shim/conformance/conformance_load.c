@@ -165,7 +165,7 @@ static enum case_result case_manifest_form(struct conformance *conformance, unsi
         return case_fail(conformance, "%s", failure.message);
     const char *text = conformance->provider.manifest();
     json_error_t where;
-    CLEANUP_JSON json_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, &where) : NULL;
+    json_auto_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, &where) : NULL;
     char why[JSON_PROBLEM_LIMIT] = "";
     if (!text)
         return case_fail(conformance, "tool_manifest() returned NULL");
@@ -270,7 +270,7 @@ static enum case_result case_status_form(struct conformance *conformance, unsign
     char *text = NULL;
     int32_t code = conformance->provider.status(&text);
     CLEANUP_FREE char *copy = provider_take_text(&conformance->provider, text);
-    CLEANUP_JSON json_t *status = provider_json_read(copy);
+    json_auto_t *status = provider_json_read(copy);
     if (code != TOOL_OK)
         return case_fail(conformance, "tool_status() returned %d", (int)code);
     if (!json_is_object(status))

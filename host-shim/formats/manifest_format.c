@@ -216,7 +216,7 @@ static bool take_schema(const struct manifest_format *format, struct tool *tool,
         tool->schema = json_incref(schema);
         return true;
     }
-    CLEANUP_JSON json_t *left_out = json_array();
+    json_auto_t *left_out = json_array();
     if (!left_out)
         return failure_out_of_memory(failure);
     tool->schema = schema_subset_make(schema, format->subset, left_out, failure);
@@ -257,9 +257,9 @@ bool manifest_format_apply(const struct manifest_format *format, const json_t *m
     const json_t *own = json_object_get(manifest, "tools");
     if (json_array_size(own) == 0)
         return failure_set(failure, "provider_failed", "the provider's manifest names no tool");
-    CLEANUP_JSON json_t *tools = json_array();
-    CLEANUP_JSON json_t *names = json_object();
-    CLEANUP_JSON json_t *notes = json_array();
+    json_auto_t *tools = json_array();
+    json_auto_t *names = json_object();
+    json_auto_t *notes = json_array();
     size_t index = 0;
     const json_t *tool = NULL;
     json_array_foreach(own, index, tool)

@@ -168,7 +168,7 @@ static const char *file_name(const json_t *file)
 
 static json_t *anthropic_files(const struct outcome *outcome)
 {
-    CLEANUP_JSON json_t *content = json_array();
+    json_auto_t *content = json_array();
     size_t index = 0;
     const json_t *file = NULL;
     json_array_foreach(outcome->files, index, file)
@@ -211,7 +211,7 @@ static json_t *make_gemini(const struct outcome *outcome)
     const char *verdict = succeeded            ? "OUTCOME_OK"
                           : outcome->timed_out ? "OUTCOME_DEADLINE_EXCEEDED"
                                                : "OUTCOME_FAILED";
-    CLEANUP_JSON json_t *err = err_with_reason(outcome);
+    json_auto_t *err = err_with_reason(outcome);
     if (!err)
         return NULL;
     json_t *text = succeeded ? json_incref(outcome->out) : join(err, outcome->out);
@@ -249,7 +249,7 @@ static json_t *e2b_result(const json_t *result)
 
 static json_t *e2b_results(const struct outcome *outcome)
 {
-    CLEANUP_JSON json_t *results = json_array();
+    json_auto_t *results = json_array();
     size_t index = 0;
     const json_t *result = NULL;
     json_array_foreach(outcome->results, index, result)
@@ -343,7 +343,7 @@ static char *as_text(const struct outcome *outcome, size_t *ret_length)
 static char *as_json(const struct result_format *format, const struct outcome *outcome,
                      size_t *ret_length)
 {
-    CLEANUP_JSON json_t *value = format->make(outcome);
+    json_auto_t *value = format->make(outcome);
     CLEANUP_FREE char *text = value ? json_text(value, JSON_INDENT(2)) : NULL;
     char *line = NULL;
     if (!text || asprintf(&line, "%s\n", text) < 0)

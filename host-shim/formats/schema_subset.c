@@ -2,6 +2,7 @@
 /* Walks a schema and writes it anew. Pure code, any thread. */
 #include "formats/schema_subset.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,7 +134,7 @@ static json_t *add_type(struct rewriting *rewriting, const json_t *schema, json_
 /* Gemini has enumerations of strings only, and says null elsewhere. */
 static json_t *strings_of(const json_t *values)
 {
-    CLEANUP_JSON json_t *strings = json_array();
+    json_auto_t *strings = json_array();
     size_t index = 0;
     json_t *value = NULL;
     json_array_foreach(values, index, value)
@@ -176,7 +177,7 @@ static json_t *add_alternatives(struct rewriting *rewriting, const json_t *schem
     const json_t *alternatives = json_object_get(schema, "anyOf");
     if (!alternatives)
         return result;
-    CLEANUP_JSON json_t *rewritten = json_array();
+    json_auto_t *rewritten = json_array();
     size_t index = 0;
     const json_t *alternative = NULL;
     json_array_foreach(alternatives, index, alternative)
@@ -239,7 +240,7 @@ static json_t *rewrite_property(struct rewriting *rewriting, const char *name, c
 {
     if (!is_property_name(rewriting, name))
         return cannot(rewriting, "a member name that is not accepted: ", name);
-    CLEANUP_JSON json_t *property = rewrite_below(rewriting, name, schema);
+    json_auto_t *property = rewrite_below(rewriting, name, schema);
     if (property && is_strict(rewriting) && !required && !make_nullable(rewriting, property))
         return NULL;
     return TAKE_POINTER(property);
@@ -291,8 +292,8 @@ static json_t *add_members(struct rewriting *rewriting, const json_t *schema, js
     if (is_typed(rewriting) && rewriting->depth > 0 && json_object_size(own) == 0 &&
         (is_gemini(rewriting) || !closed))
         return cannot(rewriting, "an object without named members", "");
-    CLEANUP_JSON json_t *properties = json_object();
-    CLEANUP_JSON json_t *required = json_array();
+    json_auto_t *properties = json_object();
+    json_auto_t *required = json_array();
     const char *name = NULL;
     const json_t *property = NULL;
     json_object_foreach((json_t *)(uintptr_t)own, name, property)
@@ -317,7 +318,7 @@ static json_t *rewrite(struct rewriting *rewriting, const json_t *schema)
     const char *foreign = schema_keyword_foreign(schema);
     if (foreign)
         return cannot(rewriting, "a schema with ", foreign);
-    CLEANUP_JSON json_t *result = json_object();
+    json_auto_t *result = json_object();
     if (!result || !schema_keywords_copy(schema, rewriting->subset, result))
         return out_of_memory(rewriting);
     if (!add_type(rewriting, schema, result) || !add_enum(rewriting, schema, result) ||

@@ -33,10 +33,10 @@ static bool add_all(json_t *list, const json_t *names)
 
 struct capability_manifest capability_manifest_read(const char *manifest_json)
 {
-    CLEANUP_JSON json_t *manifest =
+    json_auto_t *manifest =
         manifest_json ? json_loads(manifest_json, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    CLEANUP_JSON json_t *names = json_array();
-    CLEANUP_JSON json_t *grants = json_array();
+    json_auto_t *names = json_array();
+    json_auto_t *grants = json_array();
     size_t index = 0;
     const json_t *tool = NULL;
     json_array_foreach(json_object_get(manifest, "tools"), index, tool)

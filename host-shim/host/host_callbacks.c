@@ -49,7 +49,7 @@ static void check_capability(void *user, const char *capability, uint32_t *verdi
 
 static char *decision_text(const char *request_json, const struct approval_decision *decision)
 {
-    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     return decision->word == APPROVAL_WORD_PENDING ? approval_pending_text(decision, request)
                                                    : approval_decision_text(decision, request);
 }

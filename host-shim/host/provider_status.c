@@ -13,7 +13,7 @@ static bool ask_status(const struct provider *provider, json_t **ret_status,
     char *text = NULL;
     int32_t code = provider->status(&text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    CLEANUP_JSON json_t *status = provider_json_read(copy);
+    json_auto_t *status = provider_json_read(copy);
     if (!json_is_object(status))
         return failure_set(failure, "provider_failed",
                            "the provider's status (%d) is no JSON object", (int)code);
@@ -36,7 +36,7 @@ static json_t *ask_prepare(const struct provider *provider, const char *question
  * them. */
 static void add_interpreters(const struct provider *provider, const json_t *status)
 {
-    CLEANUP_JSON json_t *answer = ask_prepare(provider, "{\"interpreters\":true}");
+    json_auto_t *answer = ask_prepare(provider, "{\"interpreters\":true}");
     size_t i = 0;
     size_t j = 0;
     json_t *runtime = NULL;
@@ -61,7 +61,7 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
     if (!tool_provider_open(options, &provider, failure))
         return false;
     bool refused = false;
-    CLEANUP_JSON json_t *prepared = NULL;
+    json_auto_t *prepared = NULL;
     if (!tool_provider_prepare(options, &provider, true, &refused, &prepared, failure))
         return false;
     if (refused) {
@@ -79,7 +79,7 @@ bool provider_status_ask(const struct options *options, json_t **ret_status,
 
 static json_t *offer_question(const struct grants *grants, const json_t *context)
 {
-    CLEANUP_JSON json_t *names = json_array();
+    json_auto_t *names = json_array();
     CLEANUP_FREE char *context_json = json_compact(context);
     for (size_t i = 0; i < grants->capability_count; i++)
         if (json_array_append_new(names, json_string(grants->capabilities[i])) != 0)
@@ -91,11 +91,11 @@ static json_t *offer_question(const struct grants *grants, const json_t *context
 bool provider_status_offer(const struct provider *provider, const struct grants *grants,
                            const json_t *context, json_t *status, struct failure *failure)
 {
-    CLEANUP_JSON json_t *question = offer_question(grants, context);
+    json_auto_t *question = offer_question(grants, context);
     CLEANUP_FREE char *text = question ? json_compact(question) : NULL;
     if (!text)
         return failure_out_of_memory(failure);
-    CLEANUP_JSON json_t *answer = ask_prepare(provider, text);
+    json_auto_t *answer = ask_prepare(provider, text);
     json_t *schemas = json_object_get(answer, "input_schemas");
     return !json_is_object(schemas) || json_object_set(status, "input_schemas", schemas) == 0 ||
            failure_out_of_memory(failure);
@@ -104,7 +104,7 @@ bool provider_status_offer(const struct provider *provider, const struct grants 
 bool provider_status_refresh(const struct provider *provider, json_t *status)
 {
     static const char *const members[] = {"counters", "pools"};
-    CLEANUP_JSON json_t *answer = ask_prepare(provider, "{\"counters\":true}");
+    json_auto_t *answer = ask_prepare(provider, "{\"counters\":true}");
     bool whole = true;
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         json_t *value = json_object_get(answer, members[i]);

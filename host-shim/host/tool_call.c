@@ -46,7 +46,7 @@ static json_t *configuration(const struct options *options, struct failure *fail
     char policy[TOOL_PATH_SIZE] = "";
     if (options->policy && !tool_policy_path(options->policy, policy, failure))
         return NULL;
-    CLEANUP_JSON json_t *object = json_object();
+    json_auto_t *object = json_object();
     if (json_member_add(object, "policy_file", options->policy ? policy : NULL) &&
         json_member_add(object, "sandbox", options->sandbox) &&
         (!options->sweep || json_object_set_new(object, "sweep", json_true()) == 0))
@@ -82,7 +82,7 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     if (!provider->prepare)
         return failure_set(failure, "plugin_unusable",
                            "this provider does not support --policy, --sandbox or --sweep");
-    CLEANUP_JSON json_t *config = configuration(options, failure);
+    json_auto_t *config = configuration(options, failure);
     CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text)
         return false;
@@ -125,7 +125,7 @@ json_t *tool_context(const struct options *options, struct failure *failure)
         return NULL;
     }
     (void)getpwuid_r(getuid(), &entry, memory, sizeof(memory), &found);
-    CLEANUP_JSON json_t *context = json_object();
+    json_auto_t *context = json_object();
     if (!json_member_add(context, "principal", found ? found->pw_name : NULL) ||
         !json_member_add(context, "workspace", options->workspace ? workspace : NULL))
         (void)failure_set(failure, "usage", "the workspace's path is not UTF-8");
@@ -218,7 +218,7 @@ static bool invoke_watched(const struct options *options, const struct provider 
                            const char *input_json, struct grants *grants, int32_t *ret_status,
                            char **ret_text, bool *ret_interrupted, struct failure *failure)
 {
-    CLEANUP_JSON json_t *who = tool_context(options, failure);
+    json_auto_t *who = tool_context(options, failure);
     CLEANUP_FREE char *context = who ? json_compact(who) : NULL;
     if (!context)
         return who ? failure_out_of_memory(failure) : false;
@@ -263,7 +263,7 @@ bool tool_call(const struct options *options, const char *input_json,
         return false;
     *ret = (struct call_result){0};
     bool refused = false;
-    CLEANUP_JSON json_t *status = NULL;
+    json_auto_t *status = NULL;
     if (!tool_provider_prepare(options, &provider, false, &refused, &status, failure))
         return false;
     if (refused) {

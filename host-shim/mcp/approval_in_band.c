@@ -138,7 +138,7 @@ static void ask_now(struct call *call, uint64_t token, const json_t *request, js
                    (unsigned long long)call->number);
     server_unlock(call->server);
     send_question(call, json_incref(params));
-    CLEANUP_JSON json_t *response = wait_for_response(call, approval_wait_ms(request));
+    json_auto_t *response = wait_for_response(call, approval_wait_ms(request));
     enum approval_word word = APPROVAL_WORD_DENY;
     (void)approval_form_read(request, response, call->server->options->elicitation_choice, &word);
     if (!response)
@@ -181,7 +181,7 @@ static bool stands_granted(const struct call *call, const json_t *request)
 
 static void ask_client(struct call *call, uint64_t token, json_t *request, uint32_t *verdict)
 {
-    CLEANUP_JSON json_t *params = form_params(call->server, &call->session, request);
+    json_auto_t *params = form_params(call->server, &call->session, request);
     bool trusted = !json_is_false(json_object_get(request, "in_band"));
     call->in_band.cannot_ask = trusted && !call->session.elicitation;
     if (!trusted)
@@ -203,7 +203,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
                              uint32_t *verdict)
 {
     struct call *call = user;
-    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     const char *request_sha256 = json_member_string(request, "request_sha256", "");
     if (!is_sha256(request_sha256)) {
         console_log_notice("denied: the provider's approval request has no request_sha256");
@@ -231,7 +231,7 @@ static bool is_wanted(const struct server *server)
 static void refuse_approval(void *user, uint64_t token, const char *request_json, uint32_t *verdict)
 {
     struct call *call = user;
-    CLEANUP_JSON json_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     if (stands_granted(call, request))
         call->in_band.ask_elsewhere(user, token, request_json, verdict);
     else

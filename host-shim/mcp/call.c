@@ -62,7 +62,7 @@ static json_t *invoke(struct call *call)
     in_band_deliver(call);
     int32_t status = provider->invoke(call->name, call->input_json, &host, &text);
     CLEANUP_FREE char *copy = provider_take_text(provider, text);
-    CLEANUP_JSON json_t *parsed = provider_json_read(copy);
+    json_auto_t *parsed = provider_json_read(copy);
     json_t *output = json_is_object(parsed) ? parsed : NULL;
     grants_add_denial_hint(&call->grants, output);
     json_t *message = in_band_reply(call, output);
@@ -86,7 +86,7 @@ static void *run_call(void *argument)
 {
     struct call *call = argument;
     struct server *server = call->server;
-    CLEANUP_JSON json_t *message = is_cancelled(call) ? NULL : invoke(call);
+    json_auto_t *message = is_cancelled(call) ? NULL : invoke(call);
     progress_end(&call->progress);
     if (is_cancelled(call)) /* to a request that was cancelled there is no answer */
         connection_answer(call->connection, call->batch, NULL);
@@ -107,7 +107,7 @@ static char *context_text(const struct call *call)
 {
     const char *principal = call->connection->principal;
     const char *trace = call->session.traceparent;
-    CLEANUP_JSON json_t *context = json_copy(call->server->context);
+    json_auto_t *context = json_copy(call->server->context);
     bool made = json_member_add(context, "principal", principal[0] ? principal : NULL) &&
                 json_member_add(context, "traceparent", trace[0] ? trace : NULL);
     return made ? json_compact(context) : NULL;
@@ -115,7 +115,7 @@ static char *context_text(const struct call *call)
 
 bool call_digest(const char *name, const json_t *arguments, char ret[65])
 {
-    CLEANUP_JSON json_t *call = json_pack("[s, O]", name, arguments);
+    json_auto_t *call = json_pack("[s, O]", name, arguments);
     CLEANUP_FREE char *text = call ? json_text(call, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     if (text)
         sha256_hex(text, strlen(text), ret);

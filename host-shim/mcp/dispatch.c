@@ -147,7 +147,7 @@ static void call_tool(struct request *request)
         answer_request(request, message);
         return;
     }
-    CLEANUP_JSON json_t *none = json_object();
+    json_auto_t *none = json_object();
     const json_t *arguments = given ? given : none;
     struct call_order order = {.id = request->message.id,
                                .tool = tool,
@@ -327,7 +327,7 @@ void dispatch_line(struct connection *connection, const char *line, size_t lengt
     if (is_blank(line, length))
         return;
     struct incoming_problem problem;
-    CLEANUP_JSON json_t *message = incoming_read(line, length, &problem);
+    json_auto_t *message = incoming_read(line, length, &problem);
     if (!message)
         connection_answer(connection, NULL,
                           rpc_error(problem.id, problem.code, problem.message, NULL));

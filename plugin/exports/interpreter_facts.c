@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/cleanup.h"
 #include "../base/string_list.h"
 #include "../run/describe.h"
 #include "../run/readiness.h"
 #include "../run/run.h"
+#include "base/cleanup.h"
 #include "preparation_facts.h"
 
 #define OUTPUT_LIMIT 4096u

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 
 /* One more than any message of ours carries, so that a surplus is seen rather than cut off. */
 #define CHANNEL_FDS_LIMIT 16

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 #include "run_event.h"
 #include "wire_fields.h"
 

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "../base/cleanup.h"
 #include "../base/error.h"
+#include "base/cleanup.h"
 #include "wire_fields.h"
 
 #define SIGNAL_MAX 64 /* the last real-time signal of Linux */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 #include "wire_fields.h"
 
 static const struct wire_field fields[] = {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 
 /* Grows by copying into a new block and wiping the old one: realloc() would leave secrets behind.
  */

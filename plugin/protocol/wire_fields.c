@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/cleanup.h"
+#include "base/cleanup.h"
 
 static void put_number(struct wire_writer *writer, const struct wire_field *field,
                        const void *member)

@@ -223,7 +223,7 @@ START_TEST(decision_is_exactly_one_word)
         {"null", APPROVAL_WORD_DENY},
         {"{\"decision\":\"allow_once\"} x", APPROVAL_WORD_DENY},
     };
-    CLEANUP_JSON json_t *request = json_pack("{s:s}", "request_sha256", "ab");
+    json_auto_t *request = json_pack("{s:s}", "request_sha256", "ab");
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         CLEANUP(approval_clear) struct approval_decision decision = {0};
         approval_read_decision(cases[i].text, strlen(cases[i].text), request, &decision);
@@ -249,7 +249,7 @@ START_TEST(a_decision_is_told_whole_or_not_at_all)
     static const char without_reason[] = "{\"decision\":\"allow_always\","
                                          "\"approver\":\"somebody\",\"request_sha256\":\"hash\"}";
     unsigned told = 0;
-    CLEANUP_JSON json_t *request = json_pack("{s:s}", "request_sha256", "hash");
+    json_auto_t *request = json_pack("{s:s}", "request_sha256", "hash");
     for (long i = 0; told < 2; i++) {
         until_failure = i;
         json_set_alloc_funcs(allocate, free);
@@ -265,8 +265,8 @@ END_TEST
 
 START_TEST(request_says_what_it_takes)
 {
-    CLEANUP_JSON json_t *silent = json_object();
-    CLEANUP_JSON json_t *strict = json_pack("{s:[s,i]}", "allowed_decisions", "edit", 1);
+    json_auto_t *silent = json_object();
+    json_auto_t *strict = json_pack("{s:[s,i]}", "allowed_decisions", "edit", 1);
     for (int word = 0; word < APPROVAL_WORD_COUNT; word++) {
         bool usual = word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;
         ck_assert_int_eq(approval_offers(silent, (enum approval_word)word), usual);
@@ -317,7 +317,7 @@ END_TEST
 START_TEST(metrics_keep_labels_in_their_quotes)
 {
     size_t length = 0;
-    CLEANUP_JSON json_t *status = json_pack(
+    json_auto_t *status = json_pack(
         "{s:s, s:[{s:s, s:b, s:b, s:[{s:s, s:s}]}], s:{s:i, s:s}, s:[i, {s:s, s:s}, {s:s, s:s, "
         "s:[i, {s:s, s:i, s:n, s:s}]}]}",
         "provider", "a\"b\\c\nd", "backends", "name", "none", "available", 1, "allowed", 0,
@@ -365,7 +365,7 @@ START_TEST(outcome_is_an_exit_status)
         {true, "{\"exit_code\":256}", 125},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        CLEANUP_JSON json_t *result = json_loads(cases[i].result, 0, NULL);
+        json_auto_t *result = json_loads(cases[i].result, 0, NULL);
         ck_assert_int_eq(run_outcome_exit_status(cases[i].ran, result), cases[i].status);
     }
 }
@@ -379,7 +379,7 @@ START_TEST(doctor_is_tolerant)
         "{\"backends\":[1,{},{\"layers\":[2,{}]}],\"runtimes\":[{},null],\"error\":{}}",
         "{\"backends\":[{\"name\":\"a\\u001b\",\"available\":true}]}"};
     for (size_t i = 0; i < COUNT_OF(statuses); i++) {
-        CLEANUP_JSON json_t *status = json_loads(statuses[i], 0, NULL);
+        json_auto_t *status = json_loads(statuses[i], 0, NULL);
         CLEANUP_FREE char *text = NULL;
         size_t length = 0;
         FILE *out = open_memstream(&text, &length);
@@ -393,7 +393,7 @@ END_TEST
 
 START_TEST(doctor_says_what_is_worth_reading)
 {
-    CLEANUP_JSON json_t *status =
+    json_auto_t *status =
         json_loads("{\"backends\":[{\"name\":\"b\",\"layers\":["
                    "{\"name\":\"first\",\"state\":\"applied\",\"detail\":\"d\"},"
                    "{\"name\":\"second\",\"state\":\"untested\",\"detail\":\"d\"},"
@@ -429,7 +429,7 @@ END_TEST
 /* Rows are broken between members, and no value can draw a member or a row. */
 START_TEST(request_is_laid_out_for_reading)
 {
-    CLEANUP_JSON json_t *request =
+    json_auto_t *request =
         json_loads("{\"limits\":{\"first\":1000000000,\"second\":2000000000},"
                    "\"environment\":{\"A\":\"1\\\", \\n\\\"B: 2\"},"
                    "\"content_findings\":["
@@ -452,7 +452,7 @@ END_TEST
 /* A member that this toolhost does not know is shown all the same. */
 START_TEST(request_hides_nothing)
 {
-    CLEANUP_JSON json_t *request =
+    json_auto_t *request =
         json_loads("{\"tool\":\"t\",\"code\":\"x\",\"image\":\"big\",\"files\":[{\"path\":\"p\","
                    "\"content\":\"one\\ntwo\"}],\"odd\\u001bname\":[1]}",
                    0, NULL);

@@ -205,7 +205,7 @@ START_TEST(messages_are_told_apart)
         {"[]", RPC_INVALID, false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        CLEANUP_JSON json_t *message = json_loads(cases[i].text, JSON_ALLOW_NUL, NULL);
+        json_auto_t *message = json_loads(cases[i].text, JSON_ALLOW_NUL, NULL);
         ck_assert_ptr_nonnull(message);
         struct rpc_message read = rpc_read(message);
         ck_assert_msg(read.kind == cases[i].kind, "%s", cases[i].text);
@@ -219,7 +219,7 @@ static void refused_as(const char *line, size_t length, const char *expected)
 {
     struct incoming_problem problem;
     ck_assert_ptr_null(incoming_read(line, length, &problem));
-    CLEANUP_JSON json_t *id = problem.id;
+    json_auto_t *id = problem.id;
     CLEANUP_FREE char *text = id ? json_dumps(id, JSON_ENCODE_ANY) : strdup("none");
     char found[64];
     (void)snprintf(found, sizeof(found), "%d %s", problem.code, text);
@@ -268,7 +268,7 @@ START_TEST(a_line_has_so_many_values_and_no_more)
             at = stpcpy(at, i == 0 ? "0" : ",0");
         at = stpcpy(at, "]}");
         struct incoming_problem problem;
-        CLEANUP_JSON json_t *read = incoming_read(line, (size_t)(at - line), &problem);
+        json_auto_t *read = incoming_read(line, (size_t)(at - line), &problem);
         ck_assert(json_is_object(read) == (count == most));
         if (!read)
             refused_as(line, (size_t)(at - line), "-32600 1");
@@ -291,9 +291,8 @@ START_TEST(forms_are_offered_only_to_clients_that_show_them)
         {"{}", false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        CLEANUP_JSON json_t *params =
-            json_pack("{s:s, s:o}", "protocolVersion", "2025-11-25", "capabilities",
-                      json_loads(cases[i].capabilities, 0, NULL));
+        json_auto_t *params = json_pack("{s:s, s:o}", "protocolVersion", "2025-11-25",
+                                        "capabilities", json_loads(cases[i].capabilities, 0, NULL));
         CLEANUP(session_clear) struct session_revision session;
         session_read_handshake(params, &session);
         ck_assert_msg(session.elicitation == cases[i].form, "%s", cases[i].capabilities);
@@ -350,7 +349,7 @@ START_TEST(bytes_become_text)
         {"\xe0\x80\x80", "\ufffd\ufffd\ufffd"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        CLEANUP_JSON json_t *text = text_to_json(cases[i].bytes, strlen(cases[i].bytes));
+        json_auto_t *text = text_to_json(cases[i].bytes, strlen(cases[i].bytes));
         ck_assert_str_eq(json_string_value(text), cases[i].text);
     }
     static const char cut[] = "a\u00fc\U0001f600";

@@ -40,7 +40,7 @@ static bool can_be_chosen(const json_t *request, enum approval_word word)
 /* New: the words that can be chosen. */
 static json_t *choices_of(const json_t *request)
 {
-    CLEANUP_JSON json_t *choices = json_array();
+    json_auto_t *choices = json_array();
     for (unsigned word = 0; word < APPROVAL_WORD_COUNT; word++) {
         if (can_be_chosen(request, (enum approval_word)word) &&
             json_array_append_new(choices,
@@ -52,7 +52,7 @@ static json_t *choices_of(const json_t *request)
 
 static json_t *properties_of(const json_t *request, bool with_choice)
 {
-    CLEANUP_JSON json_t *choices = with_choice ? choices_of(request) : json_array();
+    json_auto_t *choices = with_choice ? choices_of(request) : json_array();
     if (!choices || json_array_size(choices) < 2)
         return choices ? json_object() : NULL;
     return json_pack("{s:{s:s, s:s, s:s, s:O}}", FIELD, "type", "string", "title",

@@ -100,10 +100,9 @@ json_t *artifacts_keep(struct artifacts *artifacts, const char *path, const char
     if (bytes > ARTIFACTS_BYTES)
         return NULL;
     CLEANUP_FREE char *uri = make_uri(path);
-    CLEANUP_JSON json_t *contents =
-        uri ? json_pack("[{s:s, s:s, s:o}]", "uri", uri, "mimeType", mime_type,
-                        is_text ? "text" : "blob", json_deep_copy(content))
-            : NULL;
+    json_auto_t *contents = uri ? json_pack("[{s:s, s:s, s:o}]", "uri", uri, "mimeType", mime_type,
+                                            is_text ? "text" : "blob", json_deep_copy(content))
+                                : NULL;
     struct artifact *artifact = contents ? calloc(1, sizeof(*artifact)) : NULL;
     if (!artifact)
         return NULL;

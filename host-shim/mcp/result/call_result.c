@@ -156,7 +156,7 @@ static json_t *link_block(const struct session_revision *session, const struct f
 static bool link_file(struct artifacts *artifacts, const struct session_revision *session,
                       const struct file *file, json_t *content)
 {
-    CLEANUP_JSON json_t *uri =
+    json_auto_t *uri =
         artifacts_keep(artifacts, file->path, file->mime_type, file->content, file->is_text);
     if (!uri) /* larger than is kept: it stays in the result */
         return true;
@@ -202,10 +202,10 @@ json_t *call_result_make(struct artifacts *artifacts, const struct session_revis
                                  "");
     bool failed = answer->status != TOOL_OK || json_is_object(json_object_get(output, "error"));
     bool is_structured = catalogue_is_structured(tool);
-    CLEANUP_JSON json_t *content = json_array();
+    json_auto_t *content = json_array();
     bool made = (!failed || add_error(content, output)) && add_rich(content, output) &&
                 take_files(artifacts, session, output, content);
-    CLEANUP_JSON json_t *structured = result_form_structured(tool, output, full);
+    json_auto_t *structured = result_form_structured(tool, output, full);
     if (made && (is_structured || json_array_size(content) == 0))
         made = add_text(content, tool, output, structured);
     if (!made || !structured)

@@ -33,7 +33,7 @@ bool catalogue_is_structured(const json_t *tool)
 static json_t *annotations_of(const json_t *tool, const json_t *status)
 {
     const char *name = json_member_string(tool, "name", "");
-    CLEANUP_JSON json_t *annotations = json_object();
+    json_auto_t *annotations = json_object();
     json_t *own = json_object_get(tool, "annotations");
     json_t *configured = json_object_get(json_object_get(status, "annotations"), name);
     if (json_is_object(own) && json_object_update(annotations, own) != 0)
@@ -80,7 +80,7 @@ static bool add_tool(json_t *tool, const json_t *status, bool full, struct catal
 bool catalogue_make(const char *manifest_text, const json_t *status, bool full,
                     struct catalogue *ret, struct failure *failure)
 {
-    CLEANUP_JSON json_t *manifest =
+    json_auto_t *manifest =
         manifest_text ? json_loads(manifest_text, JSON_REJECT_DUPLICATES, NULL) : NULL;
     const json_t *tools = json_object_get(manifest, "tools");
     if (!json_is_array(tools) || json_array_size(tools) == 0)

@@ -42,7 +42,7 @@ static bool always_says(const json_t *schema)
 
 static json_t *brief_required(const json_t *schema, const json_t *brief)
 {
-    CLEANUP_JSON json_t *required = json_array();
+    json_auto_t *required = json_array();
     size_t index = 0;
     json_t *name = NULL;
     json_array_foreach(json_object_get(schema, "required"), index, name)
@@ -58,7 +58,7 @@ static json_t *brief_required(const json_t *schema, const json_t *brief)
 
 static json_t *brief_properties(const json_t *schema, const json_t *brief)
 {
-    CLEANUP_JSON json_t *properties = json_object();
+    json_auto_t *properties = json_object();
     const char *name = NULL;
     json_t *property = NULL;
     json_t *all = json_object_get(schema, "properties");
@@ -78,7 +78,7 @@ json_t *result_form_schema(const json_t *tool, bool full)
         return NULL;
     if (full || !brief)
         return json_incref(schema);
-    CLEANUP_JSON json_t *shorter = json_copy(schema);
+    json_auto_t *shorter = json_copy(schema);
     if (json_object_set_new(shorter, "required", brief_required(schema, brief)) != 0 ||
         json_object_set_new(shorter, "properties", brief_properties(schema, brief)) != 0)
         return NULL;
@@ -90,7 +90,7 @@ json_t *result_form_structured(const json_t *tool, json_t *output, bool full)
     const json_t *brief = list_of(tool, "brief");
     if (full || !brief)
         return json_incref(output);
-    CLEANUP_JSON json_t *shorter = json_object();
+    json_auto_t *shorter = json_object();
     const char *name = NULL;
     json_t *value = NULL;
     json_object_foreach(output, name, value)

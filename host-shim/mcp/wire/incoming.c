@@ -95,7 +95,7 @@ static json_t *read_id(const struct outline *outline)
 {
     if (!outline->has_method || outline->id_count != 1 || outline->depth != 0)
         return NULL;
-    CLEANUP_JSON json_t *id =
+    json_auto_t *id =
         json_loadb(outline->id, outline->id_length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     return json_is_string(id) || json_is_integer(id) ? TAKE_POINTER(id) : NULL;
 }

@@ -18,7 +18,7 @@ static const char *const handshake_revisions[] = {"2025-11-25", "2025-06-18",
 
 json_t *session_supported_revisions(void)
 {
-    CLEANUP_JSON json_t *list = json_pack("[s]", SESSION_MODERN_REVISION);
+    json_auto_t *list = json_pack("[s]", SESSION_MODERN_REVISION);
     for (size_t i = 0; i < COUNT_OF(handshake_revisions); i++) {
         if (json_array_append_new(list, json_string(handshake_revisions[i])) != 0)
             return NULL;

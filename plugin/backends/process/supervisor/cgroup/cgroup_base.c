@@ -22,12 +22,6 @@
 #define DIGITS      "0123456789"
 #define MAX_NAMES   8 /* tries: another pid namespace has the same pids, a sweep may come between */
 
-static void cleanup_file(FILE **file)
-{
-    if (*file)
-        (void)fclose(*file);
-}
-
 /* One word of a comma- or space-separated list. */
 static bool list_has(const char *list, const char *word)
 {
@@ -45,7 +39,7 @@ static bool list_has(const char *list, const char *word)
  * /proc/self/cgroup (cgroups(7)). */
 static bool own_group(const char *controller, char *path, size_t size)
 {
-    CLEANUP(cleanup_file) FILE *file = fopen("/proc/self/cgroup", "re");
+    CLEANUP_FILE FILE *file = fopen("/proc/self/cgroup", "re");
     char line[PATH_MAX];
     while (file && fgets(line, sizeof(line), file)) {
         line[strcspn(line, "\n")] = '\0';
@@ -81,7 +75,7 @@ static bool own_directory(const char *controller, char *path, size_t size)
     char group[PATH_MAX];
     if (!own_group(controller, group, sizeof(group)))
         return false;
-    CLEANUP(cleanup_file) FILE *file = fopen("/proc/self/mountinfo", "re");
+    CLEANUP_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
     char line[2 * PATH_MAX];
     while (file && fgets(line, sizeof(line), file)) {
         struct mount_entry entry;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scope-bound ownership for the plugin and its backends: a variable marked with one of these
- * attributes releases what it holds when it goes out of scope; TAKE_POINTER and TAKE_FD hand it
- * over instead. Runs in every process of ours; safe on every thread.
+ * Scope-bound ownership for all of our programs: a variable marked with one of these attributes
+ * releases what it holds when it goes out of scope; TAKE_POINTER and TAKE_FD hand it over instead.
+ * jansson has the same for its values: json_auto_t. Runs in every process of ours, on any thread.
  */
 #pragma once
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,6 +31,12 @@ static inline void cleanup_fd(const int *fd)
     close_fd(*fd);
 }
 
+static inline void cleanup_file(FILE **file)
+{
+    if (*file)
+        (void)fclose(*file);
+}
+
 static inline int take_fd(int *fd)
 {
     int taken = *fd;
@@ -39,6 +46,7 @@ static inline int take_fd(int *fd)
 
 #define CLEANUP_FREE      __attribute__((cleanup(cleanup_free)))
 #define CLEANUP_CLOSE     __attribute__((cleanup(cleanup_fd)))
+#define CLEANUP_FILE      __attribute__((cleanup(cleanup_file)))
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
 #define TAKE_FD(fd) take_fd(&(fd))

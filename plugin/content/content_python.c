@@ -28,9 +28,9 @@ static const struct {
     {"forbidden_module", "imports %s, which the policy forbids"},
     {"module_not_allowed", "imports %s, which is not in the policy's list of modules"},
     {"forbidden_name", "uses %s, which the policy forbids"},
-    {"dynamic_import", "imports by %s what cannot be seen"},
-    {"dynamic_code", "runs by %s what cannot be seen"},
-    {"dynamic_attribute", "takes of %s what cannot be seen"},
+    {"dynamic_import", "imports by %s a module whose name is not constant"},
+    {"dynamic_code", "runs by %s code that is not constant"},
+    {"dynamic_attribute", "takes from %s an attribute whose name is not constant"},
     {"declared_encoding", "declares the encoding %s: it runs as other text than is shown"},
     {"hidden_direction", "has a %s: its text is shown in another order than it runs"},
 };

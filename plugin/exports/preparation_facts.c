@@ -40,10 +40,10 @@ static const struct {
     [PREPARATION_COPIED] = {COPIED, NULL, NULL},
     [PREPARATION_COPIED_WITHOUT] =
         {COPIED,
-         "modules that hold a generator of random numbers which cannot be seeded anew in each copy "
-         "are left out: ",
+         "modules with a random number generator that cannot be seeded anew in each copy are "
+         "left out: ",
          "take them out of the policy's \"prepare\", or set its \"fork\" to false; a program that "
-         "imports them is right either way"},
+         "imports them works in both cases"},
     [PREPARATION_BY_POLICY] = {STARTED, "the policy's \"prepare\" has \"fork\": false",
                                "set it to true, or leave it out"},
     [PREPARATION_HOME_ON_HOST] = {STARTED,
@@ -52,7 +52,7 @@ static const struct {
                                   "remove or rename it"},
     [PREPARATION_OWNED_BY_PROGRAM] =
         {STARTED,
-         "programs would be the gateway's user outside of their sandbox, who can change the "
+         "outside of their sandbox, programs would be the gateway's user and could change the "
          "interpreter's file",
          "give the policy's \"outer_uids\" a range that the gateway's user namespace has "
          "(/proc/self/uid_map)"},
@@ -61,9 +61,9 @@ static const struct {
                               "something: ",
                               "take it out of the policy's \"environment\""},
     [PREPARATION_PATH] =
-        {STARTED, "other users can change what the interpreter executes or imports: ",
-         "chown root: and chmod go-w what is named, and look what else lies there"},
-    [PREPARATION_NO_PROGRAM] = {STARTED, "a script stands in the interpreter's place: ",
+        {STARTED, "other users can change a file that the interpreter executes or imports: ",
+         "chown root: and chmod go-w it, and check its directory"},
+    [PREPARATION_NO_PROGRAM] = {STARTED, "a script is in the interpreter's place: ",
                                 "name the directory of the interpreter itself in \"runtime_path\""},
     [PREPARATION_OTHER_PROGRAM] = {STARTED,
                                    "the policy's PATH does not lead to the interpreter that is "
@@ -72,15 +72,15 @@ static const struct {
     [PREPARATION_THREADS] = {STARTED, "its modules have started a thread",
                              "take the module that does out of \"import\""},
     [PREPARATION_MODULE] = {STARTED,
-                            "a module comes from where the interpreter's own directories are not: ",
+                            "a module comes from outside of the interpreter's own directories: ",
                             "install it below one of these, or take it out of \"import\""},
     [PREPARATION_GENERATORS] =
         {STARTED,
-         "what the interpreter imports at its own start holds a generator of "
-         "random numbers that cannot be seeded anew",
+         "a module that the interpreter imports at its own start holds a random number generator "
+         "that cannot be seeded anew",
          "look for it in the .pth files and in sitecustomize"},
     [PREPARATION_TWIN] = {STARTED,
-                          "its modules could not be imported a second time, which would tell the "
+                          "its modules could not be imported a second time, which would show the "
                           "generators that were seeded on purpose",
                           "take the module that takes long or fails out of \"import\""},
     [PREPARATION_MODULES_DO_MORE] =
@@ -92,11 +92,12 @@ static const struct {
     [PREPARATION_TRIAL] = {STARTED, "the import of its modules could not be tried in a sandbox",
                            "import them in a program; more memory or time may be needed"},
     [PREPARATION_NO_FILES] = {LATE,
-                              "the directory \"interpreter\" beside the library is missing or not "
-                              "whole",
+                              "the directory \"interpreter\" beside the library is missing or "
+                              "incomplete",
                               "install code-execute again"},
-    [PREPARATION_FAILED] = {LATE, "it ended each time before it could wait",
-                            "run a program: what the interpreter says is in its standard error"},
+    [PREPARATION_FAILED] =
+        {LATE, "it ended each time before it could wait",
+         "run a program and read the interpreter's messages in its standard error"},
 };
 
 static const char *how(uint32_t kind)

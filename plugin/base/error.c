@@ -25,7 +25,7 @@ static const struct {
 #undef X
 };
 
-/* Messages become JSON strings and log lines: what a cut or a caller's "%s" left broken, and
+/* Messages become JSON strings and log lines. Characters broken by a cut or a caller's "%s", and
  * control bytes, must not get there. */
 static void make_presentable(char *text)
 {

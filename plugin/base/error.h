@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The error object of the plugin: what went wrong, for which kind of reader, and what to do about
- * it. A function that can fail takes it as its last parameter, returns -1 (or false, or NULL) on
- * failure and has then filled it; on success it is untouched. Fixed buffers: reporting an error
- * never allocates. The table of codes is also the manifest's "errors" and docs/errors.md. Any
- * thread; owned by the caller.
+ * The error object of the plugin: its code, a message and a remedy. A function that can fail takes
+ * it as its last parameter, returns -1 (or false, or NULL) on failure and has then filled it; on
+ * success it is untouched. Fixed buffers: reporting an error never allocates. The table of codes is
+ * also the manifest's "errors" and docs/errors.md. Any thread; owned by the caller.
  */
 #pragma once
 
@@ -143,14 +142,13 @@ struct error {
     enum error_code code;
     char message[512];
     char hint[512];
-    uint64_t retry_after_ms; /* 0: nobody can say; set by who knows, after the code */
+    uint64_t retry_after_ms; /* 0: unknown; set after the code where it is known */
 };
 
 /* Fills the error with a formatted message and the code's default hint; returns -1. */
 int error_set(struct error *error, enum error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4), nonnull(1, 3)));
-/* The same with what the system says of error_number behind the message (0: nothing); returns -1.
- */
+/* The same, with the system's text for error_number after the message (0: none); returns -1. */
 int error_set_errno(struct error *error, enum error_code code, int error_number, const char *format,
                     ...) __attribute__((format(printf, 4, 5), nonnull(1, 4)));
 /* Replaces the hint. */

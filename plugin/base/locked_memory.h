@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for what must not be found: locked, left out of core dumps and of forks, wiped before it
- * is given back. Each block is a mapping of its own. Any thread.
+ * Memory for secrets: locked, left out of core dumps and of forks, wiped before it is released.
+ * Each block is a mapping of its own. Any thread.
  */
 #pragma once
 
@@ -15,5 +15,5 @@ struct locked_memory {
 /* At least capacity bytes, more than 0; -1 with errno when there are none. Locking is best effort:
  * where RLIMIT_MEMLOCK is small, the memory is there and not locked. */
 int locked_memory_get(size_t capacity, struct locked_memory *ret);
-/* Wipes it and what copying has left in registers, and unmaps; an empty one is fine. */
+/* Wipes it and the traces of copying in registers, and unmaps; an empty one is fine. */
 void locked_memory_clear(struct locked_memory *memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks a path by itself, one name at a time, so that what was looked at is what is opened. Runs in
- * the gateway on the calling thread.
+ * Walks a path by itself, one name at a time, so that it opens the file that it has checked. Runs
+ * in the gateway on the calling thread.
  */
 #include "base/trusted_file.h"
 
@@ -21,8 +21,7 @@ struct walk {
     struct error *error;
     int directory; /* where the walk is */
     size_t links;
-    char
-        rest[PATH_MAX]; /* what is still to be walked; longer paths are refused, as by the kernel */
+    char rest[PATH_MAX]; /* the rest of the walk; longer paths are refused, as by the kernel */
 };
 
 static void walk_end(struct walk *walk)
@@ -37,7 +36,7 @@ static int fail(const struct walk *walk, int error_number, const char *what)
                            walk->path, what);
 }
 
-/* name: what of the path it is about. */
+/* name: the part of the path that the error is about. */
 static int distrust(const struct walk *walk, const char *name, const char *what, const char *remedy)
 {
     (void)error_set(walk->error, walk->code, "%s %.200s: \"%.100s\" %s", walk->kind, walk->path,
@@ -94,7 +93,7 @@ static int enter(struct walk *walk, const char *name)
     return 0;
 }
 
-/* Puts what the link says in front of the rest. */
+/* Puts the link's target in front of the rest. */
 static int follow(struct walk *walk, const char *name)
 {
     char target[PATH_MAX];

@@ -2,9 +2,9 @@
 /*
  * Opening a file that decides something, by a path on which nobody but root and the gateway's own
  * user can put another file in its place: file, directories and symbolic links are theirs, and
- * writable by no one else. A directory that is writable by others is taken where it is sticky
- * (/tmp): there nobody removes what belongs to somebody else. Access lists count, as their mask is
- * in the mode. Any thread.
+ * writable by no one else. A directory that is writable by others is accepted if it is sticky
+ * (/tmp): there users cannot remove the files of others. Access lists count, as their mask is in
+ * the mode. Any thread.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the C library copies and compares goes through the processor's vector registers, stays
- * there, and is in every core dump. Any process, any thread.
+ * Wiping of vector registers. The C library copies and compares through them; the bytes stay there,
+ * and are in every core dump. Any process, any thread.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "tool_provider.h"
 
-/* What a gateway's author got wrong. Nothing is run with any of them but the first. */
+/* Mistakes of a gateway's author. Nothing runs with any of them but the first. */
 enum host_mistake {
     HOST_SOUND,
     HOST_MISSING,
@@ -26,9 +26,9 @@ enum host_mistake {
     HOST_NO_AUDIT,
 };
 
-/* Copies what the host's struct_size covers. Of a host that is missing, too short to hold user, or
- * of another major version nothing is copied: all zero, but for user and log where the rest of the
- * struct says what its layout is. */
+/* Copies as much as the host's struct_size covers. Of a host that is missing, too short to hold
+ * user, or of another major version nothing is copied: all zero, but for user and log where the
+ * rest of the struct names its layout. */
 enum host_mistake host_copy(const struct tool_host *host, struct tool_host *ret);
 
 /* false with INVALID_HOST, which the copy's log has heard too. */
@@ -44,7 +44,7 @@ uint32_t host_read_secret(const struct tool_host *host, const char *name, void *
                           size_t capacity, size_t *ret_length);
 /* Is there a check_content? */
 bool host_checks_content(const struct tool_host *host);
-/* true: the host has looked, and its answer of *ret_length bytes, at most capacity, is in answer.
+/* true: the host has checked, and its answer of *ret_length bytes, at most capacity, is in answer.
  */
 bool host_check_content(const struct tool_host *host, const char *request_json, char *answer,
                         size_t capacity, size_t *ret_length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Canonical JSON (RFC 8785, for the values we use: no real numbers) and its SHA-256: what
- * approvals, policies and audit records are bound to. Pure code, any thread.
+ * Canonical JSON (RFC 8785, for the values we use: no real numbers) and its SHA-256. Approvals,
+ * policies and audit records are bound to it. Pure code, any thread.
  */
 #pragma once
 

@@ -100,8 +100,9 @@ static struct json_place locate(struct json_place root, const char *text, size_t
     return place_of_frames(root, text, frames, depth);
 }
 
-/* As long as the text is JSON this sees what jansson will see, so jansson never recurses deeper
- * than the limit, nor makes more values: a value takes a hundred times its two bytes of text. */
+/* As long as the text is JSON, this sees the same values as jansson, so jansson never recurses
+ * deeper than the limit, nor makes more values: a value takes a hundred times its two bytes of
+ * text. */
 static bool check_bounds(const struct json_place *root, const char *text, size_t length,
                          const struct json_input_limits *limits)
 {
@@ -151,7 +152,7 @@ static void refuse_text(const struct json_place *place, const char *text, size_t
 static void refuse_syntax(const struct json_place *root, const char *text, size_t position,
                           const char *jansson_text)
 {
-    /* jansson stands behind the token it did not want. */
+    /* jansson's position is behind the unexpected token. */
     size_t at = position > 0 ? position - 1 : 0;
     struct json_place place = locate(*root, text, at);
     if (begins_with(jansson_text, "invalid Unicode"))
@@ -163,7 +164,7 @@ static void refuse_syntax(const struct json_place *root, const char *text, size_
         refuse_text(&place, text, at);
 }
 
-/* Says in our words what jansson refused; its own would echo the text. */
+/* Words jansson's refusal anew; its own message would echo the text. */
 static void refuse(const struct json_place *root, const char *text, size_t length,
                    const json_error_t *verdict)
 {
@@ -191,9 +192,9 @@ static void refuse(const struct json_place *root, const char *text, size_t lengt
         refuse_syntax(root, text, position, verdict->text);
 }
 
-/* Is there memory for what the longest token would take? jansson 2.14 ignores that its buffer for a
- * token could not grow, and then reads and writes behind it unless the next allocation fails too: a
- * large one must not be the first to fail. */
+/* Is there memory for the longest possible token? jansson 2.14 ignores that its buffer for a token
+ * could not grow, and then reads and writes behind it unless the next allocation fails too: a large
+ * one must not be the first to fail. */
 static bool memory_suffices(size_t length)
 {
     void *probe = malloc(4 * length + 1);

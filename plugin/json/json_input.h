@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON from outside (request, policy, host context, decisions, configuration) into jansson values,
- * with refusals that name the place as a JSON pointer (RFC 6901). jansson decides what is valid;
+ * with refusals that name the place as a JSON pointer (RFC 6901). jansson decides about validity;
  * this file bounds the text before jansson sees it (length, nesting: jansson recurses, and a host's
  * thread may have a small stack) and finds the pointer for jansson's byte position. Pure code, any
  * thread.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a value stands in a JSON text, and typed reading of it with refusals that name the place:
+ * The place of a value in a JSON text, and typed reading of it with refusals that name the place:
  * "request: /args/2: must be a string of at most 32768 bytes". Shared by everything that reads JSON
  * from outside. Pure code, any thread; a place is a value, copied for each step down.
  */

@@ -20,7 +20,7 @@ enum json_order {
 char *json_text(const json_t *value, enum json_order order);
 
 /*
- * A text that is written piece by piece, for what is said at every call and need not be a value
+ * A text that is written piece by piece, for texts of every call that need not be a JSON value
  * first. {.order = ...} is an empty one; order is that of the members of values, its own stand as
  * they were written. After a failure (no memory, a string that is not UTF-8) nothing is written any
  * more, and there is no text.

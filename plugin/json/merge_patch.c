@@ -4,7 +4,7 @@
  */
 #include "json/merge_patch.h"
 
-/* The object to patch below target: what is there, or a new empty one in its place. */
+/* The object to patch below target: the present one, or a new empty one in its place. */
 static json_t *object_at(json_t *target, const char *name, size_t length)
 {
     json_t *present = json_object_getn(target, name, length);
@@ -25,7 +25,7 @@ static bool patch_member(json_t *target, const char *name, size_t length, json_t
         json_t *below = object_at(target, name, length);
         return below != NULL && merge_patch(below, value);
     }
-    /* Shared, not copied: what is merged is only read afterwards. */
+    /* Shared, not copied: the merged value is only read afterwards. */
     return json_object_setn(target, name, length, value) == 0;
 }
 

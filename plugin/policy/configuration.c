@@ -112,9 +112,9 @@ static bool is_path_or_nothing(const char *name, const char *path, struct error 
     return false;
 }
 
-/* Which engine is the operator's to say: the policy does, else the variables that every docker
- * client knows. A policy that names an engine has settled the context too. Nobody else has the
- * policy yet. */
+/* The operator chooses the engine: by the policy, else by the variables that every docker client
+ * knows. A policy that names an engine has settled the context too. The policy is not shared yet.
+ */
 static bool choose_engine(struct policy *policy, struct error *error)
 {
     struct policy_docker *docker = &policy->docker;

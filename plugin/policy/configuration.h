@@ -25,7 +25,7 @@ bool configuration_current(struct configuration *ret, struct error *error);
 /* Puts one in force from tool_prepare()'s JSON (NULL: read the environment again). false with
  * error, and the one before stays; where there was none, every call is refused with this error
  * until a good one comes: a refused configuration of the host is never replaced by a default.
- * *ret_sweep: it also asks for what dead gateways left behind to be removed. */
+ * *ret_sweep: it also asks to remove the leftovers of dead gateways. */
 bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error);
 
 /* The one that tool_prepare() would put in force with these (NULL: not given), as a reference of

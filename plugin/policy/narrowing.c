@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and applying what a context narrows. Runs in the gateway, on the thread inside
+/* Reading and applying the narrowing of a context. Runs in the gateway, on the thread inside
  * tool_invoke() or tool_prepare(). */
 #include "policy/narrowing.h"
 
@@ -19,7 +19,7 @@ static bool read_network(const struct json_place *place, const json_t *value, bo
     return value == NULL || json_read_boolean(place, value, ret);
 }
 
-/* "allow" would say nothing, and could be taken for more. */
+/* "allow" would have no effect, and could be mistaken for a grant. */
 static bool read_approval(const struct json_place *place, const json_t *value,
                           enum approval_decision *ret)
 {

@@ -3,9 +3,9 @@
  * The policy: the operator's permissions. Read from JSON, checked whole (an unknown member, a wrong
  * type or a value out of range refuses the file and names the place), immutable afterwards and
  * shared by reference count between the calls that run under it. A policy file is a JSON Merge
- * Patch (RFC 7386) on the built-in policies/default.json: what it leaves out stays as there, lists
- * are replaced whole, null takes a member away. Loading reads one file; the rest is pure. Any
- * thread.
+ * Patch (RFC 7386) on the built-in policies/default.json: members that it leaves out keep their
+ * default, lists are replaced whole, null takes a member away. Loading reads one file; the rest is
+ * pure. Any thread.
  */
 #pragma once
 
@@ -21,8 +21,8 @@
 #include "protocol/run_description.h"
 #include "vocabulary/sandbox_mode.h"
 
-/* A run limit: what a request gets, and the most it may ask for (for wall time; the rest only from
- * here). */
+/* A run limit: the default, and the most that a request may ask for (for wall time; the rest only
+ * from here). */
 struct policy_limit {
     uint64_t default_value;
     uint64_t maximum;
@@ -176,9 +176,9 @@ void policy_unref(struct policy *policy); /* NULL is fine */
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
 
-/* Releases what the language holds. */
+/* Releases the members of the language. */
 void policy_language_clear(struct policy_language *language);
-/* Releases what the section holds. */
+/* Releases the members of the section. */
 void policy_docker_clear(struct policy_docker *docker);
 /* The image of the language in docker mode, NULL where the policy has none. */
 const struct policy_image *policy_find_image(const struct policy *policy, const char *language);

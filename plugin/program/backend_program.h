@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A backend's process, from the gateway's side: where its program is, its start, its end. The
- * gateway keeps two descriptors of it (control socket, pidfd), both CLOEXEC, and no lasting child.
- * Any thread; the caller keeps two threads from using one at the same time.
+ * A backend's process, from the gateway's side: its program, its start, its end. The gateway keeps
+ * two descriptors of it (control socket, pidfd), both CLOEXEC, and no lasting child. Any thread;
+ * the caller keeps two threads from using one at the same time.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct backend_program {
         .control = -1, .pidfd = -1 \
     }
 
-/* Stands the program of that name beside this .so? */
+/* Is the program of that name next to this .so? */
 bool backend_program_exists(const char *name);
 
 /* Was it started by this very process, and not ended by it? */
@@ -36,11 +36,11 @@ int backend_program_start(const char *name, struct backend_program *ret, struct 
 void backend_program_stop(struct backend_program *program);
 
 /* Forgets one that has ended, or does so at once: a process that was killed closes its sockets one
- * after the other, and the control socket may still take what nobody will read. */
+ * after the other, and the control socket may still take bytes that are never read. */
 void backend_program_forget_ended(struct backend_program *program);
 
 /* Kills it without waiting: it no longer answers. */
 void backend_program_kill(struct backend_program *program);
 
-/* Lets go of the descriptors of one that has died, or is another process's. */
+/* Closes the descriptors of one that has died, or is another process's. */
 void backend_program_forget(struct backend_program *program);

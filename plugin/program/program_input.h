@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's standard input as a descriptor that nobody has to feed. Any thread. */
+/* A run's standard input as a descriptor that needs no writer. Any thread. */
 #pragma once
 
 #include <stddef.h>

@@ -60,10 +60,9 @@ static size_t take_fds(struct msghdr *message, int fds[CHANNEL_FDS_LIMIT])
     return count;
 }
 
-/* An end that is told may be told too early, for whoever waits and whoever does not: the kernel
- * looks for a datagram first and for the peer afterwards (unix_dgram_recvmsg() in
- * net/unix/af_unix.c), and one that has sent and closed in between has its last word still there. A
- * second look finds it. */
+/* The kernel may report the end of file too early, with and without waiting. It looks for a
+ * datagram first and for the peer afterwards (unix_dgram_recvmsg() in net/unix/af_unix.c). A peer
+ * that sends and closes in between leaves its last datagram behind. A second read finds it. */
 static ssize_t receive(int socket, struct msghdr *message, int flags)
 {
     const struct msghdr fresh = *message;

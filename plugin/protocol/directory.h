@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A directory by what it is, and not by what its path may lead to at another moment: the plugin
- * says which one it has looked at, and a backend shows no other. Any process and thread.
+ * A directory by its identity, not by its path, which may lead elsewhere at another moment. The
+ * plugin names the one that it has checked, and a backend shows no other. Any process and thread.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As stat(2) has it; nobody else's while the directory is open or exists. */
+/* As stat(2) has it; unique while the directory is open or exists. */
 struct directory_id {
     uint64_t device;
     uint64_t inode;

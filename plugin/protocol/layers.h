@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The isolation layers a backend can put around a run, and what it reports of them. One table names
- * them for the policy ("require"), the result ("isolation"), the doctor and the documentation.
- * A backend reports a layer as applied only after the call that applies it has succeeded in that
- * run.
+ * The isolation layers that a backend can put around a run, and its report of them. One table names
+ * them for the policy ("require"), the result ("isolation"), the doctor and the documentation. A
+ * backend reports a layer as applied only after the call that applies it has succeeded in that run.
  */
 #pragma once
 
@@ -40,8 +39,8 @@ enum isolation_layer {
 /* The ones without which process mode never runs, whatever the policy says. */
 #define LAYERS_MANDATORY \
     (LAYERS_ALL & ~(LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK) | LAYER_BIT(LAYER_PROC)))
-/* The same for docker mode: what every hardened container has. A user namespace is the engine's to
- * give, Landlock is no part of a container. */
+/* The same for docker mode: the layers that every hardened container has. The engine decides about
+ * a user namespace, and Landlock is no part of a container. */
 #define LAYERS_MANDATORY_DOCKER \
     (LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)))
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the message form of what a backend has ready. Runs in the plugin (decode) and in every
+ * Owns the message form of a backend's pool report. Runs in the plugin (decode) and in every
  * backend (encode), on any thread.
  */
 #include "pool_report.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a backend has ready at the moment it is asked (CONTROL_POOL, channel.h): one datagram of
- * fixed length, a row for each kind of interpreter that waits. Pure code, any thread.
+ * The ready sandboxes of a backend at the moment of the question (CONTROL_POOL, channel.h): one
+ * datagram of fixed length, a row for each kind of interpreter that waits. Pure code, any thread.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define POOL_REPORT_LENGTH (4 + RUN_INTERPRETER_COUNT * 16) /* bytes */
 
-/* What is ready with one kind of interpreter, of all configurations together. */
+/* The ready sandboxes with one kind of interpreter, of all configurations together. */
 struct pool_row {
     uint32_t ready; /* RUN_POOL_LIMIT at most */
     uint32_t wanted;

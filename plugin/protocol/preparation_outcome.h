@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What became of an interpreter that runs are to find ready, and why it is not copied for them.
+ * The outcome of preparing an interpreter for runs, and the reason why it is not copied for them.
  * Between backend and plugin it goes as a number with a detail; an interpreter tells its supervisor
  * the name. Pure code, any thread.
  */
@@ -29,7 +29,7 @@
     X(TWIN, "second_import_failed")            /* which tells the seeded from the unseeded */   \
     X(MODULES_DO_MORE, "modules_do_more")      /* than to be imported: which, and what */       \
     X(FILE_READ, "file_not_trusted")           /* read at import, others can change it: path */ \
-    X(TRIAL, "trial_failed")                   /* of the named modules: nothing was told */     \
+    X(TRIAL, "trial_failed")                   /* of the named modules: there was no report */  \
     /* It is not started before the program is: ... */                                          \
     X(NO_FILES, "files_missing") /* our part of it is not installed */                          \
     X(FAILED, "start_failed")    /* it ended again and again */
@@ -57,7 +57,7 @@ void preparation_set(struct preparation_outcome *outcome, enum preparation_kind 
 
 #define PREPARATION_WORDS (PREPARATION_DETAIL + 64) /* bytes */
 
-/* What an interpreter tells: a byte, and "NAME DETAIL". Returns the length. */
+/* An interpreter's report: a byte, and "NAME DETAIL". Returns the length. */
 size_t preparation_write(char first, enum preparation_kind kind, const char *detail,
                          char ret[PREPARATION_WORDS]);
 /* "NAME DETAIL", of an interpreter. A name that is none counts as FAILED. */

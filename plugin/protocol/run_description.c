@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the message form of a run description, and what makes one acceptable. Runs in the plugin
- * (encode) and in every backend (decode), on any thread.
+ * Owns the message form of a run description, and the checks of one. Runs in the plugin (encode)
+ * and in every backend (decode), on any thread.
  */
 #include "run_description.h"
 
@@ -159,7 +159,7 @@ static bool preparation_is_acceptable(const struct run_description *description)
            has_strings(description->environment, preparation->environment_count);
 }
 
-/* What no row can say of its member alone. */
+/* The checks that concern more than one member. */
 static bool is_acceptable(const struct run_description *description)
 {
     return strspn(description->run_id, "0123456789abcdef") == RUN_ID_LENGTH &&

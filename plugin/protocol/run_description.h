@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a backend is told about one run: complete, already decided, nothing left to interpret.
- * Written by the plugin (encode), read by a backend (decode). The text of the message is a binary
- * sequence of length-prefixed fields (wire.h), carried in a memfd so that its size needs no
- * datagram limit. Pure code, no system call, any thread.
+ * The order for one run to a backend: complete, already decided, nothing left to interpret. Written
+ * by the plugin (encode), read by a backend (decode). The text of the message is a binary sequence
+ * of length-prefixed fields (wire.h), carried in a memfd so that its size needs no datagram limit.
+ * Pure code, no system call, any thread.
  */
 #pragma once
 
@@ -67,12 +67,12 @@ struct run_docker {
     uint32_t tls;            /* 1: TCP addresses are spoken to over TLS */
     char *runtime;           /* OCI runtime, "": the engine's default */
     char *image;             /* as the engine knows it */
-    char *image_id;          /* what the image must be, "": whatever it is now */
+    char *image_id;          /* the id that the image must have, "": any */
     uint32_t require_digest; /* 1: an image that its name does not pin by digest is refused */
     uint32_t pull;           /* enum run_pull */
 };
 
-/* What the backend is to do. */
+/* The backend's task. */
 enum run_purpose {
     RUN_PURPOSE_PROGRAM,
     RUN_PURPOSE_TRIAL,   /* apply every layer, look the runtime up, run nothing */
@@ -82,7 +82,7 @@ enum run_purpose {
     RUN_PURPOSE_COUNT
 };
 
-/* What can be running before its run is known. */
+/* The interpreters that can run before their run is known. */
 enum run_interpreter {
     RUN_INTERPRETER_NONE, /* the program is started when the run is */
     RUN_INTERPRETER_PYTHON,
@@ -148,7 +148,7 @@ unsigned char *run_description_encode(const struct run_description *description,
 bool run_description_decode(const unsigned char *message, size_t length,
                             struct run_description *ret);
 
-/* Wipes and releases what only the program is to have: environment, arguments, files. */
+/* Wipes and releases the members that only the program may have: environment, arguments, files. */
 void run_description_clear_program(struct run_description *description);
-/* Wipes and releases what the description owns. */
+/* Wipes and releases all members of the description. */
 void run_description_clear(struct run_description *description);

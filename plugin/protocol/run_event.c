@@ -100,7 +100,7 @@ static bool usage_in_range(const struct run_usage *usage)
            figure_in_range(usage->peak_memory_bytes) && figure_in_range(usage->processes);
 }
 
-/* What no row can say of its member alone. */
+/* The checks that concern more than one member. */
 static bool in_range(const struct run_event *event)
 {
     return event->type >= RUN_EVENT_STARTED &&

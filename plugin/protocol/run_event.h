@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a backend tells about a run, and what it can be told while the run is under way. One
- * datagram each, on the run's own SOCK_SEQPACKET socket. Pure code, any thread.
+ * A backend's reports about a run, and the orders to it while the run is under way. One datagram
+ * each, on the run's own SOCK_SEQPACKET socket. Pure code, any thread.
  */
 #pragma once
 
@@ -55,7 +55,7 @@ enum run_failure {
     RUN_FAILURE_COUNT
 };
 
-#define RUN_USAGE_UNKNOWN UINT64_MAX /* what a backend cannot measure */
+#define RUN_USAGE_UNKNOWN UINT64_MAX /* a value that a backend cannot measure */
 
 /* Each but wall_us may be RUN_USAGE_UNKNOWN. */
 struct run_usage {
@@ -91,7 +91,7 @@ struct engine_report {
     uint32_t user_namespace;
 };
 
-/* What a run found when it came. */
+/* The state of a run's sandbox when the run came. */
 enum sandbox_origin {
     SANDBOX_NEW,    /* nothing: its sandbox was made then, and its interpreter started */
     SANDBOX_COPIED, /* an interpreter, of which its sandbox is a copy */
@@ -117,8 +117,8 @@ struct run_event {
     uint32_t preparation; /* RUN_PURPOSE_PREPARE: enum preparation_kind, its detail in message */
     char groups[256];     /* of a trial: below which directory runs get their control groups */
     char
-        message[256]; /* what failed, for people; the name of a system call for FORBIDDEN_SYSCALL */
-    char remedy[384]; /* what to do about a problem of the backend's own */
+        message[256]; /* the failure, for people; the name of a system call for FORBIDDEN_SYSCALL */
+    char remedy[384]; /* the remedy for a problem of the backend's own */
     struct run_usage usage;
 };
 

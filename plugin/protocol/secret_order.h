@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the helper program that runs a provider's command is told, and what it answers: one datagram
- * each on its control socket, after its hello (channel.h). Pure code, any thread.
+ * The order to the helper program that runs a provider's command, and its answer: one datagram each
+ * on its control socket, after its hello (channel.h). Pure code, any thread.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #define SECRET_COMMAND_LIMIT    (64u << 10)  /* bytes of a value, without its line feed */
 #define SECRET_REPLY_HEADER     12
 #define SECRET_REPLY_LIMIT      (SECRET_REPLY_HEADER + SECRET_COMMAND_LIMIT + 1)
-#define SECRET_COMMAND_GRACE_MS 10000 /* what the helper may need beyond the command's time */
+#define SECRET_COMMAND_GRACE_MS 10000 /* the helper's own time, beyond the command's */
 
 struct secret_order {
     char **argv;        /* argv[0] is an absolute path */

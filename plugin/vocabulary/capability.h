@@ -49,7 +49,7 @@ bool capability_entry_valid(const char *entry);
  * which a denial of any part takes away. */
 bool capability_list_grants(char *const *list, enum capability capability, const char *parameter);
 
-/* Whether the list grants what an entry that is valid grants; a denial grants nothing. */
+/* Whether the list grants everything that a valid entry grants; a denial grants nothing. */
 bool capability_list_covers(char *const *list, const char *entry);
 
 /* NAME, or NAME=PARAMETER. */

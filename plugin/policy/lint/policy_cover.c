@@ -137,8 +137,8 @@ static bool covers_list(char *const *outer, char *const *inner)
     return true;
 }
 
-/* Of names: what asks or denies is met by one of them, what allows only by all that are asked for.
- */
+/* Of names: one of them meets a rule that asks or denies; a rule that allows needs all requested
+ * ones. */
 static bool covers_secrets(const struct policy *policy, const struct policy_rule *outer,
                            const struct policy_rule *inner)
 {

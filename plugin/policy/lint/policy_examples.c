@@ -14,7 +14,7 @@
 #include "request/request.h"
 #include "vocabulary/handle.h"
 
-/* What the facts of an example point to, beside its JSON. */
+/* The data that the facts of an example point to, beside its JSON. */
 struct example {
     struct rule_facts facts;
     const char **names; /* of its secrets */
@@ -130,7 +130,7 @@ static bool read_hash(const struct json_place *place, const json_t *value, struc
     return true;
 }
 
-/* The code itself, or what is known of it. */
+/* The code itself, or its known facts. */
 static bool read_code(const struct json_place *place, const json_t *value, struct rule_facts *facts)
 {
     struct json_place code_place = json_place_named(place, "code");

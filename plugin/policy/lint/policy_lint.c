@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking a loaded policy over. Runs in the gateway on the calling thread. */
+/* Examining a loaded policy. Runs in the gateway on the calling thread. */
 #include "policy/lint/policy_lint.h"
 
 #include <stdarg.h>
@@ -119,7 +119,7 @@ static void look_at_capabilities(struct lint *lint)
              "no request can use the network: sandbox.exec.network is not granted as a whole");
 }
 
-/* Whether some rule lets mode none run with nobody asked. */
+/* Whether some rule lets mode none run without an approval. */
 static bool none_runs_unasked(const struct policy *policy)
 {
     bool unasked = policy->approval_default == APPROVAL_ALLOW;

@@ -12,11 +12,11 @@
 
 #define WARM_POOLS 8
 
-#define WARM_POOL_QUIET_US \
-    (UINT64_C(100) * 1000) /* so long no run is under way before one is made */
-#define WARM_POOL_PATIENCE_US (UINT64_C(500) * 1000) /* or so long there is always one under way \
-                                                      */
-#define WARM_POOL_RETRY_US (UINT64_C(5) * 1000000)   /* after one that went wrong */
+/* One is made after so long without a run, or after so long with always a run under way; and so
+ * long after an attempt that went wrong. */
+#define WARM_POOL_QUIET_US    (UINT64_C(100) * 1000)
+#define WARM_POOL_PATIENCE_US (UINT64_C(500) * 1000)
+#define WARM_POOL_RETRY_US    (UINT64_C(5) * 1000000)
 
 struct engine;
 

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -25,6 +24,7 @@
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"
+#include "backends/process/supervisor/filter/seccomp_rules.h"
 #include "backends/process/supervisor/launch/launch.h"
 #include "base/cleanup.h"
 
@@ -314,33 +314,6 @@ int __wrap_mount_fd_restrict(int mount, uint64_t flags)
 
 /* --- System calls --- */
 
-/* The named group is let through: of the list, its calls are allowed; of the guard, it is gone. */
-static void let_through(json_t *list, const char *key, json_t *allowed)
-{
-    json_t *groups = json_object_get(list, key);
-    for (size_t i = json_array_size(groups); i-- > 0;) {
-        json_t *group = json_array_get(groups, i);
-        if (!is_out("seccomp", json_string_value(json_object_get(group, "name"))))
-            continue;
-        if (strcmp(key, "guard") != 0) {
-            (void)json_object_del(group, "error");
-            (void)json_array_append(allowed, group);
-        }
-        (void)json_array_remove(groups, i);
-    }
-}
-
-json_t *__real_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error);
-json_t *__wrap_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error);
-json_t *__wrap_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error)
-{
-    static const char *const keys[] = {"refuse", "kill", "guard"};
-    json_t *list = __real_json_loadb(buffer, length, flags, error);
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
-        let_through(list, keys[i], json_object_get(list, "allow"));
-    return list;
-}
-
 scmp_filter_ctx __real_seccomp_init(uint32_t action);
 scmp_filter_ctx __wrap_seccomp_init(uint32_t action);
 scmp_filter_ctx __wrap_seccomp_init(uint32_t action)
@@ -348,17 +321,21 @@ scmp_filter_ctx __wrap_seccomp_init(uint32_t action)
     return __real_seccomp_init(is_out("seccomp", "default") ? SCMP_ACT_ALLOW : action);
 }
 
-/* libseccomp takes no rule that says what the default says. */
-int __real_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call,
-                                  unsigned int count, const struct scmp_arg_cmp *tests);
-int __wrap_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call,
-                                  unsigned int count, const struct scmp_arg_cmp *tests);
-int __wrap_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call,
-                                  unsigned int count, const struct scmp_arg_cmp *tests)
+/* A named group of the list is allowed, one of the guard is gone. libseccomp takes no rule that
+ * says what the default says. */
+int __real_seccomp_rule_apply(scmp_filter_ctx context, const struct seccomp_rule *rule);
+int __wrap_seccomp_rule_apply(scmp_filter_ctx context, const struct seccomp_rule *rule);
+int __wrap_seccomp_rule_apply(scmp_filter_ctx context, const struct seccomp_rule *rule)
 {
-    if (action == SCMP_ACT_ALLOW && is_out("seccomp", "default"))
+    struct seccomp_rule changed_rule = *rule;
+    if (is_out("seccomp", rule->group)) {
+        if (rule->filters != SECCOMP_LIST)
+            return 0;
+        changed_rule.action = SCMP_ACT_ALLOW;
+    }
+    if (changed_rule.action == SCMP_ACT_ALLOW && is_out("seccomp", "default"))
         return 0;
-    return __real_seccomp_rule_add_array(context, action, call, count, tests);
+    return __real_seccomp_rule_apply(context, &changed_rule);
 }
 
 int __real_seccomp_attr_set(scmp_filter_ctx context, enum scmp_filter_attr attribute,

@@ -8,7 +8,7 @@ import pathlib
 
 from knockouts import host, ipc_of_host, network, scratch, seccomp, security, without_limit, without_option
 
-POLICIES = pathlib.Path(__file__).parents[2] / "policies" / "seccomp"
+CALLS = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "calls.json"
 
 
 @dataclasses.dataclass
@@ -146,15 +146,18 @@ def opened(calls):
 
 
 def seccomp_fields():
-    process, docker = (json.loads((POLICIES / name).read_text()) for name in ("process.json", "docker.json"))
+    listed = json.loads(CALLS.read_text())
     catchers = {"personality": "C57-personality.c", "new namespaces": "C53-clone-high-bits.c", "terminal input": "C41-terminal-input.c",
                 "calls with a fallback": "C52-clone3.c", "namespaces and mounts": "A5-unshare-user.c", "other processes": "C36-trace-child.c",
                 "large kernel surfaces": "C50-keyring.c", "attacks": "C50-kexec.c", "watching files": "C55-watch-files.c",
-                "huge pages of a map": "D63-huge-pages.c", "huge pages of a memory file": "D63-huge-pages.c"}
+                "huge pages of a map": "D63-huge-pages.c", "huge pages of a memory file": "D63-huge-pages.c",
+                "the first process": "C56-limit-first-process.c", "the first process's priority": "B31-slow-first-process.c",
+                "leases and notices": "C55-lease-file.c", "protocols with network": "C44-netlink.c"}
     reasons = {"the machine": "the capabilities that these calls want are absent",
                "exit request": "the kernel has nothing behind the call",
                "huge pages of a shared memory": "the kernel wants a privilege for it"}
-    groups = process["refuse"] + process["kill"] + docker["instead"] + docker["absent"] + [g for g in process["allow"] if "when" in g]
+    groups = [group for key in ("refuse", "kill", "guard", "absent") for group in listed[key]]
+    groups += [group for group in listed["allow"] if "when" in group]
     for group in groups:
         name = group["name"]
         catcher = catchers.get(name) or ("C44-netlink.c" if "socket" in name else "")

@@ -9,7 +9,7 @@ import pathlib
 
 from canaries import SANDBOX_USER
 
-POLICY = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "process.json"
+POLICY = pathlib.Path(__file__).parents[2] / "policies" / "seccomp" / "calls.json"
 
 STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_network_namespace check_ipc_namespace check_uts_namespace "
          "enter_control_groups enter_identity become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "

@@ -2,10 +2,11 @@
 /*
  * attack: B31
  * title: have the sandbox's first process run behind all others
- * backends: process
+ * backends: docker, process
  * expect: completed exit
  * layers: seccomp
  * evidence: proof
+ * control docker: seccomp
  * control process: seccomp
  */
 #include "attack.h"

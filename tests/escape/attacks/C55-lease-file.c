@@ -2,10 +2,11 @@
 /*
  * attack: C55
  * title: keep others from writing to a file by a lease on it
- * backends: process
+ * backends: docker, process
  * expect: completed exit
  * layers: seccomp
  * evidence: proof
+ * control docker: seccomp
  * control process: seccomp
  */
 #include "attack.h"

@@ -2,10 +2,11 @@
 /*
  * attack: C55
  * title: be told by a signal which directories are read
- * backends: process
+ * backends: docker, process
  * expect: completed exit
  * layers: seccomp
  * evidence: proof
+ * control docker: seccomp
  * control process: seccomp
  */
 #include "attack.h"

@@ -2,10 +2,11 @@
 /*
  * attack: C56
  * title: set a limit of the sandbox's first process
- * backends: process
+ * backends: docker, process
  * expect: completed exit
  * layers: seccomp
  * evidence: proof
+ * control docker: seccomp
  * control process: seccomp
  */
 #include "attack.h"

@@ -11,7 +11,6 @@
 #include "../support/random.h"
 #include "backends/docker/container/container_attest.h"
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/container/seccomp_profile.h"
 #include "backends/docker/engine/owner.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
@@ -236,103 +235,6 @@ START_TEST(members_of_an_image_are_accepted)
 }
 END_TEST
 
-/* Whatever process mode guards by argument is given by argument here, and named nowhere else. */
-START_TEST(the_profile_gives_nothing_unguarded)
-{
-    static const char *const guarded[] = {"clone", "ioctl", "socket", "socketpair"};
-    CLEANUP_FREE char *text = seccomp_profile_text(_i != 0);
-    ck_assert_ptr_nonnull(text);
-    json_auto_t *profile = json_loads(text, 0, NULL);
-    size_t i;
-    size_t j;
-    const json_t *rule;
-    const json_t *name;
-    unsigned int found = 0;
-    ck_assert_str_eq(json_string_value(json_object_get(profile, "defaultAction")),
-                     "SCMP_ACT_ERRNO");
-    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
-    {
-        const char *action = json_string_value(json_object_get(rule, "action"));
-        json_array_foreach(json_object_get(rule, "names"), j, name)
-        {
-            for (size_t k = 0; k < COUNT_OF(guarded); k++) {
-                if (strcmp(json_string_value(name), guarded[k]) != 0)
-                    continue;
-                ck_assert_str_eq(action, "SCMP_ACT_ALLOW");
-                /* One: an engine takes several tests of one argument for alternatives. */
-                ck_assert_uint_eq(json_array_size(json_object_get(rule, "args")), 1);
-                found |= 1U << k;
-            }
-        }
-    }
-    ck_assert_uint_eq(found, (1U << COUNT_OF(guarded)) - 1);
-}
-END_TEST
-
-/* The one test of a rule as the kernel makes it. */
-static bool test_holds(const json_t *test, uint64_t value)
-{
-    const json_t *two = json_object_get(test, "valueTwo");
-    uint64_t one = (uint64_t)json_integer_value(json_object_get(test, "value"));
-    return two ? (value & one) == (uint64_t)json_integer_value(two) : value == one;
-}
-
-static bool profile_allows(const json_t *profile, const char *call, uint64_t value)
-{
-    size_t i;
-    const json_t *rule;
-    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
-    {
-        const json_t *names = json_object_get(rule, "names");
-        if (json_array_size(names) == 1 &&
-            strcmp(json_string_value(json_array_get(names, 0)), call) == 0 &&
-            test_holds(json_array_get(json_object_get(rule, "args"), 0), value))
-            return true;
-    }
-    return false;
-}
-
-START_TEST(the_profile_gives_no_terminal_input)
-{
-    static const uint64_t forbidden[] = {0x5412, 0x541c};
-    CLEANUP_FREE char *text = seccomp_profile_text(false);
-    json_auto_t *profile = json_loads(text, 0, NULL);
-    for (uint64_t request = 0x5300; request < 0x5500; request++) {
-        bool expected = request != forbidden[0] && request != forbidden[1];
-        ck_assert_int_eq(profile_allows(profile, "ioctl", request), expected);
-    }
-    for (size_t i = 0; i < COUNT_OF(forbidden); i++)
-        for (unsigned int bit = 32; bit < 64; bit++)
-            ck_assert(!profile_allows(profile, "ioctl", forbidden[i] | UINT64_C(1) << bit));
-    for (unsigned int bit = 0; bit < 32; bit++)
-        ck_assert(profile_allows(profile, "ioctl", UINT64_C(1) << bit));
-}
-END_TEST
-
-/* Which families a profile lets socket() have. */
-static size_t count_socket_families(bool network)
-{
-    CLEANUP_FREE char *text = seccomp_profile_text(network);
-    json_auto_t *profile = json_loads(text, 0, NULL);
-    size_t i;
-    size_t count = 0;
-    const json_t *rule;
-    json_array_foreach(json_object_get(profile, "syscalls"), i, rule)
-    {
-        const char *first = json_string_value(json_array_get(json_object_get(rule, "names"), 0));
-        if (first && strcmp(first, "socket") == 0)
-            count++;
-    }
-    return count;
-}
-
-START_TEST(only_runs_with_a_network_have_its_families)
-{
-    ck_assert_uint_eq(count_socket_families(false), 1);
-    ck_assert_uint_eq(count_socket_families(true), 3);
-}
-END_TEST
-
 /* What the operator settles for a run, and nothing else for it. */
 START_TEST(runtime_and_network_are_only_themselves)
 {
@@ -453,11 +355,8 @@ int main(void)
     tcase_add_test(cases, every_changed_member_is_seen);
     tcase_add_test(cases, members_of_an_image_are_accepted);
     tcase_add_loop_test(cases, an_unrequested_member_is_found, 0, COUNT_OF(others));
-    tcase_add_loop_test(cases, the_profile_gives_nothing_unguarded, 0, 2);
-    tcase_add_test(cases, only_runs_with_a_network_have_its_families);
     tcase_add_test(cases, runtime_and_network_are_only_themselves);
     tcase_add_test(cases, nothing_is_mounted);
-    tcase_add_test(cases, the_profile_gives_no_terminal_input);
     tcase_add_test(cases, strays_are_told_from_the_living);
     tcase_add_test(cases, the_kernel_says_who_has_ended);
     return run_suite("docker config", &cases, 1);

@@ -90,9 +90,7 @@ static const struct member of_host[] = {
 static json_t *make(bool network)
 {
     static char nothing[] = "";
-    static char without_network[] = "{0}";
-    static char with_network[] = "{1}";
-    static char *const seccomp[] = {without_network, with_network};
+    static const char *const seccomp[] = {"{0}", "{1}"};
     static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
     const struct run_description description = {
         .limits = {.wall_ms = 1000,

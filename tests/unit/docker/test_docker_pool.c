@@ -17,11 +17,9 @@
 static char engines[2]; /* two addresses */
 #define ENGINE(index) ((struct engine *)(void *)&engines[index])
 
-static char without[] = "without";
-static char with[] = "with";
 static char nothing[] = "";
 static char crun[] = "crun";
-static char *const seccomp[2] = {without, with};
+static const char *const seccomp[2] = {"without", "with"};
 static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
 
 static struct run_description everyday(void)

@@ -158,7 +158,7 @@ json_t *container_config(const struct container_wish *wish)
 }
 
 static json_t *config_of(const struct run_description *description, const char *image,
-                         char *const seccomp[2], json_t *labels, json_t *interpreter)
+                         const char *const seccomp[2], json_t *labels, json_t *interpreter)
 {
     const struct container_wish wish = {
         .image = image,
@@ -173,7 +173,8 @@ static json_t *config_of(const struct run_description *description, const char *
 }
 
 json_t *container_config_for_run(const struct run_description *description, const char *image,
-                                 const struct owner *owner, char *const seccomp[2], int64_t now)
+                                 const struct owner *owner, const char *const seccomp[2],
+                                 int64_t now)
 {
     uint64_t wall_ms = description->limits.wall_ms;
     uint64_t wall_s = wall_ms / 1000 + (wall_ms % 1000 != 0);
@@ -233,7 +234,7 @@ static json_t *interpreter_of(const struct run_description *description)
 }
 
 json_t *container_config_template(const struct run_description *description, const char *image,
-                                  char *const seccomp[2])
+                                  const char *const seccomp[2])
 {
     json_auto_t *labels = json_object();
     json_auto_t *interpreter = interpreter_of(description);

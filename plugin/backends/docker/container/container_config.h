@@ -33,11 +33,12 @@ json_t *container_config(const struct container_wish *wish);
 /* The same for a run: what of its description gets into a configuration at all. seccomp: the
  * profiles without and with a network; now: the time, in seconds. */
 json_t *container_config_for_run(const struct run_description *description, const char *image,
-                                 const struct owner *owner, char *const seccomp[2], int64_t now);
+                                 const struct owner *owner, const char *const seccomp[2],
+                                 int64_t now);
 
 /* The same without labels: runs with the same template can have each other's container. */
 json_t *container_config_template(const struct run_description *description, const char *image,
-                                  char *const seccomp[2]);
+                                  const char *const seccomp[2]);
 /* Which interpreter waits in containers of that template. */
 enum run_interpreter container_config_interpreter(const json_t *template);
 /* A configuration of that template for a container that waits for so long at the most before it has

@@ -30,7 +30,7 @@ struct warm_pool;
 struct docker_environment {
     struct engine_client *client;
     struct owner owner;
-    char *seccomp[2]; /* without and with a network */
+    const char *seccomp[2]; /* without and with a network */
     struct engine engines[ENGINES_LIMIT];
     size_t engine_count;
     struct container *containers;          /* all that were made and are not gone; owned */

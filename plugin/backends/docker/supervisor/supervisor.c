@@ -248,11 +248,10 @@ int supervisor_serve(int control, int host_pidfd)
     environment->client = engine_client_new();
     if (!environment->client)
         return -1;
-    for (int network = 0; network <= 1; network++)
-        environment->seccomp[network] = seccomp_profile_text(network != 0);
+    environment->seccomp[0] = seccomp_profile_text;
+    environment->seccomp[1] = seccomp_profile_with_network_text;
     struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
-    bool ready = environment->seccomp[0] && environment->seccomp[1] &&
-                 owner_self(&environment->owner) &&
+    bool ready = owner_self(&environment->owner) &&
                  channel_send(control, &hello, sizeof(hello), NULL, 0) == 0;
     while (ready && serve_once(&supervisor))
         continue;
@@ -260,7 +259,5 @@ int supervisor_serve(int control, int host_pidfd)
     oom_watches_end(environment);
     engine_clear_all(environment);
     engine_client_free(environment->client);
-    free(environment->seccomp[0]);
-    free(environment->seccomp[1]);
     return ready ? 0 : -1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system call filters of process mode, made once from the list of policies/seccomp/ that the
- * program carries. Two are stacked on each run (seccomp(2): the strictest verdict counts): the list
- * says which calls exist, the guard takes away by argument. libseccomp cannot say "this call, but
- * not with that argument" in a filter that refuses by default.
+ * The system call filters of process mode, made once from the rules that the program carries
+ * (seccomp_rules.h). Two are stacked on each run (seccomp(2): the strictest verdict counts): the
+ * list says which calls exist, the guard takes away by argument. libseccomp cannot say "this call,
+ * but not with that argument" in a filter that refuses by default.
  *
  * A call of the list's "kill" groups is held by the kernel and told to pid 1 of the sandbox
  * (forbidden_call.h), which ends the run and can name the call. It is never let through: without a

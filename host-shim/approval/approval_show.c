@@ -291,10 +291,11 @@ static const struct shown_member last_members[] = {
     {"code", "code", show_text},
 };
 
-/* Not shown: useless for the decision. The arguments repeat the other members. */
-static const char *const left_out[] = {"in_band",    "approval_id",        "expires_in_ms",
-                                       "timeout_ms", "allowed_decisions",  "arguments",
-                                       "run_id",     "policy_base_sha256", "decision_members"};
+/* About the question, and not about what would run: nothing of it is in the request's hash. The
+ * arguments say once more what the other members say. Whatever is not named here is shown. */
+static const char *const left_out[] = {
+    "allowed_decisions", "approval_id", "arguments", "decision_members",
+    "expires_in_ms",     "in_band",     "run_id"};
 
 /* A file is decided upon by its content, which only the arguments have. */
 static const json_t *member_to_show(const json_t *request, const char *name)

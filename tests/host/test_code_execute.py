@@ -3,13 +3,33 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import unittest
 
 import tap
-from support import HostTest
+from support import HostTest, Terminal
 
 PROVIDER = os.environ.get("CODE_EXECUTE", "")
+ABI_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "abi.md"
+
+
+def hashed_members():
+    """What the page says is in the hash of a request."""
+    sentence = re.search(r"`request_sha256` is the SHA-256 of the canonical JSON.*?`workspace_id`", ABI_PAGE.read_text(encoding="utf-8"), re.S)
+    return set(re.findall(r"`([a-z_0-9]+)`", sentence[0])) - {"request_sha256"}
+
+
+def leaves(value):
+    """The texts and numbers in a JSON value, as a person reads them."""
+    if isinstance(value, (dict, list)):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from leaves(member)
+    elif isinstance(value, str):
+        yield value
+    elif value is not None:
+        yield json.dumps(value)
 
 
 class CodeExecute(HostTest):
@@ -40,6 +60,25 @@ class CodeExecute(HostTest):
         self.assertIn(b"toolhost: timeout: the program did not end within 300 ms\n", done.stderr)
         done = self.real(*asked, "--no-default-caps")
         self.assertIn(b"toolhost: access_denied: sandbox.exec\n", done.stderr)
+
+    def test_an_approver_sees_every_hashed_member(self):
+        if self.real("doctor").returncode != 0:
+            self.skipTest("its mode is not available on this machine")
+        asked = ("run", "-l", "sh", "-c", "echo ran", "--audit", self.audit_file, "--env", "PLACE=here", "--timeout-ms", "2345")
+        rule = {"id": "known", "decision": "allow", "request_sha256": ["0" * 64]}  # the policy's hash is not that of its base
+        policy = {"CODE_EXEC_POLICY": self.path("policy.json", json.dumps({"approval": {"rules": [rule]}}))}
+        seen = self.path("seen")
+        program = self.path("approve", f"#!/bin/sh\ncat > {seen}\nexit 1\n", 0o700)
+        self.real(*asked, "--approve", f"cmd:{program}", "--", "an argument", **policy)
+        with open(seen, encoding="utf-8") as file:
+            request = json.load(file)
+        hashed = hashed_members() & set(request)
+        self.assertGreater(hashed, {"args", "code", "environment", "limits", "mode", "network", "policy_base_sha256"})
+        terminal = Terminal(self, [*asked, "--", "an argument"], TOOLHOST_PLUGIN=PROVIDER, **policy)
+        screen = "".join(line.split("| ", 1)[-1] for line in terminal.wait_for("Run this? [y/N] ").splitlines())
+        for name in sorted(hashed):
+            for text in leaves(request[name]):
+                self.assertIn(text, screen, name)
 
     def test_narrowed(self):
         """One policy, and less of it for these calls."""

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sanitizers.h"
 #include "tap_suite.h"
 #include "tool_provider.h"
 
@@ -381,11 +382,7 @@ END_TEST
 
 /* A sanitizer's allocator has no handlers for fork(), as glibc's has: a child of a process whose
  * other threads allocate at that moment waits for their lock for ever. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool children_can_allocate = false;
-#else
-static const bool children_can_allocate = true;
-#endif
+static const bool children_can_allocate = !UNDER_ADDRESS_SANITIZER && !UNDER_THREAD_SANITIZER;
 
 int main(void)
 {

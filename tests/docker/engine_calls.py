@@ -86,7 +86,7 @@ def asked(engine, step):
 
 
 def measurable():
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    if "asan" in os.environ.get("LD_PRELOAD", ""):
         raise tap.Skip("a sanitizer's own memory would be measured")
 
 

@@ -18,6 +18,7 @@
 
 #include "../process/harness.h"
 #include "base/cleanup.h"
+#include "../support/sanitizers.h"
 #include "injector.h"
 #include "inspector.h"
 #include "remains.h"
@@ -393,10 +394,10 @@ static bool try_role(enum role role, int error)
 
 int main(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    (void)printf("1..0 # SKIP a sanitized backend makes calls of its own\n");
-    return 0;
-#endif
+    if (UNDER_ADDRESS_SANITIZER) {
+        (void)printf("1..0 # SKIP a sanitized backend makes calls of its own\n");
+        return 0;
+    }
     static const int errors[] = {0, EPERM, EIO, ENOSYS};
     const char *only = getenv("FAULTS_ROLE");
     size_t error_count = getenv("CODE_EXECUTE_TEST_LONG") ? COUNT_OF(errors) : 1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sanitizers.h"
 #include "suite.h"
 
 /* A command line that nobody else has. */
@@ -416,11 +417,7 @@ END_TEST
 /* What a sanitized backend has freed is kept by the sanitizer, wiped or not. */
 static const char *lacks_plain_memory(void)
 {
-#if defined(__SANITIZE_ADDRESS__)
-    return "AddressSanitizer keeps what was freed";
-#else
-    return lacks_root();
-#endif
+    return UNDER_ADDRESS_SANITIZER ? "AddressSanitizer keeps what was freed" : lacks_root();
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/locked_memory.h"
 #include "run/redaction.h"
+#include "sanitizers.h"
 #include "tap_suite.h"
 
 #define FLAGS_SIZE 512
@@ -81,11 +82,8 @@ static void read_flags(const void *address, char ret[FLAGS_SIZE])
 
 START_TEST(is_locked_and_in_no_dump_and_no_fork)
 {
-#if defined(__SANITIZE_ADDRESS__) /* whose mlock(2) does nothing */
-    static const char *const flags[] = {" dd ", " wf "};
-#else
-    static const char *const flags[] = {" lo ", " dd ", " wf "};
-#endif
+    /* mlock(2) does nothing under AddressSanitizer. */
+    static const char *const flags[] = {" dd ", " wf ", UNDER_ADDRESS_SANITIZER ? " wf " : " lo "};
     char found[FLAGS_SIZE];
     struct locked_memory memory;
     ck_assert_int_eq(locked_memory_get(1, &memory), 0);

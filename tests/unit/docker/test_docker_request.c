@@ -18,6 +18,7 @@
 #include "call/call.h"
 #include "docker_request.h"
 #include "gate/plan.h"
+#include "sanitizers.h"
 #include "tap_suite.h"
 #include "vocabulary/environment.h"
 
@@ -26,16 +27,7 @@
 #define ROUNDS_LONG 1000000
 
 /* A sanitized program takes ten times as long; it is there for the memory, not for the number. */
-#if defined(__SANITIZE_ADDRESS__)
-#define ROUNDS_DIVISOR 20
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ROUNDS_DIVISOR 20
-#endif
-#endif
-#ifndef ROUNDS_DIVISOR
-#define ROUNDS_DIVISOR 1
-#endif
+#define ROUNDS_DIVISOR (UNDER_ADDRESS_SANITIZER ? 20 : 1)
 
 #define WHOLE_EVERY 64 /* rounds with the real seccomp profile, down to the text that is sent */
 #define POLICIES    4

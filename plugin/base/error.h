@@ -24,6 +24,7 @@ enum call_status {
 #define X(constant, name) CALL_##constant,
     CALL_STATUSES(X)
 #undef X
+        CALL_STATUS_COUNT
 };
 
 const char *call_status_name(enum call_status status);

@@ -27,8 +27,14 @@ static bool refuse_mode(const struct policy *policy, enum sandbox_mode mode, str
     error_set(error, ERROR_NOT_SUPPORTED,
               "context: /workspace: mode %s cannot show it without the machine's sockets and FIFOs",
               sandbox_mode_name(mode));
-    error_set_hint(error, "the gateway can %sleave workspace out of its context_json",
-                   policy->mode_allowed[SANDBOX_MODE_PROCESS] ? "use process mode, or " : "");
+    error_set_hint(error, "the gateway can leave workspace out of its context_json");
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *other = sandbox_mode_row((enum sandbox_mode)i);
+        if (policy->mode_allowed[i] && other->shows_workspace)
+            error_set_hint(
+                error, "the gateway can use %s mode, or leave workspace out of its context_json",
+                other->name);
+    }
     return false;
 }
 
@@ -37,7 +43,7 @@ bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const 
 {
     if (path == NULL || ret->fd >= 0)
         return true;
-    if (mode != SANDBOX_MODE_PROCESS)
+    if (!sandbox_mode_row(mode)->shows_workspace)
         return refuse_mode(policy, mode, error);
     if (!is_allowed(policy, path)) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: workspace %.200s", path);

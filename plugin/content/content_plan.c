@@ -12,7 +12,7 @@
 
 enum sandbox_mode content_checking_mode(enum sandbox_mode mode)
 {
-    return mode == SANDBOX_MODE_NONE ? SANDBOX_MODE_PROCESS : mode;
+    return sandbox_mode_row(mode)->checked_in;
 }
 
 bool content_plan_check(const struct call *call, size_t file_limit, struct run_description *ret)

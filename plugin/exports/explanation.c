@@ -181,14 +181,14 @@ static void say_why(const struct call *call, const struct policy_verdict *verdic
 static bool add_request(json_t *object, const struct call *call)
 {
     char code_sha256[SHA256_HEX_LENGTH + 1];
-    bool docker = call->configuration.mode == SANDBOX_MODE_DOCKER;
+    bool has_image = sandbox_mode_row(call->configuration.mode)->has_images;
     const struct request *request = &call->request;
     sha256_hex(request->code, request->code_length, code_sha256);
     /* An image's id is part of the hash, and only an engine knows it. */
     return add(object, "language", json_string(request->language->name)) &&
            add(object, "code_sha256", json_string(code_sha256)) &&
            add(object, "code_bytes", json_integer((json_int_t)request->code_length)) &&
-           add(object, "request_sha256", text_or_null(docker ? NULL : call->request_sha256)) &&
+           add(object, "request_sha256", text_or_null(has_image ? NULL : call->request_sha256)) &&
            add(object, "principal", text_or_null(call->context.principal)) &&
            add(object, "network", json_boolean(request->network)) &&
            add(object, "secrets", secrets_json(request));

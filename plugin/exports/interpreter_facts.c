@@ -84,7 +84,7 @@ static json_t *facts_of(const struct configuration *configuration,
                         const struct policy_language *language)
 {
     const struct policy *policy = configuration->policy;
-    const struct policy_image *image = configuration->mode == SANDBOX_MODE_DOCKER
+    const struct policy_image *image = sandbox_mode_row(configuration->mode)->has_images
                                            ? policy_find_image(policy, language->name)
                                            : NULL;
     const struct trial_subject subject = {

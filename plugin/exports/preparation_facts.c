@@ -176,7 +176,8 @@ json_t *preparation_facts(const struct trial_subject *subject)
 {
     const struct policy_preparation *preparation = &subject->language->preparation;
     size_t count = 1 + preparation->named_count;
-    if (subject->mode != SANDBOX_MODE_PROCESS || preparation->interpreter != RUN_INTERPRETER_PYTHON)
+    if (!sandbox_mode_row(subject->mode)->prepares_interpreter ||
+        preparation->interpreter != RUN_INTERPRETER_PYTHON)
         return json_null();
     CLEANUP_FREE struct kind *kinds = calloc(count, sizeof(*kinds));
     json_auto_t *list = json_array();

@@ -16,11 +16,7 @@
 #include "policy/configuration.h"
 #include "run/backend_client.h"
 #include "run/readiness.h"
-#include "run/remedy.h"
 #include "json/json_text.h"
-
-/* One for each backend. */
-static const enum sandbox_mode backend_modes[] = {SANDBOX_MODE_DOCKER, SANDBOX_MODE_PROCESS};
 
 static atomic_uint_fast64_t calls_run;
 static atomic_uint_fast64_t calls_not_run;
@@ -89,10 +85,7 @@ static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
                              "detail", detail);
     if (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0) {
         char remedy[512];
-        if (mode == SANDBOX_MODE_DOCKER)
-            (void)snprintf(remedy, sizeof(remedy), "%s", remedy_for_container_layer(layer));
-        else
-            remedy_for_layer(layer, trial->error_number, remedy, sizeof(remedy));
+        sandbox_mode_row(mode)->explain_layer(layer, trial->error_number, remedy, sizeof(remedy));
         (void)json_object_set_new(json, "remedy", json_string(remedy));
     }
     return json;
@@ -110,15 +103,16 @@ static bool try_layers(const struct policy *policy, enum sandbox_mode mode, cons
 }
 
 /* With the first image that the engine has: a missing image says nothing about the layers. */
-static bool try_layers_of_docker(const struct policy *policy, struct run_event *ret,
-                                 struct error *error)
+static bool try_images(const struct policy *policy, enum sandbox_mode mode, struct run_event *ret,
+                       struct error *error)
 {
     bool reported = false;
     size_t i = 0;
+    size_t count = sandbox_mode_row(mode)->has_images ? policy->docker.image_count : 0;
     do {
-        const char *image = i < policy->docker.image_count ? policy->docker.images[i].name : NULL;
-        reported = try_layers(policy, SANDBOX_MODE_DOCKER, image, ret, error);
-    } while (reported && ret->failure == RUN_FAILURE_IMAGE && ++i < policy->docker.image_count);
+        const char *image = i < count ? policy->docker.images[i].name : NULL;
+        reported = try_layers(policy, mode, image, ret, error);
+    } while (reported && ret->failure == RUN_FAILURE_IMAGE && ++i < count);
     return reported;
 }
 
@@ -128,14 +122,13 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
 {
     struct error error;
     struct run_event trial = {0};
-    bool reported = backend_exists(mode, &error) &&
-                    (mode == SANDBOX_MODE_DOCKER ? try_layers_of_docker(policy, &trial, &error)
-                                                 : try_layers(policy, mode, NULL, &trial, &error));
+    bool isolates = sandbox_mode_row(mode)->isolates;
+    bool reported = backend_exists(mode, &error) && try_images(policy, mode, &trial, &error);
     bool available = reported && trial.failure == RUN_FAILURE_NONE && trial.exit_code == 0;
     if (reported && !available)
         readiness_explain(&trial, NULL, NULL, &error);
     json_t *layers = json_array();
-    for (int layer = 0; reported && mode != SANDBOX_MODE_NONE && layer < LAYER_COUNT; layer++)
+    for (int layer = 0; reported && isolates && layer < LAYER_COUNT; layer++)
         (void)json_array_append_new(layers, layer_json(mode, &trial, (enum isolation_layer)layer));
     *ret_available = available;
     json_t *json =
@@ -153,7 +146,7 @@ static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
     struct error error;
     char image_id[IMAGE_ID_SIZE];
     const struct policy_image *image =
-        mode == SANDBOX_MODE_DOCKER ? policy_find_image(policy, language->name) : NULL;
+        sandbox_mode_row(mode)->has_images ? policy_find_image(policy, language->name) : NULL;
     const struct trial_subject subject = {
         .policy = policy,
         .mode = mode,
@@ -194,7 +187,7 @@ static void add_configuration(json_t *status, const struct configuration *config
                               *ret_usable ? runtimes_json(policy, configuration->mode)
                                           : json_array());
     /* Without a sandbox of its own a program has the gateway's network. */
-    bool open_world = policy->network_allowed || configuration->mode == SANDBOX_MODE_NONE;
+    bool open_world = policy->network_allowed || !sandbox_mode_row(configuration->mode)->isolates;
     (void)json_object_set_new(
         status, "annotations",
         json_pack("{s:{s:b}}", "code_execute", "openWorldHint", (int)open_world));
@@ -223,9 +216,9 @@ static json_t *sweep_json(const struct policy *policy, enum sandbox_mode mode)
 static void add_sweep(json_t *status, const struct policy *policy)
 {
     json_t *sweep = json_array();
-    for (size_t i = 0; i < COUNT_OF(backend_modes); i++)
-        if (policy->mode_allowed[backend_modes[i]])
-            (void)json_array_append_new(sweep, sweep_json(policy, backend_modes[i]));
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (sandbox_mode_row((enum sandbox_mode)i)->isolates && policy->mode_allowed[i])
+            (void)json_array_append_new(sweep, sweep_json(policy, (enum sandbox_mode)i));
     (void)json_object_set_new(status, "sweep", sweep);
 }
 
@@ -279,8 +272,9 @@ static json_t *pool_json(enum sandbox_mode mode)
 json_t *status_pools(void)
 {
     json_auto_t *pools = json_array();
-    for (size_t i = 0; i < COUNT_OF(backend_modes); i++)
-        if (json_array_append_new(pools, pool_json(backend_modes[i])) != 0)
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (sandbox_mode_row((enum sandbox_mode)i)->isolates &&
+            json_array_append_new(pools, pool_json((enum sandbox_mode)i)) != 0)
             return NULL;
     return json_incref(pools);
 }

@@ -124,8 +124,7 @@ static bool apply_policy(struct call *call, struct error *error)
         return false;
     if (request->network)
         call_note(call, "the program has the network of %s",
-                  call->configuration.mode == SANDBOX_MODE_DOCKER ? "the engine's bridge"
-                                                                  : "the gateway's machine");
+                  sandbox_mode_row(call->configuration.mode)->network);
     else if (request->secret_count > 0)
         call_note(call, "the program has no network: secrets can only be used locally");
     return true;

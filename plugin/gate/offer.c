@@ -59,12 +59,17 @@ static bool offers_secrets(const struct offer *offer)
     return false;
 }
 
+static bool has_images(const struct offer *offer)
+{
+    return sandbox_mode_row(offer->configuration->mode)->has_images;
+}
+
 /* Those that a request may name, with NULL at the end; new. */
 static char **images_of(const struct offer *offer)
 {
     const struct policy *policy = policy_of(offer);
     CLEANUP(cleanup_string_list) char **images = string_list_new(0);
-    if (offer->configuration->mode != SANDBOX_MODE_DOCKER || !grants(offer, CAPABILITY_IMAGE, NULL))
+    if (!has_images(offer) || !grants(offer, CAPABILITY_IMAGE, NULL))
         return TAKE_POINTER(images);
     for (size_t i = 0; i < policy->docker.image_count; i++) {
         const char *name = policy->docker.images[i].name;
@@ -85,13 +90,14 @@ static bool offers_image(const struct offer *offer)
     return string_list_count(images) > 0;
 }
 
-/* In docker mode one without an image of its own runs only where a request may name one. */
+/* Where there are images, one without an image of its own runs only where a request may name one.
+ */
 static bool offers_language(const struct offer *offer, const char *name)
 {
     const struct policy *policy = policy_of(offer);
     if (offer->narrowing != NULL && !narrowing_leaves_language(offer->narrowing, name))
         return false;
-    if (offer->configuration->mode != SANDBOX_MODE_DOCKER || offers_image(offer))
+    if (!has_images(offer) || offers_image(offer))
         return true;
     const struct policy_image *image = policy_find_image(policy, name);
     return image != NULL && policy_image_is_settled(policy, image->name);

@@ -85,7 +85,7 @@ void offer_hint_input(const struct call *call, struct error *error)
 void offer_hint_language(const struct call *call, const char *operators_part, struct error *error)
 {
     /* Only an image makes a difference, so elsewhere the host is not asked. */
-    bool ask = call->configuration.mode == SANDBOX_MODE_DOCKER;
+    bool ask = sandbox_mode_row(call->configuration.mode)->has_images;
     struct host_grants grants;
     const struct offer offer = {&call->configuration, &call->context.narrowing,
                                 ask ? ask_host(call, &grants) : NULL};

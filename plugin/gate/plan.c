@@ -42,7 +42,7 @@ static bool settle_time(struct call *call, struct error *error)
 static bool prepare(struct call *call)
 {
     struct run_description *description = &call->description;
-    return call->configuration.mode == SANDBOX_MODE_NONE ||
+    return !sandbox_mode_row(call->configuration.mode)->isolates ||
            preparation_fill(&call->language->preparation, &call->request, call->language->file,
                             description);
 }
@@ -88,7 +88,7 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
                   "request: /session: sessions are not supported yet; every run is fresh");
         return true;
     }
-    if (request->image != NULL && call->configuration.mode != SANDBOX_MODE_DOCKER) {
+    if (request->image != NULL && !sandbox_mode_row(call->configuration.mode)->has_images) {
         error_set(error, ERROR_NOT_SUPPORTED,
                   "request: /image: only docker mode has images; the mode is %s",
                   sandbox_mode_name(call->configuration.mode));
@@ -102,7 +102,7 @@ static bool choose_image(const struct call *call, const char **ret, struct error
 {
     const struct policy *policy = call->configuration.policy;
     const char *asked = call->request.image;
-    if (call->configuration.mode != SANDBOX_MODE_DOCKER) {
+    if (!sandbox_mode_row(call->configuration.mode)->has_images) {
         *ret = NULL;
         return true;
     }
@@ -151,7 +151,7 @@ static bool refuse_shell_names(const struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
     const char *name;
-    if (call->configuration.mode != SANDBOX_MODE_DOCKER)
+    if (!sandbox_mode_row(call->configuration.mode)->has_shell)
         return false;
     if ((name = find_shell_name_of_policy(call)) != NULL) {
         error_set(error, ERROR_INVALID_POLICY,

@@ -67,10 +67,10 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
     char path[sizeof(RUN_HOME "/" SECRETS_DIRECTORY "/") + SECRET_NAME_LIMIT];
     (void)snprintf(path, sizeof(path), RUN_HOME "/" SECRETS_DIRECTORY "/%s", secret->name);
     const char *relative = path + sizeof(RUN_HOME);
-    if (call->configuration.mode == SANDBOX_MODE_NONE) {
+    if (!sandbox_mode_row(call->configuration.mode)->isolates) {
         error_set(error, ERROR_SECRET_UNUSABLE,
-                  "the secret \"%s\" is delivered as a file, which mode none does not have",
-                  secret->name);
+                  "the secret \"%s\" is delivered as a file, which mode %s does not have",
+                  secret->name, sandbox_mode_name(call->configuration.mode));
         error_set_hint(error, "ask the operator for another mode, or to deliver it as a variable");
         return false;
     }

@@ -45,10 +45,8 @@ static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, str
     list_modes(policy, allowed);
     error_set(error, ERROR_MODE_NOT_ALLOWED, "the policy does not allow mode %s (it allows: %s)",
               sandbox_mode_name(mode), allowed);
-    if (mode == SANDBOX_MODE_NONE)
-        error_set_hint(error,
-                       "mode none isolates nothing: it needs a policy that lists it in \"modes\" "
-                       "and the capability sandbox.exec.mode.none");
+    if (sandbox_mode_row(mode)->not_allowed)
+        error_set_hint(error, "%s", sandbox_mode_row(mode)->not_allowed);
 }
 
 /* sandbox: a mode's name from the operator, or NULL for the policy's default. */

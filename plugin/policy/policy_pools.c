@@ -23,14 +23,14 @@ static bool parse_common(const struct json_place *place, json_t *value, struct p
     return true;
 }
 
-static bool parse_docker(const struct json_place *place, json_t *value, struct policy_pool *ret)
+static bool parse_fixed(const struct json_place *place, json_t *value, struct policy_pool *ret)
 {
     static const char *const members[] = {"ready", "idle_ms", NULL};
     return json_read_known_members(place, value, members) && parse_common(place, value, ret);
 }
 
 /* "most" below "ready" is no error: a policy with only "ready" has the default's "most". */
-static bool parse_process(const struct json_place *place, json_t *value, struct policy_pool *ret)
+static bool parse_growing(const struct json_place *place, json_t *value, struct policy_pool *ret)
 {
     static const char *const members[] = {"ready", "most", "memory_bytes", "idle_ms", NULL};
     struct json_place most_place = json_place_named(place, "most");
@@ -49,14 +49,23 @@ static bool parse_process(const struct json_place *place, json_t *value, struct 
     return true;
 }
 
+/* Those that isolate have a pool, under their names. */
 bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    static const char *const members[] = {"docker", "process", NULL};
-    struct json_place docker = json_place_named(place, "docker");
-    struct json_place process = json_place_named(place, "process");
-    return json_read_known_members(place, value, members) &&
-           parse_docker(&docker, json_object_get(value, "docker"),
-                        &policy->pools[SANDBOX_MODE_DOCKER]) &&
-           parse_process(&process, json_object_get(value, "process"),
-                         &policy->pools[SANDBOX_MODE_PROCESS]);
+    const char *members[SANDBOX_MODE_COUNT + 1] = {NULL};
+    size_t count = 0;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (sandbox_mode_row((enum sandbox_mode)i)->isolates)
+            members[count++] = sandbox_mode_name((enum sandbox_mode)i);
+    if (!json_read_known_members(place, value, members))
+        return false;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        struct json_place pool = json_place_named(place, row->name);
+        json_t *member = json_object_get(value, row->name);
+        if (row->isolates &&
+            !(row->pool_grows ? parse_growing : parse_fixed)(&pool, member, &policy->pools[i]))
+            return false;
+    }
+    return true;
 }

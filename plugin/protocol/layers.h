@@ -39,10 +39,6 @@ enum isolation_layer {
 /* The ones without which process mode never runs, whatever the policy says. */
 #define LAYERS_MANDATORY \
     (LAYERS_ALL & ~(LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK) | LAYER_BIT(LAYER_PROC)))
-/* The same for docker mode: the layers that every hardened container has. The engine decides about
- * a user namespace, and Landlock is no part of a container. */
-#define LAYERS_MANDATORY_DOCKER \
-    (LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)))
 
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);

@@ -13,43 +13,6 @@ static void write_layers(struct json_draft *draft, const char *name, uint64_t la
     json_draft_close(draft, ']');
 }
 
-static void write_or_null(struct json_draft *draft, const char *name, const char *text)
-{
-    json_draft_string(draft, name, text[0] != '\0' ? text : NULL);
-}
-
-/* The backend's facts about the machine; the members depend on the mode. */
-static void write_process_details(struct json_draft *draft, const struct call *call)
-{
-    const struct isolation_report *report = &call->outcome.ended.isolation;
-    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
-    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
-    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
-    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
-    json_draft_integer(draft, "outer_uid", report->outer_uid);
-    json_draft_boolean(draft, "network", call->request.network);
-    json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
-}
-
-static void write_docker_details(struct json_draft *draft, const struct call *call)
-{
-    const struct isolation_report *report = &call->outcome.ended.isolation;
-    const struct engine_report *engine = &call->outcome.ended.engine;
-    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
-    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
-    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
-    json_draft_boolean(draft, "network", call->request.network);
-    write_or_null(draft, "engine", engine->name);
-    write_or_null(draft, "engine_version", engine->version);
-    write_or_null(draft, "engine_api", engine->api);
-    write_or_null(draft, "runtime", engine->runtime);
-    write_or_null(draft, "runtime_version", engine->runtime_version);
-    json_draft_boolean(draft, "rootless", engine->rootless);
-    json_draft_boolean(draft, "user_namespace", engine->user_namespace);
-    json_draft_string(draft, "image", call->description.docker.image);
-    write_or_null(draft, "image_id", engine->image_id);
-}
-
 static uint64_t requested_layers(const struct call *call)
 {
     if (call->description.isolation != RUN_ISOLATION_SANDBOX || !call->configuration.policy)
@@ -84,10 +47,8 @@ static void write_details(struct json_draft *draft, const char *name, const stru
 {
     const struct call *call = result->call;
     json_draft_open(draft, name, '{');
-    if (applied_layers(call) != 0 && call->configuration.mode == SANDBOX_MODE_DOCKER)
-        write_docker_details(draft, call);
-    else if (applied_layers(call) != 0)
-        write_process_details(draft, call);
+    if (applied_layers(call) != 0)
+        sandbox_mode_row(call->configuration.mode)->write_details(draft, call);
     json_draft_close(draft, '}');
 }
 

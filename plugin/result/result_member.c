@@ -28,8 +28,8 @@ static const char *schema_type(enum result_type type)
 static json_t *values_schema(const struct result_member *member)
 {
     json_auto_t *values = json_array();
-    for (const char *const *value = member->values; *value; value++) {
-        if (json_array_append_new(values, json_string(*value)) < 0)
+    for (size_t i = 0; member->value_at(i); i++) {
+        if (json_array_append_new(values, json_string(member->value_at(i))) < 0)
             return NULL;
     }
     if (member->nullable && json_array_append_new(values, json_null()) < 0)
@@ -42,7 +42,7 @@ static json_t *members_schema(const struct result_member *members);
 /* The parts of a schema beside the type. */
 static bool add_details(json_t *schema, const struct result_member *member)
 {
-    if (member->values)
+    if (member->value_at)
         return json_object_set_new(schema, "enum", values_schema(member)) == 0;
     if (member->type == RESULT_STRINGS)
         return json_object_set_new(schema, "items", json_pack("{s:s}", "type", "string")) == 0;

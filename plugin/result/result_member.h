@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "json/json_text.h"
@@ -30,7 +31,7 @@ struct result_member {
     enum result_type type;
     const char *description;
     bool nullable;
-    const char *const *values; /* of a string from a closed set, NULL-terminated */
+    const char *(*value_at)(size_t index); /* of a string from a closed set; NULL behind the last */
 
     /* The value, by type; a nullable one is null for NULL and for a negative integer. */
     const char *(*string)(const struct result *result);

@@ -255,23 +255,10 @@ static const struct result_member error_members[] = {
 
 /* The result. */
 
-static const char *const statuses[] = {
-#define X(constant, name) name,
-    CALL_STATUSES(X)
-#undef X
-        NULL};
-
-static const char *const causes[] = {
-#define X(constant, name) name,
-    RUN_CAUSES(X)
-#undef X
-        NULL};
-
-static const char *const modes[] = {
-#define X(constant, name) name,
-    SANDBOX_MODES(X)
-#undef X
-        NULL};
+static const char *status_at(size_t index)
+{
+    return index < CALL_STATUS_COUNT ? call_status_name((enum call_status)index) : NULL;
+}
 
 static const char *status(const struct result *result)
 {
@@ -326,6 +313,11 @@ static bool is_settled(const struct result *result)
     return result->call->configuration.policy;
 }
 
+static const char *mode_at(size_t index)
+{
+    return index < SANDBOX_MODE_COUNT ? sandbox_mode_name((enum sandbox_mode)index) : NULL;
+}
+
 static const char *mode(const struct result *result)
 {
     return sandbox_mode_name(result->call->configuration.mode);
@@ -349,6 +341,11 @@ static const char *traceparent(const struct result *result)
 static bool has_traceparent(const struct result *result)
 {
     return result->call->context.traceparent;
+}
+
+static const char *cause_at(size_t index)
+{
+    return index < RUN_CAUSE_COUNT ? run_cause_name((enum run_cause)index) : NULL;
 }
 
 static const char *cause(const struct result *result)
@@ -382,7 +379,7 @@ static void write_notes(struct json_draft *draft, const char *name, const struct
 static const struct result_member members[] = {
     {.name = "status",
      .type = RESULT_STRING,
-     .values = statuses,
+     .value_at = status_at,
      .description = "how the call ended; a non-zero exit code is completed",
      .string = status,
      .brief = true,
@@ -436,7 +433,7 @@ static const struct result_member members[] = {
     {.name = "mode",
      .type = RESULT_STRING,
      .nullable = true,
-     .values = modes,
+     .value_at = mode_at,
      .description = "the sandbox it ran in",
      .string = mode,
      .is_given = is_settled},
@@ -461,7 +458,7 @@ static const struct result_member members[] = {
     {.name = "cause",
      .type = RESULT_STRING,
      .nullable = true,
-     .values = causes,
+     .value_at = cause_at,
      .description = "what ended the program",
      .string = cause,
      .is_given = has_cause,

@@ -26,28 +26,27 @@
 #define UNREAD_LIMIT 16384
 
 struct backend {
-    const char *name;
     pthread_mutex_t mutex;
     uint64_t generation; /* counts its starts */
     struct backend_program program;
 };
 
-/* Modes process and none are one program: the description says which layers a run gets. */
-static struct backend process_backend = {
-    .name = "code-execute-process",
-    .mutex = PTHREAD_MUTEX_INITIALIZER,
-    .program = BACKEND_PROGRAM_NONE,
+/* Of each mode; only that of the first mode with its program is used. */
+static struct backend backends[SANDBOX_MODE_COUNT] = {
+    [0 ... SANDBOX_MODE_COUNT - 1] =
+        {
+            .mutex = PTHREAD_MUTEX_INITIALIZER,
+            .program = BACKEND_PROGRAM_NONE,
+        },
 };
-static struct backend docker_backend = {
-    .name = "code-execute-docker",
-    .mutex = PTHREAD_MUTEX_INITIALIZER,
-    .program = BACKEND_PROGRAM_NONE,
-};
-static struct backend *const backends[] = {&process_backend, &docker_backend};
 
 static struct backend *backend_of(enum sandbox_mode mode)
 {
-    return mode == SANDBOX_MODE_DOCKER ? &docker_backend : &process_backend;
+    size_t i = 0;
+    while (strcmp(sandbox_mode_row((enum sandbox_mode)i)->program,
+                  sandbox_mode_row(mode)->program) != 0)
+        i++;
+    return &backends[i];
 }
 
 static void unlock_backend(struct backend **backend)
@@ -74,22 +73,14 @@ static struct backend_run take_run(struct backend_run *run)
 
 bool backend_exists(enum sandbox_mode mode, struct error *error)
 {
-    const char *name = backend_of(mode)->name;
-    if (backend_program_exists(name))
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+    if (backend_program_exists(row->program))
         return true;
     error_set(error, ERROR_BACKEND_UNAVAILABLE,
-              "the backend program %s is not next to code_execute.so", name);
-    if (mode == SANDBOX_MODE_DOCKER) {
-        error_set(error, ERROR_BACKEND_UNAVAILABLE,
-                  "docker is not available: this installation has no docker backend "
-                  "(code-execute-docker is not next to code_execute.so)");
-        error_set_hint(error,
-                       "install the docker backend, or where the policy allows it set "
-                       "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically");
-    } else {
-        error_set_hint(error,
-                       "reinstall code-execute: its programs must be next to code_execute.so");
-    }
+              "the backend program %s is not next to code_execute.so", row->program);
+    if (row->program_is_missing)
+        error_set(error, ERROR_BACKEND_UNAVAILABLE, "%s", row->program_is_missing);
+    error_set_hint(error, "%s", row->program_remedy);
     return false;
 }
 
@@ -168,7 +159,8 @@ static int ensure_started(struct backend *backend, struct error *error)
         return 0;
     backend_program_forget(&backend->program);
     backend->generation++;
-    return backend_program_start(backend->name, &backend->program, error);
+    enum sandbox_mode mode = (enum sandbox_mode)(backend - backends);
+    return backend_program_start(sandbox_mode_row(mode)->program, &backend->program, error);
 }
 
 /* A backend that died since the last run is started once more; one that dies again is an error. */
@@ -306,7 +298,7 @@ enum pool_state backend_ask_pool(enum sandbox_mode mode, struct pool_report *ret
 void backend_stop_all(void)
 {
     for (size_t i = 0; i < COUNT_OF(backends); i++) {
-        CLEANUP(unlock_backend) struct backend *locked = backends[i];
+        CLEANUP(unlock_backend) struct backend *locked = &backends[i];
         (void)pthread_mutex_lock(&locked->mutex);
         backend_program_stop(&locked->program);
     }
@@ -315,7 +307,7 @@ void backend_stop_all(void)
 void backend_after_fork(void)
 {
     for (size_t i = 0; i < COUNT_OF(backends); i++) {
-        backends[i]->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        backend_program_forget(&backends[i]->program);
+        backends[i].mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        backend_program_forget(&backends[i].program);
     }
 }

@@ -21,13 +21,11 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      const struct policy_language *language, bool network,
                      struct run_description *ret)
 {
-    bool sandboxed = mode != SANDBOX_MODE_NONE;
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
+    bool sandboxed = row->isolates;
     ret->isolation = sandboxed ? RUN_ISOLATION_SANDBOX : RUN_ISOLATION_NONE;
     ret->network = network;
-    ret->required =
-        sandboxed ? policy->required_layers |
-                        (mode == SANDBOX_MODE_DOCKER ? LAYERS_MANDATORY_DOCKER : LAYERS_MANDATORY)
-                  : 0;
+    ret->required = sandboxed ? policy->required_layers | row->mandatory_layers : 0;
     if (network)
         ret->required &= ~LAYER_BIT(LAYER_NETWORK_NAMESPACE);
     ret->pool_size = policy->pools[mode].ready;
@@ -61,7 +59,7 @@ bool describe_text(const char *text, char **ret)
 bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
                      struct run_docker *ret)
 {
-    if (mode != SANDBOX_MODE_DOCKER)
+    if (!sandbox_mode_row(mode)->has_images)
         return true;
     ret->tls = docker->tls;
     ret->require_digest = docker->require_digest;
@@ -92,7 +90,7 @@ char *const *describe_command_of(const struct policy *policy, enum sandbox_mode 
                                  const struct policy_language *language)
 {
     const struct policy_image *image =
-        mode == SANDBOX_MODE_DOCKER ? policy_find_image(policy, language->name) : NULL;
+        sandbox_mode_row(mode)->has_images ? policy_find_image(policy, language->name) : NULL;
     return image != NULL && image->argv != NULL ? image->argv : language->argv;
 }
 

@@ -23,11 +23,9 @@
 #define PATIENCE_MS 3000
 /* From the program's deadline, or from an order to end, to ENDED. An engine takes its time to
  * remove a container. */
-#define GRACE_MS        2000
-#define GRACE_DOCKER_MS 10000
-#define CHUNK_BYTES     65536
-#define SPARE_BYTES     512   /* to read to where there is no memory for a chunk */
-#define IN_PLACE_BYTES  16384 /* fewer than these are too few for a read of a flood */
+#define CHUNK_BYTES    65536
+#define SPARE_BYTES    512   /* to read to where there is no memory for a chunk */
+#define IN_PLACE_BYTES 16384 /* fewer than these are too few for a read of a flood */
 
 struct loop {
     struct run *run;
@@ -53,7 +51,7 @@ static void pass_on(void *user, const void *bytes, size_t length)
 
 static uint64_t grace_ms(const struct run *run)
 {
-    return run->mode == SANDBOX_MODE_DOCKER ? GRACE_DOCKER_MS : GRACE_MS;
+    return sandbox_mode_row(run->mode)->grace_ms;
 }
 
 /* Only the first order counts: it is the reason. */

@@ -59,9 +59,13 @@ static bool secrets_agree(const struct policy *policy, const struct policy_rule 
 
 static bool image_is_possible(const struct policy *policy, const struct policy_rule *rule)
 {
-    return rule->with.image == NULL ||
-           (policy->mode_allowed[SANDBOX_MODE_DOCKER] && names_mode(rule, SANDBOX_MODE_DOCKER) &&
-            policy_offers_image(policy, rule->with.image));
+    for (int i = 0; rule->with.image && i < SANDBOX_MODE_COUNT; i++) {
+        enum sandbox_mode mode = (enum sandbox_mode)i;
+        if (sandbox_mode_row(mode)->has_images && policy->mode_allowed[i] &&
+            names_mode(rule, mode) && policy_offers_image(policy, rule->with.image))
+            return true;
+    }
+    return !rule->with.image;
 }
 
 static const char *idle_by_code(const struct policy *policy, const struct policy_rule *rule)

@@ -119,39 +119,56 @@ static void look_at_capabilities(struct lint *lint)
              "no request can use the network: sandbox.exec.network is not granted as a whole");
 }
 
-/* Whether some rule lets mode none run without an approval. */
-static bool none_runs_unasked(const struct policy *policy)
+/* Whether some rule lets programs run in that mode without an approval. */
+static bool runs_unasked(const struct policy *policy, const char *mode)
 {
     bool unasked = policy->approval_default == APPROVAL_ALLOW;
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct policy_rule *rule = &policy->rules[i];
         unasked = unasked || (rule->decision == APPROVAL_ALLOW &&
-                              (rule->modes == NULL || string_list_contains(rule->modes, "none")));
+                              (!rule->modes || string_list_contains(rule->modes, mode)));
     }
     return unasked;
 }
 
-static void look_at_floor(struct lint *lint)
+static void look_at_mode_without_isolation(struct lint *lint, enum sandbox_mode mode)
 {
     const struct policy *policy = lint->policy;
-    bool none = policy->mode_allowed[SANDBOX_MODE_NONE];
-    if (policy->approval_default == APPROVAL_ALLOW)
-        find(lint, "warning", "/approval/default", NULL,
-             "a request that no rule applies to runs without approval");
-    if (none && policy->default_mode == SANDBOX_MODE_NONE)
+    const char *name = sandbox_mode_name(mode);
+    if (policy->default_mode == mode)
         find(lint, "warning", "/modes/default", NULL,
              "programs run without isolation unless the gateway sets another mode");
-    if (none && none_runs_unasked(policy))
+    if (runs_unasked(policy, name))
         find(lint, "warning", "/modes/allowed", NULL,
-             "programs may run in mode none without approval: it isolates nothing");
-    else if (none)
+             "programs may run in mode %s without approval: it isolates nothing", name);
+    else
         find(lint, "notice", "/modes/allowed", NULL,
-             "mode none isolates nothing, and \"require\" does not apply to it");
-    if (policy->mode_allowed[SANDBOX_MODE_PROCESS] &&
-        (policy->required_layers & LAYER_BIT(LAYER_CGROUP)) == 0)
-        find(lint, "notice", "/require", NULL,
-             "without \"cgroup\", process mode also runs on machines that cannot cap memory and "
-             "processes of a whole tree");
+             "mode %s isolates nothing, and \"require\" does not apply to it", name);
+}
+
+static void look_at_modes(struct lint *lint)
+{
+    const struct policy *policy = lint->policy;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (policy->mode_allowed[i] && !sandbox_mode_row((enum sandbox_mode)i)->isolates)
+            look_at_mode_without_isolation(lint, (enum sandbox_mode)i);
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        uint64_t layers = policy->required_layers | row->mandatory_layers;
+        if (policy->mode_allowed[i] && row->isolates && (layers & LAYER_BIT(LAYER_CGROUP)) == 0)
+            find(lint, "notice", "/require", NULL,
+                 "without \"cgroup\", %s mode also runs on machines that cannot cap memory and "
+                 "processes of a whole tree",
+                 row->name);
+    }
+}
+
+static void look_at_floor(struct lint *lint)
+{
+    if (lint->policy->approval_default == APPROVAL_ALLOW)
+        find(lint, "warning", "/approval/default", NULL,
+             "a request that no rule applies to runs without approval");
+    look_at_modes(lint);
 }
 
 static bool mode_is_possible(const struct policy *policy, char *const *modes)
@@ -232,18 +249,35 @@ static size_t join_languages(const struct policy *policy, enum image_state state
     return count;
 }
 
-/* A language that cannot run in docker mode is one that cannot run at all where there is no other
- * mode. */
+/* The allowed mode that has images, or else NULL; whether no other mode is allowed. */
+static const struct sandbox_mode_row *find_mode_with_images(const struct policy *policy,
+                                                            bool *ret_alone)
+{
+    const struct sandbox_mode_row *found = NULL;
+    *ret_alone = true;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        if (policy->mode_allowed[i] && row->has_images)
+            found = row;
+        else if (policy->mode_allowed[i])
+            *ret_alone = false;
+    }
+    return found;
+}
+
+/* A language without an image is one that cannot run at all where there is no other mode. */
 static void look_at_images(struct lint *lint)
 {
     const struct policy *policy = lint->policy;
     char names[NAMES_LIMIT];
-    bool alone =
-        !policy->mode_allowed[SANDBOX_MODE_PROCESS] && !policy->mode_allowed[SANDBOX_MODE_NONE];
+    char what[64] = "run";
+    bool alone;
+    const struct sandbox_mode_row *mode = find_mode_with_images(policy, &alone);
     const char *level = alone ? POLICY_FINDING_WARNING : POLICY_FINDING_NOTICE;
-    const char *what = alone ? "run" : "run in docker mode";
-    if (!policy->mode_allowed[SANDBOX_MODE_DOCKER])
+    if (!mode)
         return;
+    if (!alone)
+        (void)snprintf(what, sizeof(what), "run in %s mode", mode->name);
     size_t settled = join_languages(policy, IMAGE_SETTLED, names);
     if (alone && settled == 0)
         find(lint, level, "/docker/images", NULL,

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * modes: every row of the table is walked. Each says all that the gateway asks of it, and what
+ * it says is what a backend is asked for.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "policy/policy.h"
+#include "run/describe.h"
+#include "tap_suite.h"
+#include "vocabulary/sandbox_mode.h"
+
+static const struct sandbox_mode_row *row_of(int mode)
+{
+    return sandbox_mode_row((enum sandbox_mode)mode);
+}
+
+START_TEST(each_row_is_whole)
+{
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = row_of(i);
+        enum sandbox_mode found = SANDBOX_MODE_COUNT;
+        ck_assert_ptr_nonnull(row->name);
+        ck_assert(sandbox_mode_parse(row->name, &found));
+        ck_assert_msg((int)found == i, "%s stands for two modes", row->name);
+        ck_assert_msg(row->program && row->program_remedy, "%s: no program", row->name);
+        ck_assert_msg(row->grace_ms > 0, "%s: no time to end", row->name);
+        ck_assert_msg(row->network && row->explain_layer, "%s", row->name);
+        ck_assert_msg(row_of((int)row->checked_in)->isolates, "%s: checks without a sandbox",
+                      row->name);
+    }
+}
+END_TEST
+
+/* What does not isolate asks for a capability of its own; what does has layers, and details. */
+START_TEST(isolation_is_either_there_or_asked_for)
+{
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = row_of(i);
+        ck_assert_msg(row->isolates == (row->mandatory_layers != 0), "%s", row->name);
+        ck_assert_msg(row->isolates == !!row->write_details, "%s", row->name);
+        ck_assert_msg(row->isolates == (row->needs == CAPABILITY_EXEC), "%s", row->name);
+        ck_assert_msg(row->isolates || !row->shows_workspace, "%s", row->name);
+        ck_assert_uint_eq(row->mandatory_layers & ~LAYERS_ALL, 0);
+    }
+}
+END_TEST
+
+static void cleanup_policy(struct policy **policy)
+{
+    policy_unref(*policy);
+}
+
+/* The description of a trial has the layers of the row, and no image where there are none. */
+START_TEST(a_description_follows_the_row)
+{
+    struct error error;
+    CLEANUP(cleanup_policy) struct policy *policy = policy_load_builtin(&error);
+    ck_assert(policy);
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct trial_subject subject = {
+            .policy = policy, .mode = (enum sandbox_mode)i, .image = "i:1"};
+        CLEANUP(run_description_clear) struct run_description description = {0};
+        ck_assert(describe_trial(&subject, &description));
+        uint64_t missing = row_of(i)->mandatory_layers & ~description.required;
+        ck_assert_msg(missing == 0, "%s: %llx", row_of(i)->name, (unsigned long long)missing);
+        ck_assert_int_eq(description.isolation == RUN_ISOLATION_SANDBOX, row_of(i)->isolates);
+        ck_assert_msg(!row_of(i)->has_images == !description.docker.image, "%s", row_of(i)->name);
+    }
+}
+END_TEST
+
+START_TEST(a_missing_layer_has_a_remedy)
+{
+    char hint[512];
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        for (int layer = 0; layer < LAYER_COUNT; layer++) {
+            hint[0] = '\0';
+            row_of(i)->explain_layer((enum isolation_layer)layer, 0, hint, sizeof(hint));
+            ck_assert_msg(strlen(hint) > 10, "%s, layer %d: %s", row_of(i)->name, layer, hint);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("modes")};
+    tcase_add_test(cases[0], each_row_is_whole);
+    tcase_add_test(cases[0], isolation_is_either_there_or_asked_for);
+    tcase_add_test(cases[0], a_description_follows_the_row);
+    tcase_add_test(cases[0], a_missing_layer_has_a_remedy);
+    return run_suite("modes", cases, COUNT_OF(cases));
+}

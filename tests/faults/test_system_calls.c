@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "../process/harness.h"
-#include "base/cleanup.h"
 #include "../support/sanitizers.h"
+#include "base/cleanup.h"
 #include "injector.h"
 #include "inspector.h"
 #include "remains.h"

@@ -58,7 +58,7 @@ static void wake(struct admission *admission)
 /* Gives free slots to the next calls in turn. */
 static void hand_out(void)
 {
-    for (struct run_queue_entry *entry = run_queue_next(&queue); entry != NULL;
+    for (struct run_queue_entry *entry = run_queue_next(&queue); entry;
          entry = run_queue_next(&queue)) {
         begin(admission_of(entry));
         wake(admission_of(entry));
@@ -67,7 +67,7 @@ static void hand_out(void)
 
 static void displace(struct run_queue_entry *entry)
 {
-    if (entry == NULL)
+    if (!entry)
         return;
     admission_of(entry)->state = ADMISSION_DISPLACED;
     wake(admission_of(entry));

@@ -8,14 +8,14 @@
 /* No principal is not the same as a principal with an empty name. */
 static bool same_principal(const char *one, const char *other)
 {
-    return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+    return one == other || (one && other && strcmp(one, other) == 0);
 }
 
 /* Where the pointer to the principal's line is, or would be: behind all others. */
 static struct run_queue_entry **find_line(struct run_queue *queue, const char *principal)
 {
     struct run_queue_entry **line = &queue->lines;
-    while (*line != NULL && !same_principal((*line)->principal, principal))
+    while (*line && !same_principal((*line)->principal, principal))
         line = &(*line)->next_line;
     return line;
 }
@@ -23,7 +23,7 @@ static struct run_queue_entry **find_line(struct run_queue *queue, const char *p
 static struct run_queue_entry **find_end(struct run_queue *queue)
 {
     struct run_queue_entry **line = &queue->lines;
-    while (*line != NULL)
+    while (*line)
         line = &(*line)->next_line;
     return line;
 }
@@ -33,12 +33,12 @@ static struct run_queue_entry *take_first(struct run_queue *queue, struct run_qu
 {
     struct run_queue_entry *first = *line;
     struct run_queue_entry *second = first->next;
-    if (second != NULL) {
+    if (second) {
         second->next_line = first->next_line;
         second->last = first->last;
         second->length = first->length - 1;
     }
-    *line = second != NULL ? second : first->next_line;
+    *line = second ? second : first->next_line;
     queue->queued--;
     return first;
 }
@@ -61,7 +61,7 @@ static void append(struct run_queue *queue, struct run_queue_entry *entry)
     struct run_queue_entry **line = find_line(queue, entry->principal);
     entry->next = NULL;
     queue->queued++;
-    if (*line != NULL) {
+    if (*line) {
         (*line)->last->next = entry;
         (*line)->last = entry;
         (*line)->length++;
@@ -79,10 +79,10 @@ static struct run_queue_entry *find_displaced(struct run_queue *queue, const cha
 {
     const struct run_queue_entry *own = *find_line(queue, principal);
     const struct run_queue_entry *longest = queue->lines;
-    for (const struct run_queue_entry *line = longest; line != NULL; line = line->next_line)
+    for (const struct run_queue_entry *line = longest; line; line = line->next_line)
         if (line->length > longest->length)
             longest = line;
-    if (longest == NULL || longest->length <= (own != NULL ? own->length : 0) + 1)
+    if (!longest || longest->length <= (own ? own->length : 0) + 1)
         return NULL;
     return longest->last;
 }
@@ -111,7 +111,7 @@ enum run_queue_verdict run_queue_enter(struct run_queue *queue, struct run_queue
     }
     if (queue->queued >= max_queued) {
         struct run_queue_entry *displaced = find_displaced(queue, entry->principal);
-        if (displaced == NULL)
+        if (!displaced)
             return RUN_QUEUE_FULL;
         run_queue_remove(queue, displaced);
         *ret_displaced = displaced;
@@ -123,10 +123,10 @@ enum run_queue_verdict run_queue_enter(struct run_queue *queue, struct run_queue
 struct run_queue_entry *run_queue_next(struct run_queue *queue)
 {
     struct run_queue_entry *line = queue->lines;
-    if (line == NULL || !has_room(queue, line))
+    if (!line || !has_room(queue, line))
         return NULL;
     struct run_queue_entry *first = take_first(queue, &queue->lines);
-    if (first->next != NULL) {
+    if (first->next) {
         struct run_queue_entry *rest = queue->lines;
         queue->lines = rest->next_line;
         rest->next_line = NULL;
@@ -141,7 +141,7 @@ void run_queue_remove(struct run_queue *queue, struct run_queue_entry *entry)
     struct run_queue_entry **line = find_line(queue, entry->principal);
     if (*line == entry)
         (void)take_first(queue, line);
-    else if (*line != NULL)
+    else if (*line)
         take_behind(queue, *line, entry);
 }
 
@@ -153,7 +153,7 @@ void run_queue_leave(struct run_queue *queue, const struct run_queue_entry *entr
 
 void run_queue_visit(const struct run_queue *queue, void (*visit)(struct run_queue_entry *entry))
 {
-    for (struct run_queue_entry *line = queue->lines; line != NULL; line = line->next_line)
-        for (struct run_queue_entry *entry = line; entry != NULL; entry = entry->next)
+    for (struct run_queue_entry *line = queue->lines; line; line = line->next_line)
+        for (struct run_queue_entry *entry = line; entry; entry = entry->next)
             visit(entry);
 }

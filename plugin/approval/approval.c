@@ -80,7 +80,7 @@ static void remove_entry(struct entry *entry)
 static void remove_expired(void)
 {
     uint64_t now = monotonic_ms();
-    for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
+    for (struct entry *entry = table, *next = NULL; entry; entry = next) {
         next = entry->next;
         if (!entry->waited_for && entry->expires_ms <= now)
             remove_entry(entry);
@@ -102,7 +102,7 @@ static bool random_identity(uint64_t *ret_token, char id[APPROVAL_ID_LENGTH + 1]
 static void hash_name(const char *name, char ret[SHA256_HEX_LENGTH + 1])
 {
     /* No name is not the same as an empty name. */
-    sha256_hex(name, name != NULL ? strlen(name) + 1 : 0, ret);
+    sha256_hex(name, name ? strlen(name) + 1 : 0, ret);
 }
 
 static bool has_a_call(const struct entry *entry)
@@ -119,9 +119,9 @@ static bool is_request(const struct entry *entry)
 static uint64_t count_entries(bool (*is_such)(const struct entry *), const char *principal_sha256)
 {
     uint64_t count = 0;
-    for (const struct entry *entry = table; entry != NULL; entry = entry->next)
-        count += is_such(entry) && (principal_sha256 == NULL ||
-                                    strcmp(entry->principal_sha256, principal_sha256) == 0);
+    for (const struct entry *entry = table; entry; entry = entry->next)
+        count += is_such(entry) &&
+                 (!principal_sha256 || strcmp(entry->principal_sha256, principal_sha256) == 0);
     return count;
 }
 
@@ -163,7 +163,7 @@ static struct entry *add_entry(const struct approval_question *question, const s
         !check_requests(asker->principal_sha256, error))
         return NULL;
     struct entry *entry = calloc(1, sizeof(*entry));
-    if (entry == NULL) {
+    if (!entry) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the approval request");
         return NULL;
     }
@@ -207,7 +207,7 @@ static void limit_grants(void)
 {
     size_t count = 0;
     struct entry *first = NULL;
-    for (struct entry *entry = table; entry != NULL; entry = entry->next) {
+    for (struct entry *entry = table; entry; entry = entry->next) {
         if (entry->state != ENTRY_STANDING)
             continue;
         first = entry;
@@ -267,7 +267,7 @@ static bool use_earlier(const struct approval_question *question, const struct a
                         struct approval_outcome *outcome, bool *ret_allowed, struct error *error)
 {
     remove_expired();
-    for (struct entry *entry = table; entry != NULL; entry = entry->next) {
+    for (struct entry *entry = table; entry; entry = entry->next) {
         if (entry->waited_for || strcmp(entry->request_sha256, question->request_sha256) != 0 ||
             !belongs_to(entry, asker) || !may_serve(entry, question))
             continue;
@@ -359,7 +359,7 @@ static void refuse_replay(struct entry *entry, const struct approval_decision_te
 {
     bool same =
         decision->answer == entry->answer &&
-        (decision->arguments == NULL || strcmp(decision->arguments, entry->outcome.arguments) == 0);
+        (!decision->arguments || strcmp(decision->arguments, entry->outcome.arguments) == 0);
     if (same || !approval_answer_allows(entry->answer))
         return;
     if (entry->state == ENTRY_STANDING)
@@ -403,7 +403,7 @@ static bool settle(struct entry *entry, uint32_t verdict, const struct approval_
 bool approval_obtain(const struct tool_host *host, const struct approval_question *question,
                      struct approval_outcome *outcome, struct error *error)
 {
-    if (host->request_approval == NULL) {
+    if (!host->request_approval) {
         (void)snprintf(outcome->decision, sizeof(outcome->decision), "%s",
                        approval_answer_name(APPROVAL_ANSWER_UNAVAILABLE));
         error_set(error, ERROR_APPROVAL_UNAVAILABLE,
@@ -426,14 +426,14 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
         if (use_earlier(question, &asker, outcome, &allowed, error))
             return allowed;
         entry = add_entry(question, &asker, error);
-        if (entry == NULL)
+        if (!entry)
             return false;
         token = entry->token;
         memcpy(id, entry->outcome.id, sizeof(id));
     }
     char *request_json = question->make_request(question->user, id);
     uint32_t verdict = TOOL_VERDICT_DENY;
-    if (request_json != NULL)
+    if (request_json)
         verdict = host_request_approval(host, token, request_json);
     free(request_json);
 
@@ -453,9 +453,9 @@ bool approval_holds(const struct approval_outcome *outcome, struct error *error)
 static struct entry *find_token(uint64_t token)
 {
     struct entry *entry = table;
-    while (entry != NULL && entry->token != token)
+    while (entry && entry->token != token)
         entry = entry->next;
-    return entry != NULL && entry->expires_ms > monotonic_ms() ? entry : NULL;
+    return entry && entry->expires_ms > monotonic_ms() ? entry : NULL;
 }
 
 /* Only while the host is being asked: later the caller knows the request by its id. */
@@ -463,7 +463,7 @@ static int32_t name_pending(uint64_t token, const char id[APPROVAL_ID_LENGTH + 1
 {
     HOLD_TABLE_LOCK();
     struct entry *entry = find_token(token);
-    if (entry == NULL || entry->state != ENTRY_OPEN)
+    if (!entry || entry->state != ENTRY_OPEN)
         return TOOL_UNKNOWN;
     memcpy(entry->outcome.id, id, sizeof(entry->outcome.id));
     return TOOL_ACCEPTED;
@@ -480,7 +480,7 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
 
     HOLD_TABLE_LOCK();
     struct entry *entry = find_token(token);
-    if (entry == NULL)
+    if (!entry)
         return TOOL_UNKNOWN;
     if (entry->state == ENTRY_ANSWERED || entry->state == ENTRY_STANDING) {
         if (readable)
@@ -507,7 +507,7 @@ void approval_wake_all(void)
 void approval_forget_all(void)
 {
     HOLD_TABLE_LOCK();
-    for (struct entry *entry = table, *next = NULL; entry != NULL; entry = next) {
+    for (struct entry *entry = table, *next = NULL; entry; entry = next) {
         next = entry->next;
         if (entry->waited_for) {
             entry->state = ENTRY_ANSWERED;

@@ -74,7 +74,7 @@ static bool read_id(const char *id, char ret[APPROVAL_ID_LENGTH + 1])
 static bool read_arguments(const json_t *value, struct approval_decision_text *ret)
 {
     if (ret->answer != APPROVAL_ANSWER_EDIT)
-        return value == NULL;
+        return !value;
     if (!json_is_object(value))
         return false;
     ret->arguments = json_text(value, JSON_ORDER_MADE);
@@ -87,7 +87,7 @@ static json_t *parse(const char *decision_json)
     static const struct json_input_limits limits = {APPROVAL_DECISION_BYTES_LIMIT,
                                                     REQUEST_DEPTH_LIMIT + 1};
     struct error ignored;
-    if (decision_json == NULL)
+    if (!decision_json)
         return NULL;
     return json_input_parse("decision", decision_json,
                             strnlen(decision_json, APPROVAL_DECISION_BYTES_LIMIT + 1), &limits,
@@ -98,8 +98,7 @@ bool approval_pending_id_read(const char *decision_json, char ret[APPROVAL_ID_LE
 {
     json_auto_t *json = parse(decision_json);
     const char *id = "";
-    return json != NULL &&
-           json_unpack_ex(json, NULL, JSON_STRICT, "{s:s}", "pending_id", &id) == 0 &&
+    return json && json_unpack_ex(json, NULL, JSON_STRICT, "{s:s}", "pending_id", &id) == 0 &&
            id[0] != '\0' && read_id(id, ret);
 }
 
@@ -113,7 +112,7 @@ bool approval_decision_read(const char *decision_json, struct approval_decision_
     const char *reason = "";
     const json_t *arguments = NULL;
     *ret = (struct approval_decision_text){.answer = APPROVAL_ANSWER_DENY};
-    if (json == NULL ||
+    if (!json ||
         json_unpack_ex(json, NULL, JSON_STRICT, "{s:s, s?s, s?s, s?s, s?s, s?o}", "decision", &name,
                        "approval_id", &id, "request_sha256", &hash, "approver", &approver, "reason",
                        &reason, "arguments", &arguments) != 0 ||

@@ -48,7 +48,7 @@ enum base64_result base64_decode(const char *text, size_t length, unsigned char 
     while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
         padding++;
     CLEANUP_FREE unsigned char *bytes = malloc(length / 4 * 3 + 1);
-    if (bytes == NULL)
+    if (!bytes)
         return BASE64_OUT_OF_MEMORY;
     for (size_t i = 0; i < length / 4; i++) {
         size_t group_padding = i == length / 4 - 1 ? padding : 0;
@@ -65,7 +65,7 @@ char *base64_encode(const unsigned char *bytes, size_t length)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *text = malloc((length + 2) / 3 * 4 + 1);
-    if (text == NULL)
+    if (!text)
         return NULL;
     char *end = text;
     for (size_t i = 0; i < length; i += 3) {

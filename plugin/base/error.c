@@ -81,7 +81,7 @@ int error_set_errno(struct error *error, enum error_code code, int error_number,
     /* Unlike strerror(): thread-safe, and not in the language of the host's locale. */
     const char *description = strerrordesc_np(error_number);
     size_t length = strlen(error->message);
-    if (description != NULL)
+    if (description)
         (void)snprintf(error->message + length, sizeof(error->message) - length, ": %s",
                        description);
     else

@@ -25,7 +25,7 @@ int locked_memory_get(size_t capacity, struct locked_memory *ret)
 
 void locked_memory_clear(struct locked_memory *memory)
 {
-    if (memory->bytes == NULL)
+    if (!memory->bytes)
         return;
     explicit_bzero(memory->bytes, memory->capacity);
     (void)munmap(memory->bytes, memory->capacity);

@@ -14,16 +14,16 @@ char **string_list_new(size_t count)
 
 void string_list_free(char **list)
 {
-    if (list == NULL)
+    if (!list)
         return;
-    for (size_t i = 0; list[i] != NULL; i++)
+    for (size_t i = 0; list[i]; i++)
         free(list[i]);
     free((void *)list);
 }
 
 bool string_list_contains(char *const *list, const char *string)
 {
-    for (; list != NULL && *list != NULL; list++) {
+    for (; list && *list; list++) {
         if (strcmp(*list, string) == 0)
             return true;
     }
@@ -33,7 +33,7 @@ bool string_list_contains(char *const *list, const char *string)
 char *copy_bytes(const char *bytes, size_t length)
 {
     char *copy = malloc(length + 1);
-    if (copy == NULL)
+    if (!copy)
         return NULL;
     memcpy(copy, bytes, length);
     copy[length] = '\0';
@@ -43,7 +43,7 @@ char *copy_bytes(const char *bytes, size_t length)
 size_t string_list_count(char *const *list)
 {
     size_t count = 0;
-    while (list != NULL && list[count] != NULL)
+    while (list && list[count])
         count++;
     return count;
 }
@@ -52,7 +52,7 @@ bool string_list_append(char ***list, const char *string)
 {
     size_t count = string_list_count(*list);
     char **grown = reallocarray(*list, count + 2, sizeof(*grown));
-    if (grown == NULL)
+    if (!grown)
         return false;
     *list = grown;
     grown[count] = strdup(string);
@@ -62,7 +62,7 @@ bool string_list_append(char ***list, const char *string)
 
 bool string_list_append_all(char ***list, const char *const *more)
 {
-    for (size_t i = 0; more != NULL && more[i] != NULL; i++)
+    for (size_t i = 0; more && more[i]; i++)
         if (!string_list_append(list, more[i]))
             return false;
     return true;

@@ -156,7 +156,7 @@ static int start(struct walk *walk)
     size_t length = strlen(walk->path);
     if (length == 0)
         return fail(walk, ENOENT, "cannot be read");
-    if (walk->path[0] != '/' && getcwd(walk->rest, sizeof(walk->rest)) == NULL)
+    if (walk->path[0] != '/' && !getcwd(walk->rest, sizeof(walk->rest)))
         return fail(walk, errno, "no working directory");
     size_t used = strlen(walk->rest);
     if (used + length + 2 > sizeof(walk->rest))

@@ -58,7 +58,7 @@ char *utf8_sanitize(const unsigned char *bytes, size_t length, size_t *ret_lengt
         i += sequence > 0 ? sequence : 1;
     }
     char *clean = malloc(clean_length + 1);
-    if (clean == NULL)
+    if (!clean)
         return NULL;
     char *next = clean;
     for (size_t i = 0; i < length;) {

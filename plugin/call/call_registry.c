@@ -78,7 +78,7 @@ bool call_cancel(uint64_t call_id)
     if (call_id == 0)
         return false;
     (void)pthread_mutex_lock(&registry_mutex);
-    for (struct registered_call *call = registry; call != NULL; call = call->next) {
+    for (struct registered_call *call = registry; call; call = call->next) {
         if (call->call_id != call_id)
             continue;
         cancel_one(call);
@@ -94,7 +94,7 @@ void call_cancel_all_and_wait(void)
 {
     (void)pthread_mutex_lock(&registry_mutex);
     shutting_down++;
-    for (struct registered_call *call = registry; call != NULL; call = call->next)
+    for (struct registered_call *call = registry; call; call = call->next)
         cancel_one(call);
     (void)pthread_mutex_unlock(&registry_mutex);
 

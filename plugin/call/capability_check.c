@@ -63,7 +63,7 @@ static bool host_grants(const struct call *call, const struct capability_need *n
     char nonsense[CAPABILITY_TEXT_SIZE];
     if (host_grants_capability(&call->host, capability_name(need->capability)))
         return true;
-    if (need->parameter == NULL)
+    if (!need->parameter)
         return false;
     capability_text(need->capability, NO_PARAMETER, nonsense);
     return !host_grants_capability(&call->host, nonsense) &&

@@ -14,7 +14,7 @@
 
 static bool copy_text(const char *text, char **ret)
 {
-    if (text == NULL)
+    if (!text)
         return true;
     *ret = strdup(text);
     return *ret != NULL;
@@ -30,7 +30,7 @@ static bool read_policy(json_t *policy, struct narrowing *ret, struct error *err
 {
     struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
     struct json_place place = json_place_named(&root, "policy");
-    if (policy == NULL || narrowing_read(&place, policy, ret))
+    if (!policy || narrowing_read(&place, policy, ret))
         return true;
     if (error->code != ERROR_OUT_OF_MEMORY)
         (void)refuse(error);
@@ -42,12 +42,12 @@ bool context_parse(const char *context_json, struct call_context *ret, struct er
     static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
     static const char *const members[] = {"principal", "session", "traceparent",
                                           "workspace", "policy",  NULL};
-    if (context_json == NULL)
+    if (!context_json)
         return true;
     json_auto_t *json =
         json_input_parse("context", context_json, strnlen(context_json, CONTEXT_BYTES_LIMIT + 1),
                          &limits, ERROR_INVALID_INPUT, error);
-    if (json == NULL)
+    if (!json)
         return false;
     const char *principal = NULL;
     const char *session = NULL;

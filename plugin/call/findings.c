@@ -28,9 +28,9 @@ bool content_add(struct content_findings *findings, const struct content_finding
         findings->more++;
         return true;
     }
-    if (findings->list == NULL)
+    if (!findings->list)
         findings->list = calloc(CONTENT_FINDINGS_LIMIT, sizeof(*findings->list));
-    if (findings->list == NULL)
+    if (!findings->list)
         return false;
     findings->list[findings->count++] = *finding;
     return true;
@@ -88,8 +88,8 @@ void content_format(const struct call *call, const struct content_finding *findi
     const char *file = name_of_file(call, finding);
     int length = 0;
     if (finding->line > 0)
-        length = snprintf(text, size, "%s%sline %u, column %u: ", file != NULL ? file : "",
-                          file != NULL ? " " : "", finding->line, finding->column);
+        length = snprintf(text, size, "%s%sline %u, column %u: ", file ? file : "", file ? " " : "",
+                          finding->line, finding->column);
     (void)snprintf(text + length, size - (size_t)length, "%s (%s)", finding->message,
                    finding->rule);
 }

@@ -14,7 +14,7 @@ static bool is_below(const char *path, const char *directory)
 
 static bool is_allowed(const struct policy *policy, const char *path)
 {
-    for (char **directory = policy->workspaces; *directory != NULL; directory++)
+    for (char **directory = policy->workspaces; *directory; directory++)
         if (is_below(path, *directory))
             return true;
     return false;
@@ -41,7 +41,7 @@ static bool refuse_mode(const struct policy *policy, enum sandbox_mode mode, str
 bool workspace_check(const struct policy *policy, enum sandbox_mode mode, const char *path,
                      struct workspace *ret, struct error *error)
 {
-    if (path == NULL || ret->fd >= 0)
+    if (!path || ret->fd >= 0)
         return true;
     if (!sandbox_mode_row(mode)->shows_workspace)
         return refuse_mode(policy, mode, error);

@@ -59,8 +59,7 @@ static bool judge(struct call *call, const struct content_answer *answer,
 
 static bool asks_outside(const struct call *call)
 {
-    return host_checks_content(&call->host) ||
-           call->configuration.policy->content.command.argv != NULL;
+    return host_checks_content(&call->host) || call->configuration.policy->content.command.argv;
 }
 
 /* The hash of what the checkers read: the policy's rules read the text, outside checkers the whole
@@ -85,7 +84,7 @@ static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
     }
     json_draft_close(&draft, ']');
     CLEANUP_FREE char *text = json_draft_take(&draft, &length);
-    if (text == NULL)
+    if (!text)
         return false;
     sha256_hex(text, length, ret);
     return true;
@@ -116,7 +115,7 @@ bool content_needs_parser(const struct call *call)
 static bool check_by_rules(struct call *call, struct error *error)
 {
     const struct content_rules *rules = rules_of(call);
-    if (rules == NULL)
+    if (!rules)
         return true;
     struct content_answer answer = content_check_python(call, rules, error);
     return judge(call, &answer, rules->action, rules->required, 0, error);
@@ -137,7 +136,7 @@ static bool check_by_command(struct call *call, struct error *error)
 {
     const struct content_outsider *terms = &call->configuration.policy->content.command;
     const size_t first = call->content.count;
-    if (terms->argv == NULL)
+    if (!terms->argv)
         return true;
     struct content_answer answer = content_ask_command(call, error);
     return judge(call, &answer, terms->action, terms->required, first, error);
@@ -151,7 +150,7 @@ static bool check_text(struct call *call, struct error *error)
 
 bool content_needs_process(const struct call *call)
 {
-    return call->configuration.policy->content.command.argv != NULL || content_needs_parser(call);
+    return call->configuration.policy->content.command.argv || content_needs_parser(call);
 }
 
 bool content_check(struct call *call, struct error *error)

@@ -22,7 +22,7 @@ static bool read_file(const struct call *call, const struct json_place *place, c
     struct json_place file = json_place_named(place, "file");
     const char *path;
     *ret = 0;
-    if (value == NULL || json_typeof(value) == JSON_NULL)
+    if (!value || json_typeof(value) == JSON_NULL)
         return true;
     if (!json_read_string(&file, value, 1, REQUEST_PATH_LIMIT, &path))
         return false;
@@ -59,7 +59,7 @@ static bool read_answer(struct call *call, const char *text, size_t length, stru
     static const char *const members[] = {"findings", NULL};
     json_auto_t *json =
         json_input_parse("answer", text, length, &limits, ERROR_CONTENT_REFUSED, error);
-    if (json == NULL)
+    if (!json)
         return false;
     struct json_place root = json_place_root("answer", ERROR_CONTENT_REFUSED, error);
     struct json_place list = json_place_named(&root, "findings");
@@ -100,7 +100,7 @@ struct content_answer content_ask_host(struct call *call, struct error *error)
     size_t length = 0;
     CLEANUP_FREE char *question = call_content_question(call, &length);
     CLEANUP_FREE char *text = malloc(CONTENT_ANSWER_LIMIT);
-    if (question == NULL || text == NULL)
+    if (!question || !text)
         return content_out_of_memory(error);
     if (!host_check_content(&call->host, question, text, CONTENT_ANSWER_LIMIT, &length))
         return content_failed(who, "it gave no answer");

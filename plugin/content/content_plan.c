@@ -26,7 +26,7 @@ bool content_plan_check(const struct call *call, size_t file_limit, struct run_d
     describe_limits(&language->limits, &ret->limits);
     ret->limits.wall_ms = policy->content.timeout_ms;
     ret->files = calloc(file_limit, sizeof(*ret->files));
-    return ret->files != NULL && describe_common(policy, mode, language, false, ret) &&
+    return ret->files && describe_common(policy, mode, language, false, ret) &&
            describe_docker(&policy->docker, mode, docker->image, &ret->docker) &&
            describe_text(docker->image_id, &ret->docker.image_id) &&
            describe_text("", &ret->workspace) &&

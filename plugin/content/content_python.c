@@ -47,12 +47,12 @@ struct reading {
 /* NULL is JSON's null: there is no list. */
 static void write_list(struct json_draft *draft, const char *name, char *const *list)
 {
-    if (list == NULL) {
+    if (!list) {
         json_draft_string(draft, name, NULL);
         return;
     }
     json_draft_open(draft, name, '[');
-    for (; *list != NULL; list++)
+    for (; *list; list++)
         json_draft_string(draft, NULL, *list);
     json_draft_close(draft, ']');
 }
@@ -85,9 +85,8 @@ static char *make_rules(const struct call *call, const struct content_rules *rul
     json_draft_integer(&draft, "inputs", (int64_t)inputs);
     write_list(&draft, "allowed_modules", rules->allowed_modules);
     write_list(&draft, "forbidden_modules",
-               rules->forbidden_modules != NULL ? rules->forbidden_modules : none);
-    write_list(&draft, "forbidden_names",
-               rules->forbidden_names != NULL ? rules->forbidden_names : none);
+               rules->forbidden_modules ? rules->forbidden_modules : none);
+    write_list(&draft, "forbidden_names", rules->forbidden_names ? rules->forbidden_names : none);
     write_own_modules(&draft, &call->request);
     json_draft_close(&draft, '}');
     return json_draft_take(&draft, ret_length);
@@ -113,7 +112,7 @@ static bool describe(const struct call *call, const struct content_rules *rules,
             ret_files[count++] = (uint32_t)i + 1;
     size_t length = 0;
     CLEANUP_FREE char *text = make_rules(call, rules, count, &length);
-    if (text == NULL || !content_plan_check(call, count + CONTENT_PROGRAM_FILES + 1, ret) ||
+    if (!text || !content_plan_check(call, count + CONTENT_PROGRAM_FILES + 1, ret) ||
         !describe_add_file(ret, call->language->file, python_check_text, python_check_length) ||
         !describe_add_file(ret, "constant_fold.py", constant_fold_text, constant_fold_length) ||
         !describe_add_file(ret, "rules.json", text, length) ||
@@ -174,7 +173,7 @@ static bool read_finding(const struct reading *reading, const struct json_place 
         !read_ascii(place, object, "name", NAME_LIMIT, &name))
         return false;
     const char *message = message_of(rule);
-    if (message == NULL)
+    if (!message)
         return json_place_refuse(&rule_place, "is no rule");
     const char *after = strstr(message, "%s") + 2;
     content_describe(finding, rule, "%.*s%s%s", (int)(after - 2 - message), message, name, after);
@@ -225,7 +224,7 @@ static bool read_answer(struct reading *reading, const char *text, size_t length
                                                     .max_depth = ANSWER_DEPTH_LIMIT};
     json_auto_t *json =
         json_input_parse("answer", text, length, &limits, ERROR_CONTENT_REFUSED, error);
-    if (json == NULL)
+    if (!json)
         return false;
     reading->json = json;
     reading->root = json_place_root("answer", ERROR_CONTENT_REFUSED, error);

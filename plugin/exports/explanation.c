@@ -30,12 +30,12 @@ static bool add(json_t *object, const char *name, json_t *value)
 
 static json_t *text_or_null(const char *text)
 {
-    return text != NULL && text[0] != '\0' ? json_string(text) : json_null();
+    return text && text[0] != '\0' ? json_string(text) : json_null();
 }
 
 static json_t *error_or_null(const struct error *error)
 {
-    if (error == NULL)
+    if (!error)
         return json_null();
     return json_pack("{s:s, s:s, s:s}", "code", error_code_name(error->code), "message",
                      error->message, "hint", error->hint);
@@ -97,7 +97,7 @@ static json_t *drafted_json(const struct call *call, draft_writer *write)
     write(&draft, call);
     json_draft_close(&draft, '}');
     CLEANUP_FREE char *text = json_draft_take(&draft, &length);
-    return text != NULL ? json_loadb(text, length, 0, NULL) : NULL;
+    return text ? json_loadb(text, length, 0, NULL) : NULL;
 }
 
 /* A check that only the call itself can ask: it starts a process, or is the gateway's. */
@@ -166,11 +166,11 @@ static void say_why(const struct call *call, const struct policy_verdict *verdic
 {
     char name[WHY_LIMIT / 2];
     decision_name(call->configuration.policy, verdict, name, sizeof(name));
-    if (error != NULL)
+    if (error)
         (void)snprintf(why, WHY_LIMIT, "%s", error->message);
     else if (verdict->narrowed)
         (void)snprintf(why, WHY_LIMIT, "%s allows, but the context requires approval", name);
-    else if (verdict->secret != NULL)
+    else if (verdict->secret)
         (void)snprintf(why, WHY_LIMIT, "%s allows, but the secret %.128s needs approval", name,
                        verdict->secret);
     else
@@ -226,18 +226,17 @@ static json_t *explain_call(const struct call *call, const struct progress *prog
         verdict = decision_of(call);
     say_why(call, &verdict, refusal, why);
     json_auto_t *object = json_object();
-    bool made = add(object, "outcome",
-                    json_string(refusal != NULL ? "deny" : decision_word(verdict.decision))) &&
-                add(object, "why", json_string(why)) &&
-                add(object, "error", error_or_null(refusal)) &&
-                add(object, "rule", rule_json(policy, &verdict)) &&
-                add(object, "tool", text_or_null(call->tool)) &&
-                add(object, "mode", json_string(sandbox_mode_name(call->configuration.mode))) &&
-                add(object, "policy_sha256", json_string(policy->sha256)) &&
-                (!call->parsed || add_request(object, call)) &&
-                (!progress->planned || add_plan(object, call)) &&
-                (!progress->granted || add_content(object, call)) &&
-                add(object, "notes", json_incref(call->notes));
+    bool made =
+        add(object, "outcome", json_string(refusal ? "deny" : decision_word(verdict.decision))) &&
+        add(object, "why", json_string(why)) && add(object, "error", error_or_null(refusal)) &&
+        add(object, "rule", rule_json(policy, &verdict)) &&
+        add(object, "tool", text_or_null(call->tool)) &&
+        add(object, "mode", json_string(sandbox_mode_name(call->configuration.mode))) &&
+        add(object, "policy_sha256", json_string(policy->sha256)) &&
+        (!call->parsed || add_request(object, call)) &&
+        (!progress->planned || add_plan(object, call)) &&
+        (!progress->granted || add_content(object, call)) &&
+        add(object, "notes", json_incref(call->notes));
     return made ? TAKE_POINTER(object) : NULL;
 }
 
@@ -245,11 +244,11 @@ static json_t *explain_call(const struct call *call, const struct progress *prog
 static bool go_through(struct call *call, const struct explanation_subject *subject,
                        struct progress *ret, struct error *error)
 {
-    const char *tool = subject->tool != NULL ? subject->tool : "code_execute";
+    const char *tool = subject->tool ? subject->tool : "code_execute";
     bool passed = gate_apply_policy(call, tool, subject->input_json, error);
     if (passed)
         decision_note_unnamed(call);
-    ret->planned = call->language != NULL && call->description.argv != NULL;
+    ret->planned = call->language && call->description.argv;
     if (!passed || !policy_grants_all(call, error))
         return false;
     ret->granted = true;
@@ -267,7 +266,7 @@ json_t *explanation_json(const struct configuration *configuration,
     struct error error;
     struct progress progress = {0};
     struct call *call = calloc(1, sizeof(*call));
-    if (call == NULL)
+    if (!call)
         return NULL;
     call_init(call, &host);
     call->configuration =

@@ -43,17 +43,17 @@ static json_t *parse(const char *config_json, struct error *error)
 bool inquiry_is_one(const char *config_json)
 {
     struct error error;
-    json_auto_t *json = config_json != NULL ? parse(config_json, &error) : NULL;
-    return json_object_get(json, "check") != NULL || json_object_get(json, "explain") != NULL ||
-           json_object_get(json, "counters") != NULL ||
-           json_object_get(json, "interpreters") != NULL || json_object_get(json, "offer") != NULL;
+    json_auto_t *json = config_json ? parse(config_json, &error) : NULL;
+    return json_object_get(json, "check") || json_object_get(json, "explain") ||
+           json_object_get(json, "counters") || json_object_get(json, "interpreters") ||
+           json_object_get(json, "offer");
 }
 
 static bool read_explain(const json_t *explain, struct inquiry *ret, struct error *error)
 {
     static const char *const members[] = {"tool", "input_json", "context_json", NULL};
     struct explanation_subject *subject = &ret->subject;
-    if (explain == NULL)
+    if (!explain)
         return true;
     struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
     struct json_place place = json_place_named(&root, "explain");
@@ -76,7 +76,7 @@ static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
         !json_read_member_string(&root, json, "policy_file", &ret->policy_file) ||
         !json_read_member_string(&root, json, "sandbox", &ret->sandbox))
         return false;
-    if (check != NULL && !json_is_true(check))
+    if (check && !json_is_true(check))
         return json_place_refuse(&check_place, "must be true or absent");
     ret->check = check != NULL;
     return read_explain(json_object_get(json, "explain"), ret, error);
@@ -85,7 +85,7 @@ static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
 static bool find_configuration(const struct inquiry *inquiry, struct configuration *ret,
                                struct error *error)
 {
-    if (inquiry->policy_file == NULL && inquiry->sandbox == NULL)
+    if (!inquiry->policy_file && !inquiry->sandbox)
         return configuration_current(ret, error);
     return configuration_load(inquiry->policy_file, inquiry->sandbox, ret, error);
 }
@@ -146,7 +146,7 @@ static bool answer_interpreters(const json_t *json, json_t *text, struct error *
 /* Entries that are none of this provider's grant nothing in its lists. */
 static bool read_grants(const struct json_place *place, json_t *value, char ***ret)
 {
-    return value == NULL || policy_read_strings(place, value, 0, NULL, ret);
+    return !value || policy_read_strings(place, value, 0, NULL, ret);
 }
 
 /* Of the configuration in force. */
@@ -183,13 +183,13 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
     json_auto_t *json = parse(config_json, error);
     struct inquiry inquiry = {0};
     CLEANUP(configuration_clear) struct configuration configuration = {0};
-    if (json_object_get(json, "counters") != NULL)
+    if (json_object_get(json, "counters"))
         return answer_counters(json, text, error);
-    if (json_object_get(json, "interpreters") != NULL)
+    if (json_object_get(json, "interpreters"))
         return answer_interpreters(json, text, error);
-    if (json_object_get(json, "offer") != NULL)
+    if (json_object_get(json, "offer"))
         return answer_offer(json, text, error);
-    return json != NULL && read_members(json, &inquiry, error) &&
+    return json && read_members(json, &inquiry, error) &&
            find_configuration(&inquiry, &configuration, error) &&
            answer(&inquiry, &configuration, text, error);
 }

@@ -40,7 +40,7 @@ static bool describe(const struct trial_subject *subject, const char *image_id,
     if (image_id[0] != '\0') {
         free(ret->docker.image_id);
         ret->docker.image_id = strdup(image_id);
-        if (ret->docker.image_id == NULL)
+        if (!ret->docker.image_id)
             return false;
     }
     return string_list_append_all(&ret->argv, command) &&
@@ -76,8 +76,8 @@ static char *ask(enum sandbox_mode mode, const struct run_description *descripti
 /* The next line of *text as JSON, null where there is none. */
 static json_t *take_line(char **text)
 {
-    char *line = *text != NULL ? strsep(text, "\n") : NULL;
-    return line != NULL && line[0] != '\0' ? json_string(line) : json_null();
+    char *line = *text ? strsep(text, "\n") : NULL;
+    return line && line[0] != '\0' ? json_string(line) : json_null();
 }
 
 static json_t *facts_of(const struct configuration *configuration,
@@ -91,7 +91,7 @@ static json_t *facts_of(const struct configuration *configuration,
         .policy = policy,
         .mode = configuration->mode,
         .language = language,
-        .image = image != NULL ? image->name : NULL,
+        .image = image ? image->name : NULL,
     };
     static const struct tool_host no_host;
     const struct trial_watcher nobody = {.host = &no_host, .cancel_fd = -1};
@@ -115,7 +115,7 @@ json_t *interpreter_facts(const struct configuration *configuration)
     json_auto_t *list = json_array();
     for (size_t i = 0; i < policy->language_count; i++) {
         json_t *facts = facts_of(configuration, &policy->languages[i]);
-        if (facts != NULL && json_array_append_new(list, facts) != 0)
+        if (facts && json_array_append_new(list, facts) != 0)
             return NULL;
     }
     return TAKE_POINTER(list);

@@ -168,11 +168,11 @@ static char *built; /* under lock; what it points to does not change until manif
 const char *manifest_text(void)
 {
     pthread_mutex_lock(&lock);
-    if (built == NULL)
+    if (!built)
         built = manifest_build();
     const char *text = built;
     pthread_mutex_unlock(&lock);
-    return text != NULL ? text : "{}";
+    return text ? text : "{}";
 }
 
 void manifest_after_fork(void)

@@ -115,7 +115,7 @@ static char *message_of(const struct preparation_outcome *outcome)
     bool replaced = false;
     memcpy(detail, outcome->detail, sizeof(detail));
     utf8_end_whole(detail);
-    if (message == NULL || asprintf(&text, "%s%s", message, detail) < 0)
+    if (!message || asprintf(&text, "%s%s", message, detail) < 0)
         return NULL;
     CLEANUP_FREE char *owned = text;
     return utf8_sanitize((const unsigned char *)owned, strlen(owned), &length, &replaced);
@@ -181,7 +181,7 @@ json_t *preparation_facts(const struct trial_subject *subject)
         return json_null();
     CLEANUP_FREE struct kind *kinds = calloc(count, sizeof(*kinds));
     json_auto_t *list = json_array();
-    if (kinds == NULL)
+    if (!kinds)
         return NULL;
     for (size_t i = 0; i < count; i++)
         kinds[i] = (struct kind){

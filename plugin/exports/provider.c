@@ -53,13 +53,13 @@ const char *tool_manifest(void)
 int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_host *host,
                     char **output_json)
 {
-    if (output_json == NULL)
+    if (!output_json)
         return TOOL_FAILED;
     *output_json = NULL;
     enter();
     /* On the heap: a host's thread may have a small stack. */
     struct call *call = calloc(1, sizeof(*call));
-    if (call == NULL)
+    if (!call)
         return TOOL_FAILED;
     struct error error;
     call_init(call, host);
@@ -70,7 +70,7 @@ int32_t tool_invoke(const char *tool, const char *input_json, const struct tool_
     call_clear(call);
     free(call);
     status_count_call(began ? &ended : NULL, ran ? NULL : &error);
-    if (text == NULL)
+    if (!text)
         return TOOL_FAILED;
     *output_json = text;
     return began ? TOOL_OK : TOOL_NOT_RUN;
@@ -97,9 +97,9 @@ static int32_t answer_inquiry(const char *config_json, char **status_json)
 {
     bool answered = false;
     char *text = inquiry_answer(config_json, &answered);
-    if (text == NULL)
+    if (!text)
         return TOOL_FAILED;
-    if (status_json != NULL)
+    if (status_json)
         *status_json = TAKE_POINTER(text);
     free(text);
     return answered ? TOOL_OK : TOOL_NOT_RUN;
@@ -107,7 +107,7 @@ static int32_t answer_inquiry(const char *config_json, char **status_json)
 
 int32_t tool_prepare(const char *config_json, char **status_json)
 {
-    if (status_json != NULL)
+    if (status_json)
         *status_json = NULL;
     enter();
     if (inquiry_is_one(config_json))
@@ -117,11 +117,11 @@ int32_t tool_prepare(const char *config_json, char **status_json)
     bool accepted = configuration_prepare(config_json, &sweep, &error);
     if (accepted)
         readiness_forget();
-    if (status_json != NULL || sweep) {
+    if (status_json || sweep) {
         char *text = status_text(accepted ? NULL : &error, sweep);
-        if (text == NULL)
+        if (!text)
             return TOOL_FAILED;
-        if (status_json != NULL)
+        if (status_json)
             *status_json = TAKE_POINTER(text);
         free(text);
     }
@@ -130,11 +130,11 @@ int32_t tool_prepare(const char *config_json, char **status_json)
 
 int32_t tool_status(char **status_json)
 {
-    if (status_json == NULL)
+    if (!status_json)
         return TOOL_FAILED;
     enter();
     *status_json = status_text(NULL, false);
-    return *status_json != NULL ? TOOL_OK : TOOL_FAILED;
+    return *status_json ? TOOL_OK : TOOL_FAILED;
 }
 
 void tool_shutdown(void)

@@ -25,10 +25,10 @@ static atomic_uint_fast64_t calls_too_many;
 
 void status_count_call(const struct run_event *ended, const struct error *error)
 {
-    (void)atomic_fetch_add(ended != NULL ? &calls_run : &calls_not_run, 1);
-    if (ended != NULL)
+    (void)atomic_fetch_add(ended ? &calls_run : &calls_not_run, 1);
+    if (ended)
         (void)atomic_fetch_add(&sandboxes[ended->origin], 1);
-    if (error != NULL && error->code == ERROR_TOO_MANY_REQUESTS)
+    if (error && error->code == ERROR_TOO_MANY_REQUESTS)
         (void)atomic_fetch_add(&calls_too_many, 1);
 }
 
@@ -151,13 +151,13 @@ static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
         .policy = policy,
         .mode = mode,
         .language = language,
-        .image = image != NULL ? image->name : NULL,
+        .image = image ? image->name : NULL,
     };
     bool found = readiness_check(&subject, &nobody, image_id, &error);
-    char *const *command = image != NULL && image->argv != NULL ? image->argv : language->argv;
+    char *const *command = image && image->argv ? image->argv : language->argv;
     return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o}", "language", language->name, "found",
                      (int)found, "program", command[0], "package", language->package, "image",
-                     image != NULL ? json_string(image->name) : json_null(), "error",
+                     image ? json_string(image->name) : json_null(), "error",
                      found ? json_null() : error_json(&error));
 }
 
@@ -292,9 +292,9 @@ char *status_text(const struct error *refusal, bool sweep)
         add_sweep(status, configuration.policy); /* first: leftovers may be in the way */
     if (configured)
         add_configuration(status, &configuration, &usable);
-    if (refusal == NULL && !configured)
+    if (!refusal && !configured)
         refusal = &error;
-    (void)json_object_set_new(status, "error", refusal != NULL ? error_json(refusal) : json_null());
+    (void)json_object_set_new(status, "error", refusal ? error_json(refusal) : json_null());
     (void)json_object_set_new(status, "ready", json_boolean(usable));
     return json_text(status, JSON_ORDER_MADE);
 }

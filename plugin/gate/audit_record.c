@@ -30,7 +30,7 @@ static void format_time(char text[TIME_LIMIT])
 
 static void write_or_null(struct json_draft *record, const char *name, const char *text)
 {
-    json_draft_string(record, name, text != NULL && text[0] != '\0' ? text : NULL);
+    json_draft_string(record, name, text && text[0] != '\0' ? text : NULL);
 }
 
 static void write_approval(struct json_draft *record, const struct approval_outcome *approval)
@@ -79,7 +79,7 @@ static bool store(const struct call *call, struct json_draft *record)
     size_t length = 0;
     json_draft_close(record, '}');
     CLEANUP_FREE char *text = json_draft_take(record, &length);
-    return text != NULL && host_audit(&call->host, text);
+    return text && host_audit(&call->host, text);
 }
 
 bool audit_record_start(const struct call *call)
@@ -98,7 +98,7 @@ void audit_record_end(const struct call *call, const struct error *error)
     result_members_audit(&record, &result);
     json_draft_integer(&record, "stdout_bytes", (int64_t)call->run.output.capture.total);
     json_draft_integer(&record, "stderr_bytes", (int64_t)call->run.errors.capture.total);
-    json_draft_string(&record, "error", error != NULL ? error_code_name(error->code) : NULL);
+    json_draft_string(&record, "error", error ? error_code_name(error->code) : NULL);
     if (!store(call, &record))
         host_log(&call->host, TOOL_LOG_ERROR,
                  "code-execute: the audit record of the end of run %s was not stored",

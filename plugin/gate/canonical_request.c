@@ -193,7 +193,7 @@ bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
 {
     size_t length = 0;
     CLEANUP_FREE char *text = call_canonical_request(call, &length);
-    if (text == NULL)
+    if (!text)
         return false;
     sha256_hex(text, length, ret);
     return true;
@@ -214,7 +214,7 @@ unsigned call_approval_answers(const struct call *call)
                                      APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS);
     unsigned answers = call->configuration.policy->approver_decisions |
                        APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
-    return call->context.workspace != NULL ? answers & ~standing : answers;
+    return call->context.workspace ? answers & ~standing : answers;
 }
 
 char *call_approval_request(const struct call *call, const char *approval_id)
@@ -241,7 +241,7 @@ char *call_approval_request(const struct call *call, const char *approval_id)
             json_draft_string(&draft, NULL, approval_answer_name((enum approval_answer)answer));
     json_draft_close(&draft, ']');
     json_draft_open(&draft, "decision_members", '[');
-    for (size_t i = 0; approval_decision_members()[i] != NULL; i++)
+    for (size_t i = 0; approval_decision_members()[i]; i++)
         json_draft_string(&draft, NULL, approval_decision_members()[i]);
     json_draft_close(&draft, ']');
     json_draft_close(&draft, '}');

@@ -67,7 +67,7 @@ void decision_name(const struct policy *policy, const struct policy_verdict *ver
 {
     if (verdict->rule < 0)
         (void)snprintf(ret, size, "policy:default");
-    else if (policy->rules[verdict->rule].id != NULL)
+    else if (policy->rules[verdict->rule].id)
         (void)snprintf(ret, size, "policy:rule:%s", policy->rules[verdict->rule].id);
     else
         (void)snprintf(ret, size, "policy:rule:%d", verdict->rule);
@@ -83,7 +83,7 @@ void decision_note_unnamed(struct call *call)
         const struct policy_verdict of_rule = {.rule = (int)i};
         char name[128];
         decision_name(policy, &of_rule, name, sizeof(name));
-        if (what != NULL)
+        if (what)
             call_note(call, "%s allows this code, but does not name the request's %s", name, what);
     }
 }
@@ -98,8 +98,7 @@ static bool check_secret(const struct call *call, const char *name, struct error
         error_set(error, ERROR_SECRET_NOT_ALLOWED, "the policy does not list the secret: %s", name);
         return false;
     }
-    if (secret != NULL && secret->languages != NULL &&
-        !string_list_contains(secret->languages, language)) {
+    if (secret && secret->languages && !string_list_contains(secret->languages, language)) {
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
                   "the policy does not allow the secret %s for the language %s", name, language);
         error_set_hint(error,
@@ -107,7 +106,7 @@ static bool check_secret(const struct call *call, const char *name, struct error
                        "policy's \"secrets.rules\"");
         return false;
     }
-    if (secret != NULL && secret->modes != NULL && !string_list_contains(secret->modes, mode)) {
+    if (secret && secret->modes && !string_list_contains(secret->modes, mode)) {
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
                   "the policy does not allow the secret %s in mode %s", name, mode);
         error_set_hint(error,
@@ -144,8 +143,7 @@ bool decision_check_rules(const struct call *call, struct error *error)
     }
     const struct policy_rule *rule = &policy->rules[verdict.rule];
     error_set(error, ERROR_POLICY_DENIED, "policy denied: approval rule %d%s%s%s%s%s", verdict.rule,
-              rule->id != NULL ? " (" : "", rule->id != NULL ? rule->id : "",
-              rule->id != NULL ? ")" : "", rule->reason != NULL ? ": " : "",
-              rule->reason != NULL ? rule->reason : "");
+              rule->id ? " (" : "", rule->id ? rule->id : "", rule->id ? ")" : "",
+              rule->reason ? ": " : "", rule->reason ? rule->reason : "");
     return false;
 }

@@ -32,11 +32,11 @@
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
 {
-    if (tool != NULL && strcmp(tool, "code_execute") == 0) {
+    if (tool && strcmp(tool, "code_execute") == 0) {
         *ret = REQUEST_CODE_EXECUTE;
         return true;
     }
-    if (tool != NULL && strcmp(tool, "sandbox.exec") == 0) {
+    if (tool && strcmp(tool, "sandbox.exec") == 0) {
         *ret = REQUEST_SANDBOX_EXEC;
         return true;
     }
@@ -47,7 +47,7 @@ static bool find_tool(const char *tool, enum request_shape *ret, struct error *e
 /* A gateway may pass on a value of its client; the run is not refused for it. */
 static void leave_out_junk(struct call *call)
 {
-    if (call->context.traceparent == NULL || traceparent_is_valid(call->context.traceparent))
+    if (!call->context.traceparent || traceparent_is_valid(call->context.traceparent))
         return;
     free(call->context.traceparent);
     call->context.traceparent = NULL;
@@ -60,7 +60,7 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
     if (!find_tool(tool, &shape, error))
         return false;
     call->tool = shape == REQUEST_SANDBOX_EXEC ? "sandbox.exec" : "code_execute";
-    if (input_json == NULL) {
+    if (!input_json) {
         error_set(error, ERROR_INVALID_INPUT, "request: no input");
         return false;
     }
@@ -112,7 +112,7 @@ static bool pin_workspace(struct call *call, struct error *error)
 static bool apply_policy(struct call *call, struct error *error)
 {
     /* An edited request keeps the policy that its editor saw. */
-    if (call->configuration.policy == NULL && !configuration_current(&call->configuration, error))
+    if (!call->configuration.policy && !configuration_current(&call->configuration, error))
         return false;
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
@@ -138,7 +138,7 @@ static bool pin_image(struct call *call, const char *image_id, struct error *err
         return true;
     free(call->description.docker.image_id);
     call->description.docker.image_id = strdup(image_id);
-    if (call->description.docker.image_id != NULL)
+    if (call->description.docker.image_id)
         return hash_request(call, error);
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the image's id");
     return false;
@@ -244,7 +244,7 @@ static bool take_edit(struct call *call, struct error *error)
 {
     const char *arguments = call->approval.arguments;
     struct request edited;
-    if (arguments == NULL)
+    if (!arguments)
         return true;
     memcpy(call->approval.edited_from, call->request_sha256, sizeof(call->request_sha256));
     if (!request_parse(call->request.shape, arguments, strlen(arguments), &edited, error)) {
@@ -368,7 +368,7 @@ bool gate_pass(struct call *call, const char *tool, const char *input_json, stru
     admission_leave(&call->admission);
     if (call->start_recorded)
         audit_record_end(call, passed ? NULL : error);
-    else if (call->configuration.policy != NULL)
+    else if (call->configuration.policy)
         audit_record_refusal(call, error);
     return passed;
 }

@@ -21,15 +21,15 @@ static const struct policy *policy_of(const struct offer *offer)
 static bool grants(const struct offer *offer, enum capability capability, const char *parameter)
 {
     return capability_list_grants(policy_of(offer)->capabilities, capability, parameter) &&
-           (offer->narrowing == NULL ||
+           (!offer->narrowing ||
             narrowing_leaves_capability(offer->narrowing, capability, parameter)) &&
-           (offer->host == NULL || capability_list_grants(offer->host, capability, parameter));
+           (!offer->host || capability_list_grants(offer->host, capability, parameter));
 }
 
 static bool offers_network(const struct offer *offer)
 {
     return policy_of(offer)->network_allowed && grants(offer, CAPABILITY_NETWORK, NULL) &&
-           (offer->narrowing == NULL || narrowing_leaves_network(offer->narrowing));
+           (!offer->narrowing || narrowing_leaves_network(offer->narrowing));
 }
 
 /* A list that grants single secrets names them. */
@@ -37,7 +37,7 @@ static bool grants_one_of(const struct offer *offer, char *const *list)
 {
     const char *name = capability_name(CAPABILITY_SECRETS);
     size_t length = strlen(name);
-    for (; list != NULL && *list != NULL; list++)
+    for (; list && *list; list++)
         if (strncmp(*list, name, length) == 0 && (*list)[length] == '=' &&
             grants(offer, CAPABILITY_SECRETS, *list + length + 1))
             return true;
@@ -46,14 +46,14 @@ static bool grants_one_of(const struct offer *offer, char *const *list)
 
 static bool offers_secrets(const struct offer *offer)
 {
-    for (char *const *secret = policy_of(offer)->secrets; secret != NULL && *secret; secret++) {
+    for (char *const *secret = policy_of(offer)->secrets; secret && *secret; secret++) {
         if (strcmp(*secret, "*") != 0 && grants(offer, CAPABILITY_SECRETS, *secret))
             return true;
         if (strcmp(*secret, "*") == 0 &&
             (grants(offer, CAPABILITY_SECRETS, NULL) ||
              grants_one_of(offer, policy_of(offer)->capabilities) ||
              grants_one_of(offer, offer->host) ||
-             (offer->narrowing != NULL && grants_one_of(offer, offer->narrowing->capabilities))))
+             (offer->narrowing && grants_one_of(offer, offer->narrowing->capabilities))))
             return true;
     }
     return false;
@@ -77,7 +77,7 @@ static char **images_of(const struct offer *offer)
             !string_list_append(&images, name))
             return NULL;
     }
-    for (char *const *name = policy->docker.offered; name != NULL && *name != NULL; name++)
+    for (char *const *name = policy->docker.offered; name && *name; name++)
         if (policy_image_is_settled(policy, *name) && !string_list_contains(images, *name) &&
             !string_list_append(&images, *name))
             return NULL;
@@ -95,12 +95,12 @@ static bool offers_image(const struct offer *offer)
 static bool offers_language(const struct offer *offer, const char *name)
 {
     const struct policy *policy = policy_of(offer);
-    if (offer->narrowing != NULL && !narrowing_leaves_language(offer->narrowing, name))
+    if (offer->narrowing && !narrowing_leaves_language(offer->narrowing, name))
         return false;
     if (!has_images(offer) || offers_image(offer))
         return true;
     const struct policy_image *image = policy_find_image(policy, name);
-    return image != NULL && policy_image_is_settled(policy, image->name);
+    return image && policy_image_is_settled(policy, image->name);
 }
 
 static bool offers_member(const struct offer *offer, const struct request_field *field)
@@ -141,9 +141,8 @@ static struct offered_time time_of(const struct offer *offer)
         const struct policy_limits *of_language = &policy->languages[i].limits;
         if (!offers_language(offer, policy->languages[i].name))
             continue;
-        struct policy_limits limits = offer->narrowing != NULL
-                                          ? narrowing_limits(offer->narrowing, of_language)
-                                          : *of_language;
+        struct policy_limits limits =
+            offer->narrowing ? narrowing_limits(offer->narrowing, of_language) : *of_language;
         uint64_t usual = limits.wall_ms.default_value;
         uint64_t most = extended ? limits.wall_ms.maximum : usual;
         time.least_usual = usual < time.least_usual ? usual : time.least_usual;
@@ -210,7 +209,7 @@ static bool name_images(const struct offer *offer, json_t *schema)
     for (size_t i = 0; i < string_list_count(images); i++)
         if (json_array_append_new(names, json_string(images[i])) != 0)
             return false;
-    return images != NULL && json_array_append_new(names, json_null()) == 0 &&
+    return images && json_array_append_new(names, json_null()) == 0 &&
            json_object_set(schema, "enum", names) == 0;
 }
 
@@ -225,7 +224,7 @@ json_t *offer_input_schema(const struct offer *offer)
         if (!offers_member(offer, &fields[i]))
             (void)json_object_del(properties, fields[i].name);
     json_t *image = json_object_get(properties, "image");
-    if (!name_languages(offer, schema) || (image != NULL && !name_images(offer, image)) ||
+    if (!name_languages(offer, schema) || (image && !name_images(offer, image)) ||
         (time.maximum > 0 &&
          !input_schema_offer_time(schema, time.least_usual, time.most_usual, time.maximum)))
         return NULL;

@@ -48,11 +48,11 @@ static void hint_languages(const struct offer *offer, const char *operators_part
 {
     char names[NAMES_LIMIT];
     offer_languages(offer, names, sizeof(names));
-    const char *join = operators_part != NULL ? ", or ask the operator to " : "";
-    const char *rest = operators_part != NULL ? operators_part : "";
+    const char *join = operators_part ? ", or ask the operator to " : "";
+    const char *rest = operators_part ? operators_part : "";
     if (names[0] != '\0')
         error_set_hint(error, "use one of: %s%s%s", names, join, rest);
-    else if (operators_part != NULL)
+    else if (operators_part)
         error_set_hint(error, "ask the operator to %s", operators_part);
     else
         error_set_hint(error, "this caller may use no language; ask the gateway's operator");
@@ -68,7 +68,7 @@ void offer_hint_input(const struct call *call, struct error *error)
     bool of_members = request_lists_members(error->hint);
     if (!of_members && error->code != ERROR_UNKNOWN_LANGUAGE)
         return;
-    if (configuration->policy == NULL) {
+    if (!configuration->policy) {
         if (!configuration_current(&current, &ignored))
             return; /* the next call is refused for that */
         configuration = &current;

@@ -83,12 +83,12 @@ static bool add_files(struct call *call, struct error *error)
 static bool refuse_unsupported(const struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
-    if (request->session != NULL) {
+    if (request->session) {
         error_set(error, ERROR_NOT_SUPPORTED,
                   "request: /session: sessions are not supported yet; every run is fresh");
         return true;
     }
-    if (request->image != NULL && !sandbox_mode_row(call->configuration.mode)->has_images) {
+    if (request->image && !sandbox_mode_row(call->configuration.mode)->has_images) {
         error_set(error, ERROR_NOT_SUPPORTED,
                   "request: /image: only docker mode has images; the mode is %s",
                   sandbox_mode_name(call->configuration.mode));
@@ -107,18 +107,18 @@ static bool choose_image(const struct call *call, const char **ret, struct error
         return true;
     }
     const struct policy_image *own = policy_find_image(policy, call->language->name);
-    if (asked != NULL && !policy_offers_image(policy, asked)) {
+    if (asked && !policy_offers_image(policy, asked)) {
         error_set(error, ERROR_POLICY_DENIED, "policy denied: image");
-        offer_hint_image(call, own != NULL && policy_image_is_settled(policy, own->name), error);
+        offer_hint_image(call, own && policy_image_is_settled(policy, own->name), error);
         return false;
     }
-    if (asked == NULL && own == NULL) {
+    if (!asked && !own) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
                   "the policy has no docker image for the language %s", call->language->name);
         offer_hint_language(call, "add it to the policy's \"docker.images\"", error);
         return false;
     }
-    *ret = asked != NULL ? asked : own->name;
+    *ret = asked ? asked : own->name;
     return true;
 }
 
@@ -126,7 +126,7 @@ static bool choose_image(const struct call *call, const char **ret, struct error
 static const char *find_shell_name_of_policy(const struct call *call)
 {
     const char *name = shell_names_find(call->configuration.policy->environment);
-    return name != NULL ? name : shell_names_find(call->language->environment);
+    return name ? name : shell_names_find(call->language->environment);
 }
 
 static const char *find_shell_name_of_secrets(const struct request *request)
@@ -153,7 +153,7 @@ static bool refuse_shell_names(const struct call *call, struct error *error)
     const char *name;
     if (!sandbox_mode_row(call->configuration.mode)->has_shell)
         return false;
-    if ((name = find_shell_name_of_policy(call)) != NULL) {
+    if ((name = find_shell_name_of_policy(call))) {
         error_set(error, ERROR_INVALID_POLICY,
                   "policy: the variable %s in \"environment\" of the policy or of the language %s "
                   "cannot be set in docker mode: the shell that starts the program reserves it",
@@ -161,9 +161,9 @@ static bool refuse_shell_names(const struct call *call, struct error *error)
         error_set_hint(error, "remove the variable from the policy");
         return true;
     }
-    if ((name = shell_names_find(request->environment)) != NULL)
+    if ((name = shell_names_find(request->environment)))
         return refuse_shell_name("env", name, error);
-    if ((name = find_shell_name_of_secrets(request)) != NULL)
+    if ((name = find_shell_name_of_secrets(request)))
         return refuse_shell_name("secrets", name, error);
     return false;
 }
@@ -175,7 +175,7 @@ bool plan_run(struct call *call, struct error *error)
     if (refuse_unsupported(call, error))
         return false;
     call->language = policy_find_language(policy, call->request.language->name);
-    if (call->language == NULL) {
+    if (!call->language) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language %s",
                   call->request.language->name);
         offer_hint_language(call, "add it to the policy's \"languages\"", error);

@@ -19,7 +19,7 @@
 static bool put_in_environment(struct call *call, const struct request_secret *secret,
                                const struct secret_value *value, struct error *error)
 {
-    if (memchr(value->memory.bytes, '\0', value->length) != NULL) {
+    if (memchr(value->memory.bytes, '\0', value->length)) {
         error_set(error, ERROR_SECRET_UNUSABLE,
                   "the secret \"%s\" contains a NUL byte and cannot be an environment variable",
                   secret->name);
@@ -113,7 +113,7 @@ bool deliver_secrets(struct call *call, struct error *error)
     if (request->secret_count == 0)
         return true;
     call->redaction = redaction_new();
-    if (call->redaction == NULL) {
+    if (!call->redaction) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
         return false;
     }

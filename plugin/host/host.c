@@ -37,7 +37,7 @@ static enum host_mistake refuse_layout(const struct tool_host *host, struct tool
 enum host_mistake host_copy(const struct tool_host *host, struct tool_host *ret)
 {
     memset(ret, 0, sizeof(*ret));
-    if (host == NULL)
+    if (!host)
         return HOST_MISSING;
     if (host->abi_version >> 16 != TOOL_ABI_VERSION_MAJOR ||
         host->struct_size < offsetof(struct tool_host, call_id))
@@ -47,9 +47,9 @@ enum host_mistake host_copy(const struct tool_host *host, struct tool_host *ret)
      * are 8 bytes. */
     size -= size % sizeof(uint64_t);
     memcpy(ret, host, size);
-    if (ret->check_capability == NULL)
+    if (!ret->check_capability)
         return HOST_NO_CHECK_CAPABILITY;
-    return ret->audit == NULL ? HOST_NO_AUDIT : HOST_SOUND;
+    return !ret->audit ? HOST_NO_AUDIT : HOST_SOUND;
 }
 
 bool host_is_sound(const struct tool_host *copy, enum host_mistake mistake, struct error *error)
@@ -86,7 +86,7 @@ static void note_verdict(const struct tool_host *host, const char *callback, uin
 bool host_grants_capability(const struct tool_host *host, const char *capability)
 {
     uint32_t verdict = TOOL_VERDICT_DENY;
-    if (host->check_capability != NULL)
+    if (host->check_capability)
         host->check_capability(host->user, capability, &verdict);
     note_verdict(host, "check_capability", verdict);
     return verdict == TOOL_VERDICT_ALLOW;
@@ -96,7 +96,7 @@ uint32_t host_request_approval(const struct tool_host *host, uint64_t token,
                                const char *request_json)
 {
     uint32_t verdict = TOOL_VERDICT_DENY;
-    if (host->request_approval != NULL)
+    if (host->request_approval)
         host->request_approval(host->user, token, request_json, &verdict);
     note_verdict(host, "request_approval", verdict);
     if (verdict == TOOL_VERDICT_ALLOW || verdict == TOOL_VERDICT_LATER ||
@@ -110,7 +110,7 @@ uint32_t host_read_secret(const struct tool_host *host, const char *name, void *
 {
     uint32_t verdict = TOOL_VERDICT_DENY;
     size_t length = 0;
-    if (host->read_secret != NULL)
+    if (host->read_secret)
         host->read_secret(host->user, name, buffer, capacity, &length, &verdict);
     note_verdict(host, "read_secret", verdict);
     if (verdict == TOOL_VERDICT_ALLOW)
@@ -129,7 +129,7 @@ bool host_check_content(const struct tool_host *host, const char *request_json, 
 {
     uint32_t verdict = TOOL_VERDICT_DENY;
     size_t length = 0;
-    if (host->check_content != NULL)
+    if (host->check_content)
         host->check_content(host->user, request_json, answer, capacity, &length, &verdict);
     note_verdict(host, "check_content", verdict);
     if (verdict != TOOL_VERDICT_ALLOW || length > capacity)
@@ -141,7 +141,7 @@ bool host_check_content(const struct tool_host *host, const char *request_json, 
 bool host_audit(const struct tool_host *host, const char *record_json)
 {
     uint32_t verdict = TOOL_VERDICT_DENY;
-    if (host->audit != NULL)
+    if (host->audit)
         host->audit(host->user, record_json, &verdict);
     note_verdict(host, "audit", verdict);
     return verdict == TOOL_VERDICT_ALLOW;
@@ -149,13 +149,13 @@ bool host_audit(const struct tool_host *host, const char *record_json)
 
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length)
 {
-    if (host->on_output != NULL && length > 0)
+    if (host->on_output && length > 0)
         host->on_output(host->user, stream, bytes, length);
 }
 
 void host_log(const struct tool_host *host, uint32_t level, const char *format, ...)
 {
-    if (host->log == NULL)
+    if (!host->log)
         return;
     char message[512];
     va_list arguments;

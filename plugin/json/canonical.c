@@ -17,7 +17,7 @@ char *canonical_json(const json_t *value)
 bool canonical_sha256(const json_t *value, char ret[SHA256_HEX_LENGTH + 1])
 {
     CLEANUP_FREE char *text = canonical_json(value);
-    if (text == NULL)
+    if (!text)
         return false;
     sha256_hex(text, strlen(text), ret);
     return true;

@@ -36,7 +36,7 @@ static struct json_place place_of_name(const struct json_place *parent, const ch
     char plain[JSON_POINTER_LIMIT];
     size_t used = 0;
     for (size_t i = 0; i < length && used < sizeof(plain); i++) {
-        bool escaped = name[i] == '\\' && i + 1 < length && strchr("\"\\/", name[i + 1]) != NULL;
+        bool escaped = name[i] == '\\' && i + 1 < length && strchr("\"\\/", name[i + 1]);
         if (escaped)
             i++;
         plain[used++] = name[i];
@@ -217,7 +217,7 @@ json_t *json_input_parse(const char *what, const char *text, size_t length,
     }
     json_auto_t *value =
         json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &verdict);
-    if (value == NULL) {
+    if (!value) {
         refuse(&root, text, length, &verdict);
         return NULL;
     }

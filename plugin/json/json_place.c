@@ -90,7 +90,7 @@ bool json_place_out_of_memory(const struct json_place *place)
 
 bool json_read_object(const struct json_place *place, const json_t *value)
 {
-    if (value == NULL)
+    if (!value)
         return json_place_refuse(place, "missing");
     return json_is_object(value) || json_place_refuse(place, "must be an object");
 }
@@ -98,7 +98,7 @@ bool json_read_object(const struct json_place *place, const json_t *value)
 bool json_read_array(const struct json_place *place, const json_t *value, size_t minimum,
                      size_t maximum)
 {
-    if (value == NULL)
+    if (!value)
         return json_place_refuse(place, "missing");
     if (!json_is_array(value))
         return json_place_refuse(place, "must be an array");
@@ -113,7 +113,7 @@ bool json_read_array(const struct json_place *place, const json_t *value, size_t
 bool json_read_string(const struct json_place *place, const json_t *value, size_t minimum,
                       size_t maximum, const char **ret)
 {
-    if (value == NULL)
+    if (!value)
         return json_place_refuse(place, "missing");
     if (!json_is_string(value))
         return json_place_refuse(place, "must be a string");
@@ -134,13 +134,13 @@ bool json_read_member_string(const struct json_place *place, const json_t *objec
 {
     const json_t *value = json_object_get(object, name);
     struct json_place member = json_place_named(place, name);
-    return value == NULL || json_read_string(&member, value, 0, SIZE_MAX, ret);
+    return !value || json_read_string(&member, value, 0, SIZE_MAX, ret);
 }
 
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,
                        int64_t maximum, int64_t *ret)
 {
-    if (value == NULL)
+    if (!value)
         return json_place_refuse(place, "missing");
     if (!json_is_integer(value) || json_integer_value(value) < minimum ||
         json_integer_value(value) > maximum)
@@ -152,7 +152,7 @@ bool json_read_integer(const struct json_place *place, const json_t *value, int6
 
 bool json_read_boolean(const struct json_place *place, const json_t *value, bool *ret)
 {
-    if (value == NULL)
+    if (!value)
         return json_place_refuse(place, "missing");
     if (!json_is_boolean(value))
         return json_place_refuse(place, "must be true or false");
@@ -162,7 +162,7 @@ bool json_read_boolean(const struct json_place *place, const json_t *value, bool
 
 static bool contains(const char *const *names, const char *name, size_t length)
 {
-    for (; *names != NULL; names++) {
+    for (; *names; names++) {
         if (strlen(*names) == length && memcmp(*names, name, length) == 0)
             return true;
     }

@@ -37,7 +37,7 @@ static bool append(struct json_draft *text, const char *bytes, size_t length)
             capacity *= 2;
         }
         char *grown = realloc(text->bytes, capacity);
-        if (grown == NULL)
+        if (!grown)
             return false;
         text->bytes = grown;
         text->capacity = capacity;
@@ -74,7 +74,7 @@ static const char *short_escape(char c)
 static bool write_escaped(struct json_draft *text, char c)
 {
     const char *escape = short_escape(c);
-    if (escape != NULL)
+    if (escape)
         return append(text, escape, 2);
     char unicode[7];
     (void)snprintf(unicode, sizeof(unicode), "\\u%04x", (unsigned)(unsigned char)c);
@@ -148,10 +148,10 @@ static int compare_members(const void *left_member, const void *right_member)
 static struct member *sorted_members(json_t *object, size_t count)
 {
     struct member *members = calloc(count + 1, sizeof(*members)); /* never of size 0 */
-    if (members == NULL)
+    if (!members)
         return NULL;
     size_t i = 0;
-    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+    for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
         members[i].name = json_object_iter_key(at);
         members[i].length = json_object_iter_key_len(at);
         members[i].value = json_object_iter_value(at);
@@ -172,7 +172,7 @@ static bool write_sorted(struct json_draft *text, json_t *object, size_t depth)
 {
     size_t count = json_object_size(object);
     CLEANUP_FREE struct member *members = sorted_members(object, count);
-    if (members == NULL)
+    if (!members)
         return false;
     for (size_t i = 0; i < count; i++)
         if (!write_member(text, &members[i], i == 0, depth))
@@ -183,7 +183,7 @@ static bool write_sorted(struct json_draft *text, json_t *object, size_t depth)
 static bool write_as_made(struct json_draft *text, json_t *object, size_t depth)
 {
     bool first = true;
-    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+    for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
         const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at),
                                       json_object_iter_value(at)};
         if (!write_member(text, &member, first, depth))
@@ -196,7 +196,7 @@ static bool write_as_made(struct json_draft *text, json_t *object, size_t depth)
 static bool is_sorted(json_t *object)
 {
     struct member before = {"", 0, NULL};
-    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+    for (void *at = json_object_iter(object); at; at = json_object_iter_next(object, at)) {
         const struct member member = {json_object_iter_key(at), json_object_iter_key_len(at), NULL};
         if (compare_members(&before, &member) > 0)
             return false;
@@ -217,7 +217,7 @@ static bool write_object(struct json_draft *text, const json_t *object, size_t d
 
 static bool write_value(struct json_draft *text, const json_t *value, size_t depth)
 {
-    if (value == NULL || depth > DEPTH_LIMIT)
+    if (!value || depth > DEPTH_LIMIT)
         return false;
     switch (json_typeof(value)) {
     case JSON_OBJECT:
@@ -273,7 +273,7 @@ static bool is_first(const struct json_draft *draft)
 static bool begin(struct json_draft *draft, const char *name)
 {
     return !draft->failed && (is_first(draft) || append(draft, ",", 1)) &&
-           (name == NULL || (write_string(draft, name, strlen(name)) && append(draft, ":", 1)));
+           (!name || (write_string(draft, name, strlen(name)) && append(draft, ":", 1)));
 }
 
 void json_draft_open(struct json_draft *draft, const char *name, char bracket)
@@ -294,7 +294,7 @@ void json_draft_bytes(struct json_draft *draft, const char *name, const char *te
 
 void json_draft_string(struct json_draft *draft, const char *name, const char *text)
 {
-    if (text != NULL)
+    if (text)
         json_draft_bytes(draft, name, text, strlen(text));
     else
         draft->failed = !(begin(draft, name) && append(draft, "null", 4));

@@ -23,7 +23,7 @@ static bool patch_member(json_t *target, const char *name, size_t length, json_t
     }
     if (json_is_object(value)) {
         json_t *below = object_at(target, name, length);
-        return below != NULL && merge_patch(below, value);
+        return below && merge_patch(below, value);
     }
     /* Shared, not copied: the merged value is only read afterwards. */
     return json_object_setn(target, name, length, value) == 0;

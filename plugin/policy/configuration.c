@@ -54,7 +54,7 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
                         struct error *error)
 {
     enum sandbox_mode mode = policy->default_mode;
-    if (sandbox != NULL && !sandbox_mode_parse(sandbox, &mode)) {
+    if (sandbox && !sandbox_mode_parse(sandbox, &mode)) {
         char allowed[MODES_LIMIT];
         list_modes(policy, allowed);
         error_set(error, ERROR_UNKNOWN_MODE, "unknown sandbox mode: \"%.40s\"", sandbox);
@@ -74,14 +74,14 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
 static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
 {
     const char *value = secure_getenv(name);
-    if (*text != NULL || value == NULL || value[0] == '\0')
+    if (*text || !value || value[0] == '\0')
         return true;
     if (strlen(value) > limit) {
         error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
         return false;
     }
     *text = strdup(value);
-    if (*text == NULL)
+    if (!*text)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
     return *text != NULL;
 }
@@ -92,7 +92,7 @@ static bool find_config_directory(struct policy_docker *docker, struct error *er
     if (!take_variable("DOCKER_CONFIG", PATH_MAX - 1, &docker->config_directory, error))
         return false;
     const char *home = secure_getenv("HOME");
-    if (docker->config_directory != NULL || home == NULL || home[0] != '/')
+    if (docker->config_directory || !home || home[0] != '/')
         return true;
     if (asprintf(&docker->config_directory, "%s/.docker", home) < 0) {
         docker->config_directory = NULL;
@@ -104,7 +104,7 @@ static bool find_config_directory(struct policy_docker *docker, struct error *er
 
 static bool is_path_or_nothing(const char *name, const char *path, struct error *error)
 {
-    if (path == NULL || path[0] == '/')
+    if (!path || path[0] == '/')
         return true;
     error_set(error, ERROR_INVALID_POLICY, "%s must be an absolute path", name);
     return false;
@@ -117,11 +117,11 @@ static bool choose_engine(struct policy *policy, struct error *error)
 {
     struct policy_docker *docker = &policy->docker;
     const char *verify = secure_getenv("DOCKER_TLS_VERIFY");
-    bool settled = docker->host != NULL || docker->context != NULL;
+    bool settled = docker->host || docker->context;
     if (!settled && (!take_variable("DOCKER_HOST", RUN_HOST_LIMIT, &docker->host, error) ||
                      !take_variable("DOCKER_CONTEXT", RUN_NAME_LIMIT, &docker->context, error)))
         return false;
-    docker->tls = docker->certificates != NULL || (verify != NULL && verify[0] != '\0');
+    docker->tls = docker->certificates || (verify && verify[0] != '\0');
     return take_variable("DOCKER_CERT_PATH", PATH_MAX - 1, &docker->certificates, error) &&
            find_config_directory(docker, error) &&
            is_path_or_nothing("DOCKER_CERT_PATH", docker->certificates, error) &&
@@ -132,9 +132,8 @@ static bool load(const char *policy_file, const char *sandbox, struct configurat
                  struct error *error)
 {
     CLEANUP(configuration_clear) struct configuration loaded = {0};
-    loaded.policy =
-        policy_file != NULL ? policy_load_file(policy_file, error) : policy_load_builtin(error);
-    if (loaded.policy == NULL || !choose_mode(loaded.policy, sandbox, &loaded.mode, error) ||
+    loaded.policy = policy_file ? policy_load_file(policy_file, error) : policy_load_builtin(error);
+    if (!loaded.policy || !choose_mode(loaded.policy, sandbox, &loaded.mode, error) ||
         !choose_engine(loaded.policy, error))
         return false;
     *ret = loaded;
@@ -146,9 +145,9 @@ static bool load(const char *policy_file, const char *sandbox, struct configurat
 static bool load_from_environment(const char *policy_file, const char *sandbox,
                                   struct configuration *ret, struct error *error)
 {
-    if (policy_file == NULL)
+    if (!policy_file)
         policy_file = secure_getenv("CODE_EXEC_POLICY");
-    if (sandbox == NULL)
+    if (!sandbox)
         sandbox = secure_getenv("CODE_EXEC_SANDBOX");
     return load(policy_file, sandbox, ret, error);
 }
@@ -167,7 +166,7 @@ static void put_in_force(struct configuration *loaded)
 static void remember_refusal(const struct error *error)
 {
     (void)pthread_mutex_lock(&configuration_mutex);
-    if (in_force.policy == NULL) {
+    if (!in_force.policy) {
         refused = true;
         refusal = *error;
     }
@@ -180,7 +179,7 @@ static enum state copy_in_force(struct configuration *ret, struct error *error)
 {
     enum state state = STATE_NONE;
     (void)pthread_mutex_lock(&configuration_mutex);
-    if (in_force.policy != NULL) {
+    if (in_force.policy) {
         *ret = (struct configuration){.policy = policy_ref(in_force.policy), .mode = in_force.mode};
         state = STATE_IN_FORCE;
     } else if (refused) {
@@ -195,7 +194,7 @@ static enum state copy_in_force(struct configuration *ret, struct error *error)
 static void put_in_force_first(const struct configuration *loaded)
 {
     (void)pthread_mutex_lock(&configuration_mutex);
-    if (in_force.policy == NULL && !refused)
+    if (!in_force.policy && !refused)
         in_force = (struct configuration){policy_ref(loaded->policy), loaded->mode};
     (void)pthread_mutex_unlock(&configuration_mutex);
 }
@@ -219,7 +218,7 @@ bool configuration_current(struct configuration *ret, struct error *error)
 bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
                         struct error *error)
 {
-    if (policy_file == NULL || policy_file[0] == '/')
+    if (!policy_file || policy_file[0] == '/')
         return load_from_environment(policy_file, sandbox, ret, error);
     error_set(error, ERROR_INVALID_POLICY, "configuration: /policy_file: must be an absolute path");
     return false;
@@ -231,12 +230,12 @@ static bool load_prepared(const char *config_json, bool *ret_sweep, struct confi
     static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
                                                     CONFIGURATION_DEPTH_LIMIT};
     static const char *const members[] = {"policy_file", "sandbox", "sweep", NULL};
-    if (config_json == NULL)
+    if (!config_json)
         return load_from_environment(NULL, NULL, ret, error);
     json_auto_t *json = json_input_parse("configuration", config_json,
                                          strnlen(config_json, CONFIGURATION_BYTES_LIMIT + 1),
                                          &limits, ERROR_INVALID_POLICY, error);
-    if (json == NULL)
+    if (!json)
         return false;
     const char *policy_file = NULL;
     const char *sandbox = NULL;
@@ -247,7 +246,7 @@ static bool load_prepared(const char *config_json, bool *ret_sweep, struct confi
     if (!json_read_known_members(&root, json, members) ||
         !json_read_member_string(&root, json, "policy_file", &policy_file) ||
         !json_read_member_string(&root, json, "sandbox", &sandbox) ||
-        (sweep_member != NULL && !json_read_boolean(&sweep_place, sweep_member, &sweep)))
+        (sweep_member && !json_read_boolean(&sweep_place, sweep_member, &sweep)))
         return false;
     *ret_sweep = sweep;
     return configuration_load(policy_file, sandbox, ret, error);

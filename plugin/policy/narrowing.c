@@ -10,13 +10,13 @@
 static bool read_list(const struct json_place *place, json_t *value, policy_string_check *check,
                       char ***ret)
 {
-    return value == NULL || policy_read_strings(place, value, 0, check, ret);
+    return !value || policy_read_strings(place, value, 0, check, ret);
 }
 
 static bool read_network(const struct json_place *place, const json_t *value, bool *ret)
 {
     *ret = true;
-    return value == NULL || json_read_boolean(place, value, ret);
+    return !value || json_read_boolean(place, value, ret);
 }
 
 /* "allow" would have no effect, and could be mistaken for a grant. */
@@ -24,7 +24,7 @@ static bool read_approval(const struct json_place *place, const json_t *value,
                           enum approval_decision *ret)
 {
     *ret = APPROVAL_ALLOW;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!policy_read_decision(place, value, ret))
         return false;
@@ -64,9 +64,9 @@ void narrowing_clear(struct narrowing *narrowing)
 static bool check_languages(const struct json_place *place, char *const *languages,
                             const struct policy *policy)
 {
-    for (size_t i = 0; languages != NULL && languages[i] != NULL; i++) {
+    for (size_t i = 0; languages && languages[i]; i++) {
         struct json_place item = json_place_item(place, i);
-        if (policy_find_language(policy, languages[i]) == NULL)
+        if (!policy_find_language(policy, languages[i]))
             return json_place_refuse(&item, "the policy does not offer %s", languages[i]);
     }
     return true;
@@ -75,7 +75,7 @@ static bool check_languages(const struct json_place *place, char *const *languag
 static bool check_capabilities(const struct json_place *place, char *const *capabilities,
                                const struct policy *policy)
 {
-    for (size_t i = 0; capabilities != NULL && capabilities[i] != NULL; i++) {
+    for (size_t i = 0; capabilities && capabilities[i]; i++) {
         struct json_place item = json_place_item(place, i);
         if (!capability_list_covers(policy->capabilities, capabilities[i]))
             return json_place_refuse(&item, "the policy does not grant %.160s", capabilities[i]);
@@ -101,11 +101,10 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
     struct json_place limits = json_place_named(&place, "limits");
     struct json_place languages = json_place_named(&place, "languages");
     struct json_place capabilities = json_place_named(&place, "capabilities");
-    if (narrowing->json == NULL ||
-        (policy_check_ceilings(&limits, policy, &narrowing->ceilings) &&
-         check_languages(&languages, narrowing->languages, policy) &&
-         check_network(&place, narrowing, policy) &&
-         check_capabilities(&capabilities, narrowing->capabilities, policy)))
+    if (!narrowing->json || (policy_check_ceilings(&limits, policy, &narrowing->ceilings) &&
+                             check_languages(&languages, narrowing->languages, policy) &&
+                             check_network(&place, narrowing, policy) &&
+                             check_capabilities(&capabilities, narrowing->capabilities, policy)))
         return true;
     error_set_hint(error, "the gateway's context_json can only narrow the operator's policy; "
                           "no change of the request helps");
@@ -114,23 +113,23 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
 
 json_t *narrowing_json(const struct narrowing *narrowing)
 {
-    return narrowing->json != NULL ? json_incref(narrowing->json) : json_null();
+    return narrowing->json ? json_incref(narrowing->json) : json_null();
 }
 
 bool narrowing_leaves_language(const struct narrowing *narrowing, const char *language)
 {
-    return narrowing->languages == NULL || string_list_contains(narrowing->languages, language);
+    return !narrowing->languages || string_list_contains(narrowing->languages, language);
 }
 
 bool narrowing_leaves_network(const struct narrowing *narrowing)
 {
-    return narrowing->json == NULL || narrowing->network;
+    return !narrowing->json || narrowing->network;
 }
 
 bool narrowing_leaves_capability(const struct narrowing *narrowing, enum capability capability,
                                  const char *parameter)
 {
-    return narrowing->capabilities == NULL ||
+    return !narrowing->capabilities ||
            capability_list_grants(narrowing->capabilities, capability, parameter);
 }
 
@@ -138,7 +137,7 @@ struct policy_limits narrowing_limits(const struct narrowing *narrowing,
                                       const struct policy_limits *limits)
 {
     struct policy_limits left = *limits;
-    if (narrowing->json != NULL)
+    if (narrowing->json)
         policy_lower_limits(&left, &narrowing->ceilings);
     return left;
 }

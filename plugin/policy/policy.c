@@ -39,12 +39,12 @@ static json_t *effective_json(const char *what, const char *text, size_t length,
                               struct error *error)
 {
     json_auto_t *merged = policy_builtin_json(error);
-    if (merged == NULL)
+    if (!merged)
         return NULL;
-    if (text == NULL)
+    if (!text)
         return TAKE_POINTER(merged);
     json_auto_t *patch = parse_text(what, text, length, error);
-    if (patch == NULL)
+    if (!patch)
         return NULL;
     if (!merge_patch(merged, patch)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "%.200s: out of memory", what);
@@ -62,14 +62,14 @@ static void cleanup_policy(struct policy **policy)
 static struct policy *policy_new(const char *source)
 {
     struct policy *policy = calloc(1, sizeof(*policy));
-    if (policy == NULL)
+    if (!policy)
         return NULL;
     atomic_init(&policy->references, 1);
     size_t length;
     bool replaced;
     policy->source =
         utf8_sanitize((const unsigned char *)source, strlen(source), &length, &replaced);
-    if (policy->source == NULL) {
+    if (!policy->source) {
         free(policy);
         return NULL;
     }
@@ -86,7 +86,7 @@ static json_t *base_json(const json_t *effective)
     const json_t *rules = json_object_get(approval, "rules");
     for (size_t i = 0; i < json_array_size(rules); i++) {
         json_t *rule = json_array_get(rules, i);
-        if (json_object_get(rule, "request_sha256") == NULL && json_array_append(kept, rule) != 0)
+        if (!json_object_get(rule, "request_sha256") && json_array_append(kept, rule) != 0)
             return NULL;
     }
     if (json_object_set(approval, "rules", kept) != 0 ||
@@ -98,7 +98,7 @@ static json_t *base_json(const json_t *effective)
 static bool hash_policy(const json_t *effective, struct policy *policy)
 {
     json_auto_t *base = base_json(effective);
-    return base != NULL && canonical_sha256(effective, policy->sha256) &&
+    return base && canonical_sha256(effective, policy->sha256) &&
            canonical_sha256(base, policy->base_sha256);
 }
 
@@ -111,10 +111,10 @@ struct policy *policy_load_text(const char *source, const char *text, size_t len
 
     json_auto_t *patch = NULL;
     json_auto_t *effective = effective_json(what, text, length, &patch, error);
-    if (effective == NULL)
+    if (!effective)
         return NULL;
     CLEANUP(cleanup_policy) struct policy *policy = policy_new(source);
-    if (policy == NULL) {
+    if (!policy) {
         json_place_out_of_memory(&root);
         return NULL;
     }
@@ -137,7 +137,7 @@ struct policy *policy_load_file(const char *path, struct error *error)
 {
     size_t length;
     CLEANUP_FREE char *text = policy_file_read(path, &length, error);
-    if (text == NULL)
+    if (!text)
         return NULL;
     return policy_load_text(path, text, length, error);
 }
@@ -173,7 +173,7 @@ static void policy_free(struct policy *policy)
 
 void policy_unref(struct policy *policy)
 {
-    if (policy == NULL)
+    if (!policy)
         return;
     if (atomic_fetch_sub_explicit(&policy->references, 1, memory_order_acq_rel) == 1)
         policy_free(policy);

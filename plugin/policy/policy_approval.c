@@ -71,7 +71,7 @@ static const char *secret_that_asks(const struct policy *policy, const struct ru
 {
     for (size_t i = 0; i < facts->secret_count; i++) {
         const struct policy_secret *secret = policy_find_secret(policy, facts->secrets[i]);
-        if (secret != NULL && secret->ask)
+        if (secret && secret->ask)
             return facts->secrets[i];
     }
     return NULL;
@@ -91,7 +91,7 @@ struct policy_verdict policy_decide(const struct policy *policy, struct rule_fac
     }
     if (verdict.decision == APPROVAL_ALLOW) {
         verdict.secret = secret_that_asks(policy, facts);
-        verdict.decision = verdict.secret != NULL ? APPROVAL_ASK : APPROVAL_ALLOW;
+        verdict.decision = verdict.secret ? APPROVAL_ASK : APPROVAL_ALLOW;
     }
     return verdict;
 }

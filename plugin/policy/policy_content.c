@@ -18,7 +18,7 @@
 static bool check_module(const struct json_place *place, const char *name)
 {
     size_t length = strlen(name);
-    if (policy_is_plain_name(name, "_.") && name[length - 1] != '.' && strstr(name, "..") == NULL)
+    if (policy_is_plain_name(name, "_.") && name[length - 1] != '.' && !strstr(name, ".."))
         return true;
     return json_place_refuse(place, "must be a name, or names with dots between");
 }
@@ -44,7 +44,7 @@ static bool read_flag(const struct json_place *place, const json_t *object, cons
 {
     const json_t *value = json_object_get(object, name);
     struct json_place flag = json_place_named(place, name);
-    return value == NULL || json_read_boolean(&flag, value, ret);
+    return !value || json_read_boolean(&flag, value, ret);
 }
 
 /* Absent (NULL) is not the same as empty. */
@@ -53,7 +53,7 @@ static bool read_names(const struct json_place *place, const json_t *object, con
 {
     json_t *value = json_object_get(object, name);
     struct json_place list = json_place_named(place, name);
-    return value == NULL || policy_read_strings(&list, value, 0, check_module, ret);
+    return !value || policy_read_strings(&list, value, 0, check_module, ret);
 }
 
 static bool refuse_enforced_imports(const struct json_place *place)
@@ -73,7 +73,7 @@ static bool parse_python(const struct json_place *place, json_t *value, struct c
         "action", "required", "allowed_modules", "forbidden_modules", "forbidden_names", NULL};
     if (!json_read_object(place, value))
         return false;
-    if (json_object_get(value, "enforce_imports") != NULL)
+    if (json_object_get(value, "enforce_imports"))
         return refuse_enforced_imports(place);
     return read_action(place, value, &rules->action) &&
            read_flag(place, value, "required", &rules->required) &&
@@ -100,13 +100,13 @@ static bool parse_languages(const struct json_place *place, json_t *value,
 {
     if (!json_read_object(place, value))
         return false;
-    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place language = json_place_named(place, name);
         if (strcmp(name, "python") != 0)
             return refuse_other_language(&language, name);
         content->python = calloc(1, sizeof(*content->python));
-        if (content->python == NULL)
+        if (!content->python)
             return json_place_out_of_memory(&language);
         if (!parse_python(&language, json_object_iter_value(at), content->python))
             return false;
@@ -118,9 +118,9 @@ static bool parse_languages(const struct json_place *place, json_t *value,
 static bool parse_host(const struct json_place *place, json_t *value, struct content_outsider *host)
 {
     static const char *const members[] = {"action", "required", NULL};
-    return value == NULL || (json_read_known_members(place, value, members) &&
-                             read_action(place, value, &host->action) &&
-                             read_flag(place, value, "required", &host->required));
+    return !value || (json_read_known_members(place, value, members) &&
+                      read_action(place, value, &host->action) &&
+                      read_flag(place, value, "required", &host->required));
 }
 
 /* Absent: there is none. */
@@ -131,7 +131,7 @@ static bool parse_command(const struct json_place *place, json_t *value,
     struct json_place argv = json_place_named(place, "argv");
     struct json_place timeout = json_place_named(place, "timeout_ms");
     int64_t timeout_ms;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_known_members(place, value, members) ||
         !read_action(place, value, &command->action) ||
@@ -178,7 +178,7 @@ static void clear_rules(struct content_rules *rules)
 
 void policy_content_clear(struct policy_content *content)
 {
-    if (content->python != NULL)
+    if (content->python)
         clear_rules(content->python);
     free(content->python);
     string_list_free(content->command.argv);

@@ -17,7 +17,7 @@
 static bool read_host(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *host;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_string(place, value, 1, RUN_HOST_LIMIT, &host))
         return false;
@@ -31,7 +31,7 @@ static bool read_host(const struct json_place *place, const json_t *value, char 
 static bool read_name(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *name;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_string(place, value, 1, RUN_NAME_LIMIT, &name))
         return false;
@@ -43,7 +43,7 @@ static bool read_name(const struct json_place *place, const json_t *value, char 
 static bool read_directory(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *path;
-    if (value == NULL)
+    if (!value)
         return true;
     return json_read_string(place, value, 1, POLICY_STRING_LIMIT, &path) &&
            policy_check_path(place, path) && policy_copy_text(place, path, ret);
@@ -92,7 +92,7 @@ static bool read_image(const struct json_place *place, json_t *value, struct pol
     json_t *command = json_object_get(value, "argv");
     return json_read_known_members(place, value, members) &&
            read_image_name(&name, json_object_get(value, "image"), &image->name) &&
-           (command == NULL || policy_read_argv(&argv, command, &image->argv));
+           (!command || policy_read_argv(&argv, command, &image->argv));
 }
 
 /* The next entry of the list, counted first: a half-read one is the policy's to free. */
@@ -105,9 +105,9 @@ static bool read_images_by_language(const struct json_place *place, json_t *valu
                                     struct policy_docker *docker)
 {
     docker->images = calloc(json_object_size(value) + 1, sizeof(*docker->images));
-    if (docker->images == NULL)
+    if (!docker->images)
         return json_place_out_of_memory(place);
-    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
         const char *language = json_object_iter_key(at);
         struct json_place image_place = json_place_named(place, language);
         struct policy_image *image = add_image(docker);
@@ -124,7 +124,7 @@ static bool read_image_for_all(const struct json_place *place, const json_t *val
 {
     struct policy_docker *docker = &policy->docker;
     docker->images = calloc(policy->language_count + 1, sizeof(*docker->images));
-    if (docker->images == NULL)
+    if (!docker->images)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < policy->language_count; i++) {
         struct policy_image *image = add_image(docker);
@@ -209,14 +209,14 @@ static const char *digest_of(const char *image)
 {
     static const char prefix[] = "sha256:";
     const char *at = strrchr(image, '@');
-    const char *digest = at != NULL ? at + 1 : image;
+    const char *digest = at ? at + 1 : image;
     return strncmp(digest, prefix, strlen(prefix)) == 0 ? digest + strlen(prefix) : NULL;
 }
 
 bool policy_image_is_settled(const struct policy *policy, const char *image)
 {
     const char *digest = digest_of(image);
-    if (digest == NULL)
+    if (!digest)
         return !policy->docker.require_digest;
     char first[2] = {digest[0], '\0'};
     return strlen(digest) == DIGEST_LENGTH && strspn(digest, "0123456789abcdef") == DIGEST_LENGTH &&

@@ -36,7 +36,7 @@ char *policy_file_read(const char *path, size_t *ret_length, struct error *error
         return NULL;
     /* One byte beyond the limit reveals a file that is too long, whatever its size said. */
     CLEANUP_FREE char *bytes = malloc(POLICY_FILE_LIMIT + 1);
-    if (bytes == NULL) {
+    if (!bytes) {
         error_set(error, ERROR_OUT_OF_MEMORY, "policy %.200s: out of memory", path);
         return NULL;
     }

@@ -21,7 +21,7 @@ static int compare_strings(const void *left, const void *right)
 
 static void sort(char **list)
 {
-    if (list != NULL)
+    if (list)
         qsort((void *)list, string_list_count(list), sizeof(*list), compare_strings);
 }
 
@@ -30,7 +30,7 @@ static bool append_pair(char ***list, const char *first, char separator, const c
 {
     size_t size = strlen(first) + strlen(second) + 2;
     CLEANUP_FREE char *pair = malloc(size);
-    if (pair == NULL)
+    if (!pair)
         return false;
     (void)snprintf(pair, size, "%s%c%s", first, separator, second);
     return string_list_append(list, pair);
@@ -38,7 +38,7 @@ static bool append_pair(char ***list, const char *first, char separator, const c
 
 static bool read_args(const struct json_place *place, const json_t *value, char ***ret)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_array(place, value, 0, REQUEST_ARGS_LIMIT))
         return false;
@@ -56,7 +56,7 @@ static bool read_args(const struct json_place *place, const json_t *value, char 
 static bool read_environment(const struct json_place *place, json_t *value, size_t limit,
                              char ***ret)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!environment_read(place, value, limit, REQUEST_STRING_LIMIT, ret))
         return false;
@@ -69,7 +69,7 @@ static bool read_secrets(const struct json_place *place, json_t *value, char ***
 {
     if (!read_environment(place, value, REQUEST_SECRETS_LIMIT, ret))
         return false;
-    for (size_t i = 0; *ret != NULL && (*ret)[i] != NULL; i++) {
+    for (size_t i = 0; *ret && (*ret)[i]; i++) {
         const char *name = strchr((*ret)[i], '=') + 1;
         struct json_place member =
             json_place_member(place, (*ret)[i], (size_t)(name - (*ret)[i]) - 1);
@@ -91,7 +91,7 @@ static bool read_files(const struct json_place *place, json_t *value, char ***re
     const char *path;
     size_t length;
     json_t *content;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_object(place, value))
         return false;
@@ -117,7 +117,7 @@ static bool read_stdin(const struct json_place *place, const json_t *value,
                        char ret[SHA256_HEX_LENGTH + 1])
 {
     const char *hash;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!read_hash(place, value, &hash))
         return false;
@@ -128,8 +128,8 @@ static bool read_stdin(const struct json_place *place, const json_t *value,
 static bool read_image(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *name;
-    return value == NULL || (json_read_string(place, value, 1, REQUEST_IMAGE_LIMIT, &name) &&
-                             policy_copy_text(place, name, ret));
+    return !value || (json_read_string(place, value, 1, REQUEST_IMAGE_LIMIT, &name) &&
+                      policy_copy_text(place, name, ret));
 }
 
 bool rule_inputs_read(const struct json_place *place, json_t *value, struct rule_inputs *ret)
@@ -142,7 +142,7 @@ bool rule_inputs_read(const struct json_place *place, json_t *value, struct rule
     struct json_place files = json_place_named(place, "files");
     struct json_place image = json_place_named(place, "image");
     struct json_place secrets = json_place_named(place, "secrets");
-    return value == NULL ||
+    return !value ||
            (json_read_known_members(place, value, members) &&
             read_args(&args, json_object_get(value, "args"), &ret->args) &&
             read_environment(&env, json_object_get(value, "env"), REQUEST_ENVIRONMENT_LIMIT,
@@ -175,7 +175,7 @@ static bool add_secrets(const struct request *request, char ***ret)
 bool rule_inputs_of_request(const struct request *request, struct rule_inputs *ret)
 {
     *ret = (struct rule_inputs){0};
-    if (request->image != NULL && (ret->image = strdup(request->image)) == NULL)
+    if (request->image && !(ret->image = strdup(request->image)))
         return false;
     if (!string_list_append_all(&ret->args, (const char *const *)request->args) ||
         !string_list_append_all(&ret->environment, (const char *const *)request->environment) ||
@@ -213,7 +213,7 @@ static bool same_list(char *const *left, char *const *right)
 
 static bool same_text(const char *left, const char *right)
 {
-    return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
+    return !left || !right ? left == right : strcmp(left, right) == 0;
 }
 
 const char *rule_inputs_difference(const struct rule_inputs *left, const struct rule_inputs *right)

@@ -36,10 +36,10 @@ bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret
 
 static bool read_optional_environment(const struct json_place *place, json_t *value, char ***ret)
 {
-    if (value != NULL)
+    if (value)
         return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT, ret);
     *ret = string_list_new(0);
-    if (*ret != NULL)
+    if (*ret)
         return true;
     return json_place_out_of_memory(place);
 }
@@ -90,9 +90,9 @@ bool policy_parse_languages(const struct json_place *place, json_t *value, struc
     if (!json_read_object(place, value))
         return false;
     policy->languages = calloc(json_object_size(value) + 1, sizeof(*policy->languages));
-    if (policy->languages == NULL)
+    if (!policy->languages)
         return json_place_out_of_memory(place);
-    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place language_place = json_place_named(place, name);
         policy->languages[policy->language_count].limits = policy->limits;
@@ -108,9 +108,9 @@ bool policy_parse_languages(const struct json_place *place, json_t *value, struc
 static bool check_offered(const struct json_place *place, char *const *names,
                           const struct policy *policy)
 {
-    for (size_t i = 0; names[i] != NULL; i++) {
+    for (size_t i = 0; names[i]; i++) {
         struct json_place item = json_place_item(place, i);
-        if (policy_find_language(policy, names[i]) == NULL)
+        if (!policy_find_language(policy, names[i]))
             return json_place_refuse(&item, "is not in \"languages\"");
     }
     return true;
@@ -121,7 +121,7 @@ bool policy_parse_only_languages(const struct json_place *place, json_t *value,
 {
     CLEANUP(cleanup_string_list) char **names = NULL;
     size_t kept = 0;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!policy_read_strings(place, value, 1, policy_check_language, &names) ||
         !check_offered(place, names, policy))

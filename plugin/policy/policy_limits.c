@@ -62,7 +62,7 @@ static bool read_bound(const struct json_place *place, const json_t *value, int6
                        int64_t maximum, uint64_t *bound)
 {
     int64_t number;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_integer(place, value, minimum, maximum, &number))
         return false;
@@ -113,7 +113,7 @@ void policy_bound_shapes(struct policy_limits *bounded)
 static bool change_limits(const struct json_place *place, const json_t *value,
                           struct policy_limits *ret)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!read_known_limits(place, value))
         return false;
@@ -121,7 +121,7 @@ static bool change_limits(const struct json_place *place, const json_t *value,
         struct json_place limit_place = json_place_named(place, limits[i].name);
         json_t *limit_json = json_object_get(value, limits[i].name);
         void *limit = (char *)ret + limits[i].offset;
-        if (limit_json != NULL &&
+        if (limit_json &&
             !change_limit(&limit_place, limit_json, limits[i].minimum, limits[i].maximum, limit))
             return false;
     }
@@ -157,8 +157,8 @@ static const struct policy_language *largest_language(const struct policy *polic
     const struct policy_language *largest = NULL;
     for (size_t i = 0; i < policy->language_count; i++) {
         const struct policy_language *language = &policy->languages[i];
-        if (largest == NULL || language->limits.memory_bytes.default_value >
-                                   largest->limits.memory_bytes.default_value)
+        if (!largest || language->limits.memory_bytes.default_value >
+                            largest->limits.memory_bytes.default_value)
             largest = language;
     }
     return largest;
@@ -177,9 +177,9 @@ static uint64_t half_the_machine(uint64_t least)
 bool policy_parse_memory_total(const struct json_place *place, json_t *value, struct policy *policy)
 {
     const struct policy_language *largest = largest_language(policy);
-    uint64_t least = largest != NULL ? largest->limits.memory_bytes.default_value : 0;
+    uint64_t least = largest ? largest->limits.memory_bytes.default_value : 0;
     int64_t total;
-    if (value == NULL) {
+    if (!value) {
         policy->memory_total_bytes = half_the_machine(least);
         return true;
     }
@@ -217,7 +217,7 @@ static bool read_known_ceilings(const struct json_place *place, const json_t *va
     for (size_t i = 0; i < COUNT_OF(limits); i++)
         if (!is_of_a_shape(i))
             names[count++] = limits[i].name;
-    return value == NULL || json_read_known_members(place, value, names);
+    return !value || json_read_known_members(place, value, names);
 }
 
 bool policy_read_ceilings(const struct json_place *place, json_t *value, struct policy_limits *ret)

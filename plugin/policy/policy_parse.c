@@ -74,7 +74,7 @@ bool policy_is_plain_name(const char *name, const char *others)
     if (name[0] == '.' || name[0] == '-')
         return false;
     while (*name != '\0') {
-        if (strchr(alphanumeric, *name) == NULL && strchr(others, *name) == NULL)
+        if (!strchr(alphanumeric, *name) && !strchr(others, *name))
             return false;
         name++;
     }
@@ -84,7 +84,7 @@ bool policy_is_plain_name(const char *name, const char *others)
 bool policy_check_language(const struct json_place *place, const char *name)
 {
     const struct language *language = language_find(name);
-    if (language != NULL && strcmp(language->name, name) == 0)
+    if (language && strcmp(language->name, name) == 0)
         return true;
     return json_place_refuse(place, "unknown language");
 }
@@ -112,7 +112,7 @@ bool policy_check_capability(const struct json_place *place, const char *name)
 bool policy_copy_text(const struct json_place *place, const char *text, char **ret)
 {
     *ret = copy_bytes(text, strlen(text));
-    if (*ret != NULL)
+    if (*ret)
         return true;
     return json_place_out_of_memory(place);
 }
@@ -123,15 +123,14 @@ bool policy_read_strings(const struct json_place *place, json_t *value, size_t m
     if (!json_read_array(place, value, minimum, POLICY_LIST_LIMIT))
         return false;
     CLEANUP(cleanup_string_list) char **list = string_list_new(json_array_size(value));
-    if (list == NULL)
+    if (!list)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item_place = json_place_item(place, i);
         const char *string;
         if (!json_read_string(&item_place, json_array_get(value, i), 1, POLICY_STRING_LIMIT,
                               &string) ||
-            (check != NULL && !check(&item_place, string)) ||
-            !policy_copy_text(place, string, &list[i]))
+            (check && !check(&item_place, string)) || !policy_copy_text(place, string, &list[i]))
             return false;
     }
     *ret = TAKE_POINTER(list);
@@ -141,10 +140,10 @@ bool policy_read_strings(const struct json_place *place, json_t *value, size_t m
 bool policy_read_optional_strings(const struct json_place *place, json_t *value,
                                   policy_string_check *check, char ***ret)
 {
-    if (value != NULL)
+    if (value)
         return policy_read_strings(place, value, 0, check, ret);
     *ret = string_list_new(0);
-    if (*ret != NULL)
+    if (*ret)
         return true;
     return json_place_out_of_memory(place);
 }
@@ -160,7 +159,7 @@ static bool parse_description(const struct json_place *place, json_t *value, str
 {
     (void)policy;
     const char *text;
-    return value == NULL || json_read_string(place, value, 0, POLICY_STRING_LIMIT, &text);
+    return !value || json_read_string(place, value, 0, POLICY_STRING_LIMIT, &text);
 }
 
 static bool parse_modes(const struct json_place *place, json_t *value, struct policy *policy)
@@ -208,7 +207,7 @@ static bool parse_require(const struct json_place *place, json_t *value, struct 
     CLEANUP(cleanup_string_list) char **names = NULL;
     if (!policy_read_strings(place, value, 0, check_layer, &names))
         return false;
-    for (char **name = names; *name != NULL; name++)
+    for (char **name = names; *name; name++)
         policy->required_layers |= layer_bit(*name);
     return true;
 }
@@ -291,7 +290,7 @@ static bool parse_view(const struct json_place *place, json_t *value, struct pol
 
 static bool parse_environment(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    if (value == NULL)
+    if (!value)
         return json_place_refuse(place, "missing");
     return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
                             &policy->environment);
@@ -301,8 +300,8 @@ static bool parse_environment(const struct json_place *place, json_t *value, str
 static bool parse_environment_without_network(const struct json_place *place, json_t *value,
                                               struct policy *policy)
 {
-    return value == NULL || environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
-                                             &policy->environment_without_network);
+    return !value || environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
+                                      &policy->environment_without_network);
 }
 
 typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);

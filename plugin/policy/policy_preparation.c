@@ -40,16 +40,16 @@ static bool read_interpreter(const struct json_place *place, const json_t *value
 static bool read_named(const struct json_place *place, json_t *value,
                        struct policy_preparation *preparation)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_object(place, value))
         return false;
     if (json_object_size(value) > NAMED_LIMIT)
         return json_place_refuse(place, "must have at most %d members", NAMED_LIMIT);
     preparation->named = calloc(json_object_size(value) + 1, sizeof(*preparation->named));
-    if (preparation->named == NULL)
+    if (!preparation->named)
         return json_place_out_of_memory(place);
-    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
         const char *word = json_object_iter_key(at);
         struct json_place member = json_place_named(place, word);
         struct policy_named_modules *named = &preparation->named[preparation->named_count++];
@@ -95,7 +95,7 @@ bool policy_read_preparation(const struct json_place *place, json_t *value,
     static const char *const python_members[] = {
         "interpreter", "fork", "import", "import_named", "renew_runs", "renew_ms", NULL};
     struct json_place interpreter = json_place_named(place, "interpreter");
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_object(place, value) ||
         !read_interpreter(&interpreter, json_object_get(value, "interpreter"), &ret->interpreter))

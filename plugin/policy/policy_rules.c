@@ -22,7 +22,7 @@ static bool read_condition(const struct json_place *place, const json_t *value, 
 {
     bool condition;
     *ret = -1;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_boolean(place, value, &condition))
         return false;
@@ -33,7 +33,7 @@ static bool read_condition(const struct json_place *place, const json_t *value, 
 static bool read_names(const struct json_place *place, json_t *value, policy_string_check *check,
                        char ***ret)
 {
-    return value == NULL || policy_read_strings(place, value, 1, check, ret);
+    return !value || policy_read_strings(place, value, 1, check, ret);
 }
 
 static bool check_secret_name(const struct json_place *place, const char *name)
@@ -49,7 +49,7 @@ static bool read_secrets(const struct json_place *place, json_t *value, struct p
     rule->secrets = -1;
     if (json_is_array(value))
         return policy_read_strings(place, value, 1, check_secret_name, &rule->secret_names);
-    if (value == NULL)
+    if (!value)
         return true;
     if (json_typeof(value) != JSON_TRUE && json_typeof(value) != JSON_FALSE)
         return json_place_refuse(place, "must be true or false, or a list of secrets' names");
@@ -66,7 +66,7 @@ bool policy_check_sha256(const struct json_place *place, const char *text)
 static bool read_bound(const struct json_place *place, const json_t *value, uint64_t *ret)
 {
     int64_t bound;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_integer(place, value, 0, REQUEST_CODE_LIMIT, &bound))
         return false;
@@ -79,7 +79,7 @@ static bool read_size(const struct json_place *place, json_t *value, struct poli
     static const char *const members[] = {"min", "max", NULL};
     rule->code_least = 0;
     rule->code_most = UINT64_MAX;
-    if (value == NULL)
+    if (!value)
         return true;
     struct json_place least = json_place_named(place, "min");
     struct json_place most = json_place_named(place, "max");
@@ -95,7 +95,7 @@ static bool read_size(const struct json_place *place, json_t *value, struct poli
 static bool read_reason(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *reason;
-    if (value == NULL)
+    if (!value)
         return true;
     return json_read_string(place, value, 1, REASON_LIMIT, &reason) &&
            policy_copy_text(place, reason, ret);
@@ -105,11 +105,11 @@ static bool read_reason(const struct json_place *place, const json_t *value, cha
 static bool read_id(const struct json_place *place, const json_t *value, char **ret)
 {
     const char *id;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_string(place, value, 1, RULE_ID_LIMIT, &id))
         return false;
-    if (!policy_is_plain_name(id, "._-") || strchr("0123456789_", id[0]) != NULL)
+    if (!policy_is_plain_name(id, "._-") || strchr("0123456789_", id[0]))
         return json_place_refuse(place, "must be a letter, then letters, digits and any of ._-");
     return policy_copy_text(place, id, ret);
 }
@@ -150,7 +150,7 @@ static bool read_who_and_what(const struct json_place *place, const json_t *valu
 /* Elsewhere it would have no effect, and look as if it had. */
 static bool read_with(const struct json_place *place, json_t *value, struct policy_rule *rule)
 {
-    if (value != NULL && !rule_allows_by_code(rule))
+    if (value && !rule_allows_by_code(rule))
         return json_place_refuse(
             place,
             "is allowed only in a rule that allows by \"code_sha256\", without \"request_sha256\"");
@@ -184,8 +184,8 @@ static bool read_rule(const struct json_place *place, json_t *value, struct poli
 static bool id_is_new(const struct json_place *place, const struct policy_rule *rules, size_t at)
 {
     struct json_place id_place = json_place_named(place, "id");
-    for (size_t i = 0; rules[at].id != NULL && i < at; i++)
-        if (rules[i].id != NULL && strcmp(rules[i].id, rules[at].id) == 0)
+    for (size_t i = 0; rules[at].id && i < at; i++)
+        if (rules[i].id && strcmp(rules[i].id, rules[at].id) == 0)
             return json_place_refuse(&id_place, "is already the id of rule %zu", i);
     return true;
 }
@@ -197,7 +197,7 @@ bool policy_rules_read(const struct json_place *place, json_t *value, enum sandb
         return false;
     struct policy_rule *rules = calloc(json_array_size(value) + 1, sizeof(*rules));
     *ret = rules;
-    if (rules == NULL)
+    if (!rules)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place rule_place = json_place_item(place, i);
@@ -228,7 +228,7 @@ void policy_rules_free(struct policy_rule *rules, size_t count)
 
 static bool secrets_apply(const struct policy_rule *rule, const struct rule_facts *facts)
 {
-    if (rule->secret_names == NULL)
+    if (!rule->secret_names)
         return rule->secrets < 0 || (rule->secrets != 0) == (facts->secret_count > 0);
     size_t named = 0;
     for (size_t i = 0; i < facts->secret_count; i++)
@@ -240,9 +240,9 @@ static bool code_applies(const struct policy_rule *rule, struct rule_facts *fact
 {
     if (facts->code_bytes < rule->code_least || facts->code_bytes > rule->code_most)
         return false;
-    if (rule->code_sha256 == NULL)
+    if (!rule->code_sha256)
         return true;
-    if (facts->code_sha256[0] == '\0' && facts->code != NULL)
+    if (facts->code_sha256[0] == '\0' && facts->code)
         sha256_hex(facts->code, (size_t)facts->code_bytes, facts->code_sha256);
     return string_list_contains(rule->code_sha256, facts->code_sha256);
 }
@@ -250,35 +250,32 @@ static bool code_applies(const struct policy_rule *rule, struct rule_facts *fact
 /* The content of a workspace is in no hash, so no hash allows a run with one. */
 static bool request_applies(const struct policy_rule *rule, const struct rule_facts *facts)
 {
-    if (rule->request_sha256 == NULL)
+    if (!rule->request_sha256)
         return true;
-    return facts->request_sha256 != NULL &&
+    return facts->request_sha256 &&
            string_list_contains(rule->request_sha256, facts->request_sha256) &&
            (rule->decision != APPROVAL_ALLOW || !facts->workspace);
 }
 
 static bool conditions_hold(const struct policy_rule *rule, struct rule_facts *facts)
 {
-    return (rule->languages == NULL || string_list_contains(rule->languages, facts->language)) &&
-           (rule->modes == NULL ||
-            string_list_contains(rule->modes, sandbox_mode_name(facts->mode))) &&
+    return (!rule->languages || string_list_contains(rule->languages, facts->language)) &&
+           (!rule->modes || string_list_contains(rule->modes, sandbox_mode_name(facts->mode))) &&
            (rule->network < 0 || (rule->network != 0) == facts->network) &&
-           (rule->principals == NULL ||
-            (facts->principal != NULL &&
-             string_list_contains(rule->principals, facts->principal))) &&
+           (!rule->principals ||
+            (facts->principal && string_list_contains(rule->principals, facts->principal))) &&
            secrets_apply(rule, facts) && code_applies(rule, facts) && request_applies(rule, facts);
 }
 
 bool rule_allows_by_code(const struct policy_rule *rule)
 {
-    return rule->decision == APPROVAL_ALLOW && rule->code_sha256 != NULL &&
-           rule->request_sha256 == NULL;
+    return rule->decision == APPROVAL_ALLOW && rule->code_sha256 && !rule->request_sha256;
 }
 
 /* The same bytes are another program in another language. */
 static const char *find_unnamed(const struct policy_rule *rule, const struct rule_facts *facts)
 {
-    if (rule->languages == NULL)
+    if (!rule->languages)
         return "language";
     if (facts->network && rule->network != 1)
         return "network";
@@ -286,7 +283,7 @@ static const char *find_unnamed(const struct policy_rule *rule, const struct rul
         return "workspace";
     if (facts->secret_count != string_list_count(rule->with.secrets))
         return "secrets"; /* of an example the names may be known without their variables */
-    return facts->inputs != NULL ? rule_inputs_difference(&rule->with, facts->inputs) : "inputs";
+    return facts->inputs ? rule_inputs_difference(&rule->with, facts->inputs) : "inputs";
 }
 
 const char *rule_does_not_name(const struct policy_rule *rule, struct rule_facts *facts)
@@ -298,5 +295,5 @@ const char *rule_does_not_name(const struct policy_rule *rule, struct rule_facts
 bool rule_applies(const struct policy_rule *rule, struct rule_facts *facts)
 {
     return conditions_hold(rule, facts) &&
-           (!rule_allows_by_code(rule) || find_unnamed(rule, facts) == NULL);
+           (!rule_allows_by_code(rule) || !find_unnamed(rule, facts));
 }

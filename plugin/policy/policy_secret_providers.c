@@ -21,7 +21,7 @@
 
 static bool read_optional_boolean(const struct json_place *place, const json_t *value, bool *ret)
 {
-    return value == NULL || json_read_boolean(place, value, ret);
+    return !value || json_read_boolean(place, value, ret);
 }
 
 static bool read_directory(const struct json_place *place, json_t *value,
@@ -40,7 +40,7 @@ static bool read_systemd(const struct json_place *place, json_t *value,
 {
     static const char *const members[] = {"type", "directory", NULL};
     return json_read_known_members(place, value, members) &&
-           (json_object_get(value, "directory") == NULL || read_directory(place, value, provider));
+           (!json_object_get(value, "directory") || read_directory(place, value, provider));
 }
 
 static bool read_files(const struct json_place *place, json_t *value,
@@ -75,8 +75,7 @@ static bool check_argument(const struct json_place *place, const char *argument)
 {
     if (strlen(argument) > ARGUMENT_BYTES_LIMIT)
         return json_place_refuse(place, "must be at most %d bytes long", ARGUMENT_BYTES_LIMIT);
-    if (strstr(argument, SECRET_NAME_PLACEHOLDER) != NULL &&
-        strcmp(argument, SECRET_NAME_PLACEHOLDER) != 0)
+    if (strstr(argument, SECRET_NAME_PLACEHOLDER) && strcmp(argument, SECRET_NAME_PLACEHOLDER) != 0)
         return json_place_refuse(place,
                                  "\"" SECRET_NAME_PLACEHOLDER "\" must be a separate argument");
     return true;
@@ -108,7 +107,7 @@ static bool read_timeout(const struct json_place *place, const json_t *value,
                          struct secret_provider *provider)
 {
     int64_t timeout_ms = TIMEOUT_MS_DEFAULT;
-    if (value != NULL && !json_read_integer(place, value, 1, TIMEOUT_MS_LIMIT, &timeout_ms))
+    if (value && !json_read_integer(place, value, 1, TIMEOUT_MS_LIMIT, &timeout_ms))
         return false;
     provider->timeout_ms = (uint64_t)timeout_ms;
     return true;
@@ -126,8 +125,8 @@ static bool read_command(const struct json_place *place, json_t *value,
     json_t *variables = json_object_get(value, "environment");
     return json_read_known_members(place, value, members) &&
            read_argv(&argv, json_object_get(value, "argv"), provider) &&
-           (variables == NULL || environment_read(&environment, variables, ARGUMENTS_LIMIT,
-                                                  ARGUMENT_BYTES_LIMIT, &provider->environment)) &&
+           (!variables || environment_read(&environment, variables, ARGUMENTS_LIMIT,
+                                           ARGUMENT_BYTES_LIMIT, &provider->environment)) &&
            policy_read_optional_strings(&inherit, json_object_get(value, "inherit"), check_variable,
                                         &provider->inherit) &&
            read_timeout(&timeout, json_object_get(value, "timeout_ms"), provider);
@@ -164,13 +163,13 @@ static bool read_provider(const struct json_place *place, json_t *value,
 bool policy_read_secret_providers(const struct json_place *place, json_t *value,
                                   struct policy *policy)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_array(place, value, 0, PROVIDERS_LIMIT))
         return false;
     policy->secret_providers =
         calloc(json_array_size(value) + 1, sizeof(*policy->secret_providers));
-    if (policy->secret_providers == NULL)
+    if (!policy->secret_providers)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item = json_place_item(place, i);
@@ -211,21 +210,21 @@ static bool read_way(const struct json_place *place, const json_t *value, bool *
 bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
                                  struct policy *policy)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     struct json_place any = json_place_named(place, "*");
     if (!json_read_object(place, value))
         return false;
     if (json_object_size(value) > POLICY_LIST_LIMIT)
         return json_place_refuse(place, "must have at most %d members", POLICY_LIST_LIMIT);
-    if (json_object_get(value, "*") != NULL &&
+    if (json_object_get(value, "*") &&
         !read_way(&any, json_object_get(value, "*"), &policy->secrets_are_files))
         return false;
     policy->secrets_otherwise = string_list_new(json_object_size(value));
-    if (policy->secrets_otherwise == NULL)
+    if (!policy->secrets_otherwise)
         return json_place_out_of_memory(place);
     char **end = policy->secrets_otherwise;
-    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place item = json_place_named(place, name);
         bool is_file;

@@ -23,14 +23,14 @@ static bool check_secret(const struct json_place *place, const char *name)
 static bool read_names(const struct json_place *place, json_t *value, policy_string_check *check,
                        char ***ret)
 {
-    return value == NULL || policy_read_strings(place, value, 1, check, ret);
+    return !value || policy_read_strings(place, value, 1, check, ret);
 }
 
 /* "ask", or absent: as the approval rules say. */
 static bool read_approval(const struct json_place *place, const json_t *value, bool *ret)
 {
     const char *approval;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_string(place, value, 1, 16, &approval))
         return false;
@@ -57,16 +57,16 @@ static bool read_rule(const struct json_place *place, const char *name, json_t *
 
 static bool read_rules(const struct json_place *place, json_t *value, struct policy *policy)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_object(place, value))
         return false;
     if (json_object_size(value) > POLICY_LIST_LIMIT)
         return json_place_refuse(place, "must have at most %d members", POLICY_LIST_LIMIT);
     policy->secret_rules = calloc(json_object_size(value) + 1, sizeof(*policy->secret_rules));
-    if (policy->secret_rules == NULL)
+    if (!policy->secret_rules)
         return json_place_out_of_memory(place);
-    for (void *at = json_object_iter(value); at != NULL; at = json_object_iter_next(value, at)) {
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
         const char *name = json_object_iter_key(at);
         struct json_place rule_place = json_place_named(place, name);
         /* Counted first: a half-read one is the policy's to free. */

@@ -40,14 +40,14 @@ static char program_directory[PATH_MAX];
 __attribute__((constructor)) static void remember_program_directory(void)
 {
     Dl_info info;
-    if (dladdr((const void *)program_directory, &info) == 0 || info.dli_fname == NULL)
+    if (dladdr((const void *)program_directory, &info) == 0 || !info.dli_fname)
         return;
-    if (realpath(info.dli_fname, program_directory) == NULL) {
+    if (!realpath(info.dli_fname, program_directory)) {
         program_directory[0] = '\0';
         return;
     }
     char *slash = strrchr(program_directory, '/');
-    if (slash != NULL)
+    if (slash)
         *slash = '\0';
 }
 

@@ -12,7 +12,7 @@
 
 int program_input_open(const char *text, size_t length, struct error *error)
 {
-    if (text == NULL) {
+    if (!text) {
         int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         return null >= 0
                    ? null

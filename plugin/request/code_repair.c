@@ -12,7 +12,7 @@
 static size_t line_length(const char *text, size_t length)
 {
     const char *end = memchr(text, '\n', length);
-    return end == NULL ? length : (size_t)(end - text);
+    return !end ? length : (size_t)(end - text);
 }
 
 static bool is_blank(char c)
@@ -52,7 +52,7 @@ static bool find_fenced(const char *text, size_t length, const char **ret, size_
         length--;
     size_t opening = line_length(text, length);
     size_t ticks = fence_length(text, opening);
-    if (ticks == 0 || opening == length || memchr(text + ticks, '`', opening - ticks) != NULL)
+    if (ticks == 0 || opening == length || memchr(text + ticks, '`', opening - ticks))
         return false;
     const char *inside = text + opening + 1;
     size_t inside_length = length - opening - 1;

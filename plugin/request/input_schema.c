@@ -33,7 +33,7 @@ static json_t *language_names(void)
 static size_t add_aliases(const char *name, char *text, size_t size, size_t used)
 {
     const struct language *language = language_find(name);
-    for (size_t i = 0; language != NULL && language->aliases[i] != NULL && used < size; i++)
+    for (size_t i = 0; language && language->aliases[i] && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, " %s", language->aliases[i]);
     return used;
 }

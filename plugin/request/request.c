@@ -52,11 +52,11 @@ static bool check_names(const struct json_place *root, json_t *object)
     {
         struct json_place place = json_place_member(root, name, length);
         const struct request_field *field = request_field_find(name, length);
-        if (field == NULL)
+        if (!field)
             return refuse_unknown_member(&place);
         if (json_is_null(value))
             continue;
-        if (seen[field - fields] != NULL)
+        if (seen[field - fields])
             return json_place_refuse(&place, "\"%s\" and \"%s\" are the same member", field->name,
                                      field->alias);
         seen[field - fields] = field;
@@ -69,9 +69,9 @@ static json_t *find_value(json_t *object, const struct request_field *field, con
 {
     json_t *value = json_object_get(object, field->name);
     *ret_name = field->name;
-    if ((value == NULL || json_is_null(value)) && field->alias != NULL) {
+    if ((!value || json_is_null(value)) && field->alias) {
         json_t *alias_value = json_object_get(object, field->alias);
-        if (alias_value != NULL && !json_is_null(alias_value)) {
+        if (alias_value && !json_is_null(alias_value)) {
             *ret_name = field->alias;
             return alias_value;
         }
@@ -98,9 +98,9 @@ static bool read_fields(const struct json_place *root, json_t *object, struct re
         const char *name;
         json_t *value = find_value(object, &fields[i], &name);
         struct json_place place = json_place_named(root, name);
-        if (value == NULL && fields[i].required)
+        if (!value && fields[i].required)
             return json_place_refuse(&place, "missing");
-        if (value == NULL)
+        if (!value)
             continue;
         if (!note_alias(&place, &fields[i], name, request) ||
             !request_field_read(&fields[i], &place, value, request))
@@ -118,14 +118,14 @@ bool request_parse(enum request_shape shape, const char *input_json, size_t leng
 
     json_auto_t *object =
         json_input_parse("request", input_json, length, &limits, ERROR_INVALID_INPUT, error);
-    if (object == NULL)
+    if (!object)
         return false;
     CLEANUP(request_clear)
     struct request request = {.shape = shape,
                               .args = string_list_new(0),
                               .environment = string_list_new(0),
                               .notes = json_array()};
-    if (request.args == NULL || request.environment == NULL || request.notes == NULL)
+    if (!request.args || !request.environment || !request.notes)
         return json_place_out_of_memory(&root);
     if (!read_fields(&root, object, &request))
         return false;

@@ -81,7 +81,7 @@ static bool check_collisions(const struct json_place *place, const struct file_a
 static bool read_encoding(const struct json_place *place, const json_t *value, bool *ret_base64)
 {
     const char *encoding = FILE_ENCODING_UTF8;
-    if (!json_is_null(value) && value != NULL && !json_is_string(value))
+    if (!json_is_null(value) && value && !json_is_string(value))
         return json_place_refuse(place, "must be a string");
     if (json_is_string(value))
         encoding = json_string_value(value);
@@ -114,7 +114,7 @@ static bool read_content(const struct json_place *place, const json_t *value, bo
         return decode(place, text, file);
     file->length = strlen(text);
     file->content = (unsigned char *)copy_bytes(text, file->length);
-    return file->content != NULL || json_place_out_of_memory(place);
+    return file->content || json_place_out_of_memory(place);
 }
 
 /* Fills the next file of the array, which has room for it. */
@@ -140,7 +140,7 @@ static bool read_file(const struct json_place *place, json_t *object, struct fil
         return false;
     file->path = copy_bytes(path, strlen(path));
     array->count++; /* also without a path: the content is the array's to free */
-    return file->path != NULL || json_place_out_of_memory(place);
+    return file->path || json_place_out_of_memory(place);
 }
 
 bool request_files_read(const struct json_place *place, json_t *array, size_t limit,
@@ -153,7 +153,7 @@ bool request_files_read(const struct json_place *place, json_t *array, size_t li
         return false;
     CLEANUP(cleanup_file_array)
     struct file_array read = {.files = calloc(json_array_size(array) + 1, sizeof(*read.files))};
-    if (read.files == NULL)
+    if (!read.files)
         return json_place_out_of_memory(place);
     json_array_foreach(array, i, item)
     {

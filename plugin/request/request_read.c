@@ -28,7 +28,7 @@ bool request_note(const struct json_place *place, struct request *request, const
 static bool note_handle(const struct json_place *place, struct request *request, const char *name,
                         const char *text)
 {
-    if (strstr(text, SECRET_HANDLE_PREFIX) == NULL)
+    if (!strstr(text, SECRET_HANDLE_PREFIX))
         return true;
     return request_note(place, request,
                         SECRET_HANDLE_PREFIX
@@ -41,9 +41,9 @@ static bool note_handle(const struct json_place *place, struct request *request,
 static bool note_handles(const struct json_place *place, struct request *request, const char *name,
                          char *const *list)
 {
-    while (*list != NULL && strstr(*list, SECRET_HANDLE_PREFIX) == NULL)
+    while (*list && !strstr(*list, SECRET_HANDLE_PREFIX))
         list++;
-    return *list == NULL || note_handle(place, request, name, *list);
+    return !*list || note_handle(place, request, name, *list);
 }
 
 /* The list of names for a hint; it fits, and a test holds that. */
@@ -77,7 +77,7 @@ bool request_read_language(const struct json_place *place, json_t *value,
         return json_place_refuse(place, "must be a string");
     name = json_string_value(value);
     request->language = language_find(name);
-    if (request->language == NULL)
+    if (!request->language)
         return refuse_language(place);
     /* sandbox.exec's own names for its runtimes are no slip there. */
     if (request->shape == REQUEST_SANDBOX_EXEC || strcmp(name, request->language->name) == 0)
@@ -101,7 +101,7 @@ static bool note_code(const struct json_place *place, struct request *request,
     if (repair->fence &&
         !request_note(place, request, "the Markdown fence around code was removed"))
         return false;
-    if (is_shell(request->language) && strstr(request->code, "\r\n") != NULL &&
+    if (is_shell(request->language) && strstr(request->code, "\r\n") &&
         !request_note(place, request,
                       "code has CRLF line endings, which a shell treats as part of words; they "
                       "were not changed"))
@@ -119,7 +119,7 @@ bool request_read_code(const struct json_place *place, json_t *value,
     if (repair.length == 0)
         return json_place_refuse(place, "must not be empty");
     request->code = copy_bytes(repair.code, repair.length);
-    if (request->code == NULL)
+    if (!request->code)
         return json_place_out_of_memory(place);
     request->code_length = repair.length;
     return note_code(place, request, &repair);
@@ -132,7 +132,7 @@ static bool read_text(const struct json_place *place, const json_t *value, size_
     if (!json_read_string(place, value, minimum, limit, &text))
         return false;
     *ret = copy_bytes(text, strlen(text));
-    return *ret != NULL || json_place_out_of_memory(place);
+    return *ret || json_place_out_of_memory(place);
 }
 
 bool request_read_stdin(const struct json_place *place, json_t *value,
@@ -154,7 +154,7 @@ bool request_read_args(const struct json_place *place, json_t *value,
         return false;
     string_list_free(request->args);
     request->args = string_list_new(json_array_size(value));
-    if (request->args == NULL)
+    if (!request->args)
         return json_place_out_of_memory(place);
     json_array_foreach(value, i, item)
     {
@@ -189,7 +189,7 @@ static bool read_secret(const struct json_place *place, const char *variable, si
                                         "NAME" SECRET_HANDLE_SUFFIX "\", and nothing else");
     ret->variable = copy_bytes(variable, length);
     ret->name = copy_bytes(name, name_length);
-    return (ret->variable != NULL && ret->name != NULL) || json_place_out_of_memory(place);
+    return (ret->variable && ret->name) || json_place_out_of_memory(place);
 }
 
 static int compare_secrets(const void *left, const void *right)
@@ -211,7 +211,7 @@ bool request_read_secrets(const struct json_place *place, json_t *value,
     if (json_object_size(value) > field->limit)
         return json_place_refuse(place, "must have at most %zu members", field->limit);
     request->secrets = calloc(json_object_size(value) + 1, sizeof(*request->secrets));
-    if (request->secrets == NULL)
+    if (!request->secrets)
         return json_place_out_of_memory(place);
     json_object_keylen_foreach(value, variable, length, handle)
     {

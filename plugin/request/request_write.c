@@ -19,7 +19,7 @@ static bool put(json_t *object, const char *name, json_t *value)
 static json_t *list_json(char *const *strings)
 {
     json_auto_t *list = json_array();
-    for (size_t i = 0; strings[i] != NULL; i++)
+    for (size_t i = 0; strings[i]; i++)
         if (json_array_append_new(list, json_string(strings[i])) != 0)
             return NULL;
     return TAKE_POINTER(list);
@@ -65,13 +65,13 @@ json_t *request_value_secrets(const struct request *request)
 static json_t *file_json(const struct run_file *file)
 {
     json_auto_t *object = json_pack("{s:s}", "path", file->path);
-    json_t *content = memchr(file->content, '\0', file->length) == NULL
+    json_t *content = !memchr(file->content, '\0', file->length)
                           ? json_stringn((const char *)file->content, file->length)
                           : NULL;
-    if (content != NULL)
+    if (content)
         return put(object, "content", content) ? TAKE_POINTER(object) : NULL;
     CLEANUP_FREE char *encoded = base64_encode(file->content, file->length);
-    bool whole = encoded != NULL && put(object, "content", json_string(encoded)) &&
+    bool whole = encoded && put(object, "content", json_string(encoded)) &&
                  put(object, "encoding", json_string(FILE_ENCODING_BASE64));
     return whole ? TAKE_POINTER(object) : NULL;
 }
@@ -143,7 +143,7 @@ void request_write_secrets(struct json_draft *draft, const char *name,
 static void write_content(struct json_draft *draft, const struct run_file *file)
 {
     CLEANUP_FREE char *content = base64_encode(file->content, file->length);
-    if (content == NULL)
+    if (!content)
         json_draft_value(draft, "content_base64", NULL);
     else
         json_draft_string(draft, "content_base64", content);

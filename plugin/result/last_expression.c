@@ -19,10 +19,10 @@ struct line {
 static struct line take_last_line(struct line *code)
 {
     const char *end_of_line = code->length > 0 ? memrchr(code->text, '\n', code->length) : NULL;
-    const char *begin = end_of_line != NULL ? end_of_line + 1 : code->text;
+    const char *begin = end_of_line ? end_of_line + 1 : code->text;
     struct line line = {begin, (size_t)(code->text + code->length - begin)};
     code->length -= line.length + (end_of_line != NULL);
-    while (line.length > 0 && strchr(" \t\r", line.text[line.length - 1]) != NULL)
+    while (line.length > 0 && strchr(" \t\r", line.text[line.length - 1]))
         line.length--;
     return line;
 }
@@ -46,9 +46,8 @@ static bool begins_as_expression(const struct line *line)
         "lambda", "match",   "nonlocal", "not",   "or",     "pass",   "print",  "quit",   "raise",
         "return", "try",     "type",     "while", "with",   "yield"};
     size_t length = 0;
-    while (
-        length < line->length && line->text[length] != '\0' &&
-        (strchr(letters, line->text[length]) != NULL || strchr(digits, line->text[length]) != NULL))
+    while (length < line->length && line->text[length] != '\0' &&
+           (strchr(letters, line->text[length]) || strchr(digits, line->text[length])))
         length++;
     for (size_t i = 0; i < COUNT_OF(statements); i++)
         if (strlen(statements[i]) == length && memcmp(statements[i], line->text, length) == 0)
@@ -69,9 +68,9 @@ static bool take_bracket(struct nesting *nesting, char c)
     static const char openers[] = "([{";
     static const char closers[] = ")]}";
     const char *opener = strchr(openers, c);
-    if (opener != NULL)
+    if (opener)
         nesting->closers[nesting->depth++] = closers[opener - openers];
-    if (strchr(closers, c) == NULL)
+    if (!strchr(closers, c))
         return true;
     if (nesting->depth == 0 || nesting->closers[nesting->depth - 1] != c)
         return false;
@@ -83,7 +82,7 @@ static bool take_bracket(struct nesting *nesting, char c)
 static bool assigns(const struct line *line, size_t at)
 {
     bool compares = at + 1 < line->length && line->text[at + 1] == '=';
-    return !compares && (at == 0 || strchr("=!<>", line->text[at - 1]) == NULL);
+    return !compares && (at == 0 || !strchr("=!<>", line->text[at - 1]));
 }
 
 /* One whole line: every bracket closed and every string ended within it, no assignment and no
@@ -107,7 +106,7 @@ static bool is_whole(const struct line *line)
         else if (!take_bracket(&nesting, c))
             return false;
         bool is_outside = nesting.depth == 0 && nesting.quote == '\0';
-        if (is_outside && (strchr(";:,", c) != NULL || (c == '=' && assigns(line, i))))
+        if (is_outside && (strchr(";:,", c) || (c == '=' && assigns(line, i))))
             return false;
     }
     return nesting.depth == 0 && nesting.quote == '\0';

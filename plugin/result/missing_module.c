@@ -44,7 +44,7 @@ bool missing_module_find(const char *language, const char *errors,
         const char *found = errors;
         if (strcmp(complaints[i].language, language) != 0)
             continue;
-        while ((found = strstr(found, complaints[i].before)) != NULL) {
+        while ((found = strstr(found, complaints[i].before))) {
             found += strlen(complaints[i].before);
             if (take_name(found, complaints[i].behind, ret_name))
                 return true;

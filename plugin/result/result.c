@@ -60,7 +60,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
         return true;
     case RUN_CAUSE_SIGNAL:
         error_set(ret, ERROR_KILLED_BY_SIGNAL, "killed by signal %d (SIG%s)", ended->signal,
-                  sigabbrev_np(ended->signal) != NULL ? sigabbrev_np(ended->signal) : "?");
+                  sigabbrev_np(ended->signal) ? sigabbrev_np(ended->signal) : "?");
         return true;
     case RUN_CAUSE_FORBIDDEN_SYSCALL:
         error_set(ret, ERROR_FORBIDDEN_SYSCALL, "forbidden system call%s%.100s",
@@ -114,7 +114,7 @@ static void note_run(struct call *call, const struct run_facts *facts, struct er
         if (!run_note_make(rule, facts, &note))
             continue;
         call_note(call, "%s", note.text);
-        if (!explained && note.timeout_hint != NULL) {
+        if (!explained && note.timeout_hint) {
             error_set_hint(met, "%s", note.timeout_hint);
             explained = true;
         }

@@ -93,9 +93,8 @@ static const char *const too_large[] = {"File too large", "EFBIG", "File size li
 
 static bool says(const struct run_facts *facts, const char *const *phrases)
 {
-    for (; *phrases != NULL; phrases++)
-        if (strstr(facts->errors.text, *phrases) != NULL ||
-            strstr(facts->output.text, *phrases) != NULL)
+    for (; *phrases; phrases++)
+        if (strstr(facts->errors.text, *phrases) || strstr(facts->output.text, *phrases))
             return true;
     return false;
 }
@@ -110,7 +109,7 @@ static bool has_word(const char *text, size_t length, const char *word)
 {
     size_t size = strlen(word);
     const char *end = text + length;
-    for (const char *at = text; (at = memmem(at, (size_t)(end - at), word, size)) != NULL; at++) {
+    for (const char *at = text; (at = memmem(at, (size_t)(end - at), word, size)); at++) {
         bool begins = at == text || !is_part_of_word(at[-1]);
         if (begins && (at + size == end || !is_part_of_word(at[size])))
             return true;
@@ -120,7 +119,7 @@ static bool has_word(const char *text, size_t length, const char *word)
 
 static bool names_installer(const struct run_facts *facts)
 {
-    for (const char *const *word = installers; *word != NULL; word++) {
+    for (const char *const *word = installers; *word; word++) {
         if (has_word(facts->code, facts->code_length, *word))
             return true;
         for (char *const *argument = facts->arguments; argument && *argument; argument++)

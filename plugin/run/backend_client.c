@@ -89,7 +89,7 @@ static int description_memfd(const struct run_description *description, struct e
 {
     size_t length = 0;
     unsigned char *message = run_description_encode(description, &length);
-    if (message == NULL)
+    if (!message)
         return error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
     CLEANUP_CLOSE int fd = memfd_create("code-execute-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     bool written = fd >= 0;

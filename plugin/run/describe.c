@@ -40,7 +40,7 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
         environment_set_all(&ret->environment, policy->environment);
     if (filled && sandboxed && !network)
         filled = environment_set_all(&ret->environment, policy->environment_without_network);
-    if (filled && language != NULL)
+    if (filled && language)
         filled = string_list_append_all(&ret->read_only_paths,
                                         (const char *const *)language->read_only) &&
                  environment_set_all(&ret->environment, language->environment);
@@ -51,7 +51,7 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
 
 bool describe_text(const char *text, char **ret)
 {
-    *ret = strdup(text != NULL ? text : "");
+    *ret = strdup(text ? text : "");
     return *ret != NULL;
 }
 
@@ -91,13 +91,13 @@ char *const *describe_command_of(const struct policy *policy, enum sandbox_mode 
 {
     const struct policy_image *image =
         sandbox_mode_row(mode)->has_images ? policy_find_image(policy, language->name) : NULL;
-    return image != NULL && image->argv != NULL ? image->argv : language->argv;
+    return image && image->argv ? image->argv : language->argv;
 }
 
 /* file: the program that the command runs. */
 bool describe_command(struct run_description *description, char *const *command, const char *file)
 {
-    for (size_t i = 0; command[i] != NULL; i++) {
+    for (size_t i = 0; command[i]; i++) {
         bool is_program = strcmp(command[i], "{file}") == 0;
         if (!string_list_append(&description->argv, is_program ? file : command[i]))
             return false;
@@ -109,7 +109,7 @@ bool describe_file(const char *path, const void *content, size_t length, struct 
 {
     ret->path = strdup(path);
     ret->content = malloc(length + 1);
-    if (ret->path == NULL || ret->content == NULL)
+    if (!ret->path || !ret->content)
         return false;
     memcpy(ret->content, content, length);
     ret->length = length;
@@ -130,9 +130,8 @@ bool describe_trial(const struct trial_subject *subject, struct run_description 
     CLEANUP(run_description_clear)
     struct run_description description = {.purpose = RUN_PURPOSE_TRIAL};
     memset(description.run_id, '0', RUN_ID_LENGTH);
-    describe_limits(language != NULL ? &language->limits : &policy->limits, &description.limits);
-    const char *program =
-        language != NULL ? describe_command_of(policy, subject->mode, language)[0] : "sh";
+    describe_limits(language ? &language->limits : &policy->limits, &description.limits);
+    const char *program = language ? describe_command_of(policy, subject->mode, language)[0] : "sh";
     if (!describe_common(policy, subject->mode, language, subject->network, &description) ||
         !describe_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||
         !describe_text(subject->workspace, &description.workspace) ||
@@ -149,9 +148,9 @@ bool describe_preparation(const struct trial_subject *subject, const char *word,
                           struct run_description *ret)
 {
     const struct policy_language *language = subject->language;
-    CLEANUP_FREE char *code = strdup(word != NULL ? word : "");
+    CLEANUP_FREE char *code = strdup(word ? word : "");
     CLEANUP(run_description_clear) struct run_description description = {0};
-    if (code == NULL || !describe_trial(subject, &description))
+    if (!code || !describe_trial(subject, &description))
         return false;
     const struct request request = {.code = code, .code_length = strlen(code)};
     string_list_free(TAKE_POINTER(description.argv));

@@ -56,7 +56,7 @@ static bool grow(struct output_capture *capture, uint64_t wanted)
     if (capacity > capture->limit)
         capacity = capture->limit;
     unsigned char *bytes = realloc(capture->bytes, capacity);
-    if (bytes == NULL)
+    if (!bytes)
         return false;
     capture->bytes = bytes;
     capture->capacity = capacity;
@@ -130,7 +130,7 @@ static unsigned char *assemble_truncated(const struct output_capture *capture, s
 
     unsigned char *text = malloc(head + ring + sizeof(marker));
     unsigned char *tail = malloc(ring + 1);
-    if (text == NULL || tail == NULL) {
+    if (!text || !tail) {
         free(text);
         free(tail);
         return NULL;
@@ -161,7 +161,7 @@ char *output_capture_text(const struct output_capture *capture, size_t *ret_leng
         return utf8_sanitize(capture->bytes, (size_t)capture->total, ret_length, ret_replaced);
     size_t length = 0;
     unsigned char *text = assemble_truncated(capture, &length);
-    if (text == NULL)
+    if (!text)
         return NULL;
     char *clean = utf8_sanitize(text, length, ret_length, ret_replaced);
     free(text);

@@ -15,7 +15,7 @@ static const char *const read_at_start[] = {
 static bool has_variable(char *const *environment, const char *variable)
 {
     size_t length = strcspn(variable, "=");
-    for (; environment != NULL && *environment != NULL; environment++)
+    for (; environment && *environment; environment++)
         if (strncmp(*environment, variable, length) == 0 && (*environment)[length] == '=')
             return true;
     return false;
@@ -32,7 +32,7 @@ static bool comes_too_late(char *const *environment, const char *variable)
 
 static bool has_late_variable(const struct request *request, char *const *environment)
 {
-    for (size_t i = 0; request->environment != NULL && request->environment[i] != NULL; i++)
+    for (size_t i = 0; request->environment && request->environment[i]; i++)
         if (comes_too_late(environment, request->environment[i]))
             return true;
     for (size_t i = 0; i < request->secret_count; i++)
@@ -62,9 +62,9 @@ static bool has_word(const struct request *request, const char *word)
     const char *code = request->code;
     const char *end = code + request->code_length;
     size_t length = strlen(word);
-    for (const char *at = code; at != NULL && at < end; at++) {
+    for (const char *at = code; at && at < end; at++) {
         at = memmem(at, (size_t)(end - at), word, length);
-        if (at == NULL)
+        if (!at)
             return false;
         if ((at == code || !is_of_word(at[-1])) && (at + length == end || !is_of_word(at[length])))
             return true;
@@ -80,8 +80,8 @@ static bool add_named_modules(const struct policy_preparation *preparation,
         const struct policy_named_modules *named = &preparation->named[i];
         if (!has_word(request, named->word))
             continue;
-        for (char *const *module = named->modules; *module != NULL; module++)
-            if ((*list == NULL || !string_list_contains(*list, *module)) &&
+        for (char *const *module = named->modules; *module; module++)
+            if ((!*list || !string_list_contains(*list, *module)) &&
                 !string_list_append(list, *module))
                 return false;
     }

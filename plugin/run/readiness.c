@@ -38,7 +38,7 @@ static struct remembered key_of(const struct trial_subject *subject)
                              .workspace_device = subject->workspace_id.device};
     memcpy(key.policy_sha256, subject->policy->sha256, sizeof(key.policy_sha256));
     (void)snprintf(key.language, sizeof(key.language), "%s", subject->language->name);
-    if (subject->image != NULL)
+    if (subject->image)
         (void)snprintf(key.image, sizeof(key.image), "%s", subject->image);
     return key;
 }
@@ -85,13 +85,13 @@ static void explain_missing_runtime(const struct run_event *ended,
                                     struct error *error)
 {
     error_set(error, ERROR_RUNTIME_NOT_FOUND, "runtime not found: %.200s", ended->message);
-    if (image != NULL)
+    if (image)
         error_set_hint(
             error,
             "the image %.150s does not have it, and a run downloads nothing: use another language, "
             "or give this one another image in the policy's \"docker.images\"",
             image);
-    else if (language != NULL)
+    else if (language)
         error_set_hint(error,
                        "install the package %s on the gateway's machine, or use another language",
                        language->package);
@@ -105,7 +105,7 @@ static void explain_layer(const struct run_event *ended, const char *image, stru
                     ended->message[0] != '\0' ? ": " : "", ended->message);
     char hint[sizeof(error->hint)];
     remedy_for_layer(layer, ended->error_number, hint, sizeof(hint));
-    error_set_hint(error, "%s", image != NULL ? remedy_for_container_layer(layer) : hint);
+    error_set_hint(error, "%s", image ? remedy_for_container_layer(layer) : hint);
 }
 
 void readiness_explain(const struct run_event *ended, const struct policy_language *language,

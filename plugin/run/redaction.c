@@ -60,9 +60,9 @@ struct redaction *redaction_new(void)
 
 void redaction_free(struct redaction *redaction)
 {
-    if (redaction == NULL)
+    if (!redaction)
         return;
-    while (redaction->arenas != NULL) {
+    while (redaction->arenas) {
         struct arena *arena = redaction->arenas;
         redaction->arenas = arena->next;
         struct locked_memory memory = arena->memory; /* which is where it stands */
@@ -74,14 +74,14 @@ void redaction_free(struct redaction *redaction)
 
 bool redaction_empty(const struct redaction *redaction)
 {
-    return redaction == NULL || redaction->count == 0;
+    return !redaction || redaction->count == 0;
 }
 
 /* NULL when out of memory. */
 static void *copy_to_arena(struct redaction *redaction, const void *bytes, size_t length)
 {
     struct arena *arena = redaction->arenas;
-    if (arena == NULL || arena->memory.capacity - sizeof(*arena) - arena->used < length) {
+    if (!arena || arena->memory.capacity - sizeof(*arena) - arena->used < length) {
         struct locked_memory memory;
         size_t wanted = sizeof(*arena) + length;
         if (locked_memory_get(wanted > ARENA_BYTES ? wanted : ARENA_BYTES, &memory) != 0)
@@ -123,7 +123,7 @@ static bool add_pattern(void *user, const void *bytes, size_t length)
         return false;
     struct pattern pattern = {.label = addition->label, .length = length};
     pattern.bytes = copy_to_arena(redaction, bytes, length);
-    if (pattern.bytes == NULL)
+    if (!pattern.bytes)
         return false;
     size_t place = redaction->count;
     while (place > 0 && redaction->patterns[place - 1].length < length) {
@@ -178,7 +178,7 @@ bool redaction_add(struct redaction *redaction, const char *name, const void *va
         return true;
     CLEANUP(locked_memory_clear) struct locked_memory scratch = {0};
     struct addition addition = {.redaction = redaction, .label = make_label(redaction, name)};
-    bool added = addition.label != NULL &&
+    bool added = addition.label &&
                  locked_memory_get(REDACTION_SCRATCH_BYTES(length), &scratch) == 0 &&
                  redaction_encode(value, length, (char *)scratch.bytes, add_pattern, &addition);
     if (added)
@@ -237,7 +237,7 @@ static void scan(struct redaction_stream *stream, size_t length, size_t certain,
         size_t list = redaction->first[hash_block(bytes + i + redaction->window - BLOCK_BYTES)];
         const struct pattern *pattern =
             match_at(redaction, list, bytes + i, length - i, inside ? stream->covered - i : 0);
-        if (pattern == NULL)
+        if (!pattern)
             continue;
         if (i > done)
             sink(user, bytes + done, i - done);
@@ -288,7 +288,7 @@ void redaction_feed(struct redaction_stream *stream, const void *bytes, size_t l
         return;
     }
     void *room = redaction_room(stream, length);
-    if (room == NULL) {
+    if (!room) {
         redaction_stream_clear(stream); /* the held bytes may be the first half of a value */
         stream->covered = stream->redaction->longest - 1; /* and what comes the second */
         sink(user, lost, sizeof(lost) - 1);

@@ -51,7 +51,7 @@ static const char base64_url_digits[] =
 /* Is the byte one of the text's characters? A NUL is none. */
 static bool is_one_of(unsigned char byte, const char *text)
 {
-    return byte != '\0' && strchr(text, byte) != NULL;
+    return byte != '\0' && strchr(text, byte);
 }
 
 static size_t put_unicode_escape(unsigned unit, char *text)
@@ -159,7 +159,7 @@ static bool take_lines(const unsigned char *value, size_t length, redaction_form
     const unsigned char *end = value + length;
     while (value < end) {
         const unsigned char *newline = memchr(value, '\n', (size_t)(end - value));
-        const unsigned char *line_end = newline != NULL ? newline : end;
+        const unsigned char *line_end = newline ? newline : end;
         if (!take(user, value, (size_t)(line_end - value)))
             return false;
         value = line_end + 1;

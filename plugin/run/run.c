@@ -85,12 +85,12 @@ static struct iovec find_chunk(struct loop *loop, struct run_stream *stream)
 {
     if (!redaction_empty(stream->redaction.redaction)) {
         void *room = redaction_room(&stream->redaction, CHUNK_BYTES);
-        return room != NULL ? (struct iovec){room, CHUNK_BYTES}
-                            : (struct iovec){loop->spare, sizeof(loop->spare)};
+        return room ? (struct iovec){room, CHUNK_BYTES}
+                    : (struct iovec){loop->spare, sizeof(loop->spare)};
     }
-    if (loop->chunk == NULL)
+    if (!loop->chunk)
         loop->chunk = malloc(CHUNK_BYTES);
-    if (loop->chunk == NULL)
+    if (!loop->chunk)
         return (struct iovec){loop->spare, sizeof(loop->spare)};
     return (struct iovec){loop->chunk, CHUNK_BYTES};
 }
@@ -299,7 +299,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     loop.told_at_ms = begin + PATIENCE_MS;
     if (!backend_start_run(run->mode, run->description, run->stdin_fd, &loop.backend, error))
         return false;
-    if (run->spent != NULL) {
+    if (run->spent) {
         run_description_clear_program(run->spent);
         vector_registers_wipe();
     }

@@ -76,7 +76,7 @@ static enum secret_answer ask_host(const struct tool_host *host, const char *nam
                                    struct secret_value *ret, struct error *error)
 {
     CLEANUP(secret_value_clear) struct secret_value value = {0};
-    if (host->read_secret == NULL)
+    if (!host->read_secret)
         return SECRET_ABSENT;
     enum secret_answer answer = ask_once(host, name, FIRST_CAPACITY, &value, error);
     if (answer == SECRET_FOUND && value.length > FIRST_CAPACITY) {
@@ -102,7 +102,7 @@ bool secret_value_read(const struct secret_sources *sources, const char *name,
     enum secret_answer answer = ask_host(sources->host, name, ret, error);
     for (size_t i = 0; answer == SECRET_ABSENT && i < sources->provider_count; i++)
         answer = secret_provider_read(&sources->providers[i], name, sources->cancel_fd, ret, error);
-    if (answer == SECRET_ABSENT && sources->host->read_secret == NULL)
+    if (answer == SECRET_ABSENT && !sources->host->read_secret)
         host_log(sources->host, TOOL_LOG_WARNING,
                  "code-execute: a secret is asked for that no provider of the policy has, and the "
                  "gateway's struct tool_host has no read_secret");

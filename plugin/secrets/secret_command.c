@@ -49,10 +49,10 @@ static char **make_argv(const struct secret_provider *provider, const char *name
 {
     size_t count = string_list_count(provider->argv);
     CLEANUP(cleanup_string_list) char **argv = string_list_new(count);
-    for (size_t i = 0; argv != NULL && i < count; i++) {
+    for (size_t i = 0; argv && i < count; i++) {
         bool is_place = strcmp(provider->argv[i], SECRET_NAME_PLACEHOLDER) == 0;
         argv[i] = strdup(is_place ? name : provider->argv[i]);
-        if (argv[i] == NULL)
+        if (!argv[i])
             return NULL;
     }
     return TAKE_POINTER(argv);
@@ -63,11 +63,10 @@ static char **make_environment(const struct secret_provider *provider)
 {
     static const char path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     char **environment = string_list_new(0);
-    bool made =
-        environment != NULL && environment_set(&environment, "PATH", path, sizeof(path) - 1);
-    for (char **name = provider->inherit; made && name != NULL && *name != NULL; name++) {
+    bool made = environment && environment_set(&environment, "PATH", path, sizeof(path) - 1);
+    for (char **name = provider->inherit; made && name && *name; name++) {
         const char *value = secure_getenv(*name);
-        if (value != NULL)
+        if (value)
             made = environment_set(&environment, *name, value, strlen(value));
     }
     if (made && environment_set_all(&environment, provider->environment))
@@ -78,7 +77,7 @@ static char **make_environment(const struct secret_provider *provider)
 
 static void free_order(unsigned char **message, size_t length)
 {
-    if (*message != NULL)
+    if (*message)
         explicit_bzero(*message, length);
     free(*message);
 }
@@ -93,11 +92,10 @@ static bool send_order(int control, const struct secret_provider *provider, cons
         .timeout_ms = provider->timeout_ms,
     };
     size_t length = 0;
-    unsigned char *message = order.argv != NULL && order.environment != NULL
-                                 ? secret_order_encode(&order, &length)
-                                 : NULL;
-    bool sent = message != NULL && channel_send(control, message, length, NULL, 0) == 0;
-    if (message == NULL)
+    unsigned char *message =
+        order.argv && order.environment ? secret_order_encode(&order, &length) : NULL;
+    bool sent = message && channel_send(control, message, length, NULL, 0) == 0;
+    if (!message)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the command of the secret \"%s\"",
                   name);
     else if (!sent)

@@ -105,7 +105,7 @@ enum secret_answer secret_file_read(const struct secret_provider *provider, cons
         return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
     if (fstat(parent, &status) != 0)
         return fail_errno(&place, errno, error);
-    if (find_fault(&status, S_IWGRP | S_IWOTH) != NULL)
+    if (find_fault(&status, S_IWGRP | S_IWOTH))
         return refuse(
             &place, "the directory belongs to another user, or other users may write to it", error);
     CLEANUP_CLOSE int fd = open_file(parent, provider, name);
@@ -116,7 +116,7 @@ enum secret_answer secret_file_read(const struct secret_provider *provider, cons
     if (!S_ISREG(status.st_mode))
         return refuse(&place, "it is not a regular file", error);
     const char *fault = find_fault(&status, forbidden);
-    if (fault != NULL)
+    if (fault)
         return refuse(&place, fault, error);
     return take_content(fd, &place, ret, error);
 }

@@ -24,9 +24,9 @@ static enum secret_answer read_systemd(const struct secret_provider *provider, c
 {
     (void)cancel_fd;
     const char *directory = provider->directory;
-    if (directory == NULL)
+    if (!directory)
         directory = secure_getenv("CREDENTIALS_DIRECTORY");
-    if (directory == NULL || directory[0] != '/')
+    if (!directory || directory[0] != '/')
         return SECRET_ABSENT;
     return secret_file_read(provider, directory, FORBIDDEN_OF_SYSTEMD, name, ret, error);
 }
@@ -50,7 +50,7 @@ static enum secret_answer read_environment(const struct secret_provider *provide
     if (!environment_name_valid(variable, strlen(variable)))
         return SECRET_ABSENT;
     const char *value = secure_getenv(variable);
-    if (value == NULL)
+    if (!value)
         return SECRET_ABSENT;
     return secret_value_copy(name, value, strlen(value), ret, error) ? SECRET_FOUND : SECRET_FAILED;
 }

@@ -47,7 +47,7 @@ void capability_text(enum capability capability, const char *parameter,
                      char ret[CAPABILITY_TEXT_SIZE])
 {
     (void)snprintf(ret, CAPABILITY_TEXT_SIZE, "%s%s%s", capability_name(capability),
-                   parameter != NULL ? "=" : "", parameter != NULL ? parameter : "");
+                   parameter ? "=" : "", parameter ? parameter : "");
 }
 
 /* false where the name is none of the table. */
@@ -101,7 +101,7 @@ bool capability_entry_valid(const char *text)
     struct entry entry;
     if (!read_entry(text, &entry))
         return false;
-    if (entry.parameter == NULL)
+    if (!entry.parameter)
         return true;
     if (entry.capability == CAPABILITY_SECRETS)
         return handle_name_valid(entry.parameter, strlen(entry.parameter));
@@ -111,20 +111,19 @@ bool capability_entry_valid(const char *text)
 /* wanted NULL: all of it */
 static bool is_same(const char *parameter, const char *wanted)
 {
-    return wanted != NULL && strcmp(parameter, wanted) == 0;
+    return wanted && strcmp(parameter, wanted) == 0;
 }
 
 bool capability_list_grants(char *const *list, enum capability capability, const char *parameter)
 {
     bool granted = false;
-    for (; *list != NULL; list++) {
+    for (; *list; list++) {
         struct entry entry;
         if (!read_entry(*list, &entry) || entry.capability != capability)
             continue;
-        if (entry.denial &&
-            (entry.parameter == NULL || parameter == NULL || is_same(entry.parameter, parameter)))
+        if (entry.denial && (!entry.parameter || !parameter || is_same(entry.parameter, parameter)))
             return false;
-        if (!entry.denial && (entry.parameter == NULL || is_same(entry.parameter, parameter)))
+        if (!entry.denial && (!entry.parameter || is_same(entry.parameter, parameter)))
             granted = true;
     }
     return granted;

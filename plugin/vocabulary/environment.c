@@ -46,7 +46,7 @@ static int compare_names(const void *left_entry, const void *right_entry)
 static char *join(const char *name, size_t name_size, const void *value, size_t value_size)
 {
     char *variable = malloc(name_size + value_size + 2);
-    if (variable == NULL)
+    if (!variable)
         return NULL;
     memcpy(variable, name, name_size);
     variable[name_size] = '=';
@@ -69,7 +69,7 @@ static bool read_variable(const struct json_place *place, const char *name, size
     if (!json_read_string(place, value, 0, value_limit, &text))
         return false;
     *ret = join(name, length, text, strlen(text));
-    return *ret != NULL || json_place_out_of_memory(place);
+    return *ret || json_place_out_of_memory(place);
 }
 
 bool environment_read(const struct json_place *place, json_t *object, size_t count,
@@ -84,7 +84,7 @@ bool environment_read(const struct json_place *place, json_t *object, size_t cou
     if (json_object_size(object) > count)
         return json_place_refuse(place, "must have at most %zu members", count);
     CLEANUP(cleanup_string_list) char **list = string_list_new(json_object_size(object));
-    if (list == NULL)
+    if (!list)
         return json_place_out_of_memory(place);
     size_t used = 0;
     json_object_keylen_foreach(object, name, length, value)
@@ -102,7 +102,7 @@ bool environment_read(const struct json_place *place, json_t *object, size_t cou
 bool environment_has(char *const *environment, const char *name)
 {
     size_t length = strlen(name);
-    for (; environment != NULL && *environment != NULL; environment++) {
+    for (; environment && *environment; environment++) {
         if (name_length(*environment) == length && memcmp(*environment, name, length) == 0)
             return true;
     }
@@ -119,7 +119,7 @@ static bool append(char ***list, char *variable)
 {
     size_t count = string_list_count(*list);
     char **grown = reallocarray(*list, count + 2, sizeof(*grown));
-    if (grown == NULL)
+    if (!grown)
         return false;
     grown[count] = variable;
     grown[count + 1] = NULL;
@@ -131,9 +131,9 @@ bool environment_set(char ***list, const char *name, const void *value, size_t l
 {
     size_t name_size = strlen(name);
     char *variable = join(name, name_size, value, length);
-    if (variable == NULL)
+    if (!variable)
         return false;
-    for (size_t i = 0; *list != NULL && (*list)[i] != NULL; i++) {
+    for (size_t i = 0; *list && (*list)[i]; i++) {
         if (strncmp((*list)[i], variable, name_size + 1) != 0)
             continue;
         wipe_free((*list)[i]);
@@ -148,10 +148,10 @@ bool environment_set(char ***list, const char *name, const void *value, size_t l
 
 bool environment_set_all(char ***list, char *const *more)
 {
-    for (size_t i = 0; more != NULL && more[i] != NULL; i++) {
+    for (size_t i = 0; more && more[i]; i++) {
         CLEANUP_FREE char *name = strndup(more[i], name_length(more[i]));
         const char *value = more[i] + name_length(more[i]) + 1;
-        if (name == NULL || !environment_set(list, name, value, strlen(value)))
+        if (!name || !environment_set(list, name, value, strlen(value)))
             return false;
     }
     return true;
@@ -160,7 +160,7 @@ bool environment_set_all(char ***list, char *const *more)
 json_t *environment_json(char *const *environment)
 {
     json_auto_t *object = json_object();
-    for (size_t i = 0; environment[i] != NULL; i++) {
+    for (size_t i = 0; environment[i]; i++) {
         const char *equals = strchr(environment[i], '=');
         if (json_object_setn_new(object, environment[i], (size_t)(equals - environment[i]),
                                  json_string(equals + 1)) != 0)

@@ -57,7 +57,7 @@ const struct language *language_find(const char *name)
     for (size_t i = 0; i < COUNT_OF(languages); i++) {
         if (equal_ignoring_case(languages[i].name, name))
             return &languages[i];
-        for (const char *const *alias = languages[i].aliases; *alias != NULL; alias++) {
+        for (const char *const *alias = languages[i].aliases; *alias; alias++) {
             if (equal_ignoring_case(*alias, name))
                 return &languages[i];
         }

@@ -8,12 +8,12 @@
 
 static bool names_language(const struct policy_rule *rule, const char *language)
 {
-    return rule->languages == NULL || string_list_contains(rule->languages, language);
+    return !rule->languages || string_list_contains(rule->languages, language);
 }
 
 static bool names_mode(const struct policy_rule *rule, enum sandbox_mode mode)
 {
-    return rule->modes == NULL || string_list_contains(rule->modes, sandbox_mode_name(mode));
+    return !rule->modes || string_list_contains(rule->modes, sandbox_mode_name(mode));
 }
 
 static bool has_language(const struct policy *policy, const struct policy_rule *rule)
@@ -34,10 +34,10 @@ static bool has_mode(const struct policy *policy, const struct policy_rule *rule
 
 static bool has_secret(const struct policy *policy, const struct policy_rule *rule)
 {
-    for (char **name = rule->secret_names; name != NULL && *name != NULL; name++)
+    for (char **name = rule->secret_names; name && *name; name++)
         if (policy_allows_secret(policy, *name))
             return true;
-    return rule->secret_names == NULL && (rule->secrets != 1 || policy->secrets[0] != NULL);
+    return !rule->secret_names && (rule->secrets != 1 || policy->secrets[0]);
 }
 
 /* Secrets of which the policy lists one that the rule's "with" wants not, or the other way round.
@@ -48,11 +48,11 @@ static bool secrets_agree(const struct policy *policy, const struct policy_rule 
     size_t named = 0;
     for (size_t i = 0; i < count; i++) {
         const char *name = strchr(rule->with.secrets[i], '=') + 1;
-        named += rule->secret_names != NULL && string_list_contains(rule->secret_names, name);
+        named += rule->secret_names && string_list_contains(rule->secret_names, name);
         if (!policy_allows_secret(policy, name))
             return false;
     }
-    if (rule->secret_names != NULL)
+    if (rule->secret_names)
         return count > 0 && named == count;
     return rule->secrets < 0 || (rule->secrets != 0) == (count > 0);
 }
@@ -70,7 +70,7 @@ static bool image_is_possible(const struct policy *policy, const struct policy_r
 
 static const char *idle_by_code(const struct policy *policy, const struct policy_rule *rule)
 {
-    if (rule->languages == NULL)
+    if (!rule->languages)
         return "it allows by code_sha256 without a language, and in another language the same code "
                "is another program";
     if (!secrets_agree(policy, rule))
@@ -131,11 +131,11 @@ static bool covers_network(const struct policy *policy, const struct policy_rule
 /* An outer list of NULL is any; an inner one of NULL is everything there is. */
 static bool covers_list(char *const *outer, char *const *inner)
 {
-    if (outer == NULL)
+    if (!outer)
         return true;
-    if (inner == NULL)
+    if (!inner)
         return false;
-    for (; *inner != NULL; inner++)
+    for (; *inner; inner++)
         if (!string_list_contains(outer, *inner))
             return false;
     return true;
@@ -148,13 +148,13 @@ static bool covers_secrets(const struct policy *policy, const struct policy_rule
 {
     if (rule_allows_by_code(outer))
         return true; /* covers_code(): both have the same */
-    if (outer->secret_names != NULL)
+    if (outer->secret_names)
         return covers_list(outer->secret_names, inner->secret_names);
     if (outer->secrets < 0)
         return true;
     if (outer->secrets == 1)
-        return inner->secrets == 1 || inner->secret_names != NULL;
-    return (inner->secrets == 0 || policy->secrets[0] == NULL) && inner->secret_names == NULL;
+        return inner->secrets == 1 || inner->secret_names;
+    return (inner->secrets == 0 || !policy->secrets[0]) && !inner->secret_names;
 }
 
 static bool covers_code(const struct policy_rule *outer, const struct policy_rule *inner)
@@ -163,14 +163,13 @@ static bool covers_code(const struct policy_rule *outer, const struct policy_rul
            covers_list(outer->code_sha256, inner->code_sha256) &&
            covers_list(outer->request_sha256, inner->request_sha256) &&
            (!rule_allows_by_code(outer) ||
-            (rule_allows_by_code(inner) &&
-             rule_inputs_difference(&outer->with, &inner->with) == NULL));
+            (rule_allows_by_code(inner) && !rule_inputs_difference(&outer->with, &inner->with)));
 }
 
 bool policy_rule_covers(const struct policy *policy, const struct policy_rule *outer,
                         const struct policy_rule *inner)
 {
-    return policy_rule_is_idle(policy, outer) == NULL && covers_languages(policy, outer, inner) &&
+    return !policy_rule_is_idle(policy, outer) && covers_languages(policy, outer, inner) &&
            covers_modes(policy, outer, inner) && covers_network(policy, outer, inner) &&
            covers_secrets(policy, outer, inner) && covers_code(outer, inner) &&
            covers_list(outer->principals, inner->principals);

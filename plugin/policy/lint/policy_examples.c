@@ -30,13 +30,13 @@ static void clear_example(struct example *example)
 static bool read_secrets(const struct json_place *place, const json_t *value,
                          struct example *example)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_array(place, value, 0, REQUEST_SECRETS_LIMIT))
         return false;
     const char **names = calloc(json_array_size(value) + 1, sizeof(*names));
     example->names = names;
-    if (names == NULL)
+    if (!names)
         return json_place_out_of_memory(place);
     for (size_t i = 0; i < json_array_size(value); i++) {
         struct json_place item = json_place_item(place, i);
@@ -60,13 +60,13 @@ static bool read_with(const struct json_place *place, json_t *value, struct exam
     pairs = example->with.secrets;
     if (string_list_count(pairs) == 0)
         return true;
-    if (example->names != NULL)
+    if (example->names)
         return json_place_refuse(place,
                                  "has secrets, and so does \"secrets\": only one of them may");
     example->names = calloc(string_list_count(pairs) + 1, sizeof(*example->names));
-    if (example->names == NULL)
+    if (!example->names)
         return json_place_out_of_memory(place);
-    for (size_t i = 0; pairs[i] != NULL; i++)
+    for (size_t i = 0; pairs[i]; i++)
         example->names[i] = strchr(pairs[i], '=') + 1;
     example->facts.secrets = example->names;
     example->facts.secret_count = string_list_count(pairs);
@@ -75,19 +75,19 @@ static bool read_with(const struct json_place *place, json_t *value, struct exam
 
 static bool read_boolean(const struct json_place *place, const json_t *value, bool *ret)
 {
-    return value == NULL || json_read_boolean(place, value, ret);
+    return !value || json_read_boolean(place, value, ret);
 }
 
 static bool read_request_hash(const struct json_place *place, const json_t *value, const char **ret)
 {
-    return value == NULL || (json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret) &&
-                             policy_check_sha256(place, *ret));
+    return !value || (json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret) &&
+                      policy_check_sha256(place, *ret));
 }
 
 static bool read_mode(const struct json_place *place, const json_t *value, enum sandbox_mode *ret)
 {
     const char *name;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_string(place, value, 1, 16, &name))
         return false;
@@ -104,13 +104,13 @@ static bool read_language(const struct json_place *place, const json_t *value, c
 
 static bool read_principal(const struct json_place *place, const json_t *value, const char **ret)
 {
-    return value == NULL || json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret);
+    return !value || json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret);
 }
 
 static bool read_size(const struct json_place *place, const json_t *value, uint64_t *ret)
 {
     int64_t size;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_integer(place, value, 0, REQUEST_CODE_LIMIT, &size))
         return false;
@@ -121,7 +121,7 @@ static bool read_size(const struct json_place *place, const json_t *value, uint6
 static bool read_hash(const struct json_place *place, const json_t *value, struct rule_facts *facts)
 {
     const char *hash;
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_string(place, value, 1, POLICY_STRING_LIMIT, &hash) ||
         !policy_check_sha256(place, hash))
@@ -140,10 +140,10 @@ static bool read_code(const struct json_place *place, const json_t *value, struc
     const json_t *hash = json_object_get(value, "code_sha256");
     const json_t *size = json_object_get(value, "code_bytes");
     /* Of a size alone the hash is not known. */
-    facts->code = hash == NULL && size == NULL ? "" : NULL;
-    if (code != NULL && (hash != NULL || size != NULL))
+    facts->code = !hash && !size ? "" : NULL;
+    if (code && (hash || size))
         return json_place_refuse(&code_place, "cannot be given together with its hash or size");
-    if (code != NULL) {
+    if (code) {
         if (!json_read_string(&code_place, code, 0, REQUEST_CODE_LIMIT, &facts->code))
             return false;
         facts->code_bytes = json_string_length(code);
@@ -194,7 +194,7 @@ static bool example_agrees(const struct json_place *place, json_t *value,
         return false;
     if (rule_applies(rule, &example.facts) == expected)
         return true;
-    const char *id = rule->id != NULL ? rule->id : "without an id";
+    const char *id = rule->id ? rule->id : "without an id";
     return json_place_refuse(place,
                              expected ? "the rule (%s) does not apply to this example"
                                       : "the rule (%s) applies to this example",
@@ -205,7 +205,7 @@ static bool examples_agree(const struct json_place *place, const json_t *value,
                            const struct policy_rule *rule, enum sandbox_mode usual_mode,
                            bool expected)
 {
-    if (value == NULL)
+    if (!value)
         return true;
     if (!json_read_array(place, value, 1, POLICY_LIST_LIMIT))
         return false;

@@ -56,8 +56,8 @@ static void look_at_rules(struct lint *lint)
         char place[PLACE_LIMIT];
         (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
         const char *idle = policy_rule_is_idle(policy, rule);
-        size_t shadow = idle == NULL ? who_shadows(policy, i) : SIZE_MAX;
-        if (idle != NULL)
+        size_t shadow = !idle ? who_shadows(policy, i) : SIZE_MAX;
+        if (idle)
             find(lint, "warning", place, rule->id, "the rule can never apply: %s", idle);
         if (shadow != SIZE_MAX)
             find(lint, "warning", place, rule->id,
@@ -71,9 +71,9 @@ static void look_at_rules(struct lint *lint)
 static bool gives_secrets_unasked(const struct policy *policy)
 {
     bool unasked = false;
-    for (size_t i = 0; policy->secrets[i] != NULL; i++) {
+    for (size_t i = 0; policy->secrets[i]; i++) {
         const struct policy_secret *rule = policy_find_secret(policy, policy->secrets[i]);
-        unasked = unasked || rule == NULL || !rule->ask;
+        unasked = unasked || !rule || !rule->ask;
     }
     return unasked;
 }
@@ -86,13 +86,13 @@ static void look_at_width(struct lint *lint)
         const struct policy_rule *rule = &policy->rules[i];
         char place[PLACE_LIMIT];
         (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
-        if (rule->decision != APPROVAL_ALLOW && rule->code_sha256 != NULL)
+        if (rule->decision != APPROVAL_ALLOW && rule->code_sha256)
             find(lint, "notice", place, rule->id,
                  "the rule is easy to evade: one more space in the code changes its hash");
-        if (rule->decision != APPROVAL_ALLOW || rule->code_sha256 != NULL ||
-            rule->request_sha256 != NULL || policy_rule_is_idle(policy, rule) != NULL)
+        if (rule->decision != APPROVAL_ALLOW || rule->code_sha256 || rule->request_sha256 ||
+            policy_rule_is_idle(policy, rule))
             continue;
-        if (rule->secrets < 0 && rule->secret_names == NULL && gives_secrets_unasked(policy))
+        if (rule->secrets < 0 && !rule->secret_names && gives_secrets_unasked(policy))
             find(lint, "warning", place, rule->id,
                  "the rule is wider than it looks: without \"secrets\" it allows any code with "
                  "any secret that the policy lists");
@@ -173,7 +173,7 @@ static void look_at_floor(struct lint *lint)
 
 static bool mode_is_possible(const struct policy *policy, char *const *modes)
 {
-    bool possible = modes == NULL;
+    bool possible = !modes;
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
         possible =
             possible || (policy->mode_allowed[i] &&
@@ -183,7 +183,7 @@ static bool mode_is_possible(const struct policy *policy, char *const *modes)
 
 static bool language_is_possible(const struct policy *policy, char *const *languages)
 {
-    bool possible = languages == NULL;
+    bool possible = !languages;
     for (size_t i = 0; i < policy->language_count; i++)
         possible = possible || string_list_contains(languages, policy->languages[i].name);
     return possible;
@@ -207,7 +207,7 @@ static void look_at_secret_rule(struct lint *lint, const struct policy_secret *s
 static void look_at_secrets(struct lint *lint)
 {
     const struct policy *policy = lint->policy;
-    for (size_t i = 0; policy->secrets[i] != NULL; i++) {
+    for (size_t i = 0; policy->secrets[i]; i++) {
         bool any = strcmp(policy->secrets[i], "*") == 0;
         char place[PLACE_LIMIT];
         (void)snprintf(place, sizeof(place), "/secrets/allowed/%zu", i);
@@ -225,7 +225,7 @@ enum image_state { IMAGE_SETTLED, IMAGE_UNSETTLED, IMAGE_ABSENT };
 static enum image_state image_state(const struct policy *policy, const char *language)
 {
     const struct policy_image *image = policy_find_image(policy, language);
-    if (image == NULL)
+    if (!image)
         return IMAGE_ABSENT;
     return policy_image_is_settled(policy, image->name) ? IMAGE_SETTLED : IMAGE_UNSETTLED;
 }
@@ -290,7 +290,7 @@ static void look_at_images(struct lint *lint)
             what, names, policy->docker.require_digest ? ", which require_digest demands" : "");
     if (join_languages(policy, IMAGE_ABSENT, names) > 0)
         find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
-    for (size_t i = 0; policy->docker.offered[i] != NULL; i++)
+    for (size_t i = 0; policy->docker.offered[i]; i++)
         if (!policy_image_is_settled(policy, policy->docker.offered[i]))
             find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
                  "the image %s cannot be used: it has no digest, or a placeholder for one",

@@ -23,7 +23,7 @@ static void look_at_member(struct file_lint *lint, const struct json_place *plac
                            const json_t *patch, const json_t *builtin)
 {
     bool says_nothing = json_is_object(patch) && json_object_size(patch) == 0;
-    if (json_is_null(patch) && builtin == NULL)
+    if (json_is_null(patch) && !builtin)
         policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place->pointer, NULL,
                            "does nothing: null removes a member of the built-in policy, which has "
                            "none of this name");
@@ -102,7 +102,7 @@ static bool join_others(const struct policy *policy, const json_t *patch, char *
     text[0] = '\0';
     for (size_t i = 0; i < policy->language_count && length < size; i++) {
         const char *name = policy->languages[i].name;
-        if (json_object_get(patch, name) == NULL)
+        if (!json_object_get(patch, name))
             length += (size_t)snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "",
                                        name);
     }
@@ -113,7 +113,7 @@ static bool join_others(const struct policy *policy, const json_t *patch, char *
 static bool changes_nothing(const json_t *builtin, json_t *patch)
 {
     json_auto_t *merged = json_deep_copy(builtin);
-    return merged != NULL && merge_patch(merged, patch) && json_equal(merged, builtin);
+    return merged && merge_patch(merged, patch) && json_equal(merged, builtin);
 }
 
 /* A list of languages is easily taken for all there are. */
@@ -121,7 +121,7 @@ static void look_at_languages(struct file_lint *lint, json_t *file, json_t *buil
 {
     char others[256];
     json_t *patch = json_object_get(file, "languages");
-    if (json_object_size(patch) == 0 || json_object_get(file, "only_languages") != NULL ||
+    if (json_object_size(patch) == 0 || json_object_get(file, "only_languages") ||
         takes_something_away(patch) || !join_others(lint->policy, patch, others, sizeof(others)))
         return;
     if (changes_nothing(json_object_get(builtin, "languages"), patch))
@@ -143,14 +143,14 @@ static void look_at_languages_below(struct file_lint *lint, const json_t *file,
     const char *name;
     json_t *value;
     json_t *patch = json_object_get(file, path[0]);
-    patch = path[1] != NULL ? json_object_get(patch, path[1]) : patch;
+    patch = path[1] ? json_object_get(patch, path[1]) : patch;
     json_object_foreach(patch, name, value)
     {
         char place[128];
-        if (json_is_null(value) || policy_find_language(lint->policy, name) != NULL)
+        if (json_is_null(value) || policy_find_language(lint->policy, name))
             continue;
-        (void)snprintf(place, sizeof(place), "/%s%s%s/%s", path[0], path[1] != NULL ? "/" : "",
-                       path[1] != NULL ? path[1] : "", name);
+        (void)snprintf(place, sizeof(place), "/%s%s%s/%s", path[0], path[1] ? "/" : "",
+                       path[1] ? path[1] : "", name);
         policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place, NULL,
                            "does nothing: the policy does not offer the language");
     }
@@ -163,10 +163,10 @@ void policy_lint_file(const struct policy *policy, struct policy_findings *findi
     struct file_lint lint = {.policy = policy, .findings = findings};
     struct error unused;
     struct json_place root = json_place_root("policy", ERROR_INVALID_POLICY, &unused);
-    if (policy->patch == NULL)
+    if (!policy->patch)
         return;
     json_auto_t *builtin = policy_builtin_json(&unused);
-    if (builtin == NULL) {
+    if (!builtin) {
         findings->failed = true;
         return;
     }

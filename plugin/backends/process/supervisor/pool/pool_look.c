@@ -7,7 +7,7 @@
 struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *template)
 {
     for (size_t i = 0; i < WARM_POOLS; i++)
-        if (pool->warm_pools[i].template.workspace != NULL &&
+        if (pool->warm_pools[i].template.workspace &&
             sandbox_template_equal(&pool->warm_pools[i].template, template))
             return &pool->warm_pools[i];
     return NULL;

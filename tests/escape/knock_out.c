@@ -241,10 +241,6 @@ int __wrap_launch_sandbox(const struct launch *launch, struct launched *ret,
     if (nth("user", 0))
         changed_launch.outer_uid = changed_launch.outer_gid =
             (uint32_t)strtoul(nth("user", 0), NULL, 10);
-    /* A network namespace of the stock is one as well, and nobody in the sandbox has any capability
-     * over it. */
-    if (is_out("namespace", "network") || is_out("capabilities", "all"))
-        changed_launch.stock = NULL;
     return __real_launch_sandbox(&changed_launch, ret, reterr);
 }
 

@@ -8,8 +8,7 @@
 
 /* Children of the supervisor, zombies too. */
 bool has_children(pid_t supervisor);
-/* Control groups other than those that it keeps in stock, which are all or none where it is idle.
- */
+/* Control groups of sandboxes. */
 bool has_groups_of_runs(pid_t supervisor);
 /* Mounts of this process's own namespace. */
 size_t count_mounts(void);

@@ -239,7 +239,6 @@ static void expect_nothing_left(void)
         stop_backend();
         return;
     }
-    /* What comes later than the look is no remainder: the stock is made while nothing runs. */
     if (!settled && has_children(backend.pid))
         complain("a process is left", "");
     if (!settled && has_groups_of_runs(backend.pid))

@@ -141,13 +141,6 @@ static int start(struct run *run, struct run_environment *environment, struct po
     }
     if (run_question_answer(&description, environment, pool, &run->event))
         return -1;
-    if (!sandbox_stock_is_in_own_network(&environment->stock)) {
-        const struct launch_failure failure = {.layer = LAYER_NETWORK_NAMESPACE,
-                                               .error_number = errno,
-                                               .step = "return from a new network namespace"};
-        fail_launch(run, &failure);
-        return -1;
-    }
     run->limits = description.limits;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
     if (description.isolation != RUN_ISOLATION_SANDBOX)

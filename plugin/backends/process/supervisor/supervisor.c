@@ -172,7 +172,6 @@ static uint64_t expire(struct supervisor *supervisor)
     next = earlier(
         next, pool_expire(&supervisor->pool, &supervisor->reaper, &supervisor->environment, now));
     next = earlier(next, reaper_next(&supervisor->reaper, now));
-    next = earlier(next, sandbox_stock_expire(&supervisor->environment.stock, now));
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         if (!supervisor->runs[i])
             continue;
@@ -215,41 +214,20 @@ static bool handle_event(struct supervisor *supervisor, uint64_t tag)
     }
 }
 
-/* Is there something to make ahead of need? While runs are under way the stock has to wait: a run
- * that ends would have to as well. */
-static bool is_short(struct supervisor *supervisor)
-{
-    uint64_t now = monotonic_us();
-    bool busy = supervisor->run_count > 0;
-    return pool_is_short(&supervisor->pool, busy, now) ||
-           (!busy && sandbox_stock_is_short(&supervisor->environment.stock));
-}
-
-/* Where there is nothing else to do. */
-static void make_ahead(struct supervisor *supervisor)
-{
-    struct run_environment *environment = &supervisor->environment;
-    uint64_t now = monotonic_us();
-    bool busy = supervisor->run_count > 0;
-    if (pool_is_short(&supervisor->pool, busy, now))
-        pool_fill(&supervisor->pool, environment, busy, now);
-    else
-        sandbox_stock_fill(&environment->stock, &environment->cgroups);
-}
-
 /* One round of the loop. latest: when it is to return at the latest, 0: never. false: this is the
  * end. */
 static bool serve_once(struct supervisor *supervisor, uint64_t latest)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     uint64_t next = earlier(expire(supervisor), latest);
-    bool fill = latest == 0 && is_short(supervisor);
+    bool busy = supervisor->run_count > 0;
+    bool fill = latest == 0 && pool_is_short(&supervisor->pool, busy, monotonic_us());
     int count =
         epoll_wait(supervisor->epoll, events, EVENTS_AT_ONCE, fill ? 0 : milliseconds_until(next));
     if (count < 0 && errno != EINTR)
         return false;
     if (count == 0 && fill)
-        make_ahead(supervisor);
+        pool_fill(&supervisor->pool, &supervisor->environment, busy, monotonic_us());
     bool alive = true;
     for (int i = 0; i < count; i++)
         alive = handle_event(supervisor, events[i].data.u64) && alive;
@@ -266,7 +244,6 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
     pool_empty(&supervisor->pool, &supervisor->reaper, &supervisor->environment);
-    sandbox_stock_empty(&supervisor->environment.stock);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
     while ((supervisor->run_count || supervisor->reaper.first) && monotonic_us() < latest)
         (void)serve_once(supervisor, latest);

@@ -111,8 +111,6 @@ static pid_t make_first_process(const struct launch *launch, unsigned long flags
 {
     if (launch->interpreter)
         return fork_server_copy(launch->interpreter, report, pidfd);
-    if (launch->stock)
-        return sandbox_stock_clone(launch->stock, flags, pidfd);
     return clone_sandbox(flags, pidfd);
 }
 

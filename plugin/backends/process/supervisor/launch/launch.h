@@ -12,7 +12,6 @@
 #include "backends/process/messages/seccomp_program.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "backends/process/supervisor/fork_server/fork_server.h"
-#include "backends/process/supervisor/launch/sandbox_stock.h"
 #include "protocol/channel.h"
 #include "protocol/layers.h"
 #include "protocol/run_description.h"
@@ -24,7 +23,6 @@ struct launch {
     uint32_t outer_uid;
     uint32_t outer_gid;
     struct cgroup *cgroup;
-    struct sandbox_stock *stock;     /* where a new sandbox may take of it; NULL: it may not */
     struct fork_server *interpreter; /* of which the sandbox is a copy; NULL: a new one */
 };
 

@@ -15,7 +15,6 @@ bool run_environment_open(struct run_environment *ret)
     (void)seccomp_filters_make(&ret->filters);
     cgroup_base_find(&ret->cgroups);
     host_ids_find(&ret->host_ids);
-    sandbox_stock_open(&ret->stock);
     ret->namespaces_known = namespaces_read(&ret->namespaces);
     return true;
 }

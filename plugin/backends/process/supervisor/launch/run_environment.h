@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all runs of a supervisor share and what is handed out to them: filters, the base of their
- * control groups, users of the host, what is in stock. Runs in the supervisor, single-threaded.
+ * control groups, users of the host. Runs in the supervisor, single-threaded.
  */
 #pragma once
 
@@ -14,7 +14,6 @@
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "backends/process/supervisor/launch/host_ids.h"
 #include "backends/process/supervisor/launch/launch.h"
-#include "backends/process/supervisor/launch/sandbox_stock.h"
 
 /* Sandboxes that there can be at once: in use, ready, and on their way out. */
 #define SANDBOXES_LIMIT 2048
@@ -27,7 +26,7 @@ struct run_environment {
     struct namespaces namespaces;
     uint32_t first_outer_uid;     /* random offset in the range of a description */
     bool places[SANDBOXES_LIMIT]; /* taken by a sandbox; by that its user is told from others' */
-    struct sandbox_stock stock;
+    uint64_t groups_made;         /* the names of their control groups */
 };
 
 /* What can be had: false where not even that is to be had without which nothing can be served. */

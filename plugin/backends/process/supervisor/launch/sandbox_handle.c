@@ -4,7 +4,9 @@
 #include "backends/process/supervisor/launch/sandbox_handle.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -32,17 +34,16 @@ static void take_launched(struct sandbox_handle *process, const struct launched 
     process->report = launched->report;
 }
 
-static void take_group(struct run_environment *environment, bool run_waits, struct cgroup *ret)
+static void make_group(struct run_environment *environment, struct cgroup *ret)
 {
-    if (run_waits)
-        sandbox_stock_take_group(&environment->stock, &environment->cgroups, ret);
-    else
-        sandbox_stock_make_group(&environment->stock, &environment->cgroups, ret);
+    char name[32];
+    (void)snprintf(name, sizeof(name), "%" PRIu64, ++environment->groups_made);
+    cgroup_create(&environment->cgroups, name, ret);
 }
 
 struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
                                            const struct sandbox_template *template,
-                                           struct fork_server *interpreter, bool run_waits,
+                                           struct fork_server *interpreter,
                                            struct launch_failure *reterr)
 {
     struct sandbox_handle *process = new_process(reterr);
@@ -53,7 +54,6 @@ struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
         .filters = &environment->filters,
         .outside = &environment->namespaces,
         .cgroup = &process->cgroup,
-        .stock = run_waits ? &environment->stock : NULL,
         .interpreter = interpreter,
     };
     struct launched launched;
@@ -62,7 +62,7 @@ struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
         process->has_place = true;
         process->outer_uid = launch.outer_uid;
         process->outer_gid = launch.outer_gid;
-        take_group(environment, run_waits, &process->cgroup);
+        make_group(environment, &process->cgroup);
         if (launch_sandbox(&launch, &launched, reterr) == 0) {
             take_launched(process, &launched);
             return process;

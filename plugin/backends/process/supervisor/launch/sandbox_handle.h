@@ -22,12 +22,11 @@ struct sandbox_handle {
     struct run_limits limits; /* those of the group so far */
 };
 
-/* Makes a sandbox, which then makes itself ready; of template's interpreter where one is given that
- * is to be copied. run_waits: with what is in stock. NULL: *reterr says why, and nothing is left.
- */
+/* Makes a sandbox, which then makes itself ready; a copy of interpreter where one is given. NULL:
+ * *reterr says why, and nothing is left. */
 struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
                                            const struct sandbox_template *template,
-                                           struct fork_server *interpreter, bool run_waits,
+                                           struct fork_server *interpreter,
                                            struct launch_failure *reterr);
 
 /* Sets the limits of a sandbox's control group, where they are others than before. */

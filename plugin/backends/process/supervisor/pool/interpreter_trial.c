@@ -17,8 +17,7 @@ struct sandbox_handle *interpreter_trial_start(const struct sandbox_template *te
 {
     struct launch_failure failure;
     const struct sandbox_template trial = sandbox_template_of_trial(template);
-    struct sandbox_handle *process =
-        sandbox_handle_make(environment, &trial, NULL, false, &failure);
+    struct sandbox_handle *process = sandbox_handle_make(environment, &trial, NULL, &failure);
     if (process)
         sandbox_handle_limit(process, limits);
     return process;

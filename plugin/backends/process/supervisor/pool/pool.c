@@ -126,15 +126,14 @@ struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *en
     *ret_origin = SANDBOX_READY;
     if (!process && warm_pool && can_be_copied(warm_pool)) {
         *ret_origin = SANDBOX_COPIED;
-        process = sandbox_handle_make(environment, template, warm_pool->fork_server, true, reterr);
+        process = sandbox_handle_make(environment, template, warm_pool->fork_server, reterr);
         if (!process)
             look_at_fork_server(pool, warm_pool, now);
     }
     if (process)
         return process;
     *ret_origin = SANDBOX_NEW;
-    sandbox_stock_want(&environment->stock, now);
-    return sandbox_handle_make(environment, &without, NULL, true, reterr);
+    return sandbox_handle_make(environment, &without, NULL, reterr);
 }
 
 static void discard(const struct pool *pool, struct sandbox_handle *process, struct reaper *reaper,
@@ -337,10 +336,10 @@ static struct sandbox_handle *make_sandbox(struct warm_pool *warm_pool,
         sandbox_template_without_interpreter(&warm_pool->template);
     const struct sandbox_template started = sandbox_template_without_copying(&warm_pool->template);
     if (wants_fork_server(warm_pool))
-        return sandbox_handle_make(environment, &warm_pool->template, warm_pool->fork_server, false,
+        return sandbox_handle_make(environment, &warm_pool->template, warm_pool->fork_server,
                                    &failure);
     return sandbox_handle_make(environment, warm_pool->without_interpreter ? &without : &started,
-                               NULL, false, &failure);
+                               NULL, &failure);
 }
 
 static void start_trial(const struct pool *pool, struct warm_pool *warm_pool,
@@ -373,10 +372,6 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
     struct warm_pool *warm_pool = short_warm_pool(pool, busy, now);
     if (!warm_pool)
         return;
-    if (!sandbox_stock_is_in_own_network(&environment->stock)) {
-        note_failure(warm_pool, now);
-        return;
-    }
     if (warm_pool->untried) {
         start_trial(pool, warm_pool, environment, now);
         return;

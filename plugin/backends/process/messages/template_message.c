@@ -9,7 +9,23 @@
 
 #include "backends/common/run_input.h"
 #include "base/cleanup.h"
-#include "protocol/wire.h"
+#include "protocol/wire_fields.h"
+
+#define NUMBER(member, most) WIRE_NUMBER(struct sandbox_template, member, most)
+
+/* Of the interpreter only its kind: it is the reader. */
+static const struct wire_field fields[] = {
+    NUMBER(outer_uid_base, UINT32_MAX),
+    NUMBER(outer_uid_count, UINT32_MAX),
+    NUMBER(network, 1),
+    NUMBER(scratch_bytes, UINT64_MAX),
+    NUMBER(scratch_inodes, UINT64_MAX),
+    WIRE_PATHS(struct sandbox_template, read_only_paths, RUN_STRINGS_LIMIT, PATH_MAX),
+    WIRE_PATH(struct sandbox_template, workspace, PATH_MAX),
+    NUMBER(workspace_id.device, UINT64_MAX),
+    NUMBER(workspace_id.inode, UINT64_MAX),
+    NUMBER(interpreter.kind, RUN_INTERPRETER_COUNT - 1),
+};
 
 static void put_program(struct wire_writer *writer, const struct seccomp_program *program)
 {
@@ -29,17 +45,7 @@ static void get_program(struct wire_reader *reader, struct seccomp_program *ret)
 unsigned char *template_message_encode(const struct template_message *contents, size_t *ret_length)
 {
     struct wire_writer writer = {.limit = RUN_DESCRIPTION_LIMIT};
-    const struct sandbox_template *template = &contents->template;
-    wire_put_u32(&writer, template->outer_uid_base);
-    wire_put_u32(&writer, template->outer_uid_count);
-    wire_put_u32(&writer, template->network);
-    wire_put_u64(&writer, template->scratch_bytes);
-    wire_put_u64(&writer, template->scratch_inodes);
-    wire_put_strings(&writer, template->read_only_paths);
-    wire_put_string(&writer, template->workspace);
-    wire_put_u64(&writer, template->workspace_id.device);
-    wire_put_u64(&writer, template->workspace_id.inode);
-    wire_put_u32(&writer, template->interpreter.kind);
+    wire_put_fields(&writer, fields, COUNT_OF(fields), &contents->template);
     put_program(&writer, &contents->filters.list);
     put_program(&writer, &contents->filters.guard[0]);
     put_program(&writer, &contents->filters.guard[1]);
@@ -55,26 +61,15 @@ unsigned char *template_message_encode(const struct template_message *contents, 
 static bool decode(const unsigned char *bytes, size_t length, struct template_message *ret)
 {
     struct wire_reader reader = {.bytes = bytes, .length = length};
-    struct sandbox_template *template = &ret->template;
     size_t outside_length = 0;
-    template->outer_uid_base = wire_get_u32(&reader);
-    template->outer_uid_count = wire_get_u32(&reader);
-    template->network = wire_get_u32(&reader);
-    template->scratch_bytes = wire_get_u64(&reader);
-    template->scratch_inodes = wire_get_u64(&reader);
-    template->read_only_paths = wire_get_strings(&reader, RUN_STRINGS_LIMIT, PATH_MAX);
-    template->workspace = wire_get_string(&reader, PATH_MAX);
-    template->workspace_id.device = wire_get_u64(&reader);
-    template->workspace_id.inode = wire_get_u64(&reader);
-    template->interpreter.kind = wire_get_u32(&reader);
-    template->interpreter.fork = 1;
+    wire_get_fields(&reader, fields, COUNT_OF(fields), &ret->template);
+    ret->template.interpreter.fork = 1;
     get_program(&reader, &ret->filters.list);
     get_program(&reader, &ret->filters.guard[0]);
     get_program(&reader, &ret->filters.guard[1]);
     CLEANUP_FREE unsigned char *outside =
         wire_get_bytes(&reader, sizeof(ret->outside), &outside_length);
-    if (reader.failed || reader.offset != length || outside_length != sizeof(ret->outside) ||
-        template->network > 1)
+    if (reader.failed || reader.offset != length || outside_length != sizeof(ret->outside))
         return false;
     memcpy(&ret->outside, outside, sizeof(ret->outside));
     return true;

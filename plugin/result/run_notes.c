@@ -35,22 +35,12 @@ static const char *const unreachable[] = {
     NULL,
 };
 
-/* Process mode refuses them with EAFNOSUPPORT, an engine with EPERM, and from version 23 with
- * ENOSYS (defaultErrnoRet). */
+/* The list of system calls refuses them with EAFNOSUPPORT, in both modes. */
 static const char *const no_sockets[] = {
     "Address family not supported by protocol",
     "EAFNOSUPPORT",
-    "listen EPERM",  /* Node */
-    "listen ENOSYS", /* Node */
-    "socket: Operation not permitted",
-    "socket: Function not implemented",
     NULL,
 };
-
-/* Python's own line is the one before. */
-static const char *const python_socket[] = {"_socket.socket.__init__", NULL};
-static const char *const not_permitted[] = {"Operation not permitted\n",
-                                            "Function not implemented\n", NULL};
 
 /* Words of installers that cannot install. */
 static const char *const cannot_install[] = {
@@ -221,8 +211,7 @@ static void write_no_host(const struct run_facts *facts, char text[RUN_NOTE_LIMI
 
 static bool makes_no_socket(const struct run_facts *facts)
 {
-    return !facts->has_network &&
-           (says(facts, no_sockets) || (says(facts, python_socket) && says(facts, not_permitted)));
+    return !facts->has_network && says(facts, no_sockets);
 }
 
 static void write_no_socket(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])

@@ -101,16 +101,6 @@ static const struct {
      NO_HOST},
     {"OSError: [Errno 97] Address family not supported by protocol\n", NO_SOCKET},
     {"Error: listen EAFNOSUPPORT: address family not supported 0.0.0.0:8080\n", NO_SOCKET},
-    {"    _socket.socket.__init__(self, family, type, proto, fileno)\n"
-     "PermissionError: [Errno 1] Operation not permitted\n",
-     NO_SOCKET},
-    {"    _socket.socket.__init__(self, family, type, proto, fileno)\n"
-     "OSError: [Errno 38] Function not implemented\n",
-     NO_SOCKET},
-    {"Error: listen EPERM: operation not permitted 0.0.0.0:8080\n", NO_SOCKET},
-    {"Error: listen ENOSYS: function not implemented 0.0.0.0:8080\n", NO_SOCKET},
-    {"socket: Function not implemented\n", NO_SOCKET},
-    {"socket: Operation not permitted\n", NO_SOCKET},
     {"by passing --break-system-packages.\n", NOTHING_IS_INSTALLED},
     {"error: externally-managed-environment\n", NOTHING_IS_INSTALLED},
     {"WARNING: Retrying (Retry(total=4, connect=None, read=None, redirect=None, status=None)) "

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct sandbox_mode_row *const rows[SANDBOX_MODE_COUNT] = {
-#define X(constant, row) &row,
+#define X(constant, row) &(row),
     SANDBOX_MODES(X)
 #undef X
 };

@@ -41,10 +41,10 @@ static bool figure_is_good(uint64_t figure)
 static bool is_good(const struct run_event *event)
 {
     bool ended = event->type == RUN_EVENT_ENDED;
-    bool end_is_good = event->exit_code >= -1 && event->exit_code <= 255 && event->signal >= 0 &&
-                       event->signal <= 64 &&
+    bool signal_is_good = event->signal >= 0 && event->signal <= 64;
+    bool end_is_good = event->exit_code >= -1 && event->exit_code <= 255 &&
                        (event->cause != RUN_CAUSE_EXIT || event->exit_code >= 0);
-    return (end_is_good || !ended) && event->type >= RUN_EVENT_STARTED &&
+    return signal_is_good && (end_is_good || !ended) && event->type >= RUN_EVENT_STARTED &&
            event->type <= RUN_EVENT_PROGRESS && event->origin < SANDBOX_ORIGIN_COUNT &&
            event->cause < RUN_CAUSE_COUNT && event->failure < RUN_FAILURE_COUNT &&
            event->failed_layer < LAYER_COUNT && event->problem_code < ERROR_CODE_COUNT &&

@@ -42,13 +42,13 @@ def test_killing_the_backend_gives_an_answer_and_the_next_call_works():
     before = supervisors()
     provider.invoke({"language": "sh", "code": "true"}, Host())
     ours = supervisors() - before
-    argument, result = long_time(), {}
+    argument, result, host = long_time(), {}, Host()
 
     def call():
-        result["value"] = provider.invoke({"language": "sh", "code": f"echo partial; sleep {argument}"}, Host())
+        result["value"] = provider.invoke({"language": "sh", "code": f"echo partial; sleep {argument}"}, host)
     thread = threading.Thread(target=call)
     thread.start()
-    tap.eventually(lambda: sleeps(argument), "the program runs", 10)
+    tap.eventually(lambda: sleeps(argument) and host.output[1], "the program runs, and its output has come through the backend", 10)
     for pid in ours:
         os.kill(pid, signal.SIGKILL)
     thread.join(10 * tap.SLOW)

@@ -62,7 +62,7 @@ def test_planted_includes_against_the_direction_between_folders_of_a_backend():
                "backends/process/sandbox/seccomp_load.c": "backends/process/supervisor/filter/seccomp_filter.h",
                "backends/process/program/program.c": "backends/process/sandbox/sandbox.h",
                "backends/process/supervisor/launch/launch.c": "backends/process/supervisor/pool/pool.h",
-               "interpreter/fork_server.c": "backends/process/supervisor/launch/launch.h"}
+               "backends/process/python/fork_server.c": "backends/process/supervisor/launch/launch.h"}
     status, said = says(**{f"plugin/{path}": name for path, name in planted.items()})
     tap.equal(status, 1, said)
     for path, name in planted.items():

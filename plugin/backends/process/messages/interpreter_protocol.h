@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an interpreter that is started ahead of its run finds open, and what one that is copied and
- * the supervisor say to each other. Both sides: interpreter_start.c and supervisor/fork_server/ of
- * this backend, run_taker.c and fork_server.c of plugin/interpreter/.
+ * the supervisor say to each other. Both sides: interpreter_start.c and supervisor/fork_server/,
+ * run_taker.c and python/fork_server.c.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "interpreter/python_abi.h"
+#include "backends/process/python/python_abi.h"
 
 /* Calls it in the child. Whatever goes wrong, nothing is learnt then. */
 void cow_profile_run(PyObject *program);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "interpreter/run_taker.h"
+#include "backends/process/sandbox/run_taker.h"
 
 typedef struct napi_env__ *napi_env;
 typedef struct napi_value__ *napi_value;
@@ -38,11 +38,12 @@ __attribute__((visibility("default"))) napi_value napi_register_module_v1(napi_e
 /* The exports: [[argument, ...], ["NAME=value", ...]] */
 napi_value napi_register_module_v1(napi_env environment, napi_value exports)
 {
+    struct sandbox sandbox = {0};
     struct taken_run run;
     napi_value both;
     (void)exports;
-    run_taker_adopt();
-    run_taker_wait(&run);
+    run_taker_adopt(&sandbox);
+    run_taker_wait(&sandbox, &run);
     napi_value arguments = array_of(environment, run.arguments);
     napi_value variables = array_of(environment, run.environment);
     if (!arguments || !variables || napi_create_array(environment, &both) != 0 ||

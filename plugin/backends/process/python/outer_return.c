@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the return of an outer function: see outer_return.h. */
-#include "interpreter/outer_return.h"
+#include "backends/process/python/outer_return.h"
 
 #include <stddef.h>
 #include <stdlib.h>

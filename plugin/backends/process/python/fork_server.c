@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the copying of an interpreter into sandboxes: see fork_server.h. */
-#include "interpreter/fork_server.h"
+#include "backends/process/python/fork_server.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,11 +3,15 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
-#include "interpreter/cow_profile.h"
-#include "interpreter/exit_by_init.h"
-#include "interpreter/finalization.h"
-#include "interpreter/python_abi.h"
-#include "interpreter/run_taker.h"
+#include "backends/process/python/cow_prefault.h"
+#include "backends/process/python/cow_profile.h"
+#include "backends/process/python/exit_by_init.h"
+#include "backends/process/python/finalization.h"
+#include "backends/process/python/fork_server.h"
+#include "backends/process/python/python_abi.h"
+#include "backends/process/sandbox/run_taker.h"
+
+static struct sandbox sandbox; /* this process is its payload, or is to be copied into such */
 
 static PyObject *list_of(char *const *strings)
 {
@@ -28,7 +32,7 @@ static PyObject *adopt(PyObject *self, PyObject *arguments)
 {
     (void)self;
     (void)arguments;
-    run_taker_adopt();
+    run_taker_adopt(&sandbox);
     return PyList_New(0);
 }
 
@@ -44,7 +48,7 @@ static const char *text_of(PyObject *bytes)
 static PyObject *serve_forks(PyObject *self, PyObject *left_out)
 {
     (void)self;
-    run_taker_serve_forks(text_of(left_out), PyOS_BeforeFork, PyOS_AfterFork_Parent);
+    fork_server_serve(text_of(left_out), PyOS_BeforeFork, PyOS_AfterFork_Parent, &sandbox);
     exit_by_init_arm();
     PyOS_AfterFork_Child();
     return PyList_New(0);
@@ -53,7 +57,7 @@ static PyObject *serve_forks(PyObject *self, PyObject *left_out)
 static PyObject *refuse_forks(PyObject *self, PyObject *why)
 {
     (void)self;
-    run_taker_refuse_forks(text_of(why));
+    fork_server_refuse(text_of(why));
 }
 
 static PyObject *cow_profile(PyObject *self, PyObject *program)
@@ -63,11 +67,11 @@ static PyObject *cow_profile(PyObject *self, PyObject *program)
     return PyList_New(0);
 }
 
-static PyObject *cow_prefault(PyObject *self, PyObject *arguments)
+static PyObject *prefault(PyObject *self, PyObject *arguments)
 {
     (void)self;
     (void)arguments;
-    run_taker_cow_prefault();
+    cow_prefault(sandbox.supervisor);
     return PyList_New(0);
 }
 
@@ -85,7 +89,7 @@ static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
     struct taken_run run;
     (void)self;
     (void)arguments;
-    run_taker_wait(&run);
+    run_taker_wait(&sandbox, &run);
     PyObject *own_arguments = list_of(run.arguments);
     PyObject *environment = own_arguments ? list_of(run.environment) : NULL;
     PyObject *both = environment ? PyTuple_Pack(2, own_arguments, environment) : NULL;
@@ -104,7 +108,7 @@ PyObject *PyInit_code_execute_python(void)
         {"refuse_forks", refuse_forks, METH_O, NULL},
         {"shorten_end", shorten_end, METH_NOARGS, NULL},
         {"cow_profile", cow_profile, METH_O, NULL},
-        {"cow_prefault", cow_prefault, METH_NOARGS, NULL},
+        {"cow_prefault", prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the breaking of copy-on-write ahead of need: see cow_prefault.h. */
-#include "interpreter/cow_prefault.h"
+#include "backends/process/python/cow_prefault.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +13,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#define OWN_LIMIT  ((size_t)23 << 18) /* bytes; with what it has written to until here 6 MiB */
+#define READ_LIMIT ((size_t)32 << 20)
 
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
 #define RANGES_LIMIT  2048  /* of pages that follow each other */
@@ -163,9 +167,12 @@ static void populate_one(void *user, const struct mapping *mapping)
         populate(mapping, MADV_POPULATE_WRITE, &limits->own);
 }
 
-void cow_prefault(size_t own_limit, size_t read_limit)
+void cow_prefault(int supervisor)
 {
-    struct limits limits = {.own = own_limit, .read = read_limit};
+    struct limits limits = {.own = OWN_LIMIT, .read = READ_LIMIT};
+    struct pollfd run = {.fd = supervisor, .events = POLLIN};
+    if (poll(&run, 1, 0) != 0)
+        return;
     for (size_t i = 0; i < learnt_count; i++)
         populate(&learnt[i], MADV_POPULATE_WRITE, &limits.own);
     for_each_mapping(populate_one, &limits);

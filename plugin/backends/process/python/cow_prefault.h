@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 /* What the profiled child has written to, as it tells it in its end to who forked it, through a
  * pipe. */
 void cow_prefault_send_written(int fd);
@@ -14,7 +12,7 @@ void cow_prefault_send_written(int fd);
 void cow_prefault_receive_written(int fd);
 
 /* Makes the copy's own, page by page, what the profiled child has written to (where nothing was
- * learnt, what is writable at all), so that the program need not wait for that: at most so many
- * bytes. And maps what it will read of files, so many at most, which takes no memory. What cannot
- * be done is left to the program. */
-void cow_prefault(size_t own_limit, size_t read_limit);
+ * learnt, what is writable at all), so that the program need not wait for that. And maps what it
+ * will read of files, which takes no memory. Both are bounded. What cannot be done is left to the
+ * program. Does nothing where there is something to read from supervisor, a run that would wait. */
+void cow_prefault(int supervisor);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the child whose writes are profiled: see cow_profile.h. */
-#include "interpreter/cow_profile.h"
+#include "backends/process/python/cow_profile.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/process/python/cow_prefault.h"
 #include "base/cleanup.h"
-#include "interpreter/cow_prefault.h"
 
 #define PATIENCE_MS 5000
 

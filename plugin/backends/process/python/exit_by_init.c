@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the last word of a copy: see exit_by_init.h. */
-#include "interpreter/exit_by_init.h"
+#include "backends/process/python/exit_by_init.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,9 +8,12 @@
 
 #include "backends/process/sandbox/sandbox.h"
 
-/* See run_taker_serve_forks(); *ret is the sandbox of the copy. */
+/* Serves copies until the supervisor ends. Returns in each copy, the payload of a sandbox (*ret)
+ * with every layer that needs no run. before is called in front of each copying and after behind
+ * it, in the original. left_out: the names of modules that it does without, for people. */
 void fork_server_serve(const char *left_out, void (*before)(void), void (*after)(void),
                        struct sandbox *ret);
 
-/* why: "NAME DETAIL" of preparation_outcome.h */
+/* One that cannot be copied: says so to the supervisor, and why ("NAME DETAIL" of
+ * preparation_outcome.h), and ends. */
 _Noreturn void fork_server_refuse(const char *why);

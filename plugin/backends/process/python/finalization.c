@@ -12,15 +12,15 @@
  * ours that is then first in sys.modules is cleared last, and leave() returns from Py_FinalizeEx in
  * its place if nothing is left of the program whose end could be noticed.
  */
-#include "interpreter/finalization.h"
+#include "backends/process/python/finalization.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "backends/process/python/outer_return.h"
+#include "backends/process/python/python_abi.h"
 #include "base/cleanup.h"
-#include "interpreter/outer_return.h"
-#include "interpreter/python_abi.h"
 
 static struct {
     PyObject *modules;     /* sys.modules as it was; NULL: nothing is prepared */

@@ -15,7 +15,7 @@
 #include "base/descriptor_io.h"
 #include "base/json_member.h"
 #include "base/json_text.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 #define CODE          "edit_failed"
 #define LIMIT         (8u << 20)
@@ -113,19 +113,19 @@ static int spawn_editor(char **arguments, int terminal, pid_t *ret_pid)
     return error;
 }
 
-static bool wait_for(int pidfd, int cancelled_fd, int64_t deadline)
+static bool wait_for(int pidfd, int cancelled_fd, uint64_t deadline)
 {
     for (;;) {
         struct pollfd events[] = {{.fd = pidfd, .events = POLLIN},
                                   {.fd = cancelled_fd, .events = POLLIN}};
-        int ready = poll(events, COUNT_OF(events), milliseconds_until(deadline));
+        int ready = poll(events, COUNT_OF(events), deadline_poll_timeout(deadline));
         if (ready < 0 && errno == EINTR)
             continue;
         return ready > 0 && events[0].revents && !events[1].revents;
     }
 }
 
-static bool run_editor(const struct draft *draft, int terminal, int cancelled_fd, int64_t deadline,
+static bool run_editor(const struct draft *draft, int terminal, int cancelled_fd, uint64_t deadline,
                        struct failure *failure)
 {
     const char *editor = getenv("VISUAL");
@@ -192,7 +192,7 @@ static bool draft_read(const json_t *arguments, const struct draft *draft, json_
     return true;
 }
 
-bool approval_edit(const json_t *arguments, int terminal, int cancelled_fd, int64_t deadline,
+bool approval_edit(const json_t *arguments, int terminal, int cancelled_fd, uint64_t deadline,
                    json_t **ret, struct failure *failure)
 {
     CLEANUP(draft_remove) struct draft draft = {0};

@@ -9,7 +9,7 @@
 #include "approval/approval_grants.h"
 #include "approval/approval_store.h"
 #include "base/cleanup.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 #define LOOK_EVERY_MS 200
 #define PENDING_S     86400 /* how long a pending request can be answered, and its answer used */
@@ -30,7 +30,7 @@ static void say_pending(const char *id, struct approval_decision *ret)
 }
 
 /* Polls the store until there is an answer. */
-static void wait_for_answer(struct approval_store *store, const char *id, int64_t deadline,
+static void wait_for_answer(struct approval_store *store, const char *id, uint64_t deadline,
                             int cancelled_fd, struct approval_decision *ret)
 {
     struct failure failure;
@@ -42,7 +42,7 @@ static void wait_for_answer(struct approval_store *store, const char *id, int64_
         }
         if (state == APPROVAL_STATE_ANSWERED)
             return;
-        int left = milliseconds_until(deadline);
+        int left = deadline_poll_timeout(deadline);
         if (left == 0 || state == APPROVAL_STATE_EXPIRED) {
             approval_unavailable(ret, "nobody answered in time");
             return;
@@ -86,7 +86,7 @@ static void ask_and_wait(struct approval_store *store, const struct approver *ap
     enum approval_state state = APPROVAL_STATE_GONE;
     bool pending = approver->mode == APPROVAL_PENDING;
     int wait_ms = approval_wait_ms(request);
-    int64_t deadline = monotonic_ms() + wait_ms;
+    uint64_t deadline = monotonic_ms() + wait_ms;
     if (pending && !approval_store_take_identical(store, subject, id, &state, ret, &failure)) {
         report_failure(ret, &failure);
         return;

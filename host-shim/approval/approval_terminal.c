@@ -18,7 +18,7 @@
 #include "approval/approval_show.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 #define DEFAULT_COLUMNS 80u
 #define ROW_LIMIT       60u
@@ -89,12 +89,12 @@ static bool draw(int fd, const json_t *request, bool edited, unsigned row_limit,
 }
 
 /* Waits until the terminal has something to read. */
-static bool wait_for_input(int fd, int cancelled_fd, int64_t deadline,
+static bool wait_for_input(int fd, int cancelled_fd, uint64_t deadline,
                            struct approval_decision *decision)
 {
     struct pollfd events[] = {{.fd = fd, .events = POLLIN}, {.fd = cancelled_fd, .events = POLLIN}};
     for (;;) {
-        int ready = poll(events, COUNT_OF(events), milliseconds_until(deadline));
+        int ready = poll(events, COUNT_OF(events), deadline_poll_timeout(deadline));
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready < 0) {
@@ -114,7 +114,7 @@ static bool wait_for_input(int fd, int cancelled_fd, int64_t deadline,
 }
 
 /* One line without its break. A line that is too long is no answer. */
-static bool read_answer(int fd, int cancelled_fd, int64_t deadline, char ret_answer[ANSWER_LIMIT],
+static bool read_answer(int fd, int cancelled_fd, uint64_t deadline, char ret_answer[ANSWER_LIMIT],
                         struct approval_decision *decision)
 {
     size_t length = 0;
@@ -195,7 +195,7 @@ static void decide(struct question *asked, const char *answer, struct approval_d
 }
 
 /* Saving without a change keeps the request. false: asking cannot go on. */
-static bool edit(struct question *asked, int fd, int cancelled_fd, int64_t deadline,
+static bool edit(struct question *asked, int fd, int cancelled_fd, uint64_t deadline,
                  struct approval_decision *decision)
 {
     struct failure failure;
@@ -227,7 +227,7 @@ static bool can_edit(const struct question *asked, const char *answer)
 static void ask_at_terminal(int fd, const json_t *request, int cancelled_fd,
                             struct approval_decision *decision)
 {
-    int64_t deadline = monotonic_ms() + approval_wait_ms(request);
+    uint64_t deadline = monotonic_ms() + approval_wait_ms(request);
     CLEANUP(question_clear) struct question asked = {.request = request, .row_limit = ROW_LIMIT};
     for (;;) {
         size_t hidden = 0;

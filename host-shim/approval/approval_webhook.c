@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/json_member.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "base/number.h"
 
 #define ANSWER_LIMIT   (6u << 20) /* an edit holds a whole request */
@@ -36,7 +36,7 @@ struct webhook {
     struct audit_key key;
     const char *url;
     char nonce[2 * NONCE_BYTES + 1];
-    int64_t deadline;
+    uint64_t deadline;
     int cancelled_fd;
     char *body; /* of the answer */
     size_t length;
@@ -188,7 +188,7 @@ static void set_up(struct webhook *webhook, const char *body, size_t length,
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, webhook->curl_error);
     (void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
     (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                           (long)milliseconds_until(webhook->deadline) + 1);
+                           (long)deadline_poll_timeout(webhook->deadline) + 1);
     (void)curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, webhook);
@@ -222,7 +222,7 @@ static long exchange(struct webhook *webhook, const char *body, struct approval_
         (void)curl_easy_getinfo(webhook->curl, CURLINFO_RESPONSE_CODE, &status);
     else if (webhook->cancelled)
         approval_unavailable(ret, "the call was cancelled");
-    else if (result == CURLE_OPERATION_TIMEDOUT && milliseconds_until(webhook->deadline) == 0)
+    else if (result == CURLE_OPERATION_TIMEDOUT && deadline_poll_timeout(webhook->deadline) == 0)
         approval_unavailable(ret, "nobody answered in time");
     else if (webhook->too_long)
         approval_deny(ret, "the webhook's answer is longer than %u bytes", ANSWER_LIMIT);
@@ -283,7 +283,7 @@ static void ask_service(struct webhook *webhook, const json_t *request, const ch
 {
     long status = exchange(webhook, request_json, ret);
     while (status == NOT_YET) {
-        int left = milliseconds_until(webhook->deadline);
+        int left = deadline_poll_timeout(webhook->deadline);
         if (left == 0) {
             approval_unavailable(ret, "nobody answered in time");
             return;

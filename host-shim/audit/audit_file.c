@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "base/trusted_file.h"
 
 #define CODE         "audit_unavailable"
@@ -24,7 +24,7 @@ static bool unavailable(struct failure *failure, const char *path)
 }
 
 /* Not forever: a host that hangs on a lock is worse than one that says why it does not run. */
-static bool lock(int fd, const char *path, int64_t deadline_ms, struct failure *failure)
+static bool lock(int fd, const char *path, uint64_t deadline_ms, struct failure *failure)
 {
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
@@ -44,7 +44,7 @@ static bool is_at(const char *path, const struct stat *opened)
            named.st_dev == opened->st_dev;
 }
 
-static bool open_once(const char *path, int64_t deadline_ms, struct audit_file *ret,
+static bool open_once(const char *path, uint64_t deadline_ms, struct audit_file *ret,
                       bool *ret_rotated, struct failure *failure)
 {
     CLEANUP_CLOSE int fd = open(
@@ -65,7 +65,7 @@ static bool open_once(const char *path, int64_t deadline_ms, struct audit_file *
 
 bool audit_file_open(const char *path, struct audit_file *ret, struct failure *failure)
 {
-    int64_t deadline_ms = monotonic_ms() + LOCK_WAIT_MS;
+    uint64_t deadline_ms = monotonic_ms() + LOCK_WAIT_MS;
     for (;;) {
         CLEANUP(audit_file_close) struct audit_file file = {.fd = -1};
         bool rotated = false;

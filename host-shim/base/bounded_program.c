@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 struct running {
     pid_t pid; /* 0: none */
@@ -120,12 +120,12 @@ static bool take_output(struct running *running)
  */
 static bool wait_for_end(const struct bounded_program *program, struct running *running)
 {
-    int64_t deadline = monotonic_ms() + program->wait_ms;
+    uint64_t deadline = monotonic_ms() + program->wait_ms;
     for (;;) {
         struct pollfd events[] = {{.fd = running->pidfd, .events = POLLIN},
                                   {.fd = program->cancelled_fd, .events = POLLIN},
                                   {.fd = running->output, .events = POLLIN}};
-        int ready = poll(events, COUNT_OF(events), milliseconds_until(deadline));
+        int ready = poll(events, COUNT_OF(events), deadline_poll_timeout(deadline));
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready < 0)

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_member.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "conformance/conformance_case.h"
 #include "conformance/probe_host.h"
 
@@ -55,7 +55,7 @@ struct late_approver {
 static void *answer_late(void *argument)
 {
     struct late_approver *approver = argument;
-    int64_t deadline = monotonic_ms() + ANSWERED_WITHIN_MS;
+    uint64_t deadline = monotonic_ms() + ANSWERED_WITHIN_MS;
     uint64_t token = 0;
     while ((token = atomic_load(&approver->probe->token)) == 0 && monotonic_ms() < deadline)
         (void)usleep(5000);

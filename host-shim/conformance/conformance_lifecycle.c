@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_member.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_input.h"
 #include "conformance/conformance_state.h"
@@ -50,7 +50,7 @@ static enum case_result case_shutdown_reuse(struct conformance *conformance, uns
 /* Helpers that cut themselves loose come to us as well, because this process is their reaper. */
 static bool children_are_gone(void)
 {
-    int64_t deadline = monotonic_ms() + CHILDREN_END_MS;
+    uint64_t deadline = monotonic_ms() + CHILDREN_END_MS;
     for (;;) {
         pid_t reaped = waitpid(-1, NULL, WNOHANG);
         if (reaped < 0 && errno == ECHILD)
@@ -218,14 +218,14 @@ static enum case_result case_parallel(struct conformance *conformance, unsigned 
 struct canceller {
     const struct provider *provider;
     uint64_t call_id;
-    int64_t accepted_at_ms; /* 0: never */
+    uint64_t accepted_at_ms; /* 0: never */
 };
 
 /* Tries until the call has begun. */
 static void *cancel_soon(void *argument)
 {
     struct canceller *canceller = argument;
-    int64_t deadline = monotonic_ms() + CANCEL_WITHIN_MS;
+    uint64_t deadline = monotonic_ms() + CANCEL_WITHIN_MS;
     (void)usleep(300000);
     while (monotonic_ms() < deadline) {
         if (canceller->provider->cancel(canceller->call_id) == TOOL_ACCEPTED) {
@@ -239,7 +239,7 @@ static void *cancel_soon(void *argument)
 
 static enum case_result judge_cancelled(struct conformance *conformance,
                                         const struct canceller *canceller,
-                                        const struct outcome *outcome, int64_t ended_at_ms)
+                                        const struct outcome *outcome, uint64_t ended_at_ms)
 {
     if (canceller->accepted_at_ms == 0)
         return case_fail(conformance, "tool_cancel() never accepted a running call");
@@ -269,7 +269,7 @@ static enum case_result case_cancel_running(struct conformance *conformance, uns
     if (pthread_create(&thread, NULL, cancel_soon, &canceller) != 0)
         return case_fail(conformance, "cannot start a thread");
     probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, &outcome);
-    int64_t ended_at_ms = monotonic_ms();
+    uint64_t ended_at_ms = monotonic_ms();
     (void)pthread_join(thread, NULL);
     return judge_cancelled(conformance, &canceller, &outcome, ended_at_ms);
 }

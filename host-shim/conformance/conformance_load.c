@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/json_member.h"
 #include "base/json_text.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "base/provider_json.h"
 #include "conformance/conformance_case.h"
 
@@ -194,7 +194,7 @@ static enum case_result case_manifest_form(struct conformance *conformance, unsi
 struct asked_manifest {
     const char *pointer;
     char *copy; /* NULL where there was none */
-    int64_t took_ms;
+    uint64_t took_ms;
 };
 
 static void asked_manifest_clear(struct asked_manifest *asked)
@@ -204,7 +204,7 @@ static void asked_manifest_clear(struct asked_manifest *asked)
 
 static void ask_manifest(const struct provider *provider, struct asked_manifest *ret)
 {
-    int64_t begin = monotonic_ms();
+    uint64_t begin = monotonic_ms();
     ret->pointer = provider->manifest();
     ret->took_ms = monotonic_ms() - begin;
     ret->copy = ret->pointer ? strdup(ret->pointer) : NULL;

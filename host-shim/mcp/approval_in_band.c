@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/json_member.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "mcp/approval/approval_form.h"
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"
@@ -108,7 +108,7 @@ static void withdraw_question(const struct call *call)
 /* Waits for the client's response, the call's end or the deadline. New; NULL: there was none. */
 static json_t *wait_for_response(struct call *call, int wait_ms)
 {
-    int64_t deadline_ms = monotonic_ms() + wait_ms;
+    uint64_t deadline_ms = monotonic_ms() + wait_ms;
     const struct timespec deadline = {.tv_sec = deadline_ms / 1000,
                                       .tv_nsec = (deadline_ms % 1000) * 1000000};
     struct server *server = call->server;

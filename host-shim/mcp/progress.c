@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "mcp/connection.h"
 #include "mcp/wire/json_rpc.h"
 #include "mcp/wire/text.h"
 
 void progress_start(struct progress *progress, bool wanted)
 {
-    *progress = (struct progress){.wanted = wanted, .sent_ms = INT64_MIN / 2};
+    *progress = (struct progress){.wanted = wanted};
     (void)pthread_mutex_init(&progress->lock, NULL);
 }
 
@@ -36,8 +36,8 @@ static int send_due(struct progress *progress, struct connection *connection, co
 {
     if (progress->ended || progress->bytes == progress->sent_bytes)
         return -1;
-    int64_t due = progress->sent_ms + PROGRESS_EVERY_MS;
-    int64_t now = monotonic_ms();
+    uint64_t due = progress->sent_ms + PROGRESS_EVERY_MS;
+    uint64_t now = monotonic_ms();
     if (now < due)
         return (int)(due - now);
     size_t whole = text_length_of_whole(progress->text, progress->length);

@@ -21,7 +21,7 @@ struct progress {
     pthread_mutex_t lock;
     uint64_t bytes; /* so far, of all streams: what grows with every notification */
     uint64_t sent_bytes;
-    int64_t sent_ms;
+    uint64_t sent_ms;
     char text[PROGRESS_TEXT]; /* that is not sent yet: the latest, from where it still fits */
     size_t length;
     bool ended;

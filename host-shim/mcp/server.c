@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "mcp/call.h"
 #include "mcp/connection.h"
 #include "mcp/dispatch.h"
@@ -183,11 +183,11 @@ static void limit_the_end(void)
 
 static void end_calls(struct server *server)
 {
-    int64_t deadline = monotonic_ms() + SERVER_END_MS;
+    uint64_t deadline = monotonic_ms() + SERVER_END_MS;
     call_cancel(server, NULL, NULL);
     for (;;) {
         int timeout = call_tend(server);
-        int left = milliseconds_until(deadline);
+        int left = deadline_poll_timeout(deadline);
         if (call_count(server) == 0)
             return;
         if (left == 0)
@@ -200,7 +200,7 @@ static void end_calls(struct server *server)
 
 static void end_connections(struct server *server)
 {
-    int64_t deadline = monotonic_ms() + DRAIN_MS;
+    uint64_t deadline = monotonic_ms() + DRAIN_MS;
     while (server->connections) {
         write_queue_drain(server->connections->write_queue, deadline);
         end_connection(server, server->connections);

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "host/provider_status.h"
 #include "metrics/metrics_http.h"
 #include "metrics/prometheus_text.h"
@@ -47,13 +47,13 @@ static void *serve_metrics(void *argument)
     struct metrics *metrics = argument;
     struct pollfd events[] = {{.fd = metrics->end_fd, .events = POLLIN},
                               {.fd = metrics->listener, .events = POLLIN}};
-    int64_t due = monotonic_ms() + INTERVAL_MS;
+    uint64_t due = monotonic_ms() + INTERVAL_MS;
     bool written = true;
     for (;;) {
-        (void)poll(events, COUNT_OF(events), metrics->path ? milliseconds_until(due) : -1);
+        (void)poll(events, COUNT_OF(events), metrics->path ? deadline_poll_timeout(due) : -1);
         if (events[0].revents)
             return NULL;
-        if (metrics->path && milliseconds_until(due) == 0) {
+        if (metrics->path && deadline_poll_timeout(due) == 0) {
             write_and_report(metrics, &written);
             due = monotonic_ms() + INTERVAL_MS;
         }

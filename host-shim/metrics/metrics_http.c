@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 #include "base/number.h"
 
 #define BACKLOG      4
@@ -78,18 +78,18 @@ bool metrics_http_open(const char *address, int *ret_fd, struct failure *failure
 }
 
 /* false: not until then. */
-static bool await(int fd, short what, int64_t deadline)
+static bool await(int fd, short what, uint64_t deadline)
 {
     struct pollfd event = {.fd = fd, .events = what};
     int ready = 0;
     do {
-        ready = poll(&event, 1, milliseconds_until(deadline));
+        ready = poll(&event, 1, deadline_poll_timeout(deadline));
     } while (ready < 0 && errno == EINTR);
     return ready > 0;
 }
 
 /* Up to the empty line; a body that follows is not looked at. */
-static bool read_head(int fd, char head[HEAD_LIMIT], int64_t deadline)
+static bool read_head(int fd, char head[HEAD_LIMIT], uint64_t deadline)
 {
     size_t length = 0;
     head[0] = '\0';
@@ -105,7 +105,7 @@ static bool read_head(int fd, char head[HEAD_LIMIT], int64_t deadline)
     return strlen(head) == length;
 }
 
-static void send_all(int fd, const char *bytes, size_t length, int64_t deadline)
+static void send_all(int fd, const char *bytes, size_t length, uint64_t deadline)
 {
     while (length > 0 && await(fd, POLLOUT, deadline)) {
         ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
@@ -117,7 +117,7 @@ static void send_all(int fd, const char *bytes, size_t length, int64_t deadline)
 }
 
 static void send_response(int fd, const char *status, const char *text, size_t length,
-                          int64_t deadline)
+                          uint64_t deadline)
 {
     char head[256];
     int head_length = snprintf(head, sizeof(head),
@@ -160,7 +160,7 @@ static const char *refusal_of(const char *head)
 void metrics_http_serve(int listener, char *(*make)(void *user, size_t *ret_length), void *user)
 {
     char head[HEAD_LIMIT];
-    int64_t deadline = monotonic_ms() + CLIENT_MS;
+    uint64_t deadline = monotonic_ms() + CLIENT_MS;
     CLEANUP_CLOSE int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && errno != EAGAIN)
         (void)poll(NULL, 0, PAUSE_MS); /* without descriptors it would be tried again at once */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 bool input_required_init(struct input_required *table, struct failure *failure)
 {
@@ -36,7 +36,7 @@ void input_required_clear(struct input_required *table)
 
 static void forget_old(struct input_required *table)
 {
-    int64_t now = monotonic_ms();
+    uint64_t now = monotonic_ms();
     for (struct required_input *input = table->first, *next = NULL; input; input = next) {
         next = input->next;
         if (now >= input->forget_ms)

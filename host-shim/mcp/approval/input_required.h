@@ -27,7 +27,7 @@ struct required_input {
     char principal[64];
     uint64_t token; /* the provider's, for tool_reply_approval() */
     int wait_ms;    /* how long a state is good */
-    int64_t forget_ms;
+    uint64_t forget_ms;
     json_t *request; /* what the person is asked about */
 };
 

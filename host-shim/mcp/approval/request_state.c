@@ -74,8 +74,8 @@ void request_state_make(const unsigned char key[REQUEST_STATE_KEY],
                         char ret_text[REQUEST_STATE_LIMIT])
 {
     char code[CODE_DIGITS + 1];
-    int length = snprintf(ret_text, REQUEST_STATE_LIMIT, "%s.%s.%lld", subject->nonce,
-                          subject->request_sha256, (long long)subject->expires_ms);
+    int length = snprintf(ret_text, REQUEST_STATE_LIMIT, "%s.%s.%llu", subject->nonce,
+                          subject->request_sha256, (unsigned long long)subject->expires_ms);
     authenticate(key, (const char *const[]){ret_text, subject->principal, subject->call_sha256}, 3,
                  code);
     (void)snprintf(ret_text + length, REQUEST_STATE_LIMIT - (size_t)length, ".%s", code);
@@ -92,7 +92,7 @@ static bool same_code(const char *one, const char *other)
 
 enum request_state_verdict request_state_check(const unsigned char key[REQUEST_STATE_KEY],
                                                const char *text, const char *principal,
-                                               const char *call_sha256, int64_t now_ms,
+                                               const char *call_sha256, uint64_t now_ms,
                                                char ret_nonce[REQUEST_STATE_NONCE + 1])
 {
     char signed_part[REQUEST_STATE_LIMIT];
@@ -107,9 +107,9 @@ enum request_state_verdict request_state_check(const unsigned char key[REQUEST_S
     /* What is behind here was written by request_state_make(). */
     uint64_t expires_ms = 0;
     if (!same_code(code, dot + 1) || length < REQUEST_STATE_NONCE + HASH_DIGITS + 3 ||
-        !number_parse(signed_part + REQUEST_STATE_NONCE + HASH_DIGITS + 2, INT64_MAX, &expires_ms))
+        !number_parse(signed_part + REQUEST_STATE_NONCE + HASH_DIGITS + 2, UINT64_MAX, &expires_ms))
         return REQUEST_STATE_FORGED;
     memcpy(ret_nonce, signed_part, REQUEST_STATE_NONCE);
     ret_nonce[REQUEST_STATE_NONCE] = '\0';
-    return (uint64_t)now_ms < expires_ms ? REQUEST_STATE_GOOD : REQUEST_STATE_EXPIRED;
+    return now_ms < expires_ms ? REQUEST_STATE_GOOD : REQUEST_STATE_EXPIRED;
 }

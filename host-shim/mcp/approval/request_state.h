@@ -22,7 +22,7 @@ struct request_state_subject {
     const char *request_sha256; /* what was asked about, 64 digits */
     const char *principal;
     const char *call_sha256; /* name and arguments as the client sent them, 64 digits */
-    int64_t expires_ms;      /* monotonic_ms() */
+    uint64_t expires_ms;      /* monotonic_ms() */
 };
 
 enum request_state_verdict {
@@ -39,5 +39,5 @@ void request_state_make(const unsigned char key[REQUEST_STATE_KEY],
 /* The nonce is set unless it is forged. */
 enum request_state_verdict request_state_check(const unsigned char key[REQUEST_STATE_KEY],
                                                const char *text, const char *principal,
-                                               const char *call_sha256, int64_t now_ms,
+                                               const char *call_sha256, uint64_t now_ms,
                                                char ret_nonce[REQUEST_STATE_NONCE + 1]);

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "base/cleanup.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 #define ID_BYTES 16u
 #define SCHEME   "toolhost://run/"
@@ -15,7 +15,7 @@ struct artifact {
     struct artifact *next;
     json_t *contents; /* one entry: uri, mimeType, text or blob */
     size_t bytes;
-    int64_t expires_ms;
+    uint64_t expires_ms;
 };
 
 static void forget_first(struct artifacts *artifacts)
@@ -31,7 +31,7 @@ static void forget_first(struct artifacts *artifacts)
 
 static void forget_old(struct artifacts *artifacts)
 {
-    int64_t now = monotonic_ms();
+    uint64_t now = monotonic_ms();
     while (artifacts->first && now >= artifacts->first->expires_ms)
         forget_first(artifacts);
 }

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/json_text.h"
-#include "base/monotonic_clock.h"
+#include "base/deadline.h"
 
 #define MOST_UNREAD           (64u << 20)
 #define MOST_UNREAD_DROPPABLE (1u << 20)
@@ -146,7 +146,7 @@ bool write_queue_is_broken(struct write_queue *queue)
     return broken;
 }
 
-void write_queue_drain(struct write_queue *queue, int64_t deadline_ms)
+void write_queue_drain(struct write_queue *queue, uint64_t deadline_ms)
 {
     struct timespec deadline = {.tv_sec = deadline_ms / 1000,
                                 .tv_nsec = (deadline_ms % 1000) * 1000000};

@@ -26,7 +26,7 @@ bool write_queue_send(struct write_queue *queue, const json_t *message, enum wri
 /* Has writing failed, or has the client left too much unread? */
 bool write_queue_is_broken(struct write_queue *queue);
 /* Waits until all is written, until writing has failed, or until the deadline (monotonic_ms()). */
-void write_queue_drain(struct write_queue *queue, int64_t deadline_ms);
+void write_queue_drain(struct write_queue *queue, uint64_t deadline_ms);
 /* Ends the thread and frees. What is unwritten is dropped; a write under way must be able to end:
  * shut a socket down before. NULL is fine. */
 void write_queue_free(struct write_queue *queue);

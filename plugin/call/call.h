@@ -52,9 +52,6 @@ struct call {
     struct policy_limits limits;            /* the language's, as far as the context leaves them */
     struct run_description
         description; /* for the backend; has secrets only from collect_secrets on */
-    uint64_t stdout_limit;
-    uint64_t stderr_limit;
-    uint64_t output_limit;
 
     char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
     struct content_findings content;

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "request/request_arguments.h"
 #include "request/request_fields.h"
+#include "run/describe.h"
 
 struct limit {
     const char *name;
@@ -26,26 +27,31 @@ static int compare_limits(const void *left, const void *right)
     return strcmp(((const struct limit *)left)->name, ((const struct limit *)right)->name);
 }
 
+/* In the order of the table; what the shape of a call decides has become the run's. */
+static size_t limits_of(const struct call *call, struct limit ret[POLICY_LIMITS_MOST])
+{
+    struct run_limits of_run = call->description.limits;
+    size_t row_count;
+    const struct policy_limit_row *rows = policy_limit_rows(&row_count);
+    size_t count = 0;
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i].place == POLICY_LIMIT_OF_RUN)
+            ret[count++] = (struct limit){rows[i].name, *describe_limit(&of_run, &rows[i])};
+        else if (rows[i].place == POLICY_LIMIT_OF_GATEWAY)
+            ret[count++] = (struct limit){rows[i].name,
+                                          policy_limit_at(&call->limits, &rows[i])->default_value};
+    }
+    return count;
+}
+
 void call_write_limits(struct json_draft *draft, const struct call *call)
 {
-    const struct run_limits *of_run = &call->description.limits;
-    struct limit limits[] = {
-        {"wall_ms", of_run->wall_ms},
-        {"cpu_ms", of_run->cpu_ms},
-        {"memory_bytes", of_run->memory_bytes},
-        {"processes", of_run->processes},
-        {"open_files", of_run->open_files},
-        {"file_bytes", of_run->file_bytes},
-        {"scratch_bytes", of_run->scratch_bytes},
-        {"scratch_inodes", of_run->scratch_inodes},
-        {"stdout_bytes", call->stdout_limit},
-        {"stderr_bytes", call->stderr_limit},
-        {"output_total_bytes", call->output_limit},
-    };
+    struct limit limits[POLICY_LIMITS_MOST];
+    size_t count = limits_of(call, limits);
     if (draft->order == JSON_ORDER_SORTED)
-        qsort(limits, COUNT_OF(limits), sizeof(limits[0]), compare_limits);
+        qsort(limits, count, sizeof(limits[0]), compare_limits);
     json_draft_open(draft, "limits", '{');
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
+    for (size_t i = 0; i < count; i++)
         json_draft_integer(draft, limits[i].name, (int64_t)limits[i].value);
     json_draft_close(draft, '}');
 }

@@ -315,7 +315,7 @@ static bool run_program(struct call *call, struct error *error)
         .spent = &call->description,
         .stdin_fd = input,
         .cancel_fd = call->registration.cancel_fd,
-        .output_limit = call->output_limit,
+        .output_limit = call->limits.output_total_bytes.default_value,
         .output = {.id = TOOL_STREAM_STDOUT,
                    .host = &call->host,
                    .redaction = {.redaction = call->redaction}},
@@ -323,8 +323,8 @@ static bool run_program(struct call *call, struct error *error)
                    .host = &call->host,
                    .redaction = {.redaction = call->redaction}},
     };
-    output_capture_init(&call->run.output.capture, (size_t)call->stdout_limit);
-    output_capture_init(&call->run.errors.capture, (size_t)call->stderr_limit);
+    output_capture_init(&call->run.output.capture, (size_t)call->limits.stdout_bytes.default_value);
+    output_capture_init(&call->run.errors.capture, (size_t)call->limits.stderr_bytes.default_value);
     bool ended = run_execute(&call->run, &call->outcome, error);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {

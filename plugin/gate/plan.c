@@ -194,9 +194,6 @@ bool plan_run(struct call *call, struct error *error)
     call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);
     const struct policy_limits *limits = &call->limits;
     describe_limits(limits, &description->limits);
-    call->stdout_limit = limits->stdout_bytes.default_value;
-    call->stderr_limit = limits->stderr_bytes.default_value;
-    call->output_limit = limits->output_total_bytes.default_value;
     if (!settle_time(call, error))
         return false;
     if (!describe_common(policy, call->configuration.mode, call->language, call->request.network,

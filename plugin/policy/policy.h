@@ -21,8 +21,8 @@
 #include "protocol/run_description.h"
 #include "vocabulary/sandbox_mode.h"
 
-/* A run limit: the default, and the most that a request may ask for (for wall time; the rest only
- * from here). */
+/* A run limit: the default, and the most that a request may ask for, where it has a member for it.
+ */
 struct policy_limit {
     uint64_t default_value;
     uint64_t maximum;
@@ -41,6 +41,23 @@ struct policy_limits {
     struct policy_limit stdout_bytes; /* returned; more is cut in the middle */
     struct policy_limit stderr_bytes;
     struct policy_limit output_total_bytes; /* produced; more ends the run */
+};
+
+/* The place of a limit, beside the policy's own. */
+enum policy_limit_place {
+    POLICY_LIMIT_OF_RUN,     /* struct run_limits has it: the backend enforces it */
+    POLICY_LIMIT_OF_GATEWAY, /* enforced on the output that arrives */
+    POLICY_LIMIT_OF_SHAPE,   /* another default for calls in one shape */
+};
+
+#define POLICY_LIMITS_MOST 16 /* rows of the table */
+
+struct policy_limit_row {
+    const char *name;
+    size_t offset; /* in struct policy_limits */
+    enum policy_limit_place place;
+    size_t run_offset; /* in struct run_limits */
+    int64_t minimum, maximum;
 };
 
 /* The languages and modes that may use a listed secret: "*" stands for secrets without a rule of
@@ -172,6 +189,13 @@ json_t *policy_builtin_json(struct error *error);
 
 struct policy *policy_ref(struct policy *policy);
 void policy_unref(struct policy *policy); /* NULL is fine */
+
+/* The table of limits; *ret_count rows in the order in which results show them. */
+const struct policy_limit_row *policy_limit_rows(size_t *ret_count);
+/* NULL where there is none of that name. */
+const struct policy_limit_row *policy_limit_find(const char *name);
+const struct policy_limit *policy_limit_at(const struct policy_limits *of,
+                                           const struct policy_limit_row *row);
 
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);

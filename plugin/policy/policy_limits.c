@@ -3,7 +3,9 @@
  * The policy's limits: their names and the ranges in which they mean something. Pure code; runs in
  * the gateway on the calling thread.
  */
+#include <assert.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
@@ -16,25 +18,48 @@
 
 /* The minima are what an interpreter needs to start at all. None is 0, which would mean "not
  * limited" in a run description, and "half of the machine's memory" to tmpfs. */
-static const struct {
-    const char *name;
-    size_t offset;
-    int64_t minimum, maximum;
-} limits[] = {
-    {"wall_ms", offsetof(struct policy_limits, wall_ms), 1, REQUEST_TIMEOUT_LIMIT},
-    {"sandbox_exec_wall_ms", offsetof(struct policy_limits, sandbox_exec_wall_ms), 1,
-     REQUEST_TIMEOUT_LIMIT},
-    {"cpu_ms", offsetof(struct policy_limits, cpu_ms), 1, REQUEST_TIMEOUT_LIMIT},
-    {"memory_bytes", offsetof(struct policy_limits, memory_bytes), 16 * MIB, 64 * TIB},
-    {"processes", offsetof(struct policy_limits, processes), 1, 4 << 20},
-    {"open_files", offsetof(struct policy_limits, open_files), 16, 1 << 20},
-    {"file_bytes", offsetof(struct policy_limits, file_bytes), 4 * KIB, 64 * TIB},
-    {"scratch_bytes", offsetof(struct policy_limits, scratch_bytes), 64 * KIB, 64 * TIB},
-    {"scratch_inodes", offsetof(struct policy_limits, scratch_inodes), 16, 1 << 30},
-    {"stdout_bytes", offsetof(struct policy_limits, stdout_bytes), 1 * KIB, 64 * MIB},
-    {"stderr_bytes", offsetof(struct policy_limits, stderr_bytes), 1 * KIB, 64 * MIB},
-    {"output_total_bytes", offsetof(struct policy_limits, output_total_bytes), 4 * KIB, 64 * TIB},
+#define LIMIT(member) .name = #member, .offset = offsetof(struct policy_limits, member)
+#define OF_RUN(member) \
+    LIMIT(member), .place = POLICY_LIMIT_OF_RUN, .run_offset = offsetof(struct run_limits, member)
+#define OF_GATEWAY(member)   LIMIT(member), .place = POLICY_LIMIT_OF_GATEWAY
+#define OF_SHAPE(member)     LIMIT(member), .place = POLICY_LIMIT_OF_SHAPE
+#define FROM_TO(least, most) .minimum = (least), .maximum = (most)
+
+static const struct policy_limit_row limits[] = {
+    {OF_RUN(wall_ms), FROM_TO(1, REQUEST_TIMEOUT_LIMIT)},
+    {OF_SHAPE(sandbox_exec_wall_ms), FROM_TO(1, REQUEST_TIMEOUT_LIMIT)},
+    {OF_RUN(cpu_ms), FROM_TO(1, REQUEST_TIMEOUT_LIMIT)},
+    {OF_RUN(memory_bytes), FROM_TO(16 * MIB, 64 * TIB)},
+    {OF_RUN(processes), FROM_TO(1, 4 << 20)},
+    {OF_RUN(open_files), FROM_TO(16, 1 << 20)},
+    {OF_RUN(file_bytes), FROM_TO(4 * KIB, 64 * TIB)},
+    {OF_RUN(scratch_bytes), FROM_TO(64 * KIB, 64 * TIB)},
+    {OF_RUN(scratch_inodes), FROM_TO(16, 1 << 30)},
+    {OF_GATEWAY(stdout_bytes), FROM_TO(1 * KIB, 64 * MIB)},
+    {OF_GATEWAY(stderr_bytes), FROM_TO(1 * KIB, 64 * MIB)},
+    {OF_GATEWAY(output_total_bytes), FROM_TO(4 * KIB, 64 * TIB)},
 };
+static_assert(COUNT_OF(limits) <= POLICY_LIMITS_MOST, "POLICY_LIMITS_MOST");
+
+const struct policy_limit_row *policy_limit_rows(size_t *ret_count)
+{
+    *ret_count = COUNT_OF(limits);
+    return limits;
+}
+
+const struct policy_limit_row *policy_limit_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (strcmp(limits[i].name, name) == 0)
+            return &limits[i];
+    return NULL;
+}
+
+const struct policy_limit *policy_limit_at(const struct policy_limits *of,
+                                           const struct policy_limit_row *row)
+{
+    return (const void *)((const char *)of + row->offset);
+}
 
 static bool parse_limit(const struct json_place *place, json_t *value, int64_t minimum,
                         int64_t maximum, struct policy_limit *ret)
@@ -110,6 +135,11 @@ void policy_bound_shapes(struct policy_limits *bounded)
     lower(&bounded->sandbox_exec_wall_ms, bounded->wall_ms.maximum);
 }
 
+static struct policy_limit *limit_at(struct policy_limits *of, size_t index)
+{
+    return (void *)((char *)of + limits[index].offset);
+}
+
 static bool change_limits(const struct json_place *place, const json_t *value,
                           struct policy_limits *ret)
 {
@@ -120,9 +150,8 @@ static bool change_limits(const struct json_place *place, const json_t *value,
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         struct json_place limit_place = json_place_named(place, limits[i].name);
         json_t *limit_json = json_object_get(value, limits[i].name);
-        void *limit = (char *)ret + limits[i].offset;
-        if (limit_json &&
-            !change_limit(&limit_place, limit_json, limits[i].minimum, limits[i].maximum, limit))
+        if (limit_json && !change_limit(&limit_place, limit_json, limits[i].minimum,
+                                        limits[i].maximum, limit_at(ret, i)))
             return false;
     }
     return true;
@@ -143,9 +172,8 @@ bool policy_parse_limits(const struct json_place *place, json_t *value, struct p
         return false;
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         struct json_place limit_place = json_place_named(place, limits[i].name);
-        void *limit = (char *)&policy->limits + limits[i].offset;
         if (!parse_limit(&limit_place, json_object_get(value, limits[i].name), limits[i].minimum,
-                         limits[i].maximum, limit))
+                         limits[i].maximum, limit_at(&policy->limits, i)))
             return false;
     }
     return true;
@@ -195,19 +223,12 @@ bool policy_parse_memory_total(const struct json_place *place, json_t *value, st
 /* The model chooses the shape of a call. */
 static bool is_of_a_shape(size_t index)
 {
-    return limits[index].offset == offsetof(struct policy_limits, sandbox_exec_wall_ms);
-}
-
-static struct policy_limit *limit_at(struct policy_limits *of, size_t index)
-{
-    void *limit = (char *)of + limits[index].offset;
-    return limit;
+    return limits[index].place == POLICY_LIMIT_OF_SHAPE;
 }
 
 static uint64_t maximum_at(const struct policy_limits *of, size_t index)
 {
-    const void *limit = (const char *)of + limits[index].offset;
-    return ((const struct policy_limit *)limit)->maximum;
+    return policy_limit_at(of, &limits[index])->maximum;
 }
 
 static bool read_known_ceilings(const struct json_place *place, const json_t *value)

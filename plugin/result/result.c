@@ -47,7 +47,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
         return true;
     case RUN_CAUSE_OUTPUT_LIMIT:
         error_set(ret, ERROR_OUTPUT_LIMIT, "the program printed more than %llu bytes",
-                  (unsigned long long)call->output_limit);
+                  (unsigned long long)call->limits.output_total_bytes.default_value);
         return true;
     case RUN_CAUSE_FILE_LIMIT:
         error_set(ret, ERROR_FILE_LIMIT, "the program wrote a file larger than %llu bytes",

@@ -71,18 +71,18 @@ bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode,
            describe_text(docker->runtime, &ret->runtime) && describe_text(image, &ret->image);
 }
 
+uint64_t *describe_limit(struct run_limits *of, const struct policy_limit_row *row)
+{
+    return (void *)((char *)of + row->run_offset);
+}
+
 void describe_limits(const struct policy_limits *limits, struct run_limits *ret)
 {
-    *ret = (struct run_limits){
-        .wall_ms = limits->wall_ms.default_value,
-        .cpu_ms = limits->cpu_ms.default_value,
-        .memory_bytes = limits->memory_bytes.default_value,
-        .processes = limits->processes.default_value,
-        .open_files = limits->open_files.default_value,
-        .file_bytes = limits->file_bytes.default_value,
-        .scratch_bytes = limits->scratch_bytes.default_value,
-        .scratch_inodes = limits->scratch_inodes.default_value,
-    };
+    size_t count;
+    const struct policy_limit_row *rows = policy_limit_rows(&count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].place == POLICY_LIMIT_OF_RUN)
+            *describe_limit(ret, &rows[i]) = policy_limit_at(limits, &rows[i])->default_value;
 }
 
 /* The language's command, or the one that its image wants. */

@@ -23,6 +23,9 @@ bool describe_text(const char *text, char **ret);
 /* The engine's address and options; nothing outside of docker mode. */
 bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
                      struct run_docker *ret);
+/* The place of a limit of the table, which has one. */
+uint64_t *describe_limit(struct run_limits *of, const struct policy_limit_row *row);
+/* The defaults. */
 void describe_limits(const struct policy_limits *limits, struct run_limits *ret);
 /* The language's command, or the one that its image wants; borrowed from the policy. */
 char *const *describe_command_of(const struct policy *policy, enum sandbox_mode mode,

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/descriptor_io.h"
 #include "base/json_member.h"
 #include "base/json_text.h"
-#include "base/deadline.h"
 
 #define CODE          "edit_failed"
 #define LIMIT         (8u << 20)

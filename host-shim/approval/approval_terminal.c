@@ -17,8 +17,8 @@
 #include "approval/approval_grants.h"
 #include "approval/approval_show.h"
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
 #include "base/deadline.h"
+#include "base/descriptor_io.h"
 
 #define DEFAULT_COLUMNS 80u
 #define ROW_LIMIT       60u

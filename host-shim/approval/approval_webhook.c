@@ -13,9 +13,9 @@
 
 #include "audit/audit_key.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/digest.h"
 #include "base/json_member.h"
-#include "base/deadline.h"
 #include "base/number.h"
 
 #define ANSWER_LIMIT   (6u << 20) /* an edit holds a whole request */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
 #include "base/deadline.h"
+#include "base/json_member.h"
 #include "conformance/conformance_case.h"
 #include "conformance/probe_host.h"
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
 #include "base/deadline.h"
+#include "base/json_member.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_input.h"
 #include "conformance/conformance_state.h"

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "base/json_member.h"
 #include "base/json_text.h"
-#include "base/deadline.h"
 #include "base/provider_json.h"
 #include "conformance/conformance_case.h"
 

@@ -22,7 +22,7 @@ struct request_state_subject {
     const char *request_sha256; /* what was asked about, 64 digits */
     const char *principal;
     const char *call_sha256; /* name and arguments as the client sent them, 64 digits */
-    uint64_t expires_ms;      /* monotonic_ms() */
+    uint64_t expires_ms;     /* monotonic_ms() */
 };
 
 enum request_state_verdict {

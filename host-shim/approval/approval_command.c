@@ -13,7 +13,7 @@
 #include "base/bounded_program.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 #define OUTPUT_LIMIT (6u << 20) /* an edit holds a whole request */
 

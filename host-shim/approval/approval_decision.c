@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
 #define DEFAULT_WAIT_MS 120000
 #define LONGEST_WAIT_MS 3600000
@@ -54,14 +53,7 @@ bool approval_offers(const json_t *request, enum approval_word word)
     const json_t *offered = json_object_get(request, "allowed_decisions");
     if (!json_is_array(offered))
         return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;
-    size_t index = 0;
-    const json_t *name = NULL;
-    json_array_foreach(offered, index, name)
-    {
-        if (json_is_string(name) && strcmp(json_string_value(name), approval_word_name(word)) == 0)
-            return true;
-    }
-    return false;
+    return json_list_has(offered, approval_word_name(word));
 }
 
 void approval_allow(struct approval_decision *decision, enum approval_word word, const char *reason)
@@ -117,15 +109,7 @@ void approval_name_user(const char *prefix, char *ret, size_t size)
 /* A member that the provider does not say it takes would make the decision unreadable to it. */
 static bool takes_member(const json_t *request, const char *member)
 {
-    const json_t *taken = json_object_get(request, "decision_members");
-    size_t index = 0;
-    const json_t *name = NULL;
-    json_array_foreach(taken, index, name)
-    {
-        if (json_is_string(name) && strcmp(json_string_value(name), member) == 0)
-            return true;
-    }
-    return false;
+    return json_list_has(json_object_get(request, "decision_members"), member);
 }
 
 static const char *id_to_report(const struct approval_decision *decision, const json_t *request)

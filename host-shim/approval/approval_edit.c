@@ -14,8 +14,7 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/descriptor_io.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
 #define CODE          "edit_failed"
 #define LIMIT         (8u << 20)

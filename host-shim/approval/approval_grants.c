@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 #define SHA256_DIGITS 64u
 #define DAY_S         86400

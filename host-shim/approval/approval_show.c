@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/text_escape.h"
 
 #define LABEL_WIDTH     14

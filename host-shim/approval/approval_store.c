@@ -7,7 +7,7 @@
 
 #include "approval/approval_store_file.h"
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 void approval_store_summary(const json_t *request, char ret[APPROVAL_SUMMARY])
 {

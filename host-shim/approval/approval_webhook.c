@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/digest.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "base/number.h"
 
 #define ANSWER_LIMIT   (6u << 20) /* an edit holds a whole request */

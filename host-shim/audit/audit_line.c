@@ -6,9 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
-#include "base/provider_json.h"
+#include "base/json.h"
 
 #define HASH_BEGIN  ",\"sha256\":\""
 #define HMAC_BEGIN  ",\"hmac_sha256\":\""

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
 static char *take_text(json_t *object)
 {

@@ -7,8 +7,7 @@
 
 #include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/text_escape.h"
 
 static void put(FILE *out, const char *text)

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/text_escape.h"
 
 /* Where a standard stream was closed, a file opened later must not land in its place. */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_member.h"
+#include "base/json.h"
 
 __attribute__((format(printf, 3, 0))) static void fill(struct failure *failure, const char *code,
                                                        const char *format, va_list arguments)

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/descriptor_io.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "base/text_escape.h"
 #include "cli/commands.h"
 #include "formats/doctor_report.h"

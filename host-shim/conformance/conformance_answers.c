@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "conformance/conformance_case.h"
 #include "conformance/probe_host.h"
 

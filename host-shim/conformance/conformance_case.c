@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "conformance/probe_host.h"
 
 __attribute__((format(printf, 2, 0))) static void set_remark(struct conformance *conformance,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 #define MARKING_PROGRAM "echo conformance-$((6*7))-marker"
 
@@ -17,23 +17,14 @@ bool conformance_input_has_marker(const json_t *tool)
 static char *shell_program(const char *code)
 {
     json_auto_t *input = json_pack("{s:s, s:s}", "language", "sh", "code", code);
-    return input ? json_dumps(input, JSON_COMPACT) : NULL;
+    return json_compact(input);
 }
 
 /* "type" may be a list, as in ["string", "null"]. */
 static bool has_type(const json_t *schema, const char *type)
 {
     const json_t *types = json_object_get(schema, "type");
-    if (json_is_string(types))
-        return strcmp(json_string_value(types), type) == 0;
-    size_t index = 0;
-    const json_t *one = NULL;
-    json_array_foreach(types, index, one)
-    {
-        if (json_is_string(one) && strcmp(json_string_value(one), type) == 0)
-            return true;
-    }
-    return false;
+    return strcmp(json_member_string(schema, "type", ""), type) == 0 || json_list_has(types, type);
 }
 
 static json_t *value_of(const json_t *schema)
@@ -66,7 +57,7 @@ static char *from_schema(const json_t *tool)
                 input, json_string_value(name),
                 value_of(json_object_get(properties, json_string_value(name))));
     }
-    return json_dumps(input, JSON_COMPACT);
+    return json_compact(input);
 }
 
 char *conformance_input_good(const json_t *tool)
@@ -101,5 +92,5 @@ char *conformance_input_with_secret(const json_t *tool)
         return NULL;
     json_auto_t *input = json_pack("{s:s, s:s, s:{s:s}}", "language", "sh", "code", MARKING_PROGRAM,
                                    "secrets", "CONFORMANCE", "{{secret:conformance}}");
-    return input ? json_dumps(input, JSON_COMPACT) : NULL;
+    return json_compact(input);
 }

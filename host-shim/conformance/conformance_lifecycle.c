@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_input.h"
 #include "conformance/conformance_state.h"

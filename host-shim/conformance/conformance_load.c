@@ -10,9 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
-#include "base/provider_json.h"
+#include "base/json.h"
 #include "conformance/conformance_case.h"
 
 #define MANIFEST_FIRST_MS 250

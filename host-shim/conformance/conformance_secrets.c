@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "conformance/conformance_case.h"
 #include "conformance/conformance_input.h"
 #include "conformance/probe_host.h"

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/provider_json.h"
+#include "base/json.h"
 #include "conformance/conformance_input.h"
 
 static struct probe_host *enter(void *user)

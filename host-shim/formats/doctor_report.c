@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/failure.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "base/text_escape.h"
 
 static void write_text(FILE *out, const char *text)

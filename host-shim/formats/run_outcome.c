@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 /* A number, or a name such as SIGKILL; 0 where there is none. */
 static int signal_number(const json_t *value)

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 
 #define OPENAI    (1u << SCHEMA_SUBSET_OPENAI)
 #define ANTHROPIC (1u << SCHEMA_SUBSET_ANTHROPIC)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "formats/schema_keyword.h"
 
 /* OpenAI's limit in strict mode; real schemas are not deeper. */

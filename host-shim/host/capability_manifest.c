@@ -5,19 +5,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
-
-static bool has(const json_t *list, const json_t *name)
-{
-    size_t index = 0;
-    const json_t *one = NULL;
-    json_array_foreach(list, index, one)
-    {
-        if (json_equal(one, name))
-            return true;
-    }
-    return false;
-}
+#include "base/json.h"
 
 static bool add_all(json_t *list, const json_t *names)
 {
@@ -25,7 +13,8 @@ static bool add_all(json_t *list, const json_t *names)
     json_t *name = NULL;
     json_array_foreach(names, index, name)
     {
-        if (json_c_string(name) && !has(list, name) && json_array_append(list, name) != 0)
+        const char *text = json_c_string(name);
+        if (text && !json_list_has(list, text) && json_array_append(list, name) != 0)
             return false;
     }
     return true;

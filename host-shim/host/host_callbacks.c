@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "host/capability_grant.h"
 #include "host/secret_file.h"
 

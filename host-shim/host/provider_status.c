@@ -3,8 +3,7 @@
 #include "host/provider_status.h"
 
 #include "base/cleanup.h"
-#include "base/json_text.h"
-#include "base/provider_json.h"
+#include "base/json.h"
 #include "host/tool_call.h"
 
 static bool ask_status(const struct provider *provider, json_t **ret_status,

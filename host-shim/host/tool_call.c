@@ -12,9 +12,7 @@
 #include "audit/audit_setting.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
-#include "base/provider_json.h"
+#include "base/json.h"
 #include "host/signal_watch.h"
 #include "options/suggestion.h"
 

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/deadline.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "mcp/approval/approval_form.h"
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"
 #include "mcp/server_state.h"

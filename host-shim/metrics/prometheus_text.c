@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "formats/doctor_report.h"
 
 static void begin_metric(FILE *out, const char *name, const char *type, const char *help)

@@ -7,7 +7,7 @@
 
 #include "approval/approval_show.h"
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 #define SHOWN_COLUMNS   100u
 #define LONGEST_MESSAGE 65536u

@@ -8,8 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/failure.h"
-#include "base/json_member.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "mcp/result/catalogue.h"
 #include "mcp/result/result_form.h"
 #include "tool_provider.h"

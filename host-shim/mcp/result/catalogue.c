@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "mcp/result/result_form.h"
 
 #define LONGEST_NAME 128u
@@ -107,16 +107,8 @@ bool catalogue_make(const char *manifest_text, const json_t *status, bool full,
 
 static bool has_name(const json_t *tool, const char *name)
 {
-    if (strcmp(json_member_string(tool, "name", ""), name) == 0)
-        return true;
-    size_t index = 0;
-    const json_t *alias = NULL;
-    json_array_foreach(json_object_get(tool, "aliases"), index, alias)
-    {
-        if (json_is_string(alias) && strcmp(json_string_value(alias), name) == 0)
-            return true;
-    }
-    return false;
+    return strcmp(json_member_string(tool, "name", ""), name) == 0 ||
+           json_list_has(json_object_get(tool, "aliases"), name);
 }
 
 const json_t *catalogue_find(const struct catalogue *catalogue, const char *name)

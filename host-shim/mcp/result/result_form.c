@@ -6,24 +6,12 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 
 static const json_t *list_of(const json_t *tool, const char *name)
 {
     const json_t *list = json_object_get(json_object_get(tool, "result"), name);
     return json_is_array(list) ? list : NULL;
-}
-
-static bool has(const json_t *list, const char *name)
-{
-    size_t index = 0;
-    const json_t *entry = NULL;
-    json_array_foreach(list, index, entry)
-    {
-        if (json_is_string(entry) && strcmp(json_string_value(entry), name) == 0)
-            return true;
-    }
-    return false;
 }
 
 /* A null and an empty list say nothing; an empty text and a 0 do. */
@@ -49,7 +37,7 @@ static json_t *brief_required(const json_t *schema, const json_t *brief)
     {
         const char *text = json_string_value(name);
         const json_t *properties = json_object_get(schema, "properties");
-        if (text && has(brief, text) && always_says(json_object_get(properties, text)) &&
+        if (text && json_list_has(brief, text) && always_says(json_object_get(properties, text)) &&
             json_array_append(required, name) != 0)
             return NULL;
     }
@@ -64,7 +52,7 @@ static json_t *brief_properties(const json_t *schema, const json_t *brief)
     json_t *all = json_object_get(schema, "properties");
     json_object_foreach(all, name, property)
     {
-        if (has(brief, name) && json_object_set(properties, name, property) != 0)
+        if (json_list_has(brief, name) && json_object_set(properties, name, property) != 0)
             return NULL;
     }
     return TAKE_POINTER(properties);
@@ -95,7 +83,8 @@ json_t *result_form_structured(const json_t *tool, json_t *output, bool full)
     json_t *value = NULL;
     json_object_foreach(output, name, value)
     {
-        if (has(brief, name) && !says_nothing(value) && json_object_set(shorter, name, value) != 0)
+        if (json_list_has(brief, name) && !says_nothing(value) &&
+            json_object_set(shorter, name, value) != 0)
             return NULL;
     }
     return TAKE_POINTER(shorter);

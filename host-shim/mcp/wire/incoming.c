@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "mcp/wire/json_rpc.h"
 
 /* Read from the raw bytes. In a line that is not JSON it is a guess. */

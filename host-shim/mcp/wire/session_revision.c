@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/json_member.h"
+#include "base/json.h"
 #include "mcp/wire/json_rpc.h"
 
 #define META_REVISION     "io.modelcontextprotocol/protocolVersion"

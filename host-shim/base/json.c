@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes JSON, and words what is wrong with a text that is none. Pure code, any thread. */
-#include "base/json_text.h"
+/* Writes JSON, and says what is wrong with a text that is none. Pure code, any thread. */
+#include "base/json.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
+
+bool json_list_has(const json_t *list, const char *text)
+{
+    size_t index = 0;
+    const json_t *element = NULL;
+    json_array_foreach(list, index, element)
+    {
+        const char *found = json_c_string(element);
+        if (found && strcmp(found, text) == 0)
+            return true;
+    }
+    return false;
+}
 
 char *json_text(const json_t *value, size_t flags)
 {

@@ -20,16 +20,16 @@ bool content_plan_check(const struct call *call, size_t file_limit, struct run_d
     static const struct request no_request;
     const struct policy *policy = call->configuration.policy;
     const struct policy_language *language = call->language;
-    const struct run_docker *docker = &call->description.docker;
+    const struct run_image *image = &call->description.image;
     enum sandbox_mode mode = content_checking_mode(call->configuration.mode);
     memcpy(ret->run_id, call->run_id, sizeof(ret->run_id));
     describe_limits(&language->limits, &ret->limits);
     ret->limits.wall_ms = policy->content.timeout_ms;
     ret->files = calloc(file_limit, sizeof(*ret->files));
     return ret->files && describe_common(policy, mode, language, false, ret) &&
-           describe_docker(&policy->docker, mode, docker->image, &ret->docker) &&
-           describe_text(docker->image_id, &ret->docker.image_id) &&
-           describe_text("", &ret->workspace) &&
+           describe_image(policy, mode, image->name, &ret->image) &&
+           describe_docker(&policy->docker, mode, &ret->docker) &&
+           describe_text(image->id, &ret->image.id) && describe_text("", &ret->workspace) &&
            describe_command(ret, describe_command_of(policy, mode, language), language->file) &&
            preparation_fill(&language->preparation, &no_request, language->file, ret);
 }

@@ -250,7 +250,7 @@ struct content_answer content_check_python(struct call *call, const struct conte
         .mode = content_checking_mode(call->configuration.mode),
         .input = input,
         .language = call->language,
-        .image = call->description.docker.image,
+        .image = call->description.image.name,
     };
     size_t length = 0;
     struct error fault;

@@ -197,7 +197,7 @@ static bool add_request(json_t *object, const struct call *call)
 static bool add_plan(json_t *object, const struct call *call)
 {
     json_auto_t *limits = drafted_json(call, call_write_limits);
-    return add(object, "image", text_or_null(call->description.docker.image)) &&
+    return add(object, "image", text_or_null(call->description.image.name)) &&
            json_object_update(object, limits) == 0 &&
            add(object, "required", required_json(call->description.required)) &&
            add(object, "capabilities", capabilities_json(call));

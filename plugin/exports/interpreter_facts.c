@@ -38,9 +38,9 @@ static bool describe(const struct trial_subject *subject, const char *image_id,
     CLEANUP(cleanup_string_list) char **program = TAKE_POINTER(ret->argv);
     ret->purpose = RUN_PURPOSE_PROGRAM;
     if (image_id[0] != '\0') {
-        free(ret->docker.image_id);
-        ret->docker.image_id = strdup(image_id);
-        if (!ret->docker.image_id)
+        free(ret->image.id);
+        ret->image.id = strdup(image_id);
+        if (!ret->image.id)
             return false;
     }
     return string_list_append_all(&ret->argv, command) &&

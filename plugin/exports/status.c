@@ -108,9 +108,9 @@ static bool try_images(const struct policy *policy, enum sandbox_mode mode, stru
 {
     bool reported = false;
     size_t i = 0;
-    size_t count = sandbox_mode_row(mode)->has_images ? policy->docker.image_count : 0;
+    size_t count = sandbox_mode_row(mode)->has_images ? policy->images.count : 0;
     do {
-        const char *image = i < count ? policy->docker.images[i].name : NULL;
+        const char *image = i < count ? policy->images.by_language[i].name : NULL;
         reported = try_layers(policy, mode, image, ret, error);
     } while (reported && ret->failure == RUN_FAILURE_IMAGE && ++i < count);
     return reported;

@@ -56,8 +56,8 @@ static struct json_draft begin_record(const struct call *call, const char *event
     write_approval(&record, &call->approval);
     json_draft_string(&record, "code_sha256", code_sha256);
     json_draft_string(&record, "event", event);
-    write_or_null(&record, "image", call->description.docker.image);
-    write_or_null(&record, "image_id", call->description.docker.image_id);
+    write_or_null(&record, "image", call->description.image.name);
+    write_or_null(&record, "image_id", call->description.image.id);
     json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));
     json_draft_value(&record, "narrowing", narrowing_json(&call->context.narrowing));
     json_draft_string(&record, "policy_sha256", call->configuration.policy->sha256);

@@ -58,12 +58,12 @@ void call_write_limits(struct json_draft *draft, const struct call *call)
 
 static void write_image(struct json_draft *draft, const char *name, const struct call *call)
 {
-    json_draft_string(draft, name, call->description.docker.image);
+    json_draft_string(draft, name, call->description.image.name);
 }
 
 static void write_image_id(struct json_draft *draft, const char *name, const struct call *call)
 {
-    json_draft_string(draft, name, call->description.docker.image_id);
+    json_draft_string(draft, name, call->description.image.id);
 }
 
 static void write_limits(struct json_draft *draft, const char *name __attribute__((unused)),

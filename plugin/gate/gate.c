@@ -136,9 +136,9 @@ static bool pin_image(struct call *call, const char *image_id, struct error *err
 {
     if (image_id[0] == '\0')
         return true;
-    free(call->description.docker.image_id);
-    call->description.docker.image_id = strdup(image_id);
-    if (call->description.docker.image_id)
+    free(call->description.image.id);
+    call->description.image.id = strdup(image_id);
+    if (call->description.image.id)
         return hash_request(call, error);
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the image's id");
     return false;
@@ -170,9 +170,9 @@ static bool check_readiness(struct call *call, struct error *error)
         .policy = policy,
         .mode = call->configuration.mode,
         .language = call->language,
-        .image = call->description.docker.image,
+        .image = call->description.image.name,
         .network = call->request.network,
-        .pull = policy->docker.pull,
+        .pull = policy->images.pull,
         .workspace = call->context.workspace,
         .workspace_id = call->workspace.id,
     };
@@ -328,7 +328,7 @@ static bool run_program(struct call *call, struct error *error)
     bool ended = run_execute(&call->run, &call->outcome, error);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {
-        readiness_explain(&call->outcome.ended, call->language, call->description.docker.image,
+        readiness_explain(&call->outcome.ended, call->language, call->description.image.name,
                           error);
         return false;
     }

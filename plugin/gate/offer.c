@@ -71,13 +71,13 @@ static char **images_of(const struct offer *offer)
     CLEANUP(cleanup_string_list) char **images = string_list_new(0);
     if (!has_images(offer) || !grants(offer, CAPABILITY_IMAGE, NULL))
         return TAKE_POINTER(images);
-    for (size_t i = 0; i < policy->docker.image_count; i++) {
-        const char *name = policy->docker.images[i].name;
+    for (size_t i = 0; i < policy->images.count; i++) {
+        const char *name = policy->images.by_language[i].name;
         if (policy_image_is_settled(policy, name) && !string_list_contains(images, name) &&
             !string_list_append(&images, name))
             return NULL;
     }
-    for (char *const *name = policy->docker.offered; name && *name; name++)
+    for (char *const *name = policy->images.offered; name && *name; name++)
         if (policy_image_is_settled(policy, *name) && !string_list_contains(images, *name) &&
             !string_list_append(&images, *name))
             return NULL;

@@ -198,7 +198,8 @@ bool plan_run(struct call *call, struct error *error)
         return false;
     if (!describe_common(policy, call->configuration.mode, call->language, call->request.network,
                          description) ||
-        !describe_docker(&policy->docker, call->configuration.mode, image, &description->docker) ||
+        !describe_image(policy, call->configuration.mode, image, &description->image) ||
+        !describe_docker(&policy->docker, call->configuration.mode, &description->docker) ||
         !describe_text(call->context.workspace, &description->workspace) ||
         !describe_command(description,
                           describe_command_of(policy, call->configuration.mode, call->language),

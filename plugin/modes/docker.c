@@ -34,8 +34,8 @@ static void write_details(struct json_draft *draft, const struct call *call)
     write_or_null(draft, "runtime_version", engine->runtime_version);
     json_draft_boolean(draft, "rootless", engine->rootless);
     json_draft_boolean(draft, "user_namespace", engine->user_namespace);
-    json_draft_string(draft, "image", call->description.docker.image);
-    write_or_null(draft, "image_id", engine->image_id);
+    json_draft_string(draft, "image", call->description.image.name);
+    write_or_null(draft, "image_id", call->outcome.ended.image_id);
 }
 
 const struct sandbox_mode_row docker_mode = {

@@ -155,6 +155,7 @@ static void policy_free(struct policy *policy)
     policy_secret_providers_free(policy->secret_providers, policy->secret_provider_count);
     for (size_t i = 0; i < policy->language_count; i++)
         policy_language_clear(&policy->languages[i]);
+    policy_images_clear(&policy->images);
     policy_docker_clear(&policy->docker);
     policy_content_clear(&policy->content);
     json_decref(policy->patch);

@@ -112,6 +112,15 @@ struct policy_image {
     char **argv; /* NULL: the language's */
 };
 
+/* The images that runs come from, in modes that have images. */
+struct policy_images {
+    struct policy_image *by_language;
+    size_t count;
+    char **offered; /* images that a request may name besides those of the languages */
+    bool require_digest;
+    enum run_pull pull;
+};
+
 /* Docker mode. A NULL text is one that the policy does not give; configuration.c then takes what
  * the environment gives to every docker client. */
 struct policy_docker {
@@ -120,12 +129,7 @@ struct policy_docker {
     char *config_directory; /* from the environment only */
     char *certificates;
     bool tls; /* from the environment, or because there are certificates */
-    bool require_digest;
-    enum run_pull pull;
     char *runtime;
-    struct policy_image *images;
-    size_t image_count;
-    char **offered; /* images that a request may name besides those of the languages */
 };
 
 struct secret_provider;
@@ -170,6 +174,7 @@ struct policy {
     char **environment_without_network; /* further ones, of sandboxes without network */
     struct policy_language *languages;
     size_t language_count;
+    struct policy_images images;
     struct policy_docker docker;
     struct policy_content content;
 };
@@ -202,9 +207,10 @@ const struct policy_language *policy_find_language(const struct policy *policy, 
 
 /* Releases the members of the language. */
 void policy_language_clear(struct policy_language *language);
-/* Releases the members of the section. */
+/* Release the members. */
+void policy_images_clear(struct policy_images *images);
 void policy_docker_clear(struct policy_docker *docker);
-/* The image of the language in docker mode, NULL where the policy has none. */
+/* The image of the language, NULL where the policy has none. */
 const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
 /* Whether the name can be an image that the policy lets run: with a digest where the policy wants
  * one, and with none that merely holds the place of one, such as zeros. */

@@ -36,6 +36,9 @@ bool policy_read_secret_providers(const struct json_place *place, json_t *value,
                                   struct policy *policy);
 bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
                                  struct policy *policy);
+/* Of the section of a mode that has images: "images", "offered", "require_digest" and "pull". After
+ * the languages. */
+bool policy_read_images(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
 bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy);
 

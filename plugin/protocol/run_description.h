@@ -58,18 +58,22 @@ enum run_pull {
     RUN_PULL_COUNT
 };
 
+/* The image that a run comes from, in modes that have images. NULL is written as "". */
+struct run_image {
+    char *name;              /* as its engine knows it */
+    char *id;                /* the id that it must have, "": any */
+    uint32_t require_digest; /* 1: one that its name does not pin by digest is refused */
+    uint32_t pull;           /* enum run_pull */
+};
+
 /* Docker mode; texts are "" where nothing is given, and NULL is written as "". */
 struct run_docker {
-    char *host;              /* the engine's address; "": of the context, else the usual places */
-    char *context;           /* name of a docker context; "": the one that docker would take */
-    char *config_directory;  /* docker's own configuration, which has the contexts */
-    char *certificates;      /* directory of ca.pem, cert.pem and key.pem */
-    uint32_t tls;            /* 1: TCP addresses are spoken to over TLS */
-    char *runtime;           /* OCI runtime, "": the engine's default */
-    char *image;             /* as the engine knows it */
-    char *image_id;          /* the id that the image must have, "": any */
-    uint32_t require_digest; /* 1: an image that its name does not pin by digest is refused */
-    uint32_t pull;           /* enum run_pull */
+    char *host;             /* the engine's address; "": of the context, else the usual places */
+    char *context;          /* name of a docker context; "": the one that docker would take */
+    char *config_directory; /* docker's own configuration, which has the contexts */
+    char *certificates;     /* directory of ca.pem, cert.pem and key.pem */
+    uint32_t tls;           /* 1: TCP addresses are spoken to over TLS */
+    char *runtime;          /* OCI runtime, "": the engine's default */
 };
 
 /* The backend's task. */
@@ -126,6 +130,7 @@ struct run_description {
         private_file_count; /* the last so many of them are for their owner's eyes: mode 0400 */
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
     struct directory_id workspace_id; /* no other directory is shown */
+    struct run_image image;
     struct run_docker docker;
     uint32_t pool_size;    /* how many like this one are to be kept ready from now on ... */
     uint32_t pool_most;    /* ... and how many where more are asked for; not less than that */

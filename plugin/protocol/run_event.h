@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        11
+#define PROTOCOL_VERSION        12
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
@@ -86,7 +86,6 @@ struct engine_report {
     char api[16];
     char runtime[64];
     char runtime_version[48];
-    char image_id[80];
     uint32_t rootless;
     uint32_t user_namespace;
 };
@@ -103,7 +102,8 @@ struct run_event {
     uint32_t type; /* enum run_event_type */
     struct isolation_report isolation;
     struct engine_report engine;
-    uint32_t origin; /* enum sandbox_origin */
+    char image_id[80]; /* of the image that it comes from; "": not known */
+    uint32_t origin;   /* enum sandbox_origin */
     /* The rest is for ENDED. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */

@@ -55,20 +55,28 @@ bool describe_text(const char *text, char **ret)
     return *ret != NULL;
 }
 
+bool describe_image(const struct policy *policy, enum sandbox_mode mode, const char *name,
+                    struct run_image *ret)
+{
+    if (!sandbox_mode_row(mode)->has_images)
+        return true;
+    ret->require_digest = policy->images.require_digest;
+    ret->pull = RUN_PULL_NEVER; /* only trials fetch: see readiness.c */
+    return describe_text(name, &ret->name);
+}
+
 /* The engine's address and options: docker mode only. */
-bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
+bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode,
                      struct run_docker *ret)
 {
     if (!sandbox_mode_row(mode)->has_images)
         return true;
     ret->tls = docker->tls;
-    ret->require_digest = docker->require_digest;
-    ret->pull = RUN_PULL_NEVER; /* only trials fetch: see readiness.c */
     return describe_text(docker->host, &ret->host) &&
            describe_text(docker->context, &ret->context) &&
            describe_text(docker->config_directory, &ret->config_directory) &&
            describe_text(docker->certificates, &ret->certificates) &&
-           describe_text(docker->runtime, &ret->runtime) && describe_text(image, &ret->image);
+           describe_text(docker->runtime, &ret->runtime);
 }
 
 uint64_t *describe_limit(struct run_limits *of, const struct policy_limit_row *row)
@@ -133,11 +141,12 @@ bool describe_trial(const struct trial_subject *subject, struct run_description 
     describe_limits(language ? &language->limits : &policy->limits, &description.limits);
     const char *program = language ? describe_command_of(policy, subject->mode, language)[0] : "sh";
     if (!describe_common(policy, subject->mode, language, subject->network, &description) ||
-        !describe_docker(&policy->docker, subject->mode, subject->image, &description.docker) ||
+        !describe_image(policy, subject->mode, subject->image, &description.image) ||
+        !describe_docker(&policy->docker, subject->mode, &description.docker) ||
         !describe_text(subject->workspace, &description.workspace) ||
         !string_list_append(&description.argv, program))
         return false;
-    description.docker.pull = subject->pull;
+    description.image.pull = subject->pull;
     description.workspace_id = subject->workspace_id;
     *ret = description;
     description = (struct run_description){0};

@@ -20,8 +20,11 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      struct run_description *ret);
 /* A copy of the text; NULL is the empty one. */
 bool describe_text(const char *text, char **ret);
+/* The image of that name; nothing in modes without images. */
+bool describe_image(const struct policy *policy, enum sandbox_mode mode, const char *name,
+                    struct run_image *ret);
 /* The engine's address and options; nothing outside of docker mode. */
-bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode, const char *image,
+bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode,
                      struct run_docker *ret);
 /* The place of a limit of the table, which has one. */
 uint64_t *describe_limit(struct run_limits *of, const struct policy_limit_row *row);

@@ -247,8 +247,8 @@ bool readiness_check(const struct trial_subject *subject, const struct trial_wat
         readiness_explain(&ended, subject->language, subject->image, error);
         return false;
     }
-    memcpy(key.image_id, ended.engine.image_id, IMAGE_ID_SIZE);
-    memcpy(ret_image_id, ended.engine.image_id, IMAGE_ID_SIZE);
+    memcpy(key.image_id, ended.image_id, IMAGE_ID_SIZE);
+    memcpy(ret_image_id, ended.image_id, IMAGE_ID_SIZE);
     if (subject->pull != RUN_PULL_ALWAYS)
         remember(&key);
     return true;

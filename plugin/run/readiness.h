@@ -15,7 +15,7 @@
 #include "run/describe.h"
 #include "tool_provider.h"
 
-#define IMAGE_ID_SIZE sizeof(((struct engine_report *)0)->image_id)
+#define IMAGE_ID_SIZE sizeof(((struct run_event *)0)->image_id)
 
 /* The receiver of a trial's progress. */
 struct trial_watcher {

@@ -85,21 +85,21 @@ static void try_image(const json_t *input)
     struct engine_fault fault = {.problem = ENGINE_PROBLEM_NONE};
     const json_t *image = json_object_get(input, "image");
     const char *id = NULL;
-    const struct run_docker docker = {
-        .image = (char *)(uintptr_t)text_of(input, "name"),
-        .image_id = (char *)(uintptr_t)text_of(input, "id"),
+    const struct run_image wanted = {
+        .name = (char *)(uintptr_t)text_of(input, "name"),
+        .id = (char *)(uintptr_t)text_of(input, "id"),
     };
     /* As in run.c: no other name gets as far as an image. */
-    if (!engine_image_name_is_good(docker.image))
+    if (!engine_image_name_is_good(wanted.name))
         return;
-    bool taken = engine_facts_of_image(image, &docker, &id, &fault);
+    bool taken = engine_facts_of_image(image, &wanted, &id, &fault);
     must_be_told(taken, &fault);
     if (!taken)
         return;
     size_t prefix = strncmp(id, "sha256:", 7) == 0 ? 7 : 0;
     MUST(engine_id_is_good(id + prefix));
-    MUST(!engine_image_is_pinned(docker.image) || is_vouched_for(image, docker.image, id));
-    MUST(docker.image_id[0] == '\0' || same_digits(docker.image_id, id));
+    MUST(!engine_image_is_pinned(wanted.name) || is_vouched_for(image, wanted.name, id));
+    MUST(wanted.id[0] == '\0' || same_digits(wanted.id, id));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -234,8 +234,8 @@ static void check(const struct policy *policy)
     check_view(policy->read_only);
     check_view(policy->workspaces);
     check_languages(policy);
-    for (size_t i = 0; i < policy->docker.image_count; i++)
-        MUST(policy_offers_image(policy, policy->docker.images[i].name));
+    for (size_t i = 0; i < policy->images.count; i++)
+        MUST(policy_offers_image(policy, policy->images.by_language[i].name));
 }
 
 static void must_be_told(const struct error *error)

@@ -59,7 +59,7 @@ static void check(const struct run_description *description)
     }
     MUST(description->private_file_count <= description->file_count);
     MUST(description->workspace[0] == '\0' || description->workspace[0] == '/');
-    MUST(description->docker.pull < RUN_PULL_COUNT && description->docker.tls <= 1);
+    MUST(description->image.pull < RUN_PULL_COUNT && description->docker.tls <= 1);
 }
 
 static unsigned char *encode(const struct run_description *description, size_t *ret_length)
@@ -175,10 +175,14 @@ static void take_docker(struct source *source, struct run_docker *docker)
     docker->certificates = take_text(source, "/");
     docker->tls = take_byte(source) & 1;
     docker->runtime = take_text(source, "");
-    docker->image = take_text(source, "");
-    docker->image_id = take_text(source, "");
-    docker->require_digest = take_byte(source) & 1;
-    docker->pull = take_byte(source) % RUN_PULL_COUNT;
+}
+
+static void take_image(struct source *source, struct run_image *image)
+{
+    image->name = take_text(source, "");
+    image->id = take_text(source, "");
+    image->require_digest = take_byte(source) & 1;
+    image->pull = take_byte(source) % RUN_PULL_COUNT;
 }
 
 static struct run_description take_description(struct source *source)
@@ -200,6 +204,7 @@ static struct run_description take_description(struct source *source)
     take_files(source, &description);
     description.workspace = take_text(source, "/");
     take_docker(source, &description.docker);
+    take_image(source, &description.image);
     description.workspace_id.device = take_number(source);
     description.workspace_id.inode = take_number(source);
     return description;
@@ -229,7 +234,7 @@ static void try_made(const uint8_t *data, size_t size)
     for (size_t i = 0; i < made.file_count; i++)
         MUST(decoded.files[i].length == made.files[i].length &&
              memcmp(decoded.files[i].content, made.files[i].content, made.files[i].length) == 0);
-    MUST(strcmp(decoded.docker.image_id, made.docker.image_id) == 0);
+    MUST(strcmp(decoded.image.id, made.image.id) == 0);
     MUST(directory_id_equal(&decoded.workspace_id, &made.workspace_id));
     must_be_whole(message, length);
     run_description_clear(&decoded);

@@ -61,7 +61,7 @@ static void check(const struct run_event *event)
     MUST(memchr(event->message, '\0', sizeof(event->message)) != NULL);
     MUST(memchr(event->remedy, '\0', sizeof(event->remedy)) != NULL);
     MUST(memchr(event->engine.name, '\0', sizeof(event->engine.name)) != NULL);
-    MUST(memchr(event->engine.image_id, '\0', sizeof(event->engine.image_id)) != NULL);
+    MUST(memchr(event->image_id, '\0', sizeof(event->image_id)) != NULL);
     MUST(run_cause_name((enum run_cause)event->cause) != NULL);
 }
 
@@ -103,7 +103,7 @@ static void try_made(const uint8_t *data, size_t size)
     end_text(made.engine.api, sizeof(made.engine.api));
     end_text(made.engine.runtime, sizeof(made.engine.runtime));
     end_text(made.engine.runtime_version, sizeof(made.engine.runtime_version));
-    end_text(made.engine.image_id, sizeof(made.engine.image_id));
+    end_text(made.image_id, sizeof(made.image_id));
     end_text(made.groups, sizeof(made.groups));
     end_text(made.message, sizeof(made.message));
     size_t length = run_event_encode(&made, message);

@@ -287,14 +287,14 @@ static void look_at_images(struct lint *lint)
             lint, level, "/docker/images", NULL,
             "cannot %s yet: %s. Their images have no digest%s, or a placeholder for one: write "
             "NAME@sha256:DIGEST (docker images --digests), or leave them out of \"only_languages\"",
-            what, names, policy->docker.require_digest ? ", which require_digest demands" : "");
+            what, names, policy->images.require_digest ? ", which require_digest demands" : "");
     if (join_languages(policy, IMAGE_ABSENT, names) > 0)
         find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
-    for (size_t i = 0; policy->docker.offered[i]; i++)
-        if (!policy_image_is_settled(policy, policy->docker.offered[i]))
+    for (size_t i = 0; policy->images.offered[i]; i++)
+        if (!policy_image_is_settled(policy, policy->images.offered[i]))
             find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
                  "the image %s cannot be used: it has no digest, or a placeholder for one",
-                 policy->docker.offered[i]);
+                 policy->images.offered[i]);
 }
 
 json_t *policy_lint(const struct policy *policy)

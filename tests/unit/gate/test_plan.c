@@ -125,7 +125,7 @@ START_TEST(plans_the_command_and_its_image)
     struct call *call = new_call(planned[_i].policy, planned[_i].mode, planned[_i].input);
     ck_assert_msg(plan_run(call, &error), "%s", error.message);
     ck_assert_str_eq(call->description.argv[0], planned[_i].command);
-    ck_assert_pstr_eq(call->description.docker.image, planned[_i].image);
+    ck_assert_pstr_eq(call->description.image.name, planned[_i].image);
 }
 END_TEST
 

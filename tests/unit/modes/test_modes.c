@@ -67,7 +67,7 @@ START_TEST(a_description_follows_the_row)
         uint64_t missing = row_of(i)->mandatory_layers & ~description.required;
         ck_assert_msg(missing == 0, "%s: %llx", row_of(i)->name, (unsigned long long)missing);
         ck_assert_int_eq(description.isolation == RUN_ISOLATION_SANDBOX, row_of(i)->isolates);
-        ck_assert_msg(!row_of(i)->has_images == !description.docker.image, "%s", row_of(i)->name);
+        ck_assert_msg(!row_of(i)->has_images == !description.image.name, "%s", row_of(i)->name);
     }
 }
 END_TEST

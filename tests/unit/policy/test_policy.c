@@ -41,7 +41,7 @@ START_TEST(members_that_a_language_leaves_out_are_empty)
     ck_assert_ptr_null(python->environment[0]);
     ck_assert_ptr_null(python->read_only[0]);
     ck_assert_ptr_null(python->modules[0]);
-    ck_assert_ptr_null(policy->docker.offered[0]);
+    ck_assert_ptr_null(policy->images.offered[0]);
     ck_assert_ptr_null(policy_find_image(policy, "ruby"));
     ck_assert_str_eq(policy_find_image(policy, "lua")->name, "l");
     ck_assert_ptr_null(policy_find_image(policy, "lua")->argv);
@@ -165,7 +165,7 @@ START_TEST(offers_only_the_languages_it_names)
     ck_assert_str_eq(policy_find_language(policy, "sh")->file, "a.sh");
     ck_assert_str_eq(policy_find_language(policy, "python")->file, "main.py");
     ck_assert_ptr_null(policy_find_language(policy, "lua"));
-    ck_assert_uint_eq(policy->docker.image_count, 2);
+    ck_assert_uint_eq(policy->images.count, 2);
     ck_assert_str_ne(policy->sha256, all->sha256);
     CLEANUP(cleanup_policy) struct policy *absent = load("{\"only_languages\":null}", &error);
     ck_assert_uint_eq(absent->language_count, all->language_count);
@@ -441,13 +441,13 @@ START_TEST(one_image_may_serve_all_languages)
                                  "\"offered\":[\"more:1\"],\"runtime\":\"runsc\"}}",
                                  &error);
     ck_assert_msg(policy != NULL, "%s", error.message);
-    ck_assert_uint_eq(policy->docker.image_count, policy->language_count);
+    ck_assert_uint_eq(policy->images.count, policy->language_count);
     for (size_t i = 0; i < policy->language_count; i++)
         ck_assert_str_eq(policy_find_image(policy, policy->languages[i].name)->name,
                          "all@sha256:1");
     ck_assert(policy_offers_image(policy, "more:1"));
     ck_assert(!policy_offers_image(policy, "python:3.11-slim"));
-    ck_assert_int_eq((int)policy->docker.pull, RUN_PULL_MISSING);
+    ck_assert_int_eq((int)policy->images.pull, RUN_PULL_MISSING);
     ck_assert_str_eq(policy->docker.runtime, "runsc");
 }
 END_TEST

@@ -48,11 +48,8 @@ static struct run_description sample(void)
         .private_file_count = 1,
         .workspace = TEXT("/srv/w"),
         .workspace_id = {.device = 1, .inode = UINT64_MAX},
-        .docker = {.host = TEXT("unix:///s"),
-                   .tls = 1,
-                   .runtime = TEXT("crun"),
-                   .image = TEXT("i:1"),
-                   .pull = RUN_PULL_ALWAYS},
+        .image = {.name = TEXT("i:1"), .pull = RUN_PULL_ALWAYS},
+        .docker = {.host = TEXT("unix:///s"), .tls = 1, .runtime = TEXT("crun")},
     };
 }
 
@@ -96,9 +93,9 @@ START_TEST(description_survives)
     ck_assert_str_eq(decoded.docker.context, "");
     ck_assert_uint_eq(decoded.docker.tls, 1);
     ck_assert_str_eq(decoded.docker.runtime, "crun");
-    ck_assert_str_eq(decoded.docker.image, "i:1");
-    ck_assert_str_eq(decoded.docker.image_id, "");
-    ck_assert_uint_eq(decoded.docker.pull, RUN_PULL_ALWAYS);
+    ck_assert_str_eq(decoded.image.name, "i:1");
+    ck_assert_str_eq(decoded.image.id, "");
+    ck_assert_uint_eq(decoded.image.pull, RUN_PULL_ALWAYS);
 }
 END_TEST
 

@@ -89,7 +89,7 @@ static void expect_trials(const struct trial_subject *subject, unsigned wanted)
     struct error error;
     ck_assert_msg(check(subject, image_id, &error), "%s", error.message);
     ck_assert_uint_eq(runs, wanted);
-    ck_assert_str_eq(image_id, answer.engine.image_id);
+    ck_assert_str_eq(image_id, answer.image_id);
 }
 
 START_TEST(a_success_is_remembered_for_the_same_subject_only)
@@ -99,7 +99,7 @@ START_TEST(a_success_is_remembered_for_the_same_subject_only)
     struct policy *other_policy =
         policy_load_text("other", other_text, sizeof(other_text) - 1, &error);
     struct trial_subject subject = python_in(SANDBOX_MODE_DOCKER);
-    (void)snprintf(answer.engine.image_id, sizeof(answer.engine.image_id), "sha256:1");
+    (void)snprintf(answer.image_id, sizeof(answer.image_id), "sha256:1");
     expect_trials(&subject, 1);
     expect_trials(&subject, 1);
     subject.image = "i:2";

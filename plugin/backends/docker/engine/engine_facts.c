@@ -206,39 +206,39 @@ static bool has_digest(const json_t *image, const char *digest)
 }
 
 /* An engine may find something else under a name than what the name pins. */
-static bool check_identity(const json_t *image, const char *id, const struct run_docker *docker,
+static bool check_identity(const json_t *image, const char *id, const struct run_image *wanted,
                            struct engine_fault *fault)
 {
-    const char *digest = digest_of(docker->image);
+    const char *digest = digest_of(wanted->name);
     if (digest && !same_id(id, digest) && !has_digest(image, digest)) {
         engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
-                         "digest mismatch: docker's %.120s is another image", docker->image);
+                         "digest mismatch: docker's %.120s is another image", wanted->name);
         return false;
     }
-    if (docker->image_id[0] == '\0' || same_id(id, docker->image_id))
+    if (wanted->id[0] == '\0' || same_id(id, wanted->id))
         return true;
     engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
                      "digest mismatch: %.100s has become another image since the run was prepared",
-                     docker->image);
+                     wanted->name);
     return false;
 }
 
-bool engine_facts_of_image(const json_t *image, const struct run_docker *docker,
-                           const char **ret_id, struct engine_fault *fault)
+bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, const char **ret_id,
+                           struct engine_fault *fault)
 {
     const char *id = json_string_value(json_object_get(image, "Id"));
     bool prefixed = id && strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0; /* Podman's is not */
     if (!engine_id_is_good(prefixed ? id + strlen(ID_PREFIX) : id)) {
         engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
-                         "docker did not report the id of the image %.100s", docker->image);
+                         "docker did not report the id of the image %.100s", wanted->name);
         return false;
     }
-    if (!check_identity(image, id, docker, fault))
+    if (!check_identity(image, id, wanted, fault))
         return false;
     if (json_object_size(json_object_get(json_object_get(image, "Config"), "Volumes")) > 0) {
         engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
                          "the image %.100s declares volumes, which would be written to disk",
-                         docker->image);
+                         wanted->name);
         return false;
     }
     *ret_id = id;

@@ -42,8 +42,8 @@ void engine_facts_runtime_version(const struct engine_facts *facts, const char *
 
 /* The id (borrowed) of GET /images/NAME/json, and whether the image can be taken: the one that the
  * description's digest or id names, without volumes of its own. */
-bool engine_facts_of_image(const json_t *image, const struct run_docker *docker,
-                           const char **ret_id, struct engine_fault *fault);
+bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, const char **ret_id,
+                           struct engine_fault *fault);
 
 /* 64 hexadecimal digits, nothing else. */
 bool engine_id_is_good(const char *id);

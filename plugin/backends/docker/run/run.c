@@ -78,17 +78,17 @@ static void wipe_message(struct run *run)
     run->job.message_length = 0;
 }
 
-static bool check_image(const struct run_docker *docker, struct engine_fault *fault)
+static bool check_image(const struct run_image *image, struct engine_fault *fault)
 {
-    if (!engine_image_name_is_good(docker->image)) {
+    if (!engine_image_name_is_good(image->name)) {
         engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED, "not an image's name: \"%.100s\"",
-                         docker->image);
+                         image->name);
         return false;
     }
-    if (docker->require_digest && !engine_image_is_pinned(docker->image)) {
+    if (image->require_digest && !engine_image_is_pinned(image->name)) {
         engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
                          "the policy requires images pinned by digest, and %.100s is not",
-                         docker->image);
+                         image->name);
         return false;
     }
     return true;
@@ -110,7 +110,8 @@ static void begin(struct run *run, const int *fds)
         return;
     }
     const struct run_docker *docker = &run->description.docker;
-    if (run->description.purpose == RUN_PURPOSE_SWEEP || check_image(docker, &fault))
+    if (run->description.purpose == RUN_PURPOSE_SWEEP ||
+        check_image(&run->description.image, &fault))
         run->engine = engine_find(run->environment, docker, &fault);
     if (run->engine)
         run_begin_steps(run);
@@ -218,12 +219,13 @@ void run_report_start(struct run *run)
     wipe_message(run);
     run->started_us = monotonic_us();
     run->deadline_us = wall_deadline(run);
-    const struct run_event event = {
+    struct run_event event = {
         .type = RUN_EVENT_STARTED,
         .isolation = run->event.isolation,
         .engine = run->event.engine,
         .exit_code = -1,
     };
+    memcpy(event.image_id, run->event.image_id, sizeof(event.image_id));
     run_event_send(run->socket, &event);
 }
 

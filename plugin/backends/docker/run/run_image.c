@@ -19,7 +19,7 @@ static void fail_without_image(struct run *run)
 {
     struct engine_fault fault;
     engine_fault_set(&fault, ENGINE_PROBLEM_NO_IMAGE, "docker does not have the image %.120s",
-                     run->description.docker.image);
+                     run->description.image.name);
     run_fail_engine(run, &fault);
 }
 
@@ -47,7 +47,7 @@ static void pulled(void *user, const struct engine_answer *answer)
         return;
     }
     engine_fault_set(&fault, ENGINE_PROBLEM_PULL_REFUSED, "pull refused: %.80s: %.100s",
-                     run->description.docker.image, pull->progress.refusal);
+                     run->description.image.name, pull->progress.refusal);
     run_fail_engine(run, &fault);
 }
 
@@ -66,7 +66,7 @@ static void pull(struct run *run)
 {
     char path[RUN_PATH_LIMIT];
     size_t length;
-    const char *image = run->description.docker.image;
+    const char *image = run->description.image.name;
     const char *tag = split_name(image, &length);
     run->pull = calloc(1, sizeof(*run->pull));
     if (!run->pull) {
@@ -100,13 +100,13 @@ void run_pull_tick(struct run *run)
     if (now - run->pull->heard_us > PULL_SILENCE_US) {
         engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
                          "docker did not report the result of pulling %.120s",
-                         run->description.docker.image);
+                         run->description.image.name);
         run_fail_engine(run, &fault);
         return;
     }
     struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
     char *last = run->pull->last;
-    pull_progress_text(&run->pull->progress, run->description.docker.image, event.message,
+    pull_progress_text(&run->pull->progress, run->description.image.name, event.message,
                        sizeof(event.message));
     /* What was said already is not said again: an empty line only says that it goes on. */
     if (strcmp(event.message, last) == 0)
@@ -126,12 +126,12 @@ static bool has_name(const char *image)
 static void image_known(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
-    const struct run_docker *docker = &run->description.docker;
+    const struct run_image *wanted = &run->description.image;
     struct engine_fault fault;
     const char *id;
     run->call = NULL;
     if (answer->fault.problem == ENGINE_PROBLEM_NONE && answer->status == 404) {
-        if (docker->pull == RUN_PULL_NEVER || run->pulled || !has_name(docker->image))
+        if (wanted->pull == RUN_PULL_NEVER || run->pulled || !has_name(wanted->name))
             fail_without_image(run);
         else
             pull(run);
@@ -140,19 +140,19 @@ static void image_known(void *user, const struct engine_answer *answer)
     json_auto_t *image = run_take_answer(run, answer, 200, "describe the image");
     if (!image)
         return;
-    if (!engine_facts_of_image(image, docker, &id, &fault)) {
+    if (!engine_facts_of_image(image, wanted, &id, &fault)) {
         run_fail_engine(run, &fault);
         return;
     }
-    (void)snprintf(run->event.engine.image_id, sizeof(run->event.engine.image_id), "%.79s", id);
+    (void)snprintf(run->event.image_id, sizeof(run->event.image_id), "%.79s", id);
     run_get_container(run);
 }
 
 void run_ask_for_image(struct run *run)
 {
     char path[RUN_PATH_LIMIT];
-    const char *image = run->description.docker.image;
-    if (run->description.docker.pull == RUN_PULL_ALWAYS && has_name(image) && !run->pulled) {
+    const char *image = run->description.image.name;
+    if (run->description.image.pull == RUN_PULL_ALWAYS && has_name(image) && !run->pulled) {
         pull(run);
         return;
     }

@@ -47,7 +47,7 @@ void run_make_container(struct run *run)
 {
     const struct docker_environment *environment = run->environment;
     json_t *config =
-        container_config_for_run(&run->description, run->event.engine.image_id, &environment->owner,
+        container_config_for_run(&run->description, run->event.image_id, &environment->owner,
                                  environment->seccomp, (int64_t)time(NULL));
     run->container =
         config ? container_make(run->environment, run->engine, config, &run->job, NULL) : NULL;
@@ -57,8 +57,8 @@ void run_make_container(struct run *run)
 
 void run_get_container(struct run *run)
 {
-    run->container = pool_take(run->environment, run->engine, &run->description,
-                               run->event.engine.image_id, &run->job);
+    run->container =
+        pool_take(run->environment, run->engine, &run->description, run->event.image_id, &run->job);
     if (run->container)
         container_stream_handle(run->container);
     else

@@ -7,7 +7,6 @@
  */
 #include <jansson.h>
 
-#include "backends/docker/container/container_attest.h"
 #include "backends/docker/container/container_config.h"
 #include "base/cleanup.h"
 #include "fuzz.h"
@@ -18,19 +17,19 @@ static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .s
 
 static json_t *ask(const json_t *input)
 {
-    static const struct run_limits limits = {
-        .memory_bytes = 64 << 20, .processes = 16, .open_files = 32, .scratch_bytes = 1 << 20};
+    static char no_runtime[] = "";
+    static const char *const seccomp[2] = {"{}", "{}"};
     const char *runtime = json_string_value(json_object_get(input, "runtime"));
-    json_auto_t *labels = owner_labels(&owner, "0", 1000);
-    const struct container_wish wish = {
-        .image = ID,
-        .limits = &limits,
-        .labels = labels,
-        .seccomp = "{}",
-        .runtime = runtime ? runtime : "",
+    const struct run_description description = {
+        .run_id = "0",
+        .limits = {.memory_bytes = 64 << 20,
+                   .processes = 16,
+                   .open_files = 32,
+                   .scratch_bytes = 1 << 20},
         .network = json_is_true(json_object_get(input, "network")),
+        .docker = {.runtime = runtime ? (char *)(uintptr_t)runtime : no_runtime},
     };
-    return container_config(&wish);
+    return container_config_for_run(&description, ID, &owner, seccomp, 1000);
 }
 
 /* As an engine describes what was asked for. */
@@ -205,8 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(exact);
     json_auto_t *asked = ask(input);
     char field[100];
-    if (!asked) /* a runtime with a NUL in it */
-        return 0;
+    MUST(asked != NULL);
     if (json_is_array(input))
         MUST(!container_attest(asked, json_array_get(input, 0), field, sizeof(field)));
     else

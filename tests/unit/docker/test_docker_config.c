@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "../support/random.h"
-#include "backends/docker/container/container_attest.h"
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/engine/owner.h"
 #include "base/cleanup.h"
@@ -19,18 +18,15 @@
 
 static const char id[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+static char no_runtime[] = "";
+
 static json_t *make(const struct run_limits *limits, const char *image, const char *run_id)
 {
     static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
-    json_auto_t *labels = owner_labels(&owner, run_id, 1000);
-    const struct container_wish wish = {
-        .image = image,
-        .limits = limits,
-        .labels = labels,
-        .seccomp = "{}",
-        .runtime = "",
-    };
-    return container_config(&wish);
+    static const char *const seccomp[2] = {"{}", "{}"};
+    struct run_description description = {.limits = *limits, .docker = {.runtime = no_runtime}};
+    (void)snprintf(description.run_id, sizeof(description.run_id), "%s", run_id);
+    return container_config_for_run(&description, image, &owner, seccomp, 1000);
 }
 
 static json_t *everyday(void)
@@ -238,14 +234,14 @@ END_TEST
 /* What the operator settles for a run, and nothing else for it. */
 START_TEST(runtime_and_network_are_only_themselves)
 {
-    static const struct run_limits limits = {.memory_bytes = 1};
-    struct container_wish wish = {.image = id, .limits = &limits, .seccomp = "{}", .runtime = ""};
-    json_auto_t *labels = json_object();
-    wish.labels = labels;
-    json_auto_t *plain = container_config(&wish);
-    wish.runtime = "crun";
-    wish.network = true;
-    json_auto_t *other = container_config(&wish);
+    static char crun[] = "crun";
+    static const char *const seccomp[2] = {"{}", "{}"};
+    struct run_description description = {.limits = {.memory_bytes = 1},
+                                          .docker = {.runtime = no_runtime}};
+    json_auto_t *plain = container_config_template(&description, id, seccomp);
+    description.docker.runtime = crun;
+    description.network = true;
+    json_auto_t *other = container_config_template(&description, id, seccomp);
     json_t *host = json_object_get(other, "HostConfig");
     ck_assert_str_eq(json_string_value(json_object_get(host, "Runtime")), "crun");
     ck_assert_str_eq(json_string_value(json_object_get(host, "NetworkMode")), "bridge");

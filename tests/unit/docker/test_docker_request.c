@@ -13,7 +13,7 @@
 
 #include "../support/random.h"
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/container/seccomp_profile.h"
+#include "backends/docker/container/embedded_texts.h"
 #include "base/cleanup.h"
 #include "call/call.h"
 #include "docker_request.h"

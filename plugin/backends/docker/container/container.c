@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 #include "backends/common/run_answer.h"
-#include "backends/docker/container/container_attest.h"
+#include "backends/docker/container/container_config.h"
 #include "backends/docker/engine/engine_answer.h"
 #include "base/cleanup.h"
 

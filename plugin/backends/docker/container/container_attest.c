@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the comparison of the container asked for and the one made: see container_attest.h. */
-#include "backends/docker/container/container_attest.h"
+/* Owns the comparison of the container asked for and the one made: see container_config.h. */
+#include "backends/docker/container/container_config.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 
-/* Engines write "nothing" as null, as an empty text, list or object, as 0 and as false. */
+/* Engines write an empty member as null, as an empty string, list or object, as 0 and as false. */
 static bool is_empty(const json_t *value)
 {
     switch (value ? json_typeof(value) : JSON_NULL) {
@@ -40,7 +40,7 @@ static bool is_engines_choice(const char *name)
 {
     static const char *const choices[] = {
         "Runtime",      /* the engine's default, where none is asked for */
-        "ShmSize",      /* of a /dev/shm that IpcMode none does not mount */
+        "ShmSize",      /* of a /dev/shm that IpcMode "none" does not mount */
         "ConsoleSize",  /* there is no terminal */
         "Isolation",    /* of Windows */
         "CgroupParent", /* where the engine keeps its groups */
@@ -51,7 +51,7 @@ static bool is_engines_choice(const char *name)
     return false;
 }
 
-static bool fail(char *field, size_t size, const char *parent, const char *name)
+static bool report_difference(char *field, size_t size, const char *parent, const char *name)
 {
     (void)snprintf(field, size, "%s%.60s", parent, name);
     return false;
@@ -63,22 +63,22 @@ static bool compare_host(json_t *asked, json_t *made, char *field, size_t size)
     const char *name;
     json_t *value;
     if (!json_is_object(made))
-        return fail(field, size, "", "HostConfig");
+        return report_difference(field, size, "", "HostConfig");
     json_object_foreach(asked, name, value)
     {
         if (!same(value, json_object_get(made, name)))
-            return fail(field, size, "HostConfig.", name);
+            return report_difference(field, size, "HostConfig.", name);
     }
     json_object_foreach(made, name, value)
     {
         if (!json_object_get(asked, name) && !is_empty(value) && !is_engines_choice(name))
-            return fail(field, size, "HostConfig.", name);
+            return report_difference(field, size, "HostConfig.", name);
     }
     return true;
 }
 
-/* "NONE" is no check, whatever else an engine writes beside it: the times and retries of the
- * image's own HEALTHCHECK come with it where it has options. */
+/* Where the image has a HEALTHCHECK with options, engines write its times and retries beside the
+ * "NONE" that was asked for. They have no effect. */
 static bool has_no_health_check(const json_t *asked, json_t *made)
 {
     const char *name;
@@ -93,8 +93,8 @@ static bool has_no_health_check(const json_t *asked, json_t *made)
     return true;
 }
 
-/* Labels, environment and exposed ports also come from the image, which the operator chose; our
- * labels must be there, and what the others say has no effect on what surrounds the program. */
+/* Labels, environment and exposed ports also come from the image, which the operator chose. Our
+ * labels must be there; the other members have no effect on the isolation. */
 static bool compare_config(const json_t *asked, const json_t *made, char *field, size_t size)
 {
     static const char *const members[] = {
@@ -102,20 +102,20 @@ static bool compare_config(const json_t *asked, const json_t *made, char *field,
         "Tty",  "OpenStdin", "StdinOnce",  "Volumes",    "NetworkDisabled",
     };
     if (!json_is_object(made))
-        return fail(field, size, "", "Config");
+        return report_difference(field, size, "", "Config");
     for (size_t i = 0; i < COUNT_OF(members); i++)
         if (!same(json_object_get(asked, members[i]), json_object_get(made, members[i])))
-            return fail(field, size, "Config.", members[i]);
+            return report_difference(field, size, "Config.", members[i]);
     if (!has_no_health_check(json_object_get(asked, "Healthcheck"),
                              json_object_get(made, "Healthcheck")))
-        return fail(field, size, "Config.", "Healthcheck");
+        return report_difference(field, size, "Config.", "Healthcheck");
     const char *name;
     json_t *label;
     const json_t *labels = json_object_get(made, "Labels");
     json_object_foreach(json_object_get(asked, "Labels"), name, label)
     {
         if (!json_equal(label, json_object_get(labels, name)))
-            return fail(field, size, "Config.Labels.", name);
+            return report_difference(field, size, "Config.Labels.", name);
     }
     return true;
 }
@@ -124,11 +124,11 @@ bool container_attest(const json_t *asked, const json_t *made, char *field, size
 {
     json_t *host = json_object_get(asked, "HostConfig");
     if (!same(json_object_get(asked, "Image"), json_object_get(made, "Image")))
-        return fail(field, size, "", "Image");
+        return report_difference(field, size, "", "Image");
     if (!is_empty(json_object_get(made, "ExecIDs")))
-        return fail(field, size, "", "ExecIDs");
+        return report_difference(field, size, "", "ExecIDs");
     if (!is_empty(json_object_get(made, "Mounts")))
-        return fail(field, size, "", "Mounts");
+        return report_difference(field, size, "", "Mounts");
     return compare_config(asked, json_object_get(made, "Config"), field, size) &&
            compare_host(host, json_object_get(made, "HostConfig"), field, size);
 }

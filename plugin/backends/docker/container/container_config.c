@@ -1,63 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the container's configuration: see container_config.h. */
+/* Owns what varies in a container's configuration; container.json is the constant part. */
 #include "backends/docker/container/container_config.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/docker/container/bootstrap.h"
-#include "backends/docker/container/waiting_program.h"
+#include "backends/docker/container/embedded_texts.h"
 #include "base/cleanup.h"
 
 #define STRINGIFY(number) #number
 #define TEXT_OF(number)   STRINGIFY(number)
 #define USER_TEXT         TEXT_OF(CONTAINER_USER) ":" TEXT_OF(CONTAINER_USER)
 
-#define ONE_PROCESSOR    INT64_C(1000000000) /* NanoCpus */
-#define OWN_PROCESSES    2                   /* the engine's init and the bootstrap */
-#define CPU_HARD_EXTRA_S 1                   /* SIGKILL this long after SIGXCPU */
-#define CORE_BYTES       1 /* neither a file nor, as with 0, the program of a core_pattern */
+#define OWN_PROCESSES    2 /* the engine's init and the bootstrap */
+#define CPU_HARD_EXTRA_S 1 /* SIGKILL this long after SIGXCPU */
+#define CORE_BYTES       1 /* no file, and no program of a core_pattern either, which 0 would start */
 
-/* After which no owner can want the container any more. */
+#define BOOTSTRAP_ARGUMENTS 4 /* the shell, "-c", the script, the script's own name */
+
+/* After these no owner can want the container any more. */
 #define LATEST_MARGIN_S  600
 #define LATEST_LONGEST_S 300000 /* the highest wall_ms that a policy can give */
 
-/* What no container sees, and what none writes to, whatever the engine's own lists are. */
-static const char *const masked_paths[] = {
-    "/proc/acpi",          "/proc/asound",        "/proc/interrupts",  "/proc/kcore",
-    "/proc/keys",          "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
-    "/proc/sysrq-trigger", "/proc/timer_list",    "/proc/timer_stats", "/sys",
-};
-static const char *const read_only_paths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"};
-
-static json_t *strings(const char *const *texts, size_t count)
-{
-    json_auto_t *array = json_array();
-    for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(array, json_string(texts[i])) != 0)
-            return NULL;
-    return TAKE_POINTER(array);
-}
-
+/* 0 is no limit. */
 static bool add_limit(json_t *limits, const char *name, uint64_t soft, uint64_t hard)
 {
-    if (soft == 0)
-        return true;
-    json_t *limit = json_pack("{s:s, s:I, s:I}", "Name", name, "Soft", (json_int_t)soft, "Hard",
-                              (json_int_t)hard);
-    return json_array_append_new(limits, limit) == 0;
+    return soft == 0 || json_array_append_new(limits, json_pack("{s:s, s:I, s:I}", "Name", name,
+                                                                "Soft", (json_int_t)soft, "Hard",
+                                                                (json_int_t)hard)) == 0;
 }
 
 static json_t *resource_limits(const struct run_limits *limits)
 {
     json_auto_t *array = json_array();
     uint64_t seconds = limits->cpu_ms / 1000 + (limits->cpu_ms % 1000 != 0);
-    json_t *core =
-        json_pack("{s:s, s:i, s:i}", "Name", "core", "Soft", CORE_BYTES, "Hard", CORE_BYTES);
-    if (json_array_append_new(array, core) != 0 ||
+    if (!add_limit(array, "core", CORE_BYTES, CORE_BYTES) ||
         !add_limit(array, "cpu", seconds, seconds + CPU_HARD_EXTRA_S) ||
         !add_limit(array, "fsize", limits->file_bytes, limits->file_bytes) ||
         !add_limit(array, "nofile", limits->open_files, limits->open_files))
@@ -65,77 +44,39 @@ static json_t *resource_limits(const struct run_limits *limits)
     return TAKE_POINTER(array);
 }
 
-/* Each may become as large as the run's scratch; the memory limit counts what is in all of them.
- * IpcMode none brings no /dev/shm, which semaphores and shared memory of programs need. */
+/* Each file system may become as large as the run's scratch; the memory limit counts what is in all
+ * of them. IpcMode "none" brings no /dev/shm, which semaphores and shared memory of programs need.
+ */
 static json_t *scratch(const struct run_limits *limits)
 {
     char caps[96] = "";
-    char home[192];
-    char temporary[192];
-    char shared[192];
     int length = 0;
     if (limits->scratch_bytes)
         length = snprintf(caps, sizeof(caps), ",size=%" PRIu64, limits->scratch_bytes);
     if (limits->scratch_inodes)
         (void)snprintf(caps + length, sizeof(caps) - (size_t)length, ",nr_inodes=%" PRIu64,
                        limits->scratch_inodes);
-    (void)snprintf(home, sizeof(home), "rw,nosuid,nodev,exec%s,mode=0700,uid=%d,gid=%d", caps,
-                   CONTAINER_USER, CONTAINER_USER);
-    (void)snprintf(temporary, sizeof(temporary), "rw,nosuid,nodev,exec%s,mode=1777", caps);
-    (void)snprintf(shared, sizeof(shared), "rw,nosuid,nodev,noexec%s,mode=1777", caps);
-    return json_pack("{s:s, s:s, s:s}", BOOTSTRAP_HOME, home, "/tmp", temporary, "/dev/shm",
-                     shared);
+    return json_pack("{s:o, s:o, s:o}", BOOTSTRAP_HOME,
+                     json_sprintf("rw,nosuid,nodev,exec%s,mode=0700,uid=%d,gid=%d", caps,
+                                  CONTAINER_USER, CONTAINER_USER),
+                     "/tmp", json_sprintf("rw,nosuid,nodev,exec%s,mode=1777", caps), "/dev/shm",
+                     json_sprintf("rw,nosuid,nodev,noexec%s,mode=1777", caps));
 }
 
-/* An empty value of what is not given a wish is the strict one. */
-static json_t *isolation(const struct container_wish *wish)
+/* The members of HostConfig that vary. */
+static json_t *host_config(const struct run_description *description, const char *seccomp)
 {
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:[s], s:[], s:[], s:[s, s+], "
-        "s:o, s:o}",
-        "NetworkMode", wish->network ? "bridge" : "none", "IpcMode", "none", "CgroupnsMode",
-        "private", "PidMode", "", "UTSMode", "", "UsernsMode", "", "Privileged", 0,
-        "PublishAllPorts", 0, "ReadonlyRootfs", 1, "Init", 1, "AutoRemove", 0, "CapDrop", "ALL",
-        "CapAdd", "GroupAdd", "SecurityOpt", "no-new-privileges=true", "seccomp=", wish->seccomp,
-        "MaskedPaths", strings(masked_paths, COUNT_OF(masked_paths)), "ReadonlyPaths",
-        strings(read_only_paths, COUNT_OF(read_only_paths)));
-}
-
-static json_t *outside(void)
-{
-    return json_pack("{s:[], s:[], s:[], s:[], s:[], s:[], s:[], s:{}, s:{}, s:[], s:s, s:s}",
-                     "Binds", "Mounts", "VolumesFrom", "Links", "Devices", "DeviceRequests",
-                     "DeviceCgroupRules", "PortBindings", "Sysctls", "ExtraHosts", "Cgroup", "",
-                     "VolumeDriver", "");
-}
-
-static json_t *resources(const struct run_limits *limits)
-{
+    const struct run_limits *limits = &description->limits;
+    json_int_t memory = (json_int_t)limits->memory_bytes;
     json_int_t processes = limits->processes ? (json_int_t)(limits->processes + OWN_PROCESSES) : 0;
-    return json_pack("{s:I, s:I, s:I, s:I, s:b, s:i, s:o, s:o, s:{s:s, s:{}}, s:{s:s, s:i}}",
-                     "Memory", (json_int_t)limits->memory_bytes, "MemorySwap",
-                     (json_int_t)limits->memory_bytes, "PidsLimit", processes, "NanoCpus",
-                     (json_int_t)ONE_PROCESSOR, "OomKillDisable", 0, "OomScoreAdj", 0, "Ulimits",
-                     resource_limits(limits), "Tmpfs", scratch(limits), "LogConfig", "Type", "none",
-                     "Config", "RestartPolicy", "Name", "no", "MaximumRetryCount", 0);
+    const char *runtime = description->docker.runtime[0] ? description->docker.runtime : NULL;
+    return json_pack("{s:s, s:[s, s+], s:I, s:I, s:I, s:o, s:o, s:s*}", "NetworkMode",
+                     description->network ? "bridge" : "none", "SecurityOpt",
+                     "no-new-privileges=true", "seccomp=", seccomp, "Memory", memory, "MemorySwap",
+                     memory, "PidsLimit", processes, "Ulimits", resource_limits(limits), "Tmpfs",
+                     scratch(limits), "Runtime", runtime);
 }
 
-static json_t *host_config(const struct container_wish *wish)
-{
-    json_auto_t *host = isolation(wish);
-    json_auto_t *others = outside();
-    json_auto_t *limits = resources(wish->limits);
-    if (!host || !others || !limits || json_object_update(host, others) != 0 ||
-        json_object_update(host, limits) != 0)
-        return NULL;
-    if (wish->runtime[0] && json_object_set_new(host, "Runtime", json_string(wish->runtime)) != 0)
-        return NULL;
-    return TAKE_POINTER(host);
-}
-
-#define BOOTSTRAP_ARGUMENTS 4 /* the shell, its script, the script's own name */
-
-/* The bootstrap's arguments are behind its script and its own name. */
 static json_t *entrypoint(json_t *interpreter)
 {
     json_auto_t *command =
@@ -145,31 +86,21 @@ static json_t *entrypoint(json_t *interpreter)
     return TAKE_POINTER(command);
 }
 
-json_t *container_config(const struct container_wish *wish)
+/* labels, interpreter: borrowed; an interpreter of NULL is none. */
+static json_t *make_config(const struct run_description *description, const char *image,
+                           const char *const seccomp[2], json_t *labels, json_t *interpreter)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:[], s:[], s:{}, s:{}, s:{s:[s]}, "
-                     "s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:O, s:o}",
-                     "Image", wish->image, "User", USER_TEXT, "Hostname", "sandbox", "Domainname",
-                     "", "WorkingDir", BOOTSTRAP_HOME, "Entrypoint", entrypoint(wish->interpreter),
-                     "Cmd", "Env", "Volumes", "ExposedPorts", "Healthcheck", "Test", "NONE", "Tty",
-                     0, "OpenStdin", 1, "StdinOnce", 1, "AttachStdin", 1, "AttachStdout", 1,
-                     "AttachStderr", 1, "NetworkDisabled", !wish->network, "Labels", wish->labels,
-                     "HostConfig", host_config(wish));
-}
-
-static json_t *config_of(const struct run_description *description, const char *image,
-                         const char *const seccomp[2], json_t *labels, json_t *interpreter)
-{
-    const struct container_wish wish = {
-        .image = image,
-        .limits = &description->limits,
-        .labels = labels,
-        .seccomp = seccomp[description->network != 0],
-        .runtime = description->docker.runtime,
-        .network = description->network != 0,
-        .interpreter = interpreter,
-    };
-    return labels ? container_config(&wish) : NULL;
+    json_auto_t *config =
+        json_loadb(container_text, container_length, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *host = host_config(description, seccomp[description->network != 0]);
+    json_auto_t *varying =
+        json_pack("{s:s, s:s, s:s, s:o, s:b, s:O}", "Image", image, "User", USER_TEXT, "WorkingDir",
+                  BOOTSTRAP_HOME, "Entrypoint", entrypoint(interpreter), "NetworkDisabled",
+                  !description->network, "Labels", labels);
+    if (!config || !host || !varying || json_object_update(config, varying) != 0 ||
+        json_object_update(json_object_get(config, "HostConfig"), host) != 0)
+        return NULL;
+    return TAKE_POINTER(config);
 }
 
 json_t *container_config_for_run(const struct run_description *description, const char *image,
@@ -181,64 +112,61 @@ json_t *container_config_for_run(const struct run_description *description, cons
     int64_t latest = now + LATEST_MARGIN_S +
                      (int64_t)(wall_s && wall_s < LATEST_LONGEST_S ? wall_s : LATEST_LONGEST_S);
     json_auto_t *labels = owner_labels(owner, description->run_id, latest);
-    return config_of(description, image, seccomp, labels, NULL);
+    return make_config(description, image, seccomp, labels, NULL);
 }
 
-/* "a,b" */
-static char *join(char *const *names)
+/* The prefix, then "a,b". */
+static json_t *join(const char *prefix, char *const *names)
 {
-    size_t size = 1;
-    for (char *const *name = names; name && *name; name++)
-        size += strlen(*name) + 1;
-    char *joined = calloc(1, size);
-    char *end = joined;
-    for (char *const *name = names; joined && name && *name; name++) {
-        if (end != joined)
-            *end++ = ',';
-        end = stpcpy(end, *name);
+    json_t *text = json_string(prefix);
+    for (size_t i = 0; text && names && names[i]; i++) {
+        json_t *longer = json_sprintf("%s%s%s", json_string_value(text), i ? "," : "", names[i]);
+        json_decref(text);
+        text = longer;
     }
-    return joined;
+    return text;
 }
 
-static bool add_text(json_t *array, const char *name, const char *value)
+static bool add_texts(json_t *array, char *const *texts, uint32_t count)
 {
-    return json_array_append_new(array, json_sprintf("%s%s", name, value)) == 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (json_array_append_new(array, json_string(texts[i])) != 0)
+            return false;
+    return true;
 }
 
-/* An image's command for the language may be another one. */
+/* An image may have another command for the language. */
 static bool is_python(const char *command)
 {
     const char *slash = strrchr(command, '/');
     return strncmp(slash ? slash + 1 : command, "python", strlen("python")) == 0;
 }
 
-/* What the bootstrap starts for runs like this one; NULL where that is their own to start. All of
- * it is the policy's. */
-static json_t *interpreter_of(const struct run_description *description)
+/* The bootstrap's arguments: the interpreter that it starts for runs with this preparation, which
+ * is the policy's. NULL: it starts none. */
+static json_t *interpreter_arguments(const struct run_description *description)
 {
     const struct run_preparation *preparation = &description->preparation;
-    char count[16];
+    uint32_t count = preparation->argument_count;
     if (preparation->interpreter != RUN_INTERPRETER_PYTHON || !is_python(description->argv[0]))
         return NULL;
-    json_auto_t *arguments = json_array();
-    bool whole = add_text(arguments, waiting_python_text, "");
-    for (uint32_t i = 0; i < preparation->environment_count; i++)
-        whole = whole && add_text(arguments, description->environment[i], "");
-    (void)snprintf(count, sizeof(count), "%" PRIu32, preparation->argument_count);
-    CLEANUP_FREE char *modules = join(preparation->modules);
-    whole = whole && modules && add_text(arguments, "CODE_EXECUTE_ARGUMENTS=", count) &&
-            add_text(arguments, "CODE_EXECUTE_IMPORT=", modules) && add_text(arguments, "--", "");
-    for (uint32_t i = 0; i < preparation->argument_count; i++)
-        whole = whole && add_text(arguments, description->argv[i], "");
-    return whole ? TAKE_POINTER(arguments) : NULL;
+    json_auto_t *arguments = json_pack("[s]", waiting_python_text);
+    if (!add_texts(arguments, description->environment, preparation->environment_count) ||
+        json_array_append_new(arguments, json_sprintf("CODE_EXECUTE_ARGUMENTS=%" PRIu32, count)) !=
+            0 ||
+        json_array_append_new(arguments, join("CODE_EXECUTE_IMPORT=", preparation->modules)) != 0 ||
+        json_array_append_new(arguments, json_string("--")) != 0 ||
+        !add_texts(arguments, description->argv, count))
+        return NULL;
+    return TAKE_POINTER(arguments);
 }
 
 json_t *container_config_template(const struct run_description *description, const char *image,
                                   const char *const seccomp[2])
 {
     json_auto_t *labels = json_object();
-    json_auto_t *interpreter = interpreter_of(description);
-    return config_of(description, image, seccomp, labels, interpreter);
+    json_auto_t *interpreter = interpreter_arguments(description);
+    return make_config(description, image, seccomp, labels, interpreter);
 }
 
 enum run_interpreter container_config_interpreter(const json_t *template)

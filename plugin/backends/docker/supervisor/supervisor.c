@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "backends/docker/container/container.h"
+#include "backends/docker/container/embedded_texts.h"
 #include "backends/docker/container/oom_watch.h"
-#include "backends/docker/container/seccomp_profile.h"
 #include "backends/docker/pool/pool.h"
 #include "backends/docker/run/run.h"
 #include "base/cleanup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a taken-over connection: the cuts make no difference, and a head is one that a plain
  * reader would see. */
-#include "backends/docker/engine/http_head.h"
+#include "backends/docker/container/attached_stream.h"
 #include "fuzz.h"
 
 /* In the slices of the input, or whole. The bytes taken in all. */

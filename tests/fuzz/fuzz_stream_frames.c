@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The multiplexed stream: whatever the cuts, each stream's bytes are those that a reader of whole
  * frames finds, in the same order, and the end is where it says. */
-#include "backends/docker/container/stream_frames.h"
+#include "backends/docker/container/attached_stream.h"
 #include "fuzz.h"
 
 /* All payload in order, a stream's number before each byte. */

@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "../support/random.h"
+#include "backends/docker/container/attached_stream.h"
 #include "backends/docker/container/bootstrap.h"
-#include "backends/docker/container/container_cause.h"
-#include "backends/docker/container/stream_frames.h"
+#include "backends/docker/container/container_end.h"
 #include "backends/docker/engine/engine_facts.h"
-#include "backends/docker/engine/http_head.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
 

@@ -13,12 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backends/docker/container/attached_stream.h"
 #include "backends/docker/container/bootstrap.h"
-#include "backends/docker/container/container_cause.h"
-#include "backends/docker/container/end_mark.h"
-#include "backends/docker/container/stream_frames.h"
+#include "backends/docker/container/container_end.h"
 #include "backends/docker/engine/engine.h"
-#include "backends/docker/engine/http_head.h"
 #include "protocol/run_event.h"
 
 #define CONTAINER_NAME_PREFIX "code-execute-"

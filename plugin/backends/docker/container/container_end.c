@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the search for the mark in a program's output: see end_mark.h. */
-#include "backends/docker/container/end_mark.h"
+/* Owns the search for the end mark and the reading of the engine's report: see container_end.h. */
+#include "backends/docker/container/container_end.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST '\004'
+#include "base/cleanup.h"
+
+#define MARK_FIRST  '\004'
+#define SIGNAL_BASE 128
 
 void end_mark_make(const unsigned char random[16], char mark[END_MARK_LINE + 1])
 {
-    mark[0] = FIRST;
+    mark[0] = MARK_FIRST;
     for (size_t i = 0; i < 16; i++)
         (void)snprintf(mark + 1 + 2 * i, 3, "%02x", random[i]);
     (void)strcpy(mark + END_MARK_LENGTH, "\n");
@@ -45,7 +49,7 @@ size_t end_mark_next(struct end_mark_reader *reader, const char *mark, const uns
         return length;
     if (reader->matched > 0)
         return match(reader, mark, bytes, length, ret_piece, ret_length);
-    const unsigned char *first = memchr(bytes, FIRST, length);
+    const unsigned char *first = memchr(bytes, MARK_FIRST, length);
     if (first == bytes && length > 0) {
         reader->matched = 1;
         return 1;
@@ -59,4 +63,42 @@ size_t end_mark_rest(struct end_mark_reader *reader)
     size_t rest = reader->matched;
     reader->matched = 0;
     return rest;
+}
+
+/* The ones that end programs in earnest. A program that exits with the number of another one (130
+ * after an interrupt, say) has rather chosen it. */
+static const int fatal_signals[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,  SIGKILL,
+                                    SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS};
+
+static int signal_of(int64_t status)
+{
+    for (size_t i = 0; i < COUNT_OF(fatal_signals); i++)
+        if (status == SIGNAL_BASE + fatal_signals[i])
+            return fatal_signals[i];
+    return 0;
+}
+
+static enum run_cause cause_of(const struct container_end *end, int signal)
+{
+    if (end->memory_killed && end->status != 0)
+        return RUN_CAUSE_MEMORY_LIMIT;
+    switch (signal) {
+    case 0:
+        return RUN_CAUSE_EXIT;
+    case SIGXCPU:
+        return RUN_CAUSE_CPU_LIMIT;
+    case SIGXFSZ:
+        return RUN_CAUSE_FILE_LIMIT;
+    case SIGSYS:
+        return RUN_CAUSE_FORBIDDEN_SYSCALL;
+    default:
+        return RUN_CAUSE_SIGNAL;
+    }
+}
+
+void container_cause_decide(const struct container_end *end, struct run_event *event)
+{
+    event->signal = signal_of(end->status);
+    event->exit_code = event->signal ? -1 : (int32_t)(end->status & 0xff);
+    event->cause = cause_of(end, event->signal);
 }

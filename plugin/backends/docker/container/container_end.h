@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mark that the bootstrap puts behind the output of a program that has ended well, on both
- * streams: the engine tells of an end only when it has cleared the container away. The mark is
- * random for each container and is the first that the bootstrap is told. A program that finds it
- * out can only say that it has ended, and is removed for it. Pure code.
+ * How a program in a container ended: by the end mark in its output, else by the engine's report.
+ * Pure code.
+ *
+ * An engine reports an exit only after teardown. So the bootstrap puts a mark behind the output of
+ * a program that has ended well, on both streams. The mark is random for each container and is the
+ * first line that the bootstrap reads. A program that finds it out can only claim by it that it has
+ * ended, and its container is removed for it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/run_event.h"
 
 #define END_MARK_LENGTH 33 /* a byte that is nowhere else in it, and 32 hexadecimal digits */
 #define END_MARK_LINE   34 /* with the end of a line, as it is told */
@@ -28,3 +34,13 @@ size_t end_mark_next(struct end_mark_reader *reader, const char *mark, const uns
                      size_t length, const unsigned char **ret_piece, size_t *ret_length);
 /* The stream has ended: what was kept back is output after all. Bytes of the mark; their number. */
 size_t end_mark_rest(struct end_mark_reader *reader);
+
+struct container_end {
+    int64_t status; /* the engine's: an exit code, or 128 + signal */
+    bool memory_killed;
+};
+
+/* Fills cause, exit_code and signal of the event. An engine tells a program that exits with 137
+ * from one that was killed no better than a shell does: a code that a signal gives is taken for
+ * that signal. */
+void container_cause_decide(const struct container_end *end, struct run_event *event);

@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine's multiplexed stream of a container without a terminal: frames of an 8-byte header
- * (stream, three zeroes, length in big endian) and so many bytes of that stream. Parsed as it
- * comes, without keeping any of it. Pure code.
+ * What an engine sends on an attached connection, which libcurl hands over raw: the head of an HTTP
+ * answer, then the streams of a container without a terminal, multiplexed into frames. A frame is a
+ * header of 8 bytes (stream, three zeroes, length in big endian) and as many bytes of that stream.
+ * Read as it comes, without keeping any of it. Pure code.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define HTTP_HEAD_LIMIT    16384 /* bytes, those of interim answers included */
+#define HTTP_INTERIM_LIMIT 8     /* 1xx answers before the one that counts */
+
+/* Starts all zero. */
+struct http_head {
+    size_t length; /* bytes seen */
+    size_t line_length;
+    char line[64]; /* the beginning of the status line */
+    bool in_headers;
+    unsigned int interim;
+    int status; /* of the answer, once it is whole */
+};
+
+enum http_head_state { HTTP_HEAD_MORE, HTTP_HEAD_WHOLE, HTTP_HEAD_BROKEN };
+
+/* Takes bytes up to the end of the head; *ret_taken of them. Not to be called again after anything
+ * but HTTP_HEAD_MORE. */
+enum http_head_state http_head_feed(struct http_head *head, const unsigned char *bytes,
+                                    size_t length, size_t *ret_taken);
 
 #define FRAME_HEADER_LENGTH 8
 #define FRAME_LENGTH_LIMIT  (UINT32_C(16) << 20) /* engines send 32 KiB at the most */

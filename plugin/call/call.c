@@ -82,15 +82,3 @@ void call_note(struct call *call, const char *format, ...)
     utf8_end_whole(note);
     (void)json_array_append_new(call->notes, json_string(note));
 }
-
-const struct policy_limit *call_wall_limit(const struct call *call,
-                                           const struct policy_limits *limits)
-{
-    return call->request.shape == REQUEST_SANDBOX_EXEC ? &limits->sandbox_exec_wall_ms
-                                                       : &limits->wall_ms;
-}
-
-uint64_t call_usual_wall_ms(const struct call *call)
-{
-    return call_wall_limit(call, &call->limits)->default_value;
-}

@@ -82,12 +82,6 @@ char *call_canonical_request(const struct call *call, size_t *ret_length);
 /* Its SHA-256, of the call as it is at this moment; false when out of memory. */
 bool call_hash_request(const struct call *call, char ret[SHA256_HEX_LENGTH + 1]);
 
-/* The limit among those for the wall time of calls in this call's shape. */
-const struct policy_limit *call_wall_limit(const struct call *call,
-                                           const struct policy_limits *limits);
-/* The wall time of a call that asks for none. */
-uint64_t call_usual_wall_ms(const struct call *call);
-
 /* The member "limits": those in force, as result, audit and approval show them. */
 void call_write_limits(struct json_draft *draft, const struct call *call);
 

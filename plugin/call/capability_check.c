@@ -5,15 +5,24 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "call/call_limits.h"
 #include "host/host.h"
 #include "request/request_fields.h"
 
-/* That capability is about more time than usual, not about the member. */
+/* A member that asks for a limit needs it only for more than the default. */
 static bool needs_capability(const struct call *call, const struct request_field *field)
 {
     return field->capability != CAPABILITY_EXEC && request_field_is_given(field, &call->request) &&
-           (field->capability != CAPABILITY_LIMITS_EXTENDED ||
-            call->request.timeout_ms > call_usual_wall_ms(call));
+           (!field->policy_limit || request_field_number(field, &call->request) >
+                                        call_limit(call, &call->limits, field)->default_value);
+}
+
+static bool is_listed(enum capability capability, const struct capability_need *needs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (needs[i].capability == capability)
+            return true;
+    return false;
 }
 
 static size_t need_secrets(const struct request *request, struct capability_need *ret)
@@ -37,7 +46,7 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
             continue;
         if (fields[i].capability == CAPABILITY_SECRETS)
             count += need_secrets(&call->request, ret + count);
-        else
+        else if (!is_listed(fields[i].capability, ret, count))
             ret[count++] = (struct capability_need){.capability = fields[i].capability};
     }
     return count;
@@ -70,16 +79,19 @@ static bool host_grants(const struct call *call, const struct capability_need *n
            host_grants_capability(&call->host, text);
 }
 
-/* The member that a request can leave out to do without the capability; NULL: every request needs
- * it. */
-static const char *member_that_needs(enum capability capability)
+/* The members that the request can leave out to do without the capability; "" where every request
+ * needs it. */
+static void members_that_need(const struct call *call, enum capability capability, char *ret,
+                              size_t size)
 {
     size_t count;
     const struct request_field *fields = request_fields(&count);
-    for (size_t i = 0; capability != CAPABILITY_EXEC && i < count; i++)
-        if (fields[i].capability == capability)
-            return fields[i].name;
-    return NULL;
+    size_t used = 0;
+    ret[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++)
+        if (fields[i].capability == capability && needs_capability(call, &fields[i]))
+            used += (size_t)snprintf(ret + used, size - used, "%s%s", used > 0 ? " and " : "",
+                                     fields[i].name);
 }
 
 void capability_refuse(const struct call *call, const struct capability_need *need,
@@ -88,11 +100,12 @@ void capability_refuse(const struct call *call, const struct capability_need *ne
     char text[CAPABILITY_TEXT_SIZE];
     capability_text(need->capability, need->parameter, text);
     error_set(error, ERROR_ACCESS_DENIED, "access denied: %s", text);
-    char either[64] = "no change of the request helps";
-    const char *member = member_that_needs(need->capability);
-    const char *join = member ? ", or" : ":";
-    if (member)
-        (void)snprintf(either, sizeof(either), "leave %s out", member);
+    char members[64];
+    char either[sizeof(members) + 16] = "no change of the request helps";
+    members_that_need(call, need->capability, members, sizeof(members));
+    const char *join = members[0] != '\0' ? ", or" : ":";
+    if (members[0] != '\0')
+        (void)snprintf(either, sizeof(either), "leave %s out", members);
     if (capability_policy_grants(call, need))
         error_set_hint(error, "%s%s ask the gateway's operator to grant %s", either, join, text);
     else if (capability_list_grants(call->configuration.policy->capabilities, need->capability,

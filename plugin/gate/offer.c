@@ -125,31 +125,32 @@ static bool offers_member(const struct offer *offer, const struct request_field 
     return grants(offer, field->capability, NULL);
 }
 
-/* In milliseconds, of all languages that are offered. */
-struct offered_time {
-    uint64_t least_usual;
-    uint64_t most_usual;
-    uint64_t maximum;
-};
-
-static struct offered_time time_of(const struct offer *offer)
+/* Writes default and ceiling of a member that asks for a limit, of all languages that are offered.
+ */
+static bool offer_limit(const struct offer *offer, const struct request_field *field,
+                        json_t *schema)
 {
     const struct policy *policy = policy_of(offer);
+    const struct policy_limit_row *row = policy_limit_find(field->policy_limit);
     bool extended = grants(offer, CAPABILITY_LIMITS_EXTENDED, NULL);
-    struct offered_time time = {.least_usual = UINT64_MAX};
+    uint64_t least_usual = UINT64_MAX;
+    uint64_t most_usual = 0;
+    uint64_t maximum = 0;
     for (size_t i = 0; i < policy->language_count; i++) {
         const struct policy_limits *of_language = &policy->languages[i].limits;
         if (!offers_language(offer, policy->languages[i].name))
             continue;
         struct policy_limits limits =
             offer->narrowing ? narrowing_limits(offer->narrowing, of_language) : *of_language;
-        uint64_t usual = limits.wall_ms.default_value;
-        uint64_t most = extended ? limits.wall_ms.maximum : usual;
-        time.least_usual = usual < time.least_usual ? usual : time.least_usual;
-        time.most_usual = usual > time.most_usual ? usual : time.most_usual;
-        time.maximum = most > time.maximum ? most : time.maximum;
+        const struct policy_limit *limit = policy_limit_at(&limits, row);
+        uint64_t usual = limit->default_value;
+        uint64_t most = extended ? limit->maximum : usual;
+        least_usual = usual < least_usual ? usual : least_usual;
+        most_usual = usual > most_usual ? usual : most_usual;
+        maximum = most > maximum ? most : maximum;
     }
-    return time;
+    return maximum == 0 ||
+           input_schema_offer_limit(schema, field, least_usual, most_usual, maximum);
 }
 
 /* Adds the name to a list of them, where it fits whole. */
@@ -219,14 +220,14 @@ json_t *offer_input_schema(const struct offer *offer)
     const struct request_field *fields = request_fields(&count);
     json_auto_t *schema = input_schema();
     json_t *properties = json_object_get(schema, "properties");
-    struct offered_time time = time_of(offer);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (!offers_member(offer, &fields[i]))
             (void)json_object_del(properties, fields[i].name);
+        else if (fields[i].policy_limit && !offer_limit(offer, &fields[i], schema))
+            return NULL;
+    }
     json_t *image = json_object_get(properties, "image");
-    if (!name_languages(offer, schema) || (image && !name_images(offer, image)) ||
-        (time.maximum > 0 &&
-         !input_schema_offer_time(schema, time.least_usual, time.most_usual, time.maximum)))
+    if (!name_languages(offer, schema) || (image && !name_images(offer, image)))
         return NULL;
     return TAKE_POINTER(schema);
 }

@@ -7,36 +7,12 @@
 #include <string.h>
 
 #include "base/string_list.h"
-#include "call/timeout_hint.h"
+#include "call/call_limits.h"
 #include "gate/offer_hint.h"
 #include "gate/shell_names.h"
 #include "run/describe.h"
 #include "run/preparation.h"
 #include "vocabulary/environment.h"
-
-static bool settle_time(struct call *call, struct error *error)
-{
-    const struct policy_limits *limits = &call->limits;
-    struct run_limits *run = &call->description.limits;
-    uint64_t most_ms = call_wall_limit(call, limits)->maximum;
-    run->wall_ms = call_usual_wall_ms(call);
-    if (call->request.timeout_ms == 0)
-        return true;
-    if (call->request.timeout_ms > most_ms) {
-        bool narrowed = most_ms < call_wall_limit(call, &call->language->limits)->maximum;
-        error_set(error, ERROR_LIMIT_TOO_HIGH,
-                  "request: /timeout_ms: %llu is more than the %s ceiling of %llu for %s",
-                  (unsigned long long)call->request.timeout_ms, narrowed ? "gateway's" : "policy's",
-                  (unsigned long long)most_ms, call->language->name);
-        timeout_hint_too_high(call, error);
-        return false;
-    }
-    run->wall_ms = call->request.timeout_ms;
-    /* More time is of no use without the processor's share of it. */
-    if (run->wall_ms > run->cpu_ms)
-        run->cpu_ms = run->wall_ms < limits->cpu_ms.maximum ? run->wall_ms : limits->cpu_ms.maximum;
-    return true;
-}
 
 /* Without a sandbox nothing is kept. */
 static bool prepare(struct call *call)
@@ -192,9 +168,7 @@ bool plan_run(struct call *call, struct error *error)
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
     call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);
-    const struct policy_limits *limits = &call->limits;
-    describe_limits(limits, &description->limits);
-    if (!settle_time(call, error))
+    if (!call_limits_settle(call, error))
         return false;
     if (!describe_common(policy, call->configuration.mode, call->language, call->request.network,
                          description) ||

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "request/request_fields.h"
 
 /* "string", or ["string", "null"] where null may stand for absent. */
 static json_t *type_of(const char *name, bool required)
@@ -156,17 +155,17 @@ bool input_schema_offer_languages(json_t *schema, json_t *names)
                0;
 }
 
-bool input_schema_offer_time(json_t *schema, uint64_t least, uint64_t most, uint64_t maximum)
+bool input_schema_offer_limit(json_t *schema, const struct request_field *field, uint64_t least,
+                              uint64_t most, uint64_t maximum)
 {
     char usual[64];
     int length = snprintf(usual, sizeof(usual), "%llu", (unsigned long long)least);
     if (most > least)
         (void)snprintf(usual + length, sizeof(usual) - (size_t)length, " to %llu, by language,",
                        (unsigned long long)most);
-    json_t *time = member_of(schema, "timeout_ms");
-    json_t *text = json_sprintf("Wall-clock time for the run in milliseconds: %s where it is left "
-                                "out, at most %llu.",
-                                usual, (unsigned long long)maximum);
-    return json_object_set_new(time, "description", text) == 0 &&
-           json_object_set_new(time, "maximum", json_integer((json_int_t)maximum)) == 0;
+    json_t *member = member_of(schema, field->name);
+    json_t *text = json_sprintf("%s: %s where it is left out, at most %llu.", field->offer, usual,
+                                (unsigned long long)maximum);
+    return json_object_set_new(member, "description", text) == 0 &&
+           json_object_set_new(member, "maximum", json_integer((json_int_t)maximum)) == 0;
 }

@@ -10,11 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "request/request_fields.h"
+
 /* A new reference, NULL when out of memory. */
 json_t *input_schema(void);
 
 /* Each writes the offered values of a member into such a schema; false when out of memory. */
 bool input_schema_offer_languages(json_t *schema, json_t *names);
-/* Milliseconds: the least and the most default time of the offered languages, and the most that a
- * request may ask for. */
-bool input_schema_offer_time(json_t *schema, uint64_t least, uint64_t most, uint64_t maximum);
+/* Of a member that asks for a limit: the least and the most default of the offered languages, and
+ * the most that a request may ask for. */
+bool input_schema_offer_limit(json_t *schema, const struct request_field *field, uint64_t least,
+                              uint64_t most, uint64_t maximum);

@@ -28,6 +28,7 @@ static const struct request_field fields[] = {
      .value = request_value_language,
      .write = request_write_language,
      .audited = true,
+     .examples = {"\"python\"", "\"bash\""},
      .hashed_as = "language"},
     {.name = "code",
      .kind = REQUEST_FIELD_STRING,
@@ -39,6 +40,7 @@ static const struct request_field fields[] = {
      .read = request_read_code,
      .value = request_value_code,
      .write = request_write_code,
+     .examples = {"\"print(1)\"", "\"print(2)\""},
      .hashed_as = "code"},
     {.name = "stdin",
      .kind = REQUEST_FIELD_STRING,
@@ -48,6 +50,7 @@ static const struct request_field fields[] = {
      .read = request_read_stdin,
      .value = request_value_stdin,
      .write = request_write_stdin,
+     .examples = {"\"\"", "\"in\""},
      .hashed_as = "stdin"},
     {.name = "args",
      .kind = REQUEST_FIELD_STRINGS,
@@ -57,6 +60,7 @@ static const struct request_field fields[] = {
      .read = request_read_args,
      .value = request_value_args,
      .write = request_write_args,
+     .examples = {"[\"\"]", "[\"a\", \"\"]"},
      .hashed_as = "args"},
     {.name = "env",
      .kind = REQUEST_FIELD_ENVIRONMENT,
@@ -67,6 +71,7 @@ static const struct request_field fields[] = {
      .read = request_read_env,
      .value = request_value_env,
      .write = request_write_env,
+     .examples = {"{\"A\": \"\"}", "{\"A\": \"1\", \"_b2\": \"\"}"},
      .hashed_as = "environment"},
     {.name = "secrets",
      .kind = REQUEST_FIELD_SECRETS,
@@ -81,6 +86,7 @@ static const struct request_field fields[] = {
      .write = request_write_secrets,
      .audited = true,
      .audit = request_audit_secrets,
+     .examples = {"{\"KEY\": \"{{secret:one}}\"}", "{\"KEY\": \"{{secret:my-api-key}}\"}"},
      .hashed_as = "secrets"},
     {.name = "files",
      .kind = REQUEST_FIELD_FILES,
@@ -91,6 +97,10 @@ static const struct request_field fields[] = {
      .read = request_read_files,
      .value = request_value_files,
      .write = request_write_files,
+     .examples =
+         {"[{\"path\": \"a\", \"content\": \"1\"}]",
+          "[{\"path\": \"a/b.txt\", \"content\": \"x\"}, {\"path\": \"c\", \"content\": \"AAEC\", "
+          "\"encoding\": \"base64\"}, {\"path\": \"d\", \"content\": \"\", \"encoding\": null}]"},
      .hashed_as = "files"},
     {.name = "timeout_ms",
      .kind = REQUEST_FIELD_INTEGER,
@@ -98,9 +108,12 @@ static const struct request_field fields[] = {
      .minimum = 1,
      .maximum = REQUEST_TIMEOUT_LIMIT,
      .capability = CAPABILITY_LIMITS_EXTENDED,
-     .description = "Wall-clock time for the run in milliseconds. The "
-                    "operator's default (usually 10000) and ceiling (usually "
-                    "300000) apply.",
+     .policy_limit = "wall_ms",
+     .unit = "ms",
+     .offer = "Wall-clock time for the run in milliseconds",
+     .description = "Wall-clock time for the run in milliseconds. The operator's default (usually "
+                    "10000) and ceiling (usually 300000) apply.",
+     .examples = {"1000", "5000"},
      .hashed_as = "limits"},
     {.name = "network",
      .kind = REQUEST_FIELD_BOOLEAN,
@@ -109,6 +122,7 @@ static const struct request_field fields[] = {
      .description = "true asks for network access. Usually not granted: leave it "
                     "out unless the task needs it.",
      .audited = true,
+     .examples = {"true"},
      .hashed_as = "network"},
     {.name = "image",
      .kind = REQUEST_FIELD_STRING,
@@ -117,6 +131,7 @@ static const struct request_field fields[] = {
      .capability = CAPABILITY_IMAGE,
      .description = "One of the operator's images. Leave it out for the language's own.",
      .read = request_read_image,
+     .examples = {"\"python:3.11-slim\"", "\"python:3.12-slim\""},
      .hashed_as = "image"},
     {.name = "session",
      .kind = REQUEST_FIELD_STRING,
@@ -126,6 +141,7 @@ static const struct request_field fields[] = {
      .description = "Name of a session whose state is kept between calls. Leave "
                     "it out: every call then starts fresh.",
      .read = request_read_session,
+     .examples = {"\"s\"", "\"s.1\""},
      .not_hashed = "no run keeps state in this version: a request that names a session is refused"},
     {.name = "reason",
      .kind = REQUEST_FIELD_STRING,
@@ -133,6 +149,7 @@ static const struct request_field fields[] = {
      .limit = REQUEST_STRING_LIMIT,
      .description = "One sentence for the person who approves the run: what the "
                     "code does and why.",
+     .examples = {"\"because\"", "\"why not\""},
      .not_hashed = "the words of the model about its code, which decide nothing that runs"},
 };
 static_assert(COUNT_OF(fields) <= REQUEST_FIELDS_LIMIT, "REQUEST_FIELDS_LIMIT");
@@ -155,6 +172,15 @@ const struct request_field *request_field_find(const char *name, size_t length)
             return &fields[i];
     }
     return NULL;
+}
+
+const struct request_field *request_field_of_limit(const char *limit)
+{
+    const struct request_field *field = fields;
+    while (!field->policy_limit || strcmp(field->policy_limit, limit) != 0)
+        field++;
+    assert(field < fields + COUNT_OF(fields));
+    return field;
 }
 
 static const void *held(const struct request_field *field, const struct request *request)
@@ -185,6 +211,12 @@ bool request_field_is_given(const struct request_field *field, const struct requ
         return *(const bool *)member;
     }
     return false;
+}
+
+uint64_t request_field_number(const struct request_field *field, const struct request *request)
+{
+    assert(field->kind == REQUEST_FIELD_INTEGER);
+    return *(const uint64_t *)held(field, request);
 }
 
 static bool read_text(const struct json_place *place, json_t *value, size_t limit, char **ret)

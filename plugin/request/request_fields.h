@@ -46,6 +46,12 @@ struct request_field {
     int64_t minimum, maximum;
     const char *description;
 
+    /* The policy's limit that the member asks for, an integer; NULL: none. The capability is for
+     * more than the default. */
+    const char *policy_limit;
+    const char *unit;
+    const char *offer; /* the description where default and ceiling are known and follow it */
+
     /* Reads a value that is neither missing nor null. NULL: by kind, offset and limits. */
     bool (*read)(const struct json_place *place, json_t *value, const struct request_field *field,
                  struct request *request);
@@ -64,6 +70,10 @@ struct request_field {
     /* Where hashed_as is NULL: why an approval may hold for other values. */
     const char *not_hashed;
 
+    /* JSON of two values that differ from each other and from an absent member; NULL where there is
+     * only one. The tests of the table take them. */
+    const char *examples[2];
+
     /* Whether the audit has it under its own name, and how. NULL: as write. */
     bool audited;
     void (*audit)(struct json_draft *draft, const char *name, const struct request *request);
@@ -80,6 +90,12 @@ const struct request_field *request_field_find(const char *name, size_t length);
 
 /* Whether the request has the member. */
 bool request_field_is_given(const struct request_field *field, const struct request *request);
+
+/* The value of a member that is an integer; 0: absent. */
+uint64_t request_field_number(const struct request_field *field, const struct request *request);
+
+/* The field that asks for the limit of that name, which one does. */
+const struct request_field *request_field_of_limit(const char *limit);
 
 /* Reads a value that is neither missing nor null into the request. */
 bool request_field_read(const struct request_field *field, const struct json_place *place,

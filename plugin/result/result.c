@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "call/timeout_hint.h"
+#include "call/call_limits.h"
 #include "result/result_member.h"
 #include "result/run_notes.h"
 #include "json/json_text.h"
@@ -30,7 +30,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
     case RUN_CAUSE_WALL_TIMEOUT:
         error_set(ret, ERROR_TIMEOUT, "timeout: the program did not end within %llu ms",
                   (unsigned long long)limits->wall_ms);
-        timeout_hint(call, ret);
+        call_limit_hint(call, "wall_ms", ret);
         return true;
     case RUN_CAUSE_CPU_LIMIT:
         error_set(ret, ERROR_CPU_LIMIT, "the program used more than %llu ms of processor time",

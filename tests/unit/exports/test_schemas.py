@@ -32,13 +32,8 @@ INPUT = TOOL["input_schema"]
 OUTPUT = TOOL["output_schema"]
 
 BASE = {"language": "python", "code": "print(1)"}
-FULL = dict(
-    BASE, stdin="in", args=["a", ""], env={"A": "1", "_b2": ""},
-    secrets={"KEY": "{{secret:my-api-key}}"},
-    files=[{"path": "a/b.txt", "content": "x"},
-           {"path": "c", "content": "AAEC", "encoding": "base64"},
-           {"path": "d", "content": "", "encoding": None}],
-    timeout_ms=5000, network=False, image="python:3.11-slim", session="s.1", reason="why")
+EXAMPLES = json.loads(ask("examples")[0])  # of the table of members, two values each where there are two
+FULL = dict({name: values[-1] for name, values in EXAMPLES.items()}, **BASE)
 OPTIONAL = [name for name in FULL if name not in BASE]
 
 
@@ -48,6 +43,10 @@ def with_member(name, value):
 
 def files(*entries):
     return with_member("files", list(entries))
+
+
+def integers():
+    return [(name, member) for name, member in INPUT["properties"].items() if "integer" in member["type"]]
 
 
 def valid_requests():
@@ -60,10 +59,13 @@ def valid_requests():
         yield dict(BASE, **{name: None})
         yield {key: value for key, value in FULL.items() if key != name}
     yield dict(BASE, stdin="", args=[], env={}, secrets={}, files=[], reason="")
-    for timeout in (1, 2, 300000000):
-        yield with_member("timeout_ms", timeout)
-    for network in (True, False):
-        yield with_member("network", network)
+    for name, values in EXAMPLES.items():
+        for value in values:
+            yield with_member(name, value)
+    for name, member in integers():
+        for number in (member["minimum"], member["minimum"] + 1, member["maximum"]):
+            yield with_member(name, number)
+    yield with_member("network", False)
     yield with_member("args", ["x"] * 128)
     yield files(*[{"path": f"f{i}", "content": ""} for i in range(64)])
     for path in ("a", ".a", "..a", "a/...", "ä/ö", "a b", "-x", "a\\b"):
@@ -73,16 +75,12 @@ def valid_requests():
 
 
 def wrong_types():
-    values = {"null": None, "text": "x", "number": 7, "real": 1.5, "true": True, "list": [],
-              "object": {}}
-    kinds = {"language": (), "code": ("text",), "stdin": ("null", "text"),
-             "args": ("null", "list"), "env": ("null", "object"), "secrets": ("null", "object"),
-             "files": ("null", "list"), "timeout_ms": ("null", "number"),
-             "network": ("null", "true"), "image": ("null", "text"), "session": ("null", "text"),
-             "reason": ("null", "text")}
-    for name, fine in kinds.items():
+    """Every other type than those of the schema; a string of a closed set has no value that would fit."""
+    values = {"null": None, "string": "x", "integer": 7, "number": 1.5, "boolean": True, "array": [], "object": {}}
+    for name, member in INPUT["properties"].items():
+        types = [member["type"]] if isinstance(member["type"], str) else member["type"]
         for kind, value in values.items():
-            if kind not in fine:
+            if kind not in types or "enum" in member:
                 yield with_member(name, value)
 
 
@@ -95,8 +93,9 @@ def invalid_requests():
         yield with_member(name, "x")
     for language in ("", "cobol", "python ", "c", "any"):
         yield dict(BASE, language=language)
-    for timeout in (0, -1, 300000001, 2**62, 0.5, "5000"):
-        yield with_member("timeout_ms", timeout)
+    for name, member in integers():
+        for number in (0, -1, member["minimum"] - 1, member["maximum"] + 1, 2**62, 0.5, "5000"):
+            yield with_member(name, number)
     for item in (None, 1, True, [], {}):
         yield with_member("args", ["a", item])
         yield with_member("env", {"A": item})
@@ -208,7 +207,8 @@ class Schemas(unittest.TestCase):
         check(OUTPUT)
 
     def test_every_member_is_tried(self):
-        self.assertEqual(set(FULL), set(INPUT["properties"]))
+        self.assertEqual(set(EXAMPLES), set(INPUT["properties"]))
+        self.assertFalse([name for name, values in EXAMPLES.items() if not values])
 
     def test_output_names(self):
         self.assertEqual(list(OUTPUT["properties"]), [

@@ -2,6 +2,7 @@
 /*
  * Lets other languages ask the plugin's inner parts for their verdict. Single-threaded program.
  *   input_bridge manifest          prints the manifest
+ *   input_bridge examples          prints an object of the members' examples, in lists
  *   input_bridge requests          reads one request a line
  *   input_bridge policies          reads one policy (a merge patch) a line
  *   input_bridge contexts          reads one context_json a line
@@ -19,7 +20,7 @@
 #include "call/context.h"
 #include "exports/manifest.h"
 #include "policy/policy.h"
-#include "request/request.h"
+#include "request/request_fields.h"
 #include "result_schema.h"
 #include "json/canonical.h"
 
@@ -91,6 +92,20 @@ static int write_canonical_lines(void)
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static int print_examples(void)
+{
+    size_t count;
+    const struct request_field *fields = request_fields(&count);
+    json_auto_t *examples = json_object();
+    for (size_t i = 0; i < count; i++) {
+        json_t *list = json_array();
+        for (size_t j = 0; j < COUNT_OF(fields[i].examples) && fields[i].examples[j]; j++)
+            json_array_append_new(list, json_loads(fields[i].examples[j], JSON_DECODE_ANY, NULL));
+        json_object_set_new(examples, fields[i].name, list);
+    }
+    return json_dumpf(examples, stdout, 0) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc == 2 ? argv[1] : "";
@@ -106,6 +121,9 @@ int main(int argc, char **argv)
         return write_canonical_lines();
     if (strcmp(what, "manifest") == 0)
         return puts(manifest_text()) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-    fputs("usage: input_bridge manifest|requests|policies|contexts|results|canonical\n", stderr);
+    if (strcmp(what, "examples") == 0)
+        return print_examples();
+    fputs("usage: input_bridge manifest|examples|requests|policies|contexts|results|canonical\n",
+          stderr);
     return 2;
 }

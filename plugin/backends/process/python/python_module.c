@@ -3,8 +3,7 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
-#include "backends/process/python/cow_prefault.h"
-#include "backends/process/python/cow_profile.h"
+#include "backends/process/python/copy_on_write.h"
 #include "backends/process/python/exit_by_init.h"
 #include "backends/process/python/finalization.h"
 #include "backends/process/python/fork_server.h"
@@ -60,10 +59,10 @@ static PyObject *refuse_forks(PyObject *self, PyObject *why)
     fork_server_refuse(text_of(why));
 }
 
-static PyObject *cow_profile(PyObject *self, PyObject *program)
+static PyObject *profile(PyObject *self, PyObject *program)
 {
     (void)self;
-    cow_profile_run(program);
+    cow_profile(program);
     return PyList_New(0);
 }
 
@@ -107,7 +106,7 @@ PyObject *PyInit_code_execute_python(void)
         {"serve_forks", serve_forks, METH_O, NULL},
         {"refuse_forks", refuse_forks, METH_O, NULL},
         {"shorten_end", shorten_end, METH_NOARGS, NULL},
-        {"cow_profile", cow_profile, METH_O, NULL},
+        {"cow_profile", profile, METH_O, NULL},
         {"cow_prefault", prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},

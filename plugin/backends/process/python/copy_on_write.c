@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the breaking of copy-on-write ahead of need: see cow_prefault.h. */
-#include "backends/process/python/cow_prefault.h"
+/* Owns what a copied interpreter makes its own ahead of need: see copy_on_write.h. */
+#include "backends/process/python/copy_on_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -22,6 +24,7 @@
 #define GAP_PAGES     8     /* another program writes to other pages near by */
 #define PAGES_AT_ONCE 512   /* of /proc/self/pagemap */
 #define PAGES_OF_ONE  65536 /* mapping that are looked at */
+#define PATIENCE_MS   5000  /* with the profiled child */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_READ  22 /* Linux 5.14, madvise(2) */
@@ -128,7 +131,8 @@ static void look_at(void *user, const struct mapping *mapping)
         note_owned_pages(*pagemap, mapping);
 }
 
-void cow_prefault_send_written(int fd)
+/* What the profiled child has written to, as it tells its original at its end, through a pipe. */
+static void send_written(int fd)
 {
     CLEANUP_CLOSE int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     learnt_count = 0;
@@ -142,7 +146,8 @@ void cow_prefault_send_written(int fd)
     }
 }
 
-void cow_prefault_receive_written(int fd)
+/* In the original. What cannot be read is as if nothing had been learnt. */
+static void receive_written(int fd)
 {
     char *bytes = (char *)learnt;
     size_t length = 0;
@@ -151,6 +156,40 @@ void cow_prefault_receive_written(int fd)
            (count = read(fd, bytes + length, sizeof(learnt) - length)) > 0)
         length += (size_t)count;
     learnt_count = length / sizeof(learnt[0]);
+}
+
+static _Noreturn void run_profiled(PyObject *program, int fd)
+{
+    PyOS_AfterFork_Child();
+    PyObject *result = PyObject_CallObject(program, NULL);
+    if (!result)
+        _exit(1);
+    Py_DecRef(result);
+    (void)Py_FinalizeEx();
+    send_written(fd);
+    _exit(0);
+}
+
+void cow_profile(PyObject *program)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    CLEANUP_CLOSE int read_end = ends[0];
+    CLEANUP_CLOSE int write_end = ends[1];
+    PyOS_BeforeFork();
+    pid_t pid = fork();
+    if (pid == 0)
+        run_profiled(program, write_end);
+    PyOS_AfterFork_Parent();
+    if (pid < 0)
+        return;
+    close_fd(TAKE_FD(write_end));
+    struct pollfd told = {.fd = read_end, .events = POLLIN};
+    if (poll(&told, 1, PATIENCE_MS) > 0)
+        receive_written(read_end);
+    (void)kill(pid, SIGKILL); /* it has nothing more to say */
+    (void)waitpid(pid, NULL, 0);
 }
 
 struct limits {

@@ -18,10 +18,10 @@
 #include "backends/process/messages/report.h"
 #include "backends/process/sandbox/run_files.h"
 #include "backends/process/supervisor/cause.h"
-#include "backends/process/supervisor/filter/system_call_name.h"
+#include "backends/process/supervisor/filter/seccomp_rules.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/run_question.h"
-#include "backends/process/unconfined/orphans.h"
+#include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
 
 /* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the subreaper of an unconfined run and what it starts: see unconfined.h. */
+/* Owns the subreaper of an unconfined run, what it starts and what it kills: see unconfined.h. */
 #include "backends/process/unconfined/unconfined.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,49 @@
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/program.h"
 #include "backends/process/sandbox/run_files.h"
-#include "backends/process/unconfined/orphans.h"
 #include "base/cleanup.h"
 #include "protocol/wire.h"
 
-#define REPORT_FD 3
+#define REPORT_FD  3
+#define TREE_DEPTH 64
+
+static FILE *open_children(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    return fopen(path, "re");
+}
+
+static void signal_tree(pid_t pid, int signal, int depth)
+{
+    int child;
+    (void)kill(pid, signal);
+    CLEANUP_FILE FILE *file = depth > 0 ? open_children(pid) : NULL;
+    while (file && fscanf(file, "%d", &child) == 1)
+        signal_tree(child, signal, depth - 1);
+}
+
+/* Signals the trees of all children that are not spared, and reaps those that have ended. */
+static bool signal_children(int signal, bool (*is_spared)(pid_t pid, void *user), void *user)
+{
+    bool found = false;
+    int child;
+    CLEANUP_FILE FILE *file = open_children(getpid());
+    while (file && fscanf(file, "%d", &child) == 1) {
+        if (is_spared(child, user))
+            continue;
+        found = true;
+        if (waitpid(child, NULL, WNOHANG | __WALL) == 0)
+            signal_tree(child, signal, TREE_DEPTH);
+    }
+    return found;
+}
+
+bool orphans_kill(bool (*is_spared)(pid_t pid, void *user), void *user)
+{
+    bool found = signal_children(SIGSTOP, is_spared, user);
+    return !signal_children(SIGKILL, is_spared, user) && !found;
+}
 
 static int write_files(const struct run_description *description, const char *path)
 {

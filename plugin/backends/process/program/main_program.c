@@ -5,17 +5,20 @@
 #include "backends/process/program/main_program.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "backends/process/messages/exit_request.h"
-#include "backends/process/program/forbidden_call.h"
 #include "backends/process/program/single_process_fast_path.h"
 #include "base/cleanup.h"
 
@@ -93,11 +96,6 @@ static bool watch_start(struct main_program *program, int supervisor)
     return !ready || report_send(supervisor, &started);
 }
 
-static uint64_t microseconds(struct timeval time)
-{
-    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_usec;
-}
-
 /* Reaps every child that has ended; true and *ret filled when the main program was among them. */
 static bool reap(const struct main_program *program, struct report *ret)
 {
@@ -113,27 +111,40 @@ static bool reap(const struct main_program *program, struct report *ret)
         if (pid != program->pid)
             continue;
         ended = true;
+        const struct tree_usage used = tree_usage_of(&usage);
         *ret = (struct report){
             .kind = REPORT_ENDED,
             .wait_status = status,
-            .cpu_us = microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+            .cpu_us = used.user_us + used.system_us,
         };
     }
 }
 
-static bool asks_for_exit(const struct main_program *program, const struct forbidden_call *call)
+/* A system call that no honest program makes, as the listener of the filter tells of it
+ * (seccomp_unotify(2)): the kernel holds the caller, and nothing here ever lets a call go on. The
+ * kernel's struct may be longer than the one this was built with, and wants zeroes. */
+static struct seccomp_notif *new_notification(void)
 {
-    return program->may_ask && call->caller == program->pid && call->number == EXIT_REQUEST_CALL &&
-           call->arguments[0] == EXIT_REQUEST_WORD;
+    struct seccomp_notif_sizes sizes;
+    if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+        return NULL;
+    size_t size = sizes.seccomp_notif;
+    return calloc(1, size > sizeof(struct seccomp_notif) ? size : sizeof(struct seccomp_notif));
+}
+
+static bool asks_for_exit(const struct main_program *program, const struct seccomp_notif *call)
+{
+    return program->may_ask && (pid_t)call->pid == program->pid &&
+           call->data.nr == EXIT_REQUEST_CALL && call->data.args[0] == EXIT_REQUEST_WORD;
 }
 
 /* Its own end, as it has asked for it. */
 static struct report requested_end(const struct main_program *program,
-                                   const struct forbidden_call *call)
+                                   const struct seccomp_notif *call)
 {
     struct report ended = {
         .kind = REPORT_ENDED,
-        .wait_status = W_EXITCODE((int)(call->arguments[1] & 0xff), 0),
+        .wait_status = W_EXITCODE((int)(call->data.args[1] & 0xff), 0),
     };
     ended.tree_is_gone = program->memory_is_counted &&
                          single_process_fast_path_applies(program->loadavg, program->pid) &&
@@ -142,19 +153,22 @@ static struct report requested_end(const struct main_program *program,
     return ended;
 }
 
-/* true and *ret filled: a process made a call that ends the run, whoever of the tree it was. */
+/* true and *ret filled: a process of the tree made a call that ends the run, and is killed. */
 static bool take_forbidden_call(const struct main_program *program, struct report *ret)
 {
-    struct forbidden_call call;
-    if (!forbidden_call_receive(program->listener, &call))
+    CLEANUP_FREE struct seccomp_notif *call = new_notification();
+    if (!call || ioctl(program->listener, SECCOMP_IOCTL_NOTIF_RECV, call) < 0)
         return false;
-    if (asks_for_exit(program, &call))
-        *ret = requested_end(program, &call);
+    /* It must not see the call fail, as it would once the listener is closed, nor go on in a
+     * handler of a signal meanwhile. */
+    (void)kill((pid_t)call->pid, SIGKILL);
+    if (asks_for_exit(program, call))
+        *ret = requested_end(program, call);
     else
         *ret = (struct report){.kind = REPORT_ENDED,
                                .wait_status = SIGSYS,
                                .made_forbidden_call = 1,
-                               .system_call = call.number};
+                               .system_call = call->data.nr};
     return true;
 }
 

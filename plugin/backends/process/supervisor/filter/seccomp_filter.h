@@ -6,7 +6,7 @@
  * but not with that argument" in a filter that refuses by default.
  *
  * A call of the list's "kill" groups is held by the kernel and told to pid 1 of the sandbox
- * (forbidden_call.h), which ends the run and can name the call. It is never let through: without a
+ * (main_program.c), which ends the run and can name the call. It is never let through: without a
  * listener the kernel answers ENOSYS (seccomp_unotify(2)).
  */
 #pragma once

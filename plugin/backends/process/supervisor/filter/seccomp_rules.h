@@ -34,3 +34,7 @@ extern const size_t seccomp_rule_count;
 /* 0, also for a call that this architecture does not have, which then stays refused; or what
  * seccomp_rule_add(3) answers. */
 int seccomp_rule_apply(scmp_filter_ctx context, const struct seccomp_rule *rule);
+
+/* The name of a system call of this machine, for people: "number N" for one that libseccomp does
+ * not know. */
+void system_call_name(int number, char *ret, size_t size);

@@ -48,24 +48,8 @@ bool report_send_with(int socket, const struct report *report, int fd)
     return sent == 0;
 }
 
-enum report_state report_receive_now(int socket, struct report *ret)
-{
-    struct report report;
-    int attempts = ATTEMPTS;
-    ssize_t received;
-    do
-        received = channel_receive_now(socket, &report, sizeof(report));
-    while (received < 0 && may_pass(errno, &attempts));
-    if (received < 0 && errno == EAGAIN)
-        return REPORT_NOTHING;
-    if (received != (ssize_t)sizeof(report))
-        return REPORT_END;
-    report.message[sizeof(report.message) - 1] = '\0';
-    *ret = report;
-    return REPORT_WHOLE;
-}
-
-enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd)
+/* ret_fd: NULL, and no descriptor and no waiting. */
+static enum report_state receive(int socket, struct report *ret, int *ret_fd)
 {
     struct report report;
     CLEANUP_CLOSE int fd = -1;
@@ -73,8 +57,11 @@ enum report_state report_receive_with(int socket, struct report *ret, int *ret_f
     int attempts = ATTEMPTS;
     ssize_t received;
     do
-        received = channel_receive(socket, &report, sizeof(report), &fd, 1, &count);
+        received = ret_fd ? channel_receive(socket, &report, sizeof(report), &fd, 1, &count)
+                          : channel_receive_now(socket, &report, sizeof(report));
     while (received < 0 && may_pass(errno, &attempts));
+    if (received < 0 && errno == EAGAIN && !ret_fd)
+        return REPORT_NOTHING;
     if (received != (ssize_t)sizeof(report))
         return REPORT_END;
     report.message[sizeof(report.message) - 1] = '\0';
@@ -82,4 +69,14 @@ enum report_state report_receive_with(int socket, struct report *ret, int *ret_f
     if (count == 1)
         *ret_fd = TAKE_FD(fd);
     return REPORT_WHOLE;
+}
+
+enum report_state report_receive_now(int socket, struct report *ret)
+{
+    return receive(socket, ret, NULL);
+}
+
+enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd)
+{
+    return receive(socket, ret, ret_fd);
 }

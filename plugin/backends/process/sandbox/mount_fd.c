@@ -74,16 +74,16 @@ int mount_fd_attach(int mount, int directory, const char *path)
     return move_mount(mount, "", directory, path, MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-int make_directories(int directory, const char *path)
+/* The first length bytes of path. */
+static int make_each_directory(int directory, const char *path, size_t length)
 {
     char partial[PATH_MAX];
-    size_t length = strlen(path);
     if (length >= sizeof(partial)) {
         errno = ENAMETOOLONG;
         return -1;
     }
     for (size_t i = 1; i <= length; i++) {
-        if (path[i] != '/' && path[i] != '\0')
+        if (i < length && path[i] != '/')
             continue;
         memcpy(partial, path, i);
         partial[i] = '\0';
@@ -93,19 +93,15 @@ int make_directories(int directory, const char *path)
     return 0;
 }
 
+int make_directories(int directory, const char *path)
+{
+    return make_each_directory(directory, path, strlen(path));
+}
+
 int make_parent_directories(int directory, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char parent[PATH_MAX];
-    if (!slash)
-        return 0;
-    if ((size_t)(slash - path) >= sizeof(parent)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(parent, path, (size_t)(slash - path));
-    parent[slash - path] = '\0';
-    return make_directories(directory, parent);
+    return slash ? make_each_directory(directory, path, (size_t)(slash - path)) : 0;
 }
 
 int make_empty_file(int directory, const char *path)

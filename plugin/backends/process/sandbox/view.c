@@ -115,15 +115,14 @@ int show_read_only_paths(struct sandbox *sandbox)
     return 0;
 }
 
-static int write_interpreter_file(int view, const struct interpreter_file *file)
+static int write_new_file(int view, const char *path, const void *content, size_t length)
 {
-    char path[PATH_MAX];
-    (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
     CLEANUP_CLOSE int fd =
         openat(view, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return -1;
-    return write(fd, file->content, file->length) == (ssize_t)file->length ? 0 : -1;
+    errno = ENOSPC; /* of a write that is cut off */
+    return write(fd, content, length) == (ssize_t)length ? 0 : -1;
 }
 
 /* A copy has loaded them already. */
@@ -136,22 +135,16 @@ int show_interpreter_files(struct sandbox *sandbox)
     const struct interpreter_file *file = interpreter_files(interpreter->kind);
     if (!file || make_directories(sandbox->view, &INTERPRETER_FILES_VIEW[1]) < 0)
         return -1;
-    for (; file->name; file++)
-        if (write_interpreter_file(sandbox->view, file) < 0)
+    for (; file->name; file++) {
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
+        if (write_new_file(sandbox->view, path, file->content, file->length) < 0)
             return -1;
+    }
     return 0;
 }
 
 /* A file that a read-only path of the description shows already stays that one. */
-static int write_text(int directory, const char *path, const char *text)
-{
-    CLEANUP_CLOSE int fd =
-        openat(directory, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return errno == EEXIST || errno == EROFS || errno == EACCES ? 0 : -1;
-    return write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
-}
-
 int write_identity_files(struct sandbox *sandbox)
 {
     static const char *const files[][2] = {
@@ -165,7 +158,8 @@ int write_identity_files(struct sandbox *sandbox)
         return -1;
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         sandbox_detail(sandbox, files[i][0]);
-        if (write_text(sandbox->view, files[i][0], files[i][1]) < 0)
+        if (write_new_file(sandbox->view, files[i][0], files[i][1], strlen(files[i][1])) < 0 &&
+            errno != EEXIST && errno != EROFS && errno != EACCES)
             return -1;
     }
     return 0;

@@ -205,18 +205,12 @@ static bool add_prefixes(struct trusted_roots *roots, const char *program)
     return true;
 }
 
-static void close_file(FILE **file)
-{
-    if (*file)
-        (void)fclose(*file);
-}
-
 /* "home = DIRECTORY" of a virtual environment's file names the directory of the program that it was
  * made with. */
 static bool add_home(struct trusted_roots *roots, const char *configuration)
 {
     char program[2 * PATH_MAX];
-    CLEANUP(close_file) FILE *file = fopen(configuration, "re");
+    CLEANUP_FILE FILE *file = fopen(configuration, "re");
     CLEANUP_FREE char *line = NULL;
     size_t size = 0;
     while (file && getline(&line, &size, file) > 0) {

@@ -184,15 +184,9 @@ static bool add_line(struct trusted_roots *roots, const char *directory, int dir
     return length > 0 && (size_t)length < sizeof(path) && trusted_roots_add(roots, path);
 }
 
-static void close_file(FILE **file)
-{
-    if (*file)
-        (void)fclose(*file);
-}
-
 static bool add_named_paths(struct trusted_roots *roots, const char *path, size_t name)
 {
-    CLEANUP(close_file) FILE *file = fopen(path, "re");
+    CLEANUP_FILE FILE *file = fopen(path, "re");
     CLEANUP_FREE char *line = NULL;
     size_t size = 0;
     if (!file)

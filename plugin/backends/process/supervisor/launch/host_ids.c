@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 bool id_map_add(struct id_map *map, const char *line)
 {
     uint64_t first;
@@ -42,14 +44,10 @@ bool id_map_covers(const struct id_map *map, uint32_t first, uint32_t count)
 static bool read_map(const char *path, struct id_map *ret)
 {
     char line[128];
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    while (fgets(line, sizeof(line), file) && id_map_add(ret, line))
+    CLEANUP_FILE FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file) && id_map_add(ret, line))
         ;
-    bool good = !ferror(file) && ret->count > 0;
-    (void)fclose(file);
-    return good;
+    return file && !ferror(file) && ret->count > 0;
 }
 
 static bool has_capability(unsigned int capability, bool *ret)

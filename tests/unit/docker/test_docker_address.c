@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "backends/docker/engine/engine_address.h"
-#include "backends/docker/engine/engine_context.h"
 #include "backends/docker/engine/engine_fault.h"
 #include "base/cleanup.h"
 #include "base/error.h"

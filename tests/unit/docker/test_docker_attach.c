@@ -44,8 +44,7 @@ ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t 
     return -1;
 }
 
-struct engine_call *engine_call_start(struct engine_client *client,
-                                      const struct engine_request *engine_request)
+struct engine_call *engine_call_start(CURLM *client, const struct engine_request *engine_request)
 {
     (void)client;
     (void)engine_request;

@@ -9,7 +9,6 @@
 
 #include "backends/common/run_answer.h"
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/engine/engine_answer.h"
 #include "base/cleanup.h"
 
 #define REMOVE_TIME_MS   10000

@@ -28,7 +28,7 @@ struct warm_pool;
 
 /* What all runs of the process share. */
 struct docker_environment {
-    struct engine_client *client;
+    CURLM *client;
     struct owner owner;
     const char *seccomp[2]; /* without and with a network */
     struct engine engines[ENGINES_LIMIT];

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/docker/engine/engine_context.h"
 #include "base/cleanup.h"
 
 #define PORT_PLAIN        2375
@@ -34,13 +33,11 @@ struct transport {
 
 static bool take_socket(const char *path, struct engine_address *ret, struct engine_fault *fault)
 {
-    if (path[0] != '/' || strlen(path) >= sizeof(ret->socket_path)) {
-        engine_fault_set(
+    if (path[0] != '/' || strlen(path) >= sizeof(ret->socket_path))
+        return engine_fault_set(
             fault, ENGINE_PROBLEM_ADDRESS,
             "a socket's path must be absolute and shorter than %zu bytes: unix://%.100s",
             sizeof(ret->socket_path), path);
-        return false;
-    }
     *ret = (struct engine_address){.base = "http://engine"};
     (void)snprintf(ret->socket_path, sizeof(ret->socket_path), "%s", path);
     return true;
@@ -52,9 +49,8 @@ bool engine_address_find(const char *const *paths, size_t count, struct engine_a
     for (size_t i = 0; i < count; i++)
         if (access(paths[i], F_OK) == 0)
             return take_socket(paths[i], ret, fault);
-    engine_fault_set(fault, ENGINE_PROBLEM_NOT_INSTALLED,
-                     NOT_INSTALLED CANNOT_CONNECT " or at any other usual place", paths[0]);
-    return false;
+    return engine_fault_set(fault, ENGINE_PROBLEM_NOT_INSTALLED,
+                            NOT_INSTALLED CANNOT_CONNECT " or at any other usual place", paths[0]);
 }
 
 static bool find_socket(struct engine_address *ret, struct engine_fault *fault)
@@ -81,37 +77,25 @@ static int try_file(const char *directory, const char *name)
     return status.st_size > CERTIFICATE_LIMIT ? EFBIG : 0;
 }
 
-static bool refuse_file(const char *directory, const char *name, int reason,
-                        struct engine_fault *fault)
-{
-    engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES, "TLS needs the file %.120s/%s: %s",
-                     directory, name, strerror(reason));
-    return false;
-}
-
-/* Looked at here, because libcurl says of a file that is missing only that it is of no use. */
+/* Checked here, because libcurl does not say that a file is missing. */
 static bool take_certificates(const char *directory, struct engine_address *address,
                               struct engine_fault *fault)
 {
+    static const char *const names[] = {ENGINE_CA, ENGINE_CERTIFICATE, ENGINE_KEY};
     size_t size = sizeof(address->certificates);
     if (directory[0] != '/' ||
-        (size_t)snprintf(address->certificates, size, "%s", directory) >= size) {
-        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "TLS needs a directory with " ENGINE_CA ", but none is configured");
-        return false;
+        (size_t)snprintf(address->certificates, size, "%s", directory) >= size)
+        return engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                                "TLS needs a directory with " ENGINE_CA ", but none is configured");
+    address->client_certificate = try_file(directory, ENGINE_CERTIFICATE) != ENOENT ||
+                                  try_file(directory, ENGINE_KEY) != ENOENT;
+    for (size_t i = 0; i < (address->client_certificate ? COUNT_OF(names) : 1); i++) {
+        int reason = try_file(directory, names[i]);
+        if (reason != 0)
+            return engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                                    "TLS needs the file %.120s/%s: %s", directory, names[i],
+                                    strerror(reason));
     }
-    int ca = try_file(directory, ENGINE_CA);
-    int certificate = try_file(directory, ENGINE_CERTIFICATE);
-    int key = try_file(directory, ENGINE_KEY);
-    if (ca != 0)
-        return refuse_file(directory, ENGINE_CA, ca, fault);
-    if (certificate == ENOENT && key == ENOENT)
-        return true;
-    if (certificate != 0)
-        return refuse_file(directory, ENGINE_CERTIFICATE, certificate, fault);
-    if (key != 0)
-        return refuse_file(directory, ENGINE_KEY, key, fault);
-    address->client_certificate = true;
     return true;
 }
 
@@ -155,19 +139,17 @@ static bool is_loopback(const char *host)
     return strcasecmp(host, "localhost") == 0;
 }
 
-static bool refuse_address(const char *text, struct engine_fault *fault)
+static bool refuse_unsupported(const char *text, struct engine_fault *fault)
 {
-    if (strncmp(text, "ssh://", 6) == 0)
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "ssh addresses are not supported: use TLS, or a unix socket that ssh -L "
-                         "forwards: %.60s",
-                         text);
-    else
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "the engine's address must be unix:///PATH, tcp://HOST:PORT or "
-                         "https://HOST:PORT: %.100s",
-                         text);
-    return false;
+    return strncmp(text, "ssh://", 6) == 0
+               ? engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                                  "ssh addresses are not supported: use TLS, or a unix socket that "
+                                  "ssh -L forwards: %.60s",
+                                  text)
+               : engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                                  "the engine's address must be unix:///PATH, tcp://HOST:PORT or "
+                                  "https://HOST:PORT: %.100s",
+                                  text);
 }
 
 static bool take_tcp(const char *text, const struct transport *transport,
@@ -178,14 +160,13 @@ static bool take_tcp(const char *text, const struct transport *transport,
     unsigned int port;
     struct engine_address address = {.client_certificate = false};
     if (!split_host(place, host, &port))
-        return refuse_address(text, fault);
-    if (!transport->tls && !is_loopback(host)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "plain TCP to %.60s would send code and secrets unencrypted: without TLS "
-                         "only this machine's loopback is allowed",
-                         place);
-        return false;
-    }
+        return refuse_unsupported(text, fault);
+    if (!transport->tls && !is_loopback(host))
+        return engine_fault_set(
+            fault, ENGINE_PROBLEM_CERTIFICATES,
+            "plain TCP to %.60s would send code and secrets unencrypted: without TLS "
+            "only this machine's loopback is allowed",
+            place);
     if (transport->tls && !take_certificates(transport->certificates, &address, fault))
         return false;
     bool six = strchr(host, ':') != NULL;
@@ -205,7 +186,7 @@ static bool take_address(const char *text, struct transport transport, struct en
     if (strncmp(text, "https://", 8) == 0)
         transport.tls = true;
     else if (strncmp(text, "tcp://", 6) != 0 && strncmp(text, "http://", 7) != 0)
-        return refuse_address(text, fault);
+        return refuse_unsupported(text, fault);
     return take_tcp(text, &transport, ret, fault);
 }
 
@@ -223,8 +204,7 @@ static bool take_context(const char *name, const struct run_docker *docker,
         transport = (struct transport){.tls = true, .certificates = context.certificates};
     if (take_address(context.host, transport, ret, &inner))
         return true;
-    engine_fault_set(fault, inner.problem, "docker context %.40s: %s", name, inner.message);
-    return false;
+    return engine_fault_set(fault, inner.problem, "docker context %.40s: %s", name, inner.message);
 }
 
 bool engine_address_resolve(const struct run_docker *docker, struct engine_address *ret,

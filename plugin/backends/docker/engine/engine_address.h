@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the engine is: reading its address, looking in the usual places where none is given, and
- * saying why nobody can be reached there. Runs in the docker backend.
+ * explaining why a socket cannot be connected to. Runs in the docker backend.
  *
- * The first of these that says something decides, and is the only one that is tried; its fault is
- * told, and never passed over for another engine:
+ * The first of these that is given decides, and is the only one that is tried:
  *   the description's host
  *   the description's docker context, else docker's current one
  *   the first that exists of Docker's socket, rootless Docker's, Podman's, rootless Podman's
- * A socket that exists but refuses is what a docker user would be told of too: code must not run
- * on another engine because the usual one is down.
+ * A fault of it is reported. Code must not run on another engine because the usual one is down.
  */
 #pragma once
 
@@ -33,15 +31,35 @@ struct engine_address {
 };
 
 /* Addresses are "unix:///path", "tcp://host[:port]", the same with http, and "https://host[:port]".
- * TCP is spoken to over TLS where the description or the context says so; without TLS it must be
- * this machine's loopback. Certificates are files of the description's directory, else of docker's
- * own; ca.pem must be there, the other two may be missing together. */
+ * TCP uses TLS where the description or the context says so; without TLS it must be this machine's
+ * loopback. Certificates are files of the description's directory, else of docker's own; ca.pem
+ * must be there, the other two may both be missing. */
 bool engine_address_resolve(const struct run_docker *docker, struct engine_address *ret,
                             struct engine_fault *fault);
 
-/* The first of the paths at which there is anything. */
+/* The first of the paths that exists. */
 bool engine_address_find(const char *const *paths, size_t count, struct engine_address *ret,
                          struct engine_fault *fault);
 
-/* After a failed connection to a socket: tries once more by hand and names the reason. */
+/* After a failed connection to a socket: connects once more without libcurl, and reports why that
+ * fails. */
 void engine_address_diagnose(const struct engine_address *address, struct engine_fault *fault);
+
+/*
+ * Docker's contexts: names for engines, stored by "docker context" in the directory of docker's own
+ * configuration. They are only read here (engine_context.c).
+ */
+struct engine_context {
+    char host[RUN_HOST_LIMIT + 1];
+    char certificates[PATH_MAX]; /* directory of its TLS files, "": it has none */
+};
+
+/* The name of the context that docker would use, "" for none: the description's, else the current
+ * one of config.json; "default" is no context. An unreadable configuration is a fault: the engine
+ * that it names may be another than the one found without it. */
+bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NAME_LIMIT + 1],
+                           struct engine_fault *fault);
+
+/* What is stored of that context. A context that does not exist is a fault. */
+bool engine_context_read(const char *directory, const char *name, struct engine_context *ret,
+                         struct engine_fault *fault);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the reading of answers: see engine_answer.h. Runs in the docker backend. */
-#include "backends/docker/engine/engine_answer.h"
+/* Owns the reading of answers as JSON: see engine_http.h. Runs in the docker backend. */
+#include "backends/docker/engine/engine_http.h"
 
 #include <string.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the reading of docker's contexts: see engine_context.h. Runs in the docker backend. */
-#include "backends/docker/engine/engine_context.h"
-
+/* Owns the reading of docker's contexts: see engine_address.h. Runs in the docker backend. */
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -10,10 +8,10 @@
 #include <string.h>
 
 #include "backends/common/run_input.h"
+#include "backends/docker/engine/engine_address.h"
 #include "base/cleanup.h"
 
 #define FILE_LIMIT (1U << 20)
-#define ID_LENGTH  (2 * SHA256_DIGEST_LENGTH)
 
 /* A new object. NULL without a fault: there is no such file. */
 static json_t *read_object(const char *path, struct engine_fault *fault)
@@ -51,11 +49,9 @@ static bool take_name(const char *name, char ret_name[RUN_NAME_LIMIT + 1],
 {
     if (strcmp(name, "default") == 0)
         name = "";
-    if (name[0] != '\0' && !name_is_good(name)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "the name of the docker context is not valid");
-        return false;
-    }
+    if (name[0] != '\0' && !name_is_good(name))
+        return engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                                "the name of the docker context is not valid");
     (void)snprintf(ret_name, RUN_NAME_LIMIT + 1, "%s", name);
     return true;
 }
@@ -71,11 +67,9 @@ bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NA
     if (!config && fault->problem != ENGINE_PROBLEM_NONE)
         return false;
     const json_t *current = json_object_get(config, "currentContext");
-    if (current && !json_is_string(current)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS, "currentContext is not a string in %.150s",
-                         path);
-        return false;
-    }
+    if (current && !json_is_string(current))
+        return engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                                "currentContext is not a string in %.150s", path);
     return take_name(current ? json_string_value(current) : "", ret_name, fault);
 }
 
@@ -86,38 +80,22 @@ static bool find_host(const char *name, const json_t *meta, char ret_host[RUN_HO
     const json_t *endpoint = json_object_get(json_object_get(meta, "Endpoints"), "docker");
     const json_t *unverified = json_object_get(endpoint, "SkipTLSVerify");
     const char *host = json_string_value(json_object_get(endpoint, "Host"));
-    if (unverified && !json_is_false(unverified)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
-                         "the docker context %.60s turns off the verification of the engine "
-                         "(SkipTLSVerify), which is not supported",
-                         name);
-        return false;
-    }
-    if (!host || host[0] == '\0' || strlen(host) > RUN_HOST_LIMIT) {
-        engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
-                         "the docker context %.60s names no host of at most %d bytes", name,
-                         RUN_HOST_LIMIT);
-        return false;
-    }
+    if (unverified && !json_is_false(unverified))
+        return engine_fault_set(fault, ENGINE_PROBLEM_CERTIFICATES,
+                                "the docker context %.60s turns off the verification of the engine "
+                                "(SkipTLSVerify), which is not supported",
+                                name);
+    if (!host || host[0] == '\0' || strlen(host) > RUN_HOST_LIMIT)
+        return engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
+                                "the docker context %.60s names no host of at most %d bytes", name,
+                                RUN_HOST_LIMIT);
     (void)snprintf(ret_host, RUN_HOST_LIMIT + 1, "%s", host);
     return true;
 }
 
-/* Docker's name for the context's directories. */
-static void hash_name(const char *name, char ret_id[ID_LENGTH + 1])
-{
-    SHA256_CTX context;
-    uint8_t digest[SHA256_DIGEST_LENGTH];
-    SHA256_Init(&context);
-    SHA256_Update(&context, (const uint8_t *)name, strlen(name));
-    SHA256_Final(digest, &context);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        (void)snprintf(ret_id + 2 * i, 3, "%02x", digest[i]);
-}
-
 static bool has_tls_files(const char *directory)
 {
-    static const char *const names[] = {"ca.pem", "cert.pem", "key.pem"};
+    static const char *const names[] = {ENGINE_CA, ENGINE_CERTIFICATE, ENGINE_KEY};
     char path[PATH_MAX + 16];
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
@@ -144,21 +122,19 @@ bool engine_context_read(const char *directory, const char *name, struct engine_
                          struct engine_fault *fault)
 {
     char path[PATH_MAX];
-    char id[ID_LENGTH + 1];
+    char id[SHA256_DIGEST_STRING_LENGTH]; /* docker's name for the context's directories */
     struct engine_context context;
-    hash_name(name, id);
+    SHA256Data((const uint8_t *)name, strlen(name), id);
     fault->problem = ENGINE_PROBLEM_NONE;
     bool fits = (size_t)snprintf(path, sizeof(path), "%s/contexts/meta/%s/meta.json", directory,
                                  id) < sizeof(path);
     json_auto_t *meta = fits && directory[0] == '/' ? read_object(path, fault) : NULL;
     if (!meta && fault->problem != ENGINE_PROBLEM_NONE)
         return false;
-    if (!meta || !set_certificates(directory, id, &context)) {
-        engine_fault_set(
+    if (!meta || !set_certificates(directory, id, &context))
+        return engine_fault_set(
             fault, ENGINE_PROBLEM_ADDRESS, "there is no docker context %.60s below %.100s", name,
             directory[0] == '/' ? directory : "docker's configuration directory, which is not set");
-        return false;
-    }
     if (!find_host(name, meta, context.host, fault))
         return false;
     *ret = context;

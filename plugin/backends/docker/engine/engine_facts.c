@@ -61,17 +61,13 @@ bool engine_facts_of_version(const json_t *version, struct engine_facts *ret,
 {
     unsigned int newest = minor_version(json_object_get(version, "ApiVersion"));
     unsigned int oldest = minor_version(json_object_get(version, "MinAPIVersion"));
-    if (newest == 0) {
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
-                         "the server that answers is not a Docker engine");
-        return false;
-    }
-    if (newest < ENGINE_API_MINIMUM) {
-        engine_fault_set(fault, ENGINE_PROBLEM_API_TOO_OLD,
-                         "docker is too old: its API version is 1.%u, but 1.%d is needed", newest,
-                         ENGINE_API_MINIMUM);
-        return false;
-    }
+    if (newest == 0)
+        return engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
+                                "the server that answers is not a Docker engine");
+    if (newest < ENGINE_API_MINIMUM)
+        return engine_fault_set(fault, ENGINE_PROBLEM_API_TOO_OLD,
+                                "docker is too old: its API version is 1.%u, but 1.%d is needed",
+                                newest, ENGINE_API_MINIMUM);
     copy_member(version, "Version", ret->version, sizeof(ret->version));
     json_decref(ret->components);
     ret->components = json_incref(json_object_get(version, "Components"));
@@ -102,16 +98,15 @@ static bool has_security_option(const json_t *info, const char *name)
 bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct engine_fault *fault)
 {
     static const char *const limits[] = {"MemoryLimit", "SwapLimit", "PidsLimit", "CpuCfsQuota"};
-    if (!has_security_option(info, "name=seccomp")) {
-        engine_fault_set(fault, ENGINE_PROBLEM_NO_SECCOMP, "docker has no seccomp on this machine");
-        return false;
-    }
+    if (!has_security_option(info, "name=seccomp"))
+        return engine_fault_set(fault, ENGINE_PROBLEM_NO_SECCOMP,
+                                "docker has no seccomp on this machine");
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         if (json_is_true(json_object_get(info, limits[i])))
             continue;
-        engine_fault_set(fault, ENGINE_PROBLEM_NO_LIMITS,
-                         "docker cannot limit containers on this machine: %s is false", limits[i]);
-        return false;
+        return engine_fault_set(fault, ENGINE_PROBLEM_NO_LIMITS,
+                                "docker cannot limit containers on this machine: %s is false",
+                                limits[i]);
     }
     const char *version = json_string_value(json_object_get(info, "CgroupVersion"));
     ret->cgroup_version = version && strcmp(version, "2") == 0 ? 2 : 1;
@@ -157,8 +152,8 @@ bool engine_facts_have_runtime(const struct engine_facts *facts, const char *run
     if (runtime[0] == '\0' || !json_is_object(facts->runtimes) ||
         json_object_get(facts->runtimes, runtime) || strncmp(runtime, "io.containerd.", 14) == 0)
         return true;
-    engine_fault_set(fault, ENGINE_PROBLEM_NO_RUNTIME, "docker has no OCI runtime %.60s", runtime);
-    return false;
+    return engine_fault_set(fault, ENGINE_PROBLEM_NO_RUNTIME, "docker has no OCI runtime %.60s",
+                            runtime);
 }
 
 /* Docker's components have the runtime's own name, Podman's have it in brackets and write more than
@@ -210,17 +205,15 @@ static bool check_identity(const json_t *image, const char *id, const struct run
                            struct engine_fault *fault)
 {
     const char *digest = digest_of(wanted->name);
-    if (digest && !same_id(id, digest) && !has_digest(image, digest)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
-                         "digest mismatch: docker's %.120s is another image", wanted->name);
-        return false;
-    }
+    if (digest && !same_id(id, digest) && !has_digest(image, digest))
+        return engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
+                                "digest mismatch: docker's %.120s is another image", wanted->name);
     if (wanted->id[0] == '\0' || same_id(id, wanted->id))
         return true;
-    engine_fault_set(fault, ENGINE_PROBLEM_DIGEST,
-                     "digest mismatch: %.100s has become another image since the run was prepared",
-                     wanted->name);
-    return false;
+    return engine_fault_set(
+        fault, ENGINE_PROBLEM_DIGEST,
+        "digest mismatch: %.100s has become another image since the run was prepared",
+        wanted->name);
 }
 
 bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, const char **ret_id,
@@ -228,19 +221,15 @@ bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, 
 {
     const char *id = json_string_value(json_object_get(image, "Id"));
     bool prefixed = id && strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0; /* Podman's is not */
-    if (!engine_id_is_good(prefixed ? id + strlen(ID_PREFIX) : id)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
-                         "docker did not report the id of the image %.100s", wanted->name);
-        return false;
-    }
+    if (!engine_id_is_good(prefixed ? id + strlen(ID_PREFIX) : id))
+        return engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
+                                "docker did not report the id of the image %.100s", wanted->name);
     if (!check_identity(image, id, wanted, fault))
         return false;
-    if (json_object_size(json_object_get(json_object_get(image, "Config"), "Volumes")) > 0) {
-        engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
-                         "the image %.100s declares volumes, which would be written to disk",
-                         wanted->name);
-        return false;
-    }
+    if (json_object_size(json_object_get(json_object_get(image, "Config"), "Volumes")) > 0)
+        return engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
+                                "the image %.100s declares volumes, which would be written to disk",
+                                wanted->name);
     *ret_id = id;
     return true;
 }

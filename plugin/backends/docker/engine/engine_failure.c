@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the reading of libcurl's failures: see engine_failure.h. Runs in the docker backend. */
-#include "backends/docker/engine/engine_failure.h"
+/* Owns the explanation of libcurl's failures: see engine_http.h. Runs in the docker backend. */
+#include "backends/docker/engine/engine_http.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

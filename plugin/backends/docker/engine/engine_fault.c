@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #define PROCESS_MODE "where the policy allows it set CODE_EXEC_SANDBOX=process"
+#define CALL_AGAIN   "see the engine's own log; call again, and if it repeats, run: toolhost doctor"
 
 static const struct {
     enum error_code code;
@@ -64,33 +65,24 @@ static const struct {
                                "a digest, pull exactly that image"},
     [ENGINE_PROBLEM_IMAGE_UNUSED] = {ERROR_BACKEND_UNAVAILABLE,
                                      "change the policy's \"docker.images\""},
-    [ENGINE_PROBLEM_REFUSED] =
-        {ERROR_BACKEND_FAILED,
-         "see the engine's own log; call again, and if it repeats, run: toolhost doctor"},
-    [ENGINE_PROBLEM_SILENT] =
-        {ERROR_BACKEND_FAILED,
-         "see the engine's own log; call again, and if it repeats, run: toolhost doctor"},
+    [ENGINE_PROBLEM_REFUSED] = {ERROR_BACKEND_FAILED, CALL_AGAIN},
+    [ENGINE_PROBLEM_SILENT] = {ERROR_BACKEND_FAILED, CALL_AGAIN},
     [ENGINE_PROBLEM_ALTERED] =
         {ERROR_SANDBOX_UNAVAILABLE,
          "something between the gateway and the engine changes containers (a plugin, a proxy, an "
          "engine of another kind), so the run was refused"},
 };
 
-__attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t size,
-                                                              const char *format, va_list arguments)
-{
-    if (vsnprintf(text, size, format, arguments) < 0)
-        text[0] = '\0';
-}
-
-void engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,
+bool engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,
                       ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    format_text(fault->message, sizeof(fault->message), format, arguments);
+    if (vsnprintf(fault->message, sizeof(fault->message), format, arguments) < 0)
+        fault->message[0] = '\0';
     va_end(arguments);
     fault->problem = problem;
+    return false;
 }
 
 enum run_failure engine_fault_report(const struct engine_fault *fault, struct run_event *event)

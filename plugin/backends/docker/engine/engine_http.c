@@ -7,17 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/docker/engine/engine_failure.h"
 #include "base/cleanup.h"
 
 #define URL_LIMIT 2048
 
-struct engine_client {
-    CURLM *multi;
-};
-
 struct engine_call {
-    struct engine_client *client;
+    CURLM *client;
     CURL *easy;
     struct curl_slist *headers;
     struct engine_address address;
@@ -31,31 +26,20 @@ struct engine_call {
     void *user;
 };
 
-struct engine_client *engine_client_new(void)
+CURLM *engine_client_new(void)
 {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return NULL;
-    struct engine_client *client = calloc(1, sizeof(*client));
-    if (!client)
-        return NULL;
-    client->multi = curl_multi_init();
-    if (!client->multi) {
-        free(client);
-        return NULL;
-    }
-    return client;
+    return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
 }
 
-void engine_client_free(struct engine_client *client)
+void engine_client_free(CURLM *client)
 {
-    (void)curl_multi_cleanup(client->multi);
-    free(client);
+    (void)curl_multi_cleanup(client);
     curl_global_cleanup();
 }
 
-/* Hands every line that is whole to its reader and keeps the rest. What was kept before, of that
- * length, has no end of a line in it: an engine that sends byte by byte must not have it searched
- * again each time. */
+/* Hands every whole line to its reader and keeps the rest. The first "kept" bytes are known to have
+ * no end of a line: an engine that sends byte by byte must not make each byte a search of them all.
+ */
 static void take_lines(struct engine_call *call, size_t kept)
 {
     char *begin = call->body;
@@ -93,7 +77,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
 static void free_call(struct engine_call *call)
 {
     if (call->easy) {
-        (void)curl_multi_remove_handle(call->client->multi, call->easy);
+        (void)curl_multi_remove_handle(call->client, call->easy);
         curl_easy_cleanup(call->easy);
     }
     curl_slist_free_all(call->headers);
@@ -204,8 +188,7 @@ static bool add_headers(struct engine_call *call)
     return true;
 }
 
-struct engine_call *engine_call_start(struct engine_client *client,
-                                      const struct engine_request *request)
+struct engine_call *engine_call_start(CURLM *client, const struct engine_request *request)
 {
     struct engine_call *call = calloc(1, sizeof(*call));
     if (!call)
@@ -218,7 +201,7 @@ struct engine_call *engine_call_start(struct engine_client *client,
     call->user = request->user;
     call->easy = curl_easy_init();
     if (!call->easy || !add_headers(call) || configure(call, request) != CURLE_OK ||
-        curl_multi_add_handle(client->multi, call->easy) != CURLM_OK) {
+        curl_multi_add_handle(client, call->easy) != CURLM_OK) {
         free_call(call);
         return NULL;
     }
@@ -247,17 +230,16 @@ static void finish(struct engine_call *call, CURLcode result)
         free_call(call);
 }
 
-int engine_client_wait(struct engine_client *client, struct curl_waitfd *extra, size_t count,
-                       int timeout_ms)
+int engine_client_wait(CURLM *client, struct curl_waitfd *extra, size_t count, int timeout_ms)
 {
     int number;
     CURLMsg *message;
-    if (curl_multi_poll(client->multi, extra, (unsigned int)count, timeout_ms, NULL) != CURLM_OK) {
+    if (curl_multi_poll(client, extra, (unsigned int)count, timeout_ms, NULL) != CURLM_OK) {
         errno = EIO;
         return -1;
     }
-    (void)curl_multi_perform(client->multi, &number);
-    while ((message = curl_multi_info_read(client->multi, &number))) {
+    (void)curl_multi_perform(client, &number);
+    while ((message = curl_multi_info_read(client, &number))) {
         char *call = NULL;
         CURLcode result = message->data.result;
         if (message->msg == CURLMSG_DONE &&

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the Engine API, as many at once as there are runs, on one thread: libcurl's multi
- * interface, with every answer bounded in size and time. A taken-over connection (attach) is had
- * from the same place, and is then read and written raw. Runs in the docker backend.
+ * Requests to the Engine API, many at once on one thread: libcurl's multi interface, with every
+ * answer bounded in size and time. A connection that a request takes over (attach) is opened here
+ * too, and is then read and written raw. Runs in the docker backend.
  */
 #pragma once
 
 #include <curl/curl.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,22 +19,20 @@
 #define ENGINE_TIME_MS          15000 /* for an answer that needs no waiting */
 #define ENGINE_CONNECT_LIMIT_MS 5000
 
-struct engine_client; /* one a process */
+/* One a process. NULL where libcurl cannot be set up. */
+CURLM *engine_client_new(void);
+void engine_client_free(CURLM *client);
 
-struct engine_client *engine_client_new(void);
-void engine_client_free(struct engine_client *client);
+/* Waits for the extra descriptors or a call for at most so long, and calls the done functions that
+ * are due. -1 with errno where waiting itself fails. */
+int engine_client_wait(CURLM *client, struct curl_waitfd *extra, size_t count, int timeout_ms);
 
-/* Waits until something happens on the extra descriptors or with a call, at most so long, and calls
- * the done functions that are due. -1 with errno where waiting itself fails. */
-int engine_client_wait(struct engine_client *client, struct curl_waitfd *extra, size_t count,
-                       int timeout_ms);
-
-/* What came back. fault.problem is ENGINE_PROBLEM_NONE whenever there is an answer, whatever it
- * says; for a connection that was asked for, the status is 0. */
+/* fault.problem is ENGINE_PROBLEM_NONE where the engine has answered, whatever the status. For a
+ * connection the status is 0. */
 struct engine_answer {
     struct engine_fault fault;
     long status;
-    const char *body; /* with a NUL behind it; the call's own */
+    const char *body; /* with a NUL behind it; the call owns it */
     size_t length;
 };
 
@@ -41,7 +40,7 @@ struct engine_call;
 /* The call is over and, unless it was for a connection, freed when this returns. It may start
  * others and cancel others. */
 typedef void engine_done(void *user, const struct engine_answer *answer);
-/* One line of an answer that comes in lines, without its end; the bytes are the call's own. */
+/* One line of an answer that comes in lines, without its end; the call owns the bytes. */
 typedef void engine_line(void *user, const char *bytes, size_t length);
 
 struct engine_request {
@@ -51,21 +50,35 @@ struct engine_request {
     const char *body;    /* JSON, NULL: none */
     uint64_t timeout_ms; /* 0: no limit */
     bool connection;     /* connect only: method, path and body are not used */
-    engine_line *line;   /* NULL: the answer is kept whole; else only its last, unended line is */
+    engine_line *line;   /* NULL: the answer is kept whole; else only its last, incomplete line */
     engine_done *done;
     void *user;
 };
 
 /* Begins; everything of the request but user is copied. NULL when out of memory. */
-struct engine_call *engine_call_start(struct engine_client *client,
-                                      const struct engine_request *request);
+struct engine_call *engine_call_start(CURLM *client, const struct engine_request *request);
 /* Ends the call without an answer, or closes its connection. NULL is fine. */
 void engine_call_cancel(struct engine_call *call);
 
-/* On a connection that is done. -1 with EAGAIN: not now; with anything else: broken. 0 from receive
- * is the end, which over TLS only the engine itself can make. After bytes came, more may be waiting
- * where poll() does not see them: only after EAGAIN is the descriptor worth waiting for. Over TLS
- * what was to be sent when it said EAGAIN must be the next thing sent, from the same place. */
+/* For a connection whose done function was called. -1 with EAGAIN: not now; with any other errno:
+ * the connection is broken. 0 from receive is the end, which over TLS only the engine itself can
+ * make. Received bytes may be buffered where poll() does not see them: wait for the descriptor only
+ * after EAGAIN. Over TLS, the bytes that met EAGAIN must be the next to be sent, from the same
+ * address. */
 int engine_connection_fd(const struct engine_call *call);
 ssize_t engine_connection_send(struct engine_call *call, const void *bytes, size_t length);
 ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t capacity);
+
+/* engine_answer.c: the answer's JSON object (new) where the status is the expected one; else NULL
+ * with the fault: the engine of that name ("": docker) refused to do what. creating: the request is
+ * to create a container, which podman's API refuses as it is made here. */
+json_t *engine_answer_take(const struct engine_answer *answer, long expected, const char *name,
+                           bool creating, const char *what, struct engine_fault *fault);
+/* The engine's own message, as the fault. */
+void engine_answer_refusal(const struct engine_answer *answer, const char *name, bool creating,
+                           const char *what, struct engine_fault *fault);
+
+/* engine_failure.c: why there was no answer; one fault for each reason that needs another action of
+ * the operator. words: what libcurl left in CURLOPT_ERRORBUFFER. */
+void engine_failure_explain(CURL *easy, CURLcode result, const struct engine_address *address,
+                            const char *words, struct engine_fault *fault);

@@ -12,7 +12,6 @@
 
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/container/oom_watch.h"
-#include "backends/docker/engine/engine_answer.h"
 #include "backends/docker/pool/pool.h"
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"

@@ -7,11 +7,13 @@
 
 #include "base/cleanup.h"
 #include "conformance/conformance_case.h"
+#include "conformance/conformance_input.h"
 #include "conformance/probe_host.h"
 
 #define LARGER_BY 64u
 
 static const uint32_t junk_verdicts[] = {
+    TOOL_VERDICT_DENY,
     1,
     2,
     UINT32_MAX,
@@ -21,61 +23,52 @@ static const uint32_t junk_verdicts[] = {
     TOOL_VERDICT_ALLOW ^ UINT32_C(0x80000000),
     UINT32_C(0x11CA0D60), /* the permitting one with its bytes reversed */
     ~TOOL_VERDICT_ALLOW,
+    TOOL_VERDICT_LATER,
+    TOOL_VERDICT_PENDING,
 };
 
-static void remove_callback(struct tool_host *host, enum grant grant)
+static enum case_result case_missing(struct conformance *conformance)
 {
-    if (grant == GRANT_CAPABILITY)
+    struct tool_host *host = &conformance->probe->host;
+    if (conformance->argument == GRANT_CAPABILITY)
         host->check_capability = NULL;
-    else if (grant == GRANT_APPROVAL)
+    else if (conformance->argument == GRANT_APPROVAL)
         host->request_approval = NULL;
     else
         host->audit = NULL;
+    return probe_host_good_is_denied(conformance->probe, "without the callback");
 }
 
-static enum case_result expect_denial(struct conformance *conformance, struct probe_host *probe,
-                                      const char *when)
+static enum case_result case_silent(struct conformance *conformance)
 {
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
-    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
+    conformance->probe->silent[conformance->argument] = true;
+    return probe_host_good_is_denied(conformance->probe, "the callback wrote no verdict");
 }
 
-static enum case_result case_missing(struct conformance *conformance, unsigned grant)
+static enum case_result try_verdict(struct conformance *conformance, uint32_t verdict)
 {
-    struct probe_host *probe = conformance->probe;
-    remove_callback(&probe->host, grant);
-    return expect_denial(conformance, probe, "without the callback");
-}
-
-static enum case_result case_silent(struct conformance *conformance, unsigned grant)
-{
-    struct probe_host *probe = conformance->probe;
-    probe->silent[grant] = true;
-    return expect_denial(conformance, probe, "the callback wrote no verdict");
-}
-
-static enum case_result try_verdict(struct conformance *conformance, unsigned grant,
-                                    uint32_t verdict)
-{
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    if (!probe)
-        return case_fail(conformance, "out of memory");
-    probe->verdict[grant] = verdict;
     char when[64];
+    probe_host_reset(conformance->probe);
+    conformance->probe->verdict[conformance->argument] = verdict;
     (void)snprintf(when, sizeof(when), "verdict 0x%08X", (unsigned)verdict);
-    return expect_denial(conformance, probe, when);
+    return probe_host_good_is_denied(conformance->probe, when);
 }
 
-static enum case_result case_junk(struct conformance *conformance, unsigned grant)
+static enum case_result case_junk(struct conformance *conformance)
 {
-    enum case_result result = try_verdict(conformance, grant, TOOL_VERDICT_DENY);
-    for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(junk_verdicts); i++)
-        result = try_verdict(conformance, grant, junk_verdicts[i]);
-    /* Elsewhere than at an approval, an answer that comes later is no answer. */
-    if (result == CASE_PASSED && grant != GRANT_APPROVAL)
-        result = try_verdict(conformance, grant, TOOL_VERDICT_LATER);
-    return result == CASE_PASSED ? try_verdict(conformance, grant, TOOL_VERDICT_PENDING) : result;
+    enum case_result result = CASE_PASSED;
+    for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(junk_verdicts); i++) {
+        /* To a request for approval alone, an answer may come later. */
+        if (junk_verdicts[i] != TOOL_VERDICT_LATER || conformance->argument != GRANT_APPROVAL)
+            result = try_verdict(conformance, junk_verdicts[i]);
+    }
+    return result;
+}
+
+static void invoke_good_with(struct probe_host *probe, const struct tool_host *host)
+{
+    CLEANUP_FREE char *input = conformance_input_good(probe->conformance->tool);
+    probe_host_invoke(probe, host, probe->conformance->tool_name, input);
 }
 
 struct guarded_page {
@@ -112,32 +105,27 @@ static const struct tool_host *at_the_edge(struct guarded_page *guarded,
 
 static enum case_result try_size(struct conformance *conformance, uint32_t size)
 {
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    if (!probe)
-        return case_fail(conformance, "out of memory");
+    struct probe_host *probe = conformance->probe;
     CLEANUP(guarded_page_unmap) struct guarded_page guarded = {0};
+    probe_host_reset(probe);
     const struct tool_host *host = at_the_edge(&guarded, &probe->host, size);
     if (!host)
         return case_fail(conformance, "out of memory");
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, host, &outcome);
+    invoke_good_with(probe, host);
     char when[64];
     (void)snprintf(when, sizeof(when), "struct_size %u", (unsigned)size);
     /* With everything up to audit there, nothing needed is missing. */
     if (size >= offsetof(struct tool_host, on_output))
         return CASE_PASSED;
-    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
+    return probe_host_expect_nothing_ran(probe, when);
 }
 
-static enum case_result case_struct_truncated(struct conformance *conformance, unsigned argument)
+static enum case_result case_struct_truncated(struct conformance *conformance)
 {
-    (void)argument;
-    for (uint32_t size = 0; size < sizeof(struct tool_host); size += 4) {
-        enum case_result result = try_size(conformance, size);
-        if (result != CASE_PASSED)
-            return result;
-    }
-    return CASE_PASSED;
+    enum case_result result = CASE_PASSED;
+    for (uint32_t size = 0; result == CASE_PASSED && size < sizeof(struct tool_host); size += 4)
+        result = try_size(conformance, size);
+    return result;
 }
 
 /* As a host of a later 1.x would lend it. */
@@ -146,55 +134,48 @@ struct larger_host {
     unsigned char unknown[LARGER_BY];
 };
 
-static enum case_result case_struct_larger(struct conformance *conformance, unsigned argument)
+static enum case_result case_struct_larger(struct conformance *conformance)
 {
-    (void)argument;
-    struct probe_host *probe = conformance->probe;
-    struct larger_host larger = {.host = probe->host};
+    struct larger_host larger = {.host = conformance->probe->host};
     larger.host.struct_size = sizeof(larger);
     memset(larger.unknown, 0xA5, sizeof(larger.unknown));
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, &larger.host, &outcome);
-    return probe_host_expect_ran(conformance, &outcome, "a host newer than the provider");
+    invoke_good_with(conformance->probe, &larger.host);
+    return probe_host_expect_ran(conformance->probe, "a host newer than the provider");
 }
 
-static enum case_result case_informative_missing(struct conformance *conformance, unsigned argument)
+static enum case_result case_informative_missing(struct conformance *conformance)
 {
-    (void)argument;
-    struct probe_host *probe = conformance->probe;
-    probe->host.on_output = NULL;
-    probe->host.log = NULL;
-    probe->host.read_secret = NULL;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
-    return probe_host_expect_ran(conformance, &outcome, "without on_output, log and read_secret");
+    struct tool_host *host = &conformance->probe->host;
+    host->on_output = NULL;
+    host->log = NULL;
+    host->read_secret = NULL;
+    return probe_host_good_runs(conformance->probe, "without on_output, log and read_secret");
 }
 
-static enum case_result case_callback_thread(struct conformance *conformance, unsigned argument)
+static enum case_result case_callback_thread(struct conformance *conformance)
 {
-    (void)argument;
-    struct probe_host *probe = conformance->probe;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
+    probe_host_invoke_good(conformance->probe);
     (void)usleep(100000); /* for one that comes after the call has returned */
-    if (atomic_load(&probe->wrong_moment))
+    if (atomic_load(&conformance->probe->wrong_moment))
         return case_fail(conformance, "a callback came on another thread or after the call");
     return CASE_PASSED;
 }
 
+#define MATTERS(grant) CASE_NEEDS_GRANT(grant), grant
+
 const struct conformance_row conformance_callback_rows[] = {
-    {"capability-missing", case_missing, GRANT_CAPABILITY, CASE_NEEDS_GRANT(GRANT_CAPABILITY)},
-    {"capability-silent", case_silent, GRANT_CAPABILITY, CASE_NEEDS_GRANT(GRANT_CAPABILITY)},
-    {"capability-junk", case_junk, GRANT_CAPABILITY, CASE_NEEDS_GRANT(GRANT_CAPABILITY)},
-    {"approval-missing", case_missing, GRANT_APPROVAL, CASE_NEEDS_GRANT(GRANT_APPROVAL)},
-    {"approval-silent", case_silent, GRANT_APPROVAL, CASE_NEEDS_GRANT(GRANT_APPROVAL)},
-    {"approval-junk", case_junk, GRANT_APPROVAL, CASE_NEEDS_GRANT(GRANT_APPROVAL)},
-    {"audit-missing", case_missing, GRANT_AUDIT, CASE_NEEDS_GRANT(GRANT_AUDIT)},
-    {"audit-silent", case_silent, GRANT_AUDIT, CASE_NEEDS_GRANT(GRANT_AUDIT)},
-    {"audit-junk", case_junk, GRANT_AUDIT, CASE_NEEDS_GRANT(GRANT_AUDIT)},
-    {"informative-missing", case_informative_missing, 0, CASE_NEEDS_A_RUN},
+    {"capability-missing", case_missing, MATTERS(GRANT_CAPABILITY)},
+    {"capability-silent", case_silent, MATTERS(GRANT_CAPABILITY)},
+    {"capability-junk", case_junk, MATTERS(GRANT_CAPABILITY)},
+    {"approval-missing", case_missing, MATTERS(GRANT_APPROVAL)},
+    {"approval-silent", case_silent, MATTERS(GRANT_APPROVAL)},
+    {"approval-junk", case_junk, MATTERS(GRANT_APPROVAL)},
+    {"audit-missing", case_missing, MATTERS(GRANT_AUDIT)},
+    {"audit-silent", case_silent, MATTERS(GRANT_AUDIT)},
+    {"audit-junk", case_junk, MATTERS(GRANT_AUDIT)},
+    {"informative-missing", case_informative_missing, CASE_NEEDS_A_RUN, 0},
     {"struct-truncated", case_struct_truncated, 0, 0},
-    {"struct-larger", case_struct_larger, 0, CASE_NEEDS_A_RUN},
+    {"struct-larger", case_struct_larger, CASE_NEEDS_A_RUN, 0},
     {"callback-thread", case_callback_thread, 0, 0},
+    {0},
 };
-const size_t conformance_callback_row_count = COUNT_OF(conformance_callback_rows);

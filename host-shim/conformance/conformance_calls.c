@@ -13,41 +13,33 @@
 static enum case_result expect_refusal(struct conformance *conformance, const char *tool,
                                        const char *input, const char *when)
 {
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    if (!probe)
-        return case_fail(conformance, "out of memory");
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke(conformance, probe, &probe->host, tool, input, &outcome);
-    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
+    struct probe_host *probe = conformance->probe;
+    probe_host_reset(probe);
+    probe_host_invoke(probe, &probe->host, tool, input);
+    return probe_host_expect_nothing_ran(probe, when);
 }
 
-static enum case_result case_runs(struct conformance *conformance, unsigned argument)
+static enum case_result case_runs(struct conformance *conformance)
 {
-    (void)argument;
-    struct probe_host *probe = conformance->probe;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
-    return probe_host_expect_ran(conformance, &outcome, "everything granted");
+    return probe_host_good_runs(conformance->probe, "everything granted");
 }
 
 /* A program prints any bytes, and NUL is a character of JSON and of UTF-8 like any other: all come
  * back, as they were, in the result and by on_output. */
-static enum case_result case_output_nul(struct conformance *conformance, unsigned argument)
+static enum case_result case_output_nul(struct conformance *conformance)
 {
-    (void)argument;
     static const char expected[] = CONFORMANCE_NUL_OUTPUT;
     const size_t length = sizeof(expected) - 1;
     struct probe_host *probe = conformance->probe;
     if (!conformance_input_has_marker(conformance->tool))
         return case_skip(conformance, "no known input makes this tool print NUL bytes");
     CLEANUP_FREE char *input = conformance_input_printing_nul();
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, &outcome);
-    if (outcome.code != TOOL_OK)
+    probe_host_invoke_input(probe, input);
+    if (probe->outcome.code != TOOL_OK)
         return case_fail(conformance, "a program that prints NUL bytes did not run");
-    if (!json_is_object(outcome.result))
+    if (!json_is_object(probe->outcome.result))
         return case_fail(conformance, "output with NUL bytes: *output_json is not a JSON object");
-    const json_t *out = json_object_get(outcome.result, "stdout");
+    const json_t *out = json_object_get(probe->outcome.result, "stdout");
     if (json_string_length(out) != length || memcmp(json_string_value(out), expected, length) != 0)
         return case_fail(conformance,
                          "the result does not have all bytes of output with NUL bytes");
@@ -57,23 +49,20 @@ static enum case_result case_output_nul(struct conformance *conformance, unsigne
     return CASE_PASSED;
 }
 
-static enum case_result case_host_null(struct conformance *conformance, unsigned argument)
+static enum case_result case_host_null(struct conformance *conformance)
 {
-    (void)argument;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, NULL, NULL, &outcome);
-    return probe_host_expect_nothing_ran(conformance, NULL, &outcome, "a NULL host");
+    CLEANUP_FREE char *input = conformance_input_good(conformance->tool);
+    probe_host_invoke(conformance->probe, NULL, conformance->tool_name, input);
+    return probe_host_expect_nothing_ran(conformance->probe, "a NULL host");
 }
 
-static enum case_result case_input_null(struct conformance *conformance, unsigned argument)
+static enum case_result case_input_null(struct conformance *conformance)
 {
-    (void)argument;
     return expect_refusal(conformance, conformance->tool_name, NULL, "a NULL input");
 }
 
-static enum case_result case_input_garbage(struct conformance *conformance, unsigned argument)
+static enum case_result case_input_garbage(struct conformance *conformance)
 {
-    (void)argument;
     static const char *const garbage[] = {
         "",
         " ",
@@ -91,36 +80,30 @@ static enum case_result case_input_garbage(struct conformance *conformance, unsi
         "{\"code\":\"\\ud800\"}",
         "{} {}",
     };
-    for (size_t i = 0; i < COUNT_OF(garbage); i++) {
-        enum case_result result =
-            expect_refusal(conformance, conformance->tool_name, garbage[i], "a garbage input");
-        if (result != CASE_PASSED)
-            return result;
-    }
-    return CASE_PASSED;
+    enum case_result result = CASE_PASSED;
+    for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(garbage); i++)
+        result = expect_refusal(conformance, conformance->tool_name, garbage[i], "a garbage input");
+    return result;
 }
 
-static enum case_result case_input_truncated(struct conformance *conformance, unsigned argument)
+static enum case_result case_input_truncated(struct conformance *conformance)
 {
-    (void)argument;
     CLEANUP_FREE char *input = conformance_input_good(conformance->tool);
     if (!input)
         return case_fail(conformance, "out of memory");
-    for (size_t length = strlen(input); length-- > 0;) {
+    enum case_result result = CASE_PASSED;
+    for (size_t length = strlen(input); result == CASE_PASSED && length-- > 0;) {
         input[length] = '\0';
-        enum case_result result =
-            expect_refusal(conformance, conformance->tool_name, input, "a truncated input");
-        if (result != CASE_PASSED)
-            return result;
+        result = expect_refusal(conformance, conformance->tool_name, input, "a truncated input");
     }
-    return CASE_PASSED;
+    return result;
 }
 
-static enum case_result case_input_nested(struct conformance *conformance, unsigned argument)
+static enum case_result case_input_nested(struct conformance *conformance)
 {
-    (void)argument;
     static const char *const openings[] = {"[", "{\"a\":"};
-    for (size_t i = 0; i < COUNT_OF(openings); i++) {
+    enum case_result result = CASE_PASSED;
+    for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(openings); i++) {
         size_t step = strlen(openings[i]);
         CLEANUP_FREE char *input = malloc(NESTING * step + 1);
         if (!input)
@@ -128,39 +111,34 @@ static enum case_result case_input_nested(struct conformance *conformance, unsig
         for (size_t depth = 0; depth < NESTING; depth++)
             memcpy(input + depth * step, openings[i], step);
         input[NESTING * step] = '\0';
-        enum case_result result =
+        result =
             expect_refusal(conformance, conformance->tool_name, input, "a deeply nested input");
-        if (result != CASE_PASSED)
-            return result;
     }
-    return CASE_PASSED;
+    return result;
 }
 
-static enum case_result case_tool_unknown(struct conformance *conformance, unsigned argument)
+static enum case_result case_tool_unknown(struct conformance *conformance)
 {
-    (void)argument;
     static const char *const names[] = {"no_such_tool", "", "../code_execute", "\xff", NULL};
     CLEANUP_FREE char *input = conformance_input_good(conformance->tool);
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        enum case_result result = expect_refusal(conformance, names[i], input,
-                                                 names[i] ? "an unknown tool" : "a NULL tool");
-        if (result != CASE_PASSED)
-            return result;
-    }
-    return CASE_PASSED;
+    enum case_result result = CASE_PASSED;
+    for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(names); i++)
+        result = expect_refusal(conformance, names[i], input,
+                                names[i] ? "an unknown tool" : "a NULL tool");
+    return result;
 }
 
-static enum case_result case_free_null(struct conformance *conformance, unsigned argument)
+static enum case_result case_free_null(struct conformance *conformance)
 {
-    (void)argument;
     conformance->provider.free(NULL);
     return CASE_PASSED;
 }
 
-static enum case_result case_cancel_unknown(struct conformance *conformance, unsigned argument)
+/* Names of no call, and tokens of no request. */
+static const uint64_t unknown[] = {0, 1, UINT64_C(0xFEEDFACE), UINT64_MAX};
+
+static enum case_result case_cancel_unknown(struct conformance *conformance)
 {
-    (void)argument;
-    static const uint64_t unknown[] = {0, 1, UINT64_C(0xFEEDFACE), UINT64_MAX};
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         if (conformance->provider.cancel(unknown[i]) != TOOL_UNKNOWN)
             return case_fail(
@@ -171,10 +149,8 @@ static enum case_result case_cancel_unknown(struct conformance *conformance, uns
     return CASE_PASSED;
 }
 
-static enum case_result case_reply_unknown(struct conformance *conformance, unsigned argument)
+static enum case_result case_reply_unknown(struct conformance *conformance)
 {
-    (void)argument;
-    static const uint64_t unknown[] = {0, 1, UINT64_C(0xFEEDFACE), UINT64_MAX};
     for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         int32_t code =
             conformance->provider.reply_approval(unknown[i], "{\"decision\":\"allow_once\"}");
@@ -188,8 +164,8 @@ static enum case_result case_reply_unknown(struct conformance *conformance, unsi
 }
 
 const struct conformance_row conformance_call_rows[] = {
-    {"runs", case_runs, 0, CASE_NEEDS_A_RUN},
-    {"output-nul", case_output_nul, 0, CASE_NEEDS_A_RUN},
+    {"runs", case_runs, CASE_NEEDS_A_RUN, 0},
+    {"output-nul", case_output_nul, CASE_NEEDS_A_RUN, 0},
     {"host-null", case_host_null, 0, 0},
     {"input-null", case_input_null, 0, 0},
     {"input-garbage", case_input_garbage, 0, 0},
@@ -199,5 +175,5 @@ const struct conformance_row conformance_call_rows[] = {
     {"free-null", case_free_null, 0, 0},
     {"cancel-unknown", case_cancel_unknown, 0, 0},
     {"reply-unknown", case_reply_unknown, 0, 0},
+    {0},
 };
-const size_t conformance_call_row_count = COUNT_OF(conformance_call_rows);

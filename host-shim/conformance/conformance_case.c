@@ -44,21 +44,14 @@ enum case_result case_pass_with(struct conformance *conformance, const char *for
 
 const struct conformance_row *conformance_row_at(size_t index)
 {
-    const struct {
-        const struct conformance_row *rows;
-        size_t count;
-    } tables[] = {
-        {conformance_load_rows, conformance_load_row_count},
-        {conformance_call_rows, conformance_call_row_count},
-        {conformance_callback_rows, conformance_callback_row_count},
-        {conformance_answer_rows, conformance_answer_row_count},
-        {conformance_secret_rows, conformance_secret_row_count},
-        {conformance_lifecycle_rows, conformance_lifecycle_row_count},
-    };
+    static const struct conformance_row *const tables[] = {
+        conformance_load_rows,   conformance_call_rows,   conformance_callback_rows,
+        conformance_answer_rows, conformance_secret_rows, conformance_lifecycle_rows};
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
-        if (index < tables[i].count)
-            return &tables[i].rows[index];
-        index -= tables[i].count;
+        for (const struct conformance_row *row = tables[i]; row->name; row++) {
+            if (index-- == 0)
+                return row;
+        }
     }
     return NULL;
 }
@@ -77,22 +70,26 @@ static json_t *choose_tool(const json_t *manifest)
     return json_array_get(tools, 0);
 }
 
-bool conformance_load(struct conformance *conformance)
+static bool open_provider(struct conformance *conformance)
 {
     struct failure failure;
-    if (!provider_open(conformance->path, &conformance->provider, &failure)) {
-        (void)case_fail(conformance, "%s", failure.message);
+    if (provider_open(conformance->path, &conformance->provider, &failure))
+        return true;
+    (void)case_fail(conformance, "%s", failure.message);
+    return false;
+}
+
+bool conformance_load(struct conformance *conformance)
+{
+    if (!open_provider(conformance))
         return false;
-    }
     const char *text = conformance->provider.manifest();
     json_auto_t *manifest = text ? json_loads(text, 0, NULL) : NULL;
     conformance->tool = json_incref(choose_tool(manifest));
     conformance->tool_name = json_member_string(conformance->tool, "name", NULL);
-    if (!conformance->tool_name) {
+    if (!conformance->tool_name)
         (void)case_fail(conformance, "the manifest names no tool");
-        return false;
-    }
-    return true;
+    return conformance->tool_name != NULL;
 }
 
 void conformance_unload(struct conformance *conformance)
@@ -116,28 +113,34 @@ static bool is_wanted(struct conformance *conformance, const struct conformance_
 {
     for (unsigned grant = 0; grant < GRANT_COUNT; grant++) {
         if ((row->flags & CASE_NEEDS_GRANT(grant)) &&
-            !probe_host_grant_matters(conformance, grant)) {
+            !probe_host_grant_matters(conformance->probe, grant)) {
             (void)case_skip(conformance, "the provider does not need it here");
             return false;
         }
+        probe_host_reset(conformance->probe);
     }
-    return !(row->flags & CASE_NEEDS_A_RUN) || probe_host_can_run(conformance);
+    return !(row->flags & CASE_NEEDS_A_RUN) || probe_host_can_run(conformance->probe);
 }
 
 enum case_result conformance_row_run(struct conformance *conformance,
                                      const struct conformance_row *row)
 {
+    CLEANUP(probe_host_free) struct probe_host *probe = probe_host_new(conformance);
+    if (!probe)
+        return case_fail(conformance, "out of memory");
+    conformance->probe = probe;
+    conformance->argument = row->argument;
     if (row->flags & CASE_LOADS_ITSELF)
-        return row->function(conformance, row->argument);
+        return row->function(conformance);
+    if (row->flags & CASE_WITHOUT_TOOL)
+        return open_provider(conformance) ? row->function(conformance) : CASE_FAILED;
     if (!conformance_load(conformance))
         return CASE_FAILED;
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    conformance->probe = probe;
     enum case_result result = CASE_SKIPPED;
-    if (!probe)
-        result = case_fail(conformance, "out of memory");
-    else if (is_wanted(conformance, row))
-        result = row->function(conformance, row->argument);
+    if (is_wanted(conformance, row)) {
+        probe_host_reset(probe);
+        result = row->function(conformance);
+    }
     conformance_unload(conformance);
     return result;
 }

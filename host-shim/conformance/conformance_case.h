@@ -23,41 +23,36 @@ struct conformance {
     struct provider provider; /* loaded, unless the row says CASE_LOADS_ITSELF */
     json_t *tool;             /* of the manifest: the one that is called */
     const char *tool_name;
-    struct probe_host
-        *probe;        /* the case's own, which grants everything; none where it loads itself */
-    char remark[1024]; /* why it failed or was skipped, or what is worth knowing */
+    unsigned argument;        /* the row's */
+    struct probe_host *probe; /* the case's own, which grants everything */
+    char remark[1024];        /* why it failed or was skipped, or what is worth knowing */
 };
 
 #define CASE_LOADS_ITSELF 1u
-#define CASE_NEEDS_A_RUN  2u /* skipped where the provider cannot run anything on this machine */
+#define CASE_WITHOUT_TOOL 2u /* the manifest is not read: it may be what is wrong */
+#define CASE_NEEDS_A_RUN  4u /* skipped where the provider cannot run anything on this machine */
 /* skipped where the provider does not ask for it */
-#define CASE_NEEDS_GRANT(grant) (4u << (grant))
+#define CASE_NEEDS_GRANT(grant) (8u << (grant))
 
 struct conformance_row {
-    const char *name;
-    enum case_result (*function)(struct conformance *conformance, unsigned argument);
-    unsigned argument;
+    const char *name; /* NULL behind the last row of a table */
+    enum case_result (*function)(struct conformance *conformance);
     unsigned flags;
+    unsigned argument;
 };
 
 /* Loading and describing itself. */
 extern const struct conformance_row conformance_load_rows[];
-extern const size_t conformance_load_row_count;
 /* Calls with wrong input and unknown names. */
 extern const struct conformance_row conformance_call_rows[];
-extern const size_t conformance_call_row_count;
 /* What the host grants. */
 extern const struct conformance_row conformance_callback_rows[];
-extern const size_t conformance_callback_row_count;
 /* How approval is answered: at once, later, for another time, or by a cancellation. */
 extern const struct conformance_row conformance_answer_rows[];
-extern const size_t conformance_answer_row_count;
 /* Secrets. */
 extern const struct conformance_row conformance_secret_rows[];
-extern const size_t conformance_secret_row_count;
 /* Cancelling, ending, reloading, and being a good guest. */
 extern const struct conformance_row conformance_lifecycle_rows[];
-extern const size_t conformance_lifecycle_row_count;
 
 /* The row of that number over all tables, NULL behind the last. */
 const struct conformance_row *conformance_row_at(size_t index);

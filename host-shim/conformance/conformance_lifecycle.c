@@ -23,28 +23,17 @@
 #define CANCEL_WITHIN_MS 5000
 #define CHILDREN_END_MS  2000
 
-static enum case_result run_once(struct conformance *conformance, bool must_run, const char *when)
+static enum case_result case_shutdown_reuse(struct conformance *conformance)
 {
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    if (!probe)
-        return case_fail(conformance, "out of memory");
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
-    return must_run ? probe_host_expect_ran(conformance, &outcome, when) : CASE_PASSED;
-}
-
-static enum case_result case_shutdown_reuse(struct conformance *conformance, unsigned argument)
-{
-    (void)argument;
-    for (int input = 0; input < 3; input++) {
+    enum case_result result = CASE_PASSED;
+    for (int round = 0; result == CASE_PASSED && round < 3; round++) {
         conformance->provider.shutdown();
-        enum case_result result = run_once(conformance, true, "after tool_shutdown()");
-        if (result != CASE_PASSED)
-            return result;
+        probe_host_reset(conformance->probe);
+        result = probe_host_good_runs(conformance->probe, "after tool_shutdown()");
     }
     conformance->provider.shutdown();
     conformance->provider.shutdown();
-    return CASE_PASSED;
+    return result;
 }
 
 /* Helpers that cut themselves loose come to us as well, because this process is their reaper. */
@@ -77,18 +66,17 @@ static enum case_result expect_no_leftover(struct conformance *conformance,
     return leftover ? case_fail(conformance, "left behind: %s", leftover) : CASE_PASSED;
 }
 
-static enum case_result case_reload(struct conformance *conformance, unsigned argument)
+static enum case_result case_reload(struct conformance *conformance)
 {
-    (void)argument;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     CLEANUP(process_state_clear) struct process_state before = {0};
     if (!process_state_take(&before))
         return case_fail(conformance, "the state of the process cannot be read");
     size_t mapped_files = 0;
-    for (int input = 0; input < RELOADS; input++) {
+    for (int round = 0; round < RELOADS; round++) {
         if (!conformance_load(conformance))
             return CASE_FAILED;
-        (void)run_once(conformance, false, "");
+        probe_host_invoke_good(conformance->probe);
         conformance_unload(conformance);
         enum case_result result = expect_no_leftover(conformance, &before);
         if (result != CASE_PASSED)
@@ -97,7 +85,7 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
         CLEANUP(process_state_clear) struct process_state after = {0};
         if (!process_state_take(&after))
             return case_fail(conformance, "the state of the process cannot be read");
-        if (input > 0 && after.mapped_files > mapped_files)
+        if (round > 0 && after.mapped_files > mapped_files)
             return case_fail(conformance, "left behind: a mapped file");
         mapped_files = after.mapped_files;
     }
@@ -105,17 +93,15 @@ static enum case_result case_reload(struct conformance *conformance, unsigned ar
 }
 
 /* dlclose() alone has to do what tool_shutdown() does. */
-static enum case_result case_close_without_shutdown(struct conformance *conformance,
-                                                    unsigned argument)
+static enum case_result case_close_without_shutdown(struct conformance *conformance)
 {
-    (void)argument;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     CLEANUP(process_state_clear) struct process_state before = {0};
     if (!process_state_take(&before))
         return case_fail(conformance, "the state of the process cannot be read");
     if (!conformance_load(conformance))
         return CASE_FAILED;
-    (void)run_once(conformance, false, "");
+    probe_host_invoke_good(conformance->probe);
     json_decref(TAKE_POINTER(conformance->tool));
     (void)dlclose(TAKE_POINTER(conformance->provider.library));
     return expect_no_leftover(conformance, &before);
@@ -131,9 +117,8 @@ static enum case_result compare_state(struct conformance *conformance,
     return difference ? case_fail(conformance, "%s was changed %s", difference, when) : CASE_PASSED;
 }
 
-static enum case_result case_host_state(struct conformance *conformance, unsigned argument)
+static enum case_result case_host_state(struct conformance *conformance)
 {
-    (void)argument;
     CLEANUP(process_state_clear) struct process_state before = {0};
     if (!process_state_take(&before))
         return case_fail(conformance, "the state of the process cannot be read");
@@ -145,7 +130,7 @@ static enum case_result case_host_state(struct conformance *conformance, unsigne
     conformance->provider.free(status);
     if (result == CASE_PASSED)
         result = compare_state(conformance, &before, "by tool_status()");
-    (void)run_once(conformance, false, "");
+    probe_host_invoke_good(conformance->probe);
     if (result == CASE_PASSED)
         result = compare_state(conformance, &before, "by tool_invoke()");
     conformance_unload(conformance);
@@ -178,22 +163,19 @@ static enum case_result judge_parallel(struct parallel_call *call, const struct 
 static void *call_in_parallel(void *argument)
 {
     struct parallel_call *call = argument;
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(&call->conformance);
+    CLEANUP(probe_host_free) struct probe_host *probe = probe_host_new(&call->conformance);
     CLEANUP_FREE char *input = conformance_input_has_marker(call->conformance.tool)
                                    ? conformance_input_numbered(call->number)
                                    : conformance_input_good(call->conformance.tool);
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
     if (!probe || !input)
         return NULL;
-    probe_host_invoke(&call->conformance, probe, &probe->host, call->conformance.tool_name, input,
-                      &outcome);
-    call->result = judge_parallel(call, &outcome);
+    probe_host_invoke_input(probe, input);
+    call->result = judge_parallel(call, &probe->outcome);
     return NULL;
 }
 
-static enum case_result case_parallel(struct conformance *conformance, unsigned argument)
+static enum case_result case_parallel(struct conformance *conformance)
 {
-    (void)argument;
     struct parallel_call calls[PARALLEL];
     enum case_result result = CASE_PASSED;
     unsigned ran = 0;
@@ -216,10 +198,14 @@ static enum case_result case_parallel(struct conformance *conformance, unsigned 
 }
 
 struct canceller {
-    const struct provider *provider;
-    uint64_t call_id;
+    const struct probe_host *probe;
     uint64_t accepted_at_ms; /* 0: never */
 };
+
+static int32_t cancel_call(const struct probe_host *probe)
+{
+    return probe->conformance->provider.cancel(probe->host.call_id);
+}
 
 /* Tries until the call has begun. */
 static void *cancel_soon(void *argument)
@@ -227,59 +213,45 @@ static void *cancel_soon(void *argument)
     struct canceller *canceller = argument;
     uint64_t deadline = monotonic_ms() + CANCEL_WITHIN_MS;
     (void)usleep(300000);
-    while (monotonic_ms() < deadline) {
-        if (canceller->provider->cancel(canceller->call_id) == TOOL_ACCEPTED) {
+    while (canceller->accepted_at_ms == 0 && monotonic_ms() < deadline) {
+        if (cancel_call(canceller->probe) == TOOL_ACCEPTED)
             canceller->accepted_at_ms = monotonic_ms();
-            break;
-        }
-        (void)usleep(20000);
+        else
+            (void)usleep(20000);
     }
     return NULL;
 }
 
-static enum case_result judge_cancelled(struct conformance *conformance,
-                                        const struct canceller *canceller,
-                                        const struct outcome *outcome, uint64_t ended_at_ms)
+static enum case_result case_cancel_running(struct conformance *conformance)
 {
-    if (canceller->accepted_at_ms == 0)
-        return case_fail(conformance, "tool_cancel() never accepted a running call");
-    if (ended_at_ms - canceller->accepted_at_ms > CANCEL_WITHIN_MS)
-        return case_fail(conformance, "the call ended %lld ms after its cancellation",
-                         (long long)(ended_at_ms - canceller->accepted_at_ms));
-    const char *status = json_member_string(outcome->result, "status", "none");
-    if (strcmp(status, "cancelled") != 0)
-        return case_fail(conformance, "status is %.40s, not cancelled", status);
-    if (canceller->provider->cancel(canceller->call_id) != TOOL_UNKNOWN)
-        return case_fail(conformance, "cancelling an ended call did not return TOOL_UNKNOWN");
-    return CASE_PASSED;
-}
-
-static enum case_result case_cancel_running(struct conformance *conformance, unsigned argument)
-{
-    (void)argument;
+    struct probe_host *probe = conformance->probe;
+    struct canceller canceller = {.probe = probe};
+    pthread_t thread;
     if (!conformance_input_has_marker(conformance->tool))
         return case_skip(conformance, "no known input makes this tool run for long");
-    struct probe_host *probe = conformance->probe;
     CLEANUP_FREE char *input = conformance_input_sleeping();
-    if (!input)
-        return case_fail(conformance, "out of memory");
-    struct canceller canceller = {&conformance->provider, probe->host.call_id, 0};
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    pthread_t thread;
     if (pthread_create(&thread, NULL, cancel_soon, &canceller) != 0)
         return case_fail(conformance, "cannot start a thread");
-    probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, &outcome);
+    probe_host_invoke_input(probe, input);
     uint64_t ended_at_ms = monotonic_ms();
     (void)pthread_join(thread, NULL);
-    return judge_cancelled(conformance, &canceller, &outcome, ended_at_ms);
+    if (canceller.accepted_at_ms == 0)
+        return case_fail(conformance, "tool_cancel() never accepted a running call");
+    if (ended_at_ms > canceller.accepted_at_ms + CANCEL_WITHIN_MS)
+        return case_fail(conformance, "the call ended %llu ms after its cancellation",
+                         (unsigned long long)(ended_at_ms - canceller.accepted_at_ms));
+    enum case_result result = probe_host_expect_status(probe, "cancelled");
+    if (result == CASE_PASSED && cancel_call(probe) != TOOL_UNKNOWN)
+        return case_fail(conformance, "cancelling an ended call did not return TOOL_UNKNOWN");
+    return result;
 }
 
 const struct conformance_row conformance_lifecycle_rows[] = {
-    {"cancel-running", case_cancel_running, 0, CASE_NEEDS_A_RUN},
-    {"parallel", case_parallel, 0, CASE_NEEDS_A_RUN},
-    {"shutdown-reuse", case_shutdown_reuse, 0, CASE_NEEDS_A_RUN},
-    {"host-state", case_host_state, 0, CASE_LOADS_ITSELF},
-    {"reload", case_reload, 0, CASE_LOADS_ITSELF},
-    {"close-without-shutdown", case_close_without_shutdown, 0, CASE_LOADS_ITSELF},
+    {"cancel-running", case_cancel_running, CASE_NEEDS_A_RUN, 0},
+    {"parallel", case_parallel, CASE_NEEDS_A_RUN, 0},
+    {"shutdown-reuse", case_shutdown_reuse, CASE_NEEDS_A_RUN, 0},
+    {"host-state", case_host_state, CASE_LOADS_ITSELF, 0},
+    {"reload", case_reload, CASE_LOADS_ITSELF, 0},
+    {"close-without-shutdown", case_close_without_shutdown, CASE_LOADS_ITSELF, 0},
+    {0},
 };
-const size_t conformance_lifecycle_row_count = COUNT_OF(conformance_lifecycle_rows);

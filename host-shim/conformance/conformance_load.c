@@ -33,9 +33,8 @@ static bool is_function(void *address)
     return type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-static enum case_result case_symbols(struct conformance *conformance, unsigned argument)
+static enum case_result case_symbols(struct conformance *conformance)
 {
-    (void)argument;
     void *library = dlopen(conformance->path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return case_fail(conformance, "cannot be loaded: %s", dlerror());
@@ -120,9 +119,8 @@ static const char *foreign_export(const struct mapped_file *file)
 
 /* No fault: some languages cannot hide theirs. But two providers that export the same name may
  * disturb each other. */
-static enum case_result case_exports(struct conformance *conformance, unsigned argument)
+static enum case_result case_exports(struct conformance *conformance)
 {
-    (void)argument;
     CLEANUP(mapped_file_unmap) struct mapped_file file = {0};
     if (!map_file(conformance->path, &file))
         return case_fail(conformance, "cannot be read");
@@ -132,12 +130,8 @@ static enum case_result case_exports(struct conformance *conformance, unsigned a
     return name ? case_pass_with(conformance, "also exports %s", name) : CASE_PASSED;
 }
 
-static enum case_result case_abi_version(struct conformance *conformance, unsigned argument)
+static enum case_result case_abi_version(struct conformance *conformance)
 {
-    (void)argument;
-    struct failure failure;
-    if (!provider_open(conformance->path, &conformance->provider, &failure))
-        return case_fail(conformance, "%s", failure.message);
     provider_close(&conformance->provider);
     return CASE_PASSED;
 }
@@ -151,16 +145,12 @@ static const char *missing_member(const json_t *object, const char *const *names
     return NULL;
 }
 
-static enum case_result case_manifest_form(struct conformance *conformance, unsigned argument)
+static enum case_result case_manifest_form(struct conformance *conformance)
 {
-    (void)argument;
     static const char *const members[] = {"manifest_version", "provider", "version", "tools",
                                           "errors"};
     static const char *const tool_members[] = {"name", "description", "input_schema",
                                                "output_schema", "capabilities"};
-    struct failure failure;
-    if (!provider_open(conformance->path, &conformance->provider, &failure))
-        return case_fail(conformance, "%s", failure.message);
     const char *text = conformance->provider.manifest();
     json_error_t where;
     json_auto_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, &where) : NULL;
@@ -208,12 +198,8 @@ static void ask_manifest(const struct provider *provider, struct asked_manifest 
     ret->copy = ret->pointer ? strdup(ret->pointer) : NULL;
 }
 
-static enum case_result case_manifest_constant(struct conformance *conformance, unsigned argument)
+static enum case_result case_manifest_constant(struct conformance *conformance)
 {
-    (void)argument;
-    struct failure failure;
-    if (!provider_open(conformance->path, &conformance->provider, &failure))
-        return case_fail(conformance, "%s", failure.message);
     CLEANUP(asked_manifest_clear) struct asked_manifest first = {0};
     CLEANUP(asked_manifest_clear) struct asked_manifest again = {0};
     ask_manifest(&conformance->provider, &first);
@@ -244,27 +230,23 @@ static enum case_result check_schema(struct conformance *conformance, const char
     return CASE_PASSED;
 }
 
-static enum case_result case_manifest_schemas(struct conformance *conformance, unsigned argument)
+static enum case_result case_manifest_schemas(struct conformance *conformance)
 {
-    (void)argument;
     enum case_result result = check_schema(conformance, "input_schema");
     return result == CASE_PASSED ? check_schema(conformance, "output_schema") : result;
 }
 
 /* Configuring without wanting the status, as every call with --policy or --sandbox does. */
-static enum case_result case_prepare_without_status(struct conformance *conformance,
-                                                    unsigned argument)
+static enum case_result case_prepare_without_status(struct conformance *conformance)
 {
-    (void)argument;
     int32_t code = conformance->provider.prepare(NULL, NULL);
     if (code != TOOL_OK && code != TOOL_NOT_RUN)
         return case_fail(conformance, "tool_prepare(NULL, NULL) returned %d", (int)code);
     return CASE_PASSED;
 }
 
-static enum case_result case_status_form(struct conformance *conformance, unsigned argument)
+static enum case_result case_status_form(struct conformance *conformance)
 {
-    (void)argument;
     char *text = NULL;
     int32_t code = conformance->provider.status(&text);
     CLEANUP_FREE char *copy = provider_take_text(&conformance->provider, text);
@@ -279,13 +261,13 @@ static enum case_result case_status_form(struct conformance *conformance, unsign
 }
 
 const struct conformance_row conformance_load_rows[] = {
-    {"symbols", case_symbols, 0, CASE_LOADS_ITSELF},
-    {"exports", case_exports, 0, CASE_LOADS_ITSELF},
-    {"abi-version", case_abi_version, 0, CASE_LOADS_ITSELF},
-    {"manifest-form", case_manifest_form, 0, CASE_LOADS_ITSELF},
-    {"manifest-constant", case_manifest_constant, 0, CASE_LOADS_ITSELF},
+    {"symbols", case_symbols, CASE_LOADS_ITSELF, 0},
+    {"exports", case_exports, CASE_LOADS_ITSELF, 0},
+    {"abi-version", case_abi_version, CASE_WITHOUT_TOOL, 0},
+    {"manifest-form", case_manifest_form, CASE_WITHOUT_TOOL, 0},
+    {"manifest-constant", case_manifest_constant, CASE_WITHOUT_TOOL, 0},
     {"manifest-schemas", case_manifest_schemas, 0, 0},
     {"prepare-without-status", case_prepare_without_status, 0, 0},
     {"status-form", case_status_form, 0, 0},
+    {0},
 };
-const size_t conformance_load_row_count = COUNT_OF(conformance_load_rows);

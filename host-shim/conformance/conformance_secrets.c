@@ -13,67 +13,63 @@
 
 #define LARGEST_SECRET 65536u /* read_secret's own limit */
 
-static void invoke_with_secret(struct conformance *conformance, struct probe_host *probe,
-                               struct outcome *ret)
+/* An input with a secret's handle, given to the provider. */
+static void invoke_with_secret(struct probe_host *probe)
 {
-    CLEANUP_FREE char *input = conformance_input_with_secret(conformance->tool);
-    probe_host_invoke(conformance, probe, &probe->host, conformance->tool_name, input, ret);
+    CLEANUP_FREE char *input = conformance_input_with_secret(probe->conformance->tool);
+    probe_host_invoke_input(probe, input);
 }
 
 /* Skipped where the tool takes none, or its policy gives none here. */
 static enum case_result secrets_are_given(struct conformance *conformance)
 {
+    struct probe_host *probe = conformance->probe;
     CLEANUP_FREE char *input = conformance_input_with_secret(conformance->tool);
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    if (!input || !probe)
+    if (!input)
         return case_skip(conformance, "no known input gives this tool a secret");
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, probe, &outcome);
-    if (outcome.code != TOOL_NOT_RUN || probe->secret.asked > 0)
-        return CASE_PASSED; /* or wrong, which the case itself must say */
-    const json_t *error = json_object_get(outcome.result, "error");
-    return case_skip(conformance, "secrets cannot be provided here: %s: %s",
-                     json_member_string(error, "code", "?"),
-                     json_member_string(error, "message", "?"));
+    probe_host_invoke_input(probe, input);
+    const json_t *error = json_object_get(probe->outcome.result, "error");
+    if (probe->outcome.code == TOOL_NOT_RUN && probe->secret.asked == 0)
+        return case_skip(conformance, "secrets cannot be provided here: %s: %s",
+                         json_member_string(error, "code", "?"),
+                         json_member_string(error, "message", "?"));
+    probe_host_reset(probe);
+    return CASE_PASSED; /* or wrong, which the case itself must say */
 }
 
-static enum case_result expect_refusal(struct conformance *conformance, struct probe_host *probe,
-                                       const char *when)
+static enum case_result expect_refusal(struct probe_host *probe, const char *when)
 {
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, probe, &outcome);
-    return probe_host_expect_nothing_ran(conformance, probe, &outcome, when);
+    invoke_with_secret(probe);
+    return probe_host_expect_nothing_ran(probe, when);
 }
 
 enum refusal { REFUSAL_MISSING, REFUSAL_SILENT, REFUSAL_DENIED, REFUSAL_JUNK };
 
-static enum case_result case_refused(struct conformance *conformance, unsigned refusal)
+static enum case_result case_refused(struct conformance *conformance)
 {
+    struct probe_host *probe = conformance->probe;
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    struct probe_host *probe = conformance->probe;
-    if (refusal == REFUSAL_MISSING)
+    if (conformance->argument == REFUSAL_MISSING)
         probe->host.read_secret = NULL;
-    probe->secret.silent = refusal == REFUSAL_SILENT;
-    if (refusal == REFUSAL_DENIED)
+    probe->secret.silent = conformance->argument == REFUSAL_SILENT;
+    if (conformance->argument == REFUSAL_DENIED)
         probe->secret.verdict = TOOL_VERDICT_DENY;
-    else if (refusal == REFUSAL_JUNK)
+    else if (conformance->argument == REFUSAL_JUNK)
         probe->secret.verdict = TOOL_VERDICT_ALLOW + 1;
-    return expect_refusal(conformance, probe, "read_secret did not allow");
+    return expect_refusal(probe, "read_secret did not allow");
 }
 
-static enum case_result case_grows(struct conformance *conformance, unsigned argument)
+static enum case_result case_grows(struct conformance *conformance)
 {
-    (void)argument;
+    struct probe_host *probe = conformance->probe;
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    struct probe_host *probe = conformance->probe;
     probe->secret.reported[0] = probe->secret.reported[1] = LARGEST_SECRET - 1;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, probe, &outcome);
-    result = probe_host_expect_ran(conformance, &outcome, "a secret of 65535 bytes");
+    invoke_with_secret(probe);
+    result = probe_host_expect_ran(probe, "a secret of 65535 bytes");
     if (result == CASE_PASSED && probe->secret.capacity < LARGEST_SECRET - 1)
         return case_fail(conformance, "ran, but the buffer was never large enough");
     return result;
@@ -87,69 +83,64 @@ static const size_t wrong_lengths[][2] = {
     {LARGEST_SECRET - 1, SIZE_MAX},
 };
 
-static enum case_result case_too_large(struct conformance *conformance, unsigned argument)
+static enum case_result case_too_large(struct conformance *conformance)
 {
-    (void)argument;
+    struct probe_host *probe = conformance->probe;
     enum case_result result = secrets_are_given(conformance);
     for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(wrong_lengths); i++) {
-        CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-        if (!probe)
-            return case_fail(conformance, "out of memory");
-        memcpy(probe->secret.reported, wrong_lengths[i], sizeof(wrong_lengths[i]));
         char when[80];
+        probe_host_reset(probe);
+        memcpy(probe->secret.reported, wrong_lengths[i], sizeof(wrong_lengths[i]));
         (void)snprintf(when, sizeof(when), "a secret of %zu, then %zu bytes", wrong_lengths[i][0],
                        wrong_lengths[i][1]);
-        result = expect_refusal(conformance, probe, when);
+        result = expect_refusal(probe, when);
     }
     return result;
 }
 
 /* Without an approval the secret must not be handed out. */
-static enum case_result case_order(struct conformance *conformance, unsigned argument)
+static enum case_result case_order(struct conformance *conformance)
 {
-    (void)argument;
-    enum case_result result = secrets_are_given(conformance);
     static const enum grant before[] = {GRANT_CAPABILITY, GRANT_APPROVAL};
+    struct probe_host *probe = conformance->probe;
+    enum case_result result = secrets_are_given(conformance);
     for (size_t i = 0; result == CASE_PASSED && i < COUNT_OF(before); i++) {
-        if (!probe_host_grant_matters(conformance, before[i]))
+        bool matters = probe_host_grant_matters(probe, before[i]);
+        probe_host_reset(probe);
+        if (!matters)
             continue;
-        CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-        if (!probe)
-            return case_fail(conformance, "out of memory");
         probe->verdict[before[i]] = TOOL_VERDICT_DENY;
-        result = expect_refusal(conformance, probe, "denied, with a secret");
+        result = expect_refusal(probe, "denied, with a secret");
         if (result == CASE_PASSED && probe->secret.asked > 0)
             return case_fail(conformance, "the secret was read for a call that was denied");
     }
     return result;
 }
 
-static enum case_result case_kept(struct conformance *conformance, unsigned argument)
+static enum case_result case_kept(struct conformance *conformance)
 {
-    (void)argument;
+    struct probe_host *probe = conformance->probe;
     enum case_result result = secrets_are_given(conformance);
     if (result != CASE_PASSED)
         return result;
-    struct probe_host *probe = conformance->probe;
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    invoke_with_secret(conformance, probe, &outcome);
-    result = probe_host_expect_ran(conformance, &outcome, "with a secret");
+    invoke_with_secret(probe);
+    result = probe_host_expect_ran(probe, "with a secret");
     if (result == CASE_PASSED && probe->secret.seen)
         return case_fail(conformance,
                          "the secret is in an audit record, a request or a line of the log");
-    if (result == CASE_PASSED && outcome.text && strstr(outcome.text, PROBE_SECRET))
+    if (result == CASE_PASSED && probe->outcome.text && strstr(probe->outcome.text, PROBE_SECRET))
         return case_fail(conformance, "the secret is in the result, and no program printed it");
     return result;
 }
 
 const struct conformance_row conformance_secret_rows[] = {
-    {"secret-missing", case_refused, REFUSAL_MISSING, CASE_NEEDS_A_RUN},
-    {"secret-silent", case_refused, REFUSAL_SILENT, CASE_NEEDS_A_RUN},
-    {"secret-denied", case_refused, REFUSAL_DENIED, CASE_NEEDS_A_RUN},
-    {"secret-junk", case_refused, REFUSAL_JUNK, CASE_NEEDS_A_RUN},
-    {"secret-grows", case_grows, 0, CASE_NEEDS_A_RUN},
-    {"secret-too-large", case_too_large, 0, CASE_NEEDS_A_RUN},
-    {"secret-order", case_order, 0, CASE_NEEDS_A_RUN},
-    {"secret-kept", case_kept, 0, CASE_NEEDS_A_RUN},
+    {"secret-missing", case_refused, CASE_NEEDS_A_RUN, REFUSAL_MISSING},
+    {"secret-silent", case_refused, CASE_NEEDS_A_RUN, REFUSAL_SILENT},
+    {"secret-denied", case_refused, CASE_NEEDS_A_RUN, REFUSAL_DENIED},
+    {"secret-junk", case_refused, CASE_NEEDS_A_RUN, REFUSAL_JUNK},
+    {"secret-grows", case_grows, CASE_NEEDS_A_RUN, 0},
+    {"secret-too-large", case_too_large, CASE_NEEDS_A_RUN, 0},
+    {"secret-order", case_order, CASE_NEEDS_A_RUN, 0},
+    {"secret-kept", case_kept, CASE_NEEDS_A_RUN, 0},
+    {0},
 };
-const size_t conformance_secret_row_count = COUNT_OF(conformance_secret_rows);

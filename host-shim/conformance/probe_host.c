@@ -16,6 +16,11 @@ static struct probe_host *enter(void *user)
     return probe;
 }
 
+static const struct provider *provider_of(const struct probe_host *probe)
+{
+    return &probe->conformance->provider;
+}
+
 static void give_verdict(struct probe_host *probe, enum grant grant, uint32_t *verdict)
 {
     probe->asked[grant]++;
@@ -41,9 +46,9 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     struct probe_host *probe = enter(user);
     look_for_secret(probe, request_json);
     if (probe->cancels)
-        (void)probe->provider->cancel(probe->host.call_id);
+        (void)provider_of(probe)->cancel(probe->host.call_id);
     for (size_t i = 0; probe->reply && i < COUNT_OF(probe->reply_codes); i++)
-        probe->reply_codes[i] = probe->provider->reply_approval(token, probe->reply);
+        probe->reply_codes[i] = provider_of(probe)->reply_approval(token, probe->reply);
     give_verdict(probe, GRANT_APPROVAL, verdict);
     atomic_store(&probe->token, token);
 }
@@ -88,106 +93,115 @@ static void log_line(void *user, uint32_t level, const char *message)
     look_for_secret(enter(user), message);
 }
 
-struct probe_host *probe_host_new(const struct conformance *conformance)
-{
-    static atomic_uint_fast64_t last_call_id = 100;
-    struct probe_host *probe = calloc(1, sizeof(*probe));
-    if (!probe)
-        return NULL;
-    probe->provider = &conformance->provider;
-    probe->host = (struct tool_host){
-        .struct_size = sizeof(probe->host),
-        .abi_version = TOOL_ABI_VERSION,
-        .user = probe,
-        .call_id = atomic_fetch_add(&last_call_id, 1),
-        .check_capability = check_capability,
-        .request_approval = request_approval,
-        .read_secret = read_secret,
-        .audit = audit,
-        .on_output = on_output,
-        .log = log_line,
-    };
-    for (unsigned grant = 0; grant < GRANT_COUNT; grant++)
-        probe->verdict[grant] = TOOL_VERDICT_ALLOW;
-    probe->secret = (struct probe_host_secret){
-        .reported = {PROBE_SECRET_LENGTH, PROBE_SECRET_LENGTH}, .verdict = TOOL_VERDICT_ALLOW};
-    return probe;
-}
-
-void probe_host_invoke(const struct conformance *conformance, struct probe_host *probe,
-                       const struct tool_host *host, const char *tool, const char *input,
-                       struct outcome *ret)
-{
-    /* Not NULL before the call: a provider that leaves it alone is seen. */
-    static char untouched[] = "untouched";
-    char *text = untouched;
-    if (probe) {
-        probe->caller = pthread_self();
-        atomic_store(&probe->inside, true);
-    }
-    *ret = (struct outcome){.code = conformance->provider.invoke(tool, input, host, &text)};
-    if (probe)
-        atomic_store(&probe->inside, false);
-    if (text == untouched || !text)
-        return;
-    ret->text = provider_take_text(&conformance->provider, text);
-    ret->result = provider_json_read(ret->text);
-}
-
-void outcome_clear(struct outcome *outcome)
+static void outcome_clear(struct outcome *outcome)
 {
     free(outcome->text);
     json_decref(outcome->result);
     *outcome = (struct outcome){0};
 }
 
-void probe_host_invoke_good(const struct conformance *conformance, struct probe_host *probe,
-                            const struct tool_host *host, struct outcome *ret)
+void probe_host_reset(struct probe_host *probe)
 {
-    CLEANUP_FREE char *input = conformance_input_good(conformance->tool);
-    probe_host_invoke(conformance, probe, host, conformance->tool_name, input, ret);
+    static atomic_uint_fast64_t last_call_id = 100;
+    struct conformance *conformance = probe->conformance;
+    outcome_clear(&probe->outcome);
+    *probe = (struct probe_host){
+        .host = {.struct_size = sizeof(probe->host),
+                 .abi_version = TOOL_ABI_VERSION,
+                 .user = probe,
+                 .call_id = atomic_fetch_add(&last_call_id, 1),
+                 .check_capability = check_capability,
+                 .request_approval = request_approval,
+                 .read_secret = read_secret,
+                 .audit = audit,
+                 .on_output = on_output,
+                 .log = log_line},
+        .conformance = conformance,
+        .verdict = {[GRANT_CAPABILITY] = TOOL_VERDICT_ALLOW,
+                    [GRANT_APPROVAL] = TOOL_VERDICT_ALLOW,
+                    [GRANT_AUDIT] = TOOL_VERDICT_ALLOW},
+        .secret = {.reported = {PROBE_SECRET_LENGTH, PROBE_SECRET_LENGTH},
+                   .verdict = TOOL_VERDICT_ALLOW},
+    };
 }
 
-bool probe_host_can_run(struct conformance *conformance)
+struct probe_host *probe_host_new(struct conformance *conformance)
 {
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
+    struct probe_host *probe = calloc(1, sizeof(*probe));
     if (!probe)
-        return false;
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
-    if (outcome.code != TOOL_NOT_RUN || !json_is_object(outcome.result))
+        return NULL;
+    probe->conformance = conformance;
+    probe_host_reset(probe);
+    return probe;
+}
+
+void probe_host_free(struct probe_host **probe)
+{
+    if (*probe)
+        outcome_clear(&(*probe)->outcome);
+    free(TAKE_POINTER(*probe));
+}
+
+void probe_host_invoke(struct probe_host *probe, const struct tool_host *host, const char *tool,
+                       const char *input)
+{
+    /* Not NULL before the call: a provider that leaves it alone is seen. */
+    static char untouched[] = "untouched";
+    char *text = untouched;
+    outcome_clear(&probe->outcome);
+    probe->caller = pthread_self();
+    atomic_store(&probe->inside, true);
+    probe->outcome.code = provider_of(probe)->invoke(tool, input, host, &text);
+    atomic_store(&probe->inside, false);
+    if (text == untouched || !text)
+        return;
+    probe->outcome.text = provider_take_text(provider_of(probe), text);
+    probe->outcome.result = provider_json_read(probe->outcome.text);
+}
+
+void probe_host_invoke_input(struct probe_host *probe, const char *input)
+{
+    probe_host_invoke(probe, &probe->host, probe->conformance->tool_name, input);
+}
+
+void probe_host_invoke_good(struct probe_host *probe)
+{
+    CLEANUP_FREE char *input = conformance_input_good(probe->conformance->tool);
+    probe_host_invoke_input(probe, input);
+}
+
+bool probe_host_can_run(struct probe_host *probe)
+{
+    probe_host_invoke_good(probe);
+    if (probe->outcome.code != TOOL_NOT_RUN || !json_is_object(probe->outcome.result))
         return true; /* it ran, or it is so wrong that the case itself must say so */
-    const json_t *error = json_object_get(outcome.result, "error");
-    (void)case_skip(conformance, "nothing can run here: %s: %s",
+    const json_t *error = json_object_get(probe->outcome.result, "error");
+    (void)case_skip(probe->conformance, "nothing can run here: %s: %s",
                     json_member_string(error, "code", "?"),
                     json_member_string(error, "message", "?"));
     return false;
 }
 
-bool probe_host_grant_matters(struct conformance *conformance, enum grant grant)
+bool probe_host_grant_matters(struct probe_host *probe, enum grant grant)
 {
-    CLEANUP_FREE struct probe_host *probe = probe_host_new(conformance);
-    CLEANUP(outcome_clear) struct outcome outcome = {0};
-    if (!probe)
+    probe_host_invoke_good(probe);
+    if (probe->outcome.code != TOOL_OK || probe->asked[grant] > 0 || grant == GRANT_AUDIT)
         return true;
-    probe_host_invoke_good(conformance, probe, &probe->host, &outcome);
-    if (outcome.code != TOOL_OK || probe->asked[grant] > 0 || grant == GRANT_AUDIT)
-        return true;
-    const json_t *capabilities = json_object_get(conformance->tool, "capabilities");
+    const json_t *capabilities = json_object_get(probe->conformance->tool, "capabilities");
     return grant == GRANT_CAPABILITY &&
            json_array_size(json_object_get(capabilities, "required")) > 0;
 }
 
-static bool shows_marker(const struct conformance *conformance, const char *text)
+static bool shows_marker(const struct probe_host *probe, const char *text)
 {
-    return text && conformance_input_has_marker(conformance->tool) &&
+    return text && conformance_input_has_marker(probe->conformance->tool) &&
            strstr(text, CONFORMANCE_MARKER);
 }
 
-enum case_result probe_host_expect_nothing_ran(struct conformance *conformance,
-                                               const struct probe_host *probe,
-                                               const struct outcome *outcome, const char *when)
+enum case_result probe_host_expect_nothing_ran(struct probe_host *probe, const char *when)
 {
+    struct conformance *conformance = probe->conformance;
+    const struct outcome *outcome = &probe->outcome;
     const json_t *error = json_object_get(outcome->result, "error");
     if (outcome->code != TOOL_NOT_RUN)
         return case_fail(conformance, "%s: tool_invoke() returned %d, not TOOL_NOT_RUN", when,
@@ -200,16 +214,17 @@ enum case_result probe_host_expect_nothing_ran(struct conformance *conformance,
         return case_fail(conformance, "%s: no \"error\" object with code and message", when);
     if (strcmp(json_member_string(outcome->result, "status", ""), "completed") == 0)
         return case_fail(conformance, "%s: status says completed", when);
-    if (probe && probe->output_length > 0)
+    if (probe->output_length > 0)
         return case_fail(conformance, "%s: something ran: on_output was called", when);
-    if (shows_marker(conformance, outcome->text))
+    if (shows_marker(probe, outcome->text))
         return case_fail(conformance, "%s: something ran: its marker is in the result", when);
     return CASE_PASSED;
 }
 
-enum case_result probe_host_expect_ran(struct conformance *conformance,
-                                       const struct outcome *outcome, const char *when)
+enum case_result probe_host_expect_ran(struct probe_host *probe, const char *when)
 {
+    struct conformance *conformance = probe->conformance;
+    const struct outcome *outcome = &probe->outcome;
     const json_t *error = json_object_get(outcome->result, "error");
     if (outcome->code != TOOL_OK)
         return case_fail(conformance, "%s: did not run (%d): %s: %s", when, (int)outcome->code,
@@ -218,7 +233,27 @@ enum case_result probe_host_expect_ran(struct conformance *conformance,
     if (!json_is_object(outcome->result))
         return case_fail(conformance, "%s: *output_json is not a JSON object", when);
     if (conformance_input_has_marker(conformance->tool) &&
-        !shows_marker(conformance, json_member_string(outcome->result, "stdout", NULL)))
+        !shows_marker(probe, json_member_string(outcome->result, "stdout", NULL)))
         return case_fail(conformance, "%s: the program's output is not in the result", when);
     return CASE_PASSED;
+}
+
+enum case_result probe_host_expect_status(struct probe_host *probe, const char *status)
+{
+    const char *found = json_member_string(probe->outcome.result, "status", "none");
+    return strcmp(found, status) == 0
+               ? CASE_PASSED
+               : case_fail(probe->conformance, "status is %.40s, not %s", found, status);
+}
+
+enum case_result probe_host_good_is_denied(struct probe_host *probe, const char *when)
+{
+    probe_host_invoke_good(probe);
+    return probe_host_expect_nothing_ran(probe, when);
+}
+
+enum case_result probe_host_good_runs(struct probe_host *probe, const char *when)
+{
+    probe_host_invoke_good(probe);
+    return probe_host_expect_ran(probe, when);
 }

@@ -33,9 +33,16 @@ struct probe_host_secret {
     bool seen;       /* the secret was in a record, a request for approval, or a line of the log */
 };
 
+/* The return of one call. */
+struct outcome {
+    int32_t code;
+    char *text; /* new; NULL where the provider set none */
+    json_t *result;
+};
+
 struct probe_host {
     struct tool_host host;
-    const struct provider *provider;
+    struct conformance *conformance;
     pthread_t caller;
     atomic_bool inside;       /* tool_invoke() is under way */
     atomic_bool wrong_moment; /* a callback came on another thread or outside the call */
@@ -44,45 +51,42 @@ struct probe_host {
     uint32_t verdict[GRANT_COUNT];
     struct probe_host_secret secret;
     const char *reply;      /* a decision that request_approval gives from inside; or NULL */
-    int32_t reply_codes[2]; /* what the first and the second reply returned */
+    int32_t reply_codes[2]; /* of the first and the second reply */
     bool cancels;           /* request_approval cancels the call from inside */
     _Atomic uint64_t token; /* of the last request for approval; 0: none came */
+    struct outcome outcome; /* of the last call */
     size_t output_length;   /* of stdout and stderr as they came */
     char output[PROBE_OUTPUT_LIMIT];
 };
 
-/* The return of one call. */
-struct outcome {
-    int32_t code;
-    char *text; /* new; NULL where the provider set none */
-    json_t *result;
-};
+/* A probe that grants everything, for the provider of the conformance. NULL when out of memory. */
+struct probe_host *probe_host_new(struct conformance *conformance);
+/* Makes the probe as good as new: it grants everything, and nothing was recorded. */
+void probe_host_reset(struct probe_host *probe);
+void probe_host_free(struct probe_host **probe);
 
-/* A probe that grants everything; free() it. NULL when out of memory. */
-struct probe_host *probe_host_new(const struct conformance *conformance);
-
-/* Calls the provider; host may be another than the probe's (or NULL), probe may be NULL.
- */
-void probe_host_invoke(const struct conformance *conformance, struct probe_host *probe,
-                       const struct tool_host *host, const char *tool, const char *input,
-                       struct outcome *ret);
-void outcome_clear(struct outcome *outcome);
-
-/* A call with a good input under the given host. */
-void probe_host_invoke_good(const struct conformance *conformance, struct probe_host *probe,
-                            const struct tool_host *host, struct outcome *ret);
+/* Calls the provider and keeps the outcome; host may be another than the probe's, or NULL. */
+void probe_host_invoke(struct probe_host *probe, const struct tool_host *host, const char *tool,
+                       const char *input);
+/* The same for the tool of the conformance, with the probe's host: an input; a good input. */
+void probe_host_invoke_input(struct probe_host *probe, const char *input);
+void probe_host_invoke_good(struct probe_host *probe);
 
 /* Whether a call with everything granted runs here; false fills the remark with why not. */
-bool probe_host_can_run(struct conformance *conformance);
+bool probe_host_can_run(struct probe_host *probe);
 
 /* Whether the provider asks for it: it may have rules that need no approval, and tools that need no
  * capability. */
-bool probe_host_grant_matters(struct conformance *conformance, enum grant grant);
+bool probe_host_grant_matters(struct probe_host *probe, enum grant grant);
 
-/* Passed when nothing ran and the provider said so as the ABI wants it. */
-enum case_result probe_host_expect_nothing_ran(struct conformance *conformance,
-                                               const struct probe_host *probe,
-                                               const struct outcome *outcome, const char *when);
+/* Judge the last call; when: its circumstances, for the remark. Passed when nothing ran and the
+ * provider said so as the ABI wants it. */
+enum case_result probe_host_expect_nothing_ran(struct probe_host *probe, const char *when);
 /* Passed when the tool ran and, where a marker can tell, has printed it. */
-enum case_result probe_host_expect_ran(struct conformance *conformance,
-                                       const struct outcome *outcome, const char *when);
+enum case_result probe_host_expect_ran(struct probe_host *probe, const char *when);
+/* Passed when the result has this status. */
+enum case_result probe_host_expect_status(struct probe_host *probe, const char *status);
+
+/* The call with a good input, and its judgement. */
+enum case_result probe_host_good_is_denied(struct probe_host *probe, const char *when);
+enum case_result probe_host_good_runs(struct probe_host *probe, const char *when);

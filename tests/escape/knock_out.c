@@ -230,18 +230,22 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     return __real_syscall(number, a, b, c, d, e, f);
 }
 
-int __real_launch_sandbox(const struct launch *launch, struct launched *ret,
-                          struct launch_failure *reterr);
-int __wrap_launch_sandbox(const struct launch *launch, struct launched *ret,
-                          struct launch_failure *reterr);
-int __wrap_launch_sandbox(const struct launch *launch, struct launched *ret,
-                          struct launch_failure *reterr)
+int __real_launch_sandbox(const struct run_environment *environment,
+                          const struct sandbox_template *template, struct fork_server *interpreter,
+                          struct sandbox_handle *process, struct launch_failure *reterr);
+int __wrap_launch_sandbox(const struct run_environment *environment,
+                          const struct sandbox_template *template, struct fork_server *interpreter,
+                          struct sandbox_handle *process, struct launch_failure *reterr);
+int __wrap_launch_sandbox(const struct run_environment *environment,
+                          const struct sandbox_template *template, struct fork_server *interpreter,
+                          struct sandbox_handle *process, struct launch_failure *reterr)
 {
-    struct launch changed_launch = *launch;
+    const struct sandbox_place place = process->place;
     if (nth("user", 0))
-        changed_launch.outer_uid = changed_launch.outer_gid =
-            (uint32_t)strtoul(nth("user", 0), NULL, 10);
-    return __real_launch_sandbox(&changed_launch, ret, reterr);
+        process->place.uid = process->place.gid = (uint32_t)strtoul(nth("user", 0), NULL, 10);
+    int result = __real_launch_sandbox(environment, template, interpreter, process, reterr);
+    process->place = place;
+    return result;
 }
 
 /* --- Limits --- */

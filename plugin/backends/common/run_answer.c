@@ -18,6 +18,11 @@ uint64_t monotonic_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+uint64_t earlier_us(uint64_t one, uint64_t other)
+{
+    return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
 void run_event_send(int socket, const struct run_event *event)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];

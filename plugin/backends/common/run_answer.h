@@ -13,6 +13,8 @@
 
 /* Microseconds of CLOCK_MONOTONIC. */
 uint64_t monotonic_us(void);
+/* The earlier of two times, of which 0 is never. */
+uint64_t earlier_us(uint64_t one, uint64_t other);
 
 /* Without waiting; nothing where the socket is -1 or its peer is gone. */
 void run_event_send(int socket, const struct run_event *event);

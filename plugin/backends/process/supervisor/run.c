@@ -70,56 +70,41 @@ static void tell_groups(const struct cgroup_base *base, struct run_event *event)
 }
 
 /* One that is ready where there is one, else a new one. */
-static int start_sandbox(struct run *run, struct run_environment *environment, struct pool *pool,
-                         struct run_description *description, const int *fds)
+static int start_sandbox(struct run *run, struct pool *pool, struct run_description *description,
+                         const int *fds, struct launch_failure *reterr)
 {
     CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
-    struct launch_failure failure = {
-        .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
-    if (!sandbox_template_of(description, &template)) {
-        fail_launch(run, &failure);
-        return -1;
-    }
+    if (!sandbox_template_of(description, &template))
+        return launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
     /* The payload reads its own; what is copied here would be copied into every sandbox. */
     run_description_clear_program(description);
-    run->process =
-        pool_obtain(pool, environment, &template, run->started_us, &run->event.origin, &failure);
-    if (!run->process) {
-        fail_launch(run, &failure);
+    run->process = pool_obtain(pool, &template, run->started_us, &run->event.origin, reterr);
+    if (!run->process)
         return -1;
-    }
     if (description->purpose == RUN_PURPOSE_PROGRAM)
-        pool_demand(pool, environment, &template, description, run->started_us);
+        pool_demand(pool, &template, description, run->started_us);
     if (description->purpose == RUN_PURPOSE_TRIAL)
-        tell_groups(&environment->cgroups, &run->event);
+        tell_groups(&pool->environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
     if (sandbox_handle_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
             0 ||
         errno == EPIPE || errno == ECONNRESET)
         return 0;
-    failure = (struct launch_failure){
-        .layer = LAYER_COUNT, .error_number = errno, .step = "hand the run over"};
-    fail_launch(run, &failure);
-    return -1;
+    return launch_fail(reterr, LAYER_COUNT, errno, "hand the run over");
 }
 
-static int start_unconfined(struct run *run, struct run_description *description, const int *fds)
+static int start_unconfined(struct run *run, struct run_description *description, const int *fds,
+                            struct launch_failure *reterr)
 {
-    struct launch_failure failure = {.layer = LAYER_COUNT, .step = "make the working directory"};
     run->unconfined = true;
     (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-%d-XXXXXX",
                    (int)getpid());
     if (!mkdtemp(run->directory)) {
-        failure.error_number = errno;
         run->directory[0] = '\0';
-        fail_launch(run, &failure);
-        return -1;
+        return launch_fail(reterr, LAYER_COUNT, errno, "make the working directory");
     }
-    run->process = sandbox_handle_make_unconfined(description, run->directory, fds, &failure);
-    if (run->process)
-        return 0;
-    fail_launch(run, &failure);
-    return -1;
+    run->process = sandbox_handle_make_unconfined(description, run->directory, fds, reterr);
+    return run->process ? 0 : -1;
 }
 
 static void refuse_description(struct run *run)
@@ -130,8 +115,7 @@ static void refuse_description(struct run *run)
         run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
 }
 
-static int start(struct run *run, struct run_environment *environment, struct pool *pool,
-                 const int *fds)
+static int start(struct run *run, struct pool *pool, const int *fds)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     errno = EBADMSG;
@@ -139,13 +123,17 @@ static int start(struct run *run, struct run_environment *environment, struct po
         refuse_description(run);
         return -1;
     }
-    if (run_question_answer(&description, environment, pool, &run->event))
+    if (run_question_answer(&description, pool, &run->event))
         return -1;
     run->limits = description.limits;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
-    if (description.isolation != RUN_ISOLATION_SANDBOX)
-        return start_unconfined(run, &description, fds);
-    return start_sandbox(run, environment, pool, &description, fds);
+    struct launch_failure failure;
+    int result = description.isolation == RUN_ISOLATION_SANDBOX
+                     ? start_sandbox(run, pool, &description, fds, &failure)
+                     : start_unconfined(run, &description, fds, &failure);
+    if (result < 0)
+        fail_launch(run, &failure);
+    return result;
 }
 
 /* The subreaper removes the directory; where it could not, somebody else must, as a tree of the
@@ -162,8 +150,8 @@ static void remove_leftovers(struct run *run)
     _exit(0);
 }
 
-struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
-                      const int fds[RUN_FD_COUNT], struct sandbox_handle **ret_failed)
+struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COUNT],
+                      struct sandbox_handle **ret_failed)
 {
     struct run *run = calloc(1, sizeof(*run));
     *ret_failed = NULL;
@@ -176,7 +164,7 @@ struct run *run_start(struct run_environment *environment, struct pool *pool, ui
     run->event.exit_code = -1;
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + START_LIMIT_US;
-    if (start(run, environment, pool, fds) < 0) {
+    if (start(run, pool, fds) < 0) {
         remove_leftovers(run);
         run_event_send(fds[RUN_FD_EVENTS], &run->event);
         run_fds_close(fds);

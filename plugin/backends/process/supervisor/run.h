@@ -27,8 +27,8 @@ enum run_source {
 /* Starts the run that the descriptors describe, which it takes. NULL where the run is over already
  * (ENDED was sent) or there is no memory for it; then *ret_failed is a first process that is of no
  * use and the caller's, or NULL. slot is unique among the living runs. */
-struct run *run_start(struct run_environment *environment, struct pool *pool, uint32_t slot,
-                      const int fds[RUN_FD_COUNT], struct sandbox_handle **ret_failed);
+struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COUNT],
+                      struct sandbox_handle **ret_failed);
 /* -1 once it is of no more use. */
 int run_source_fd(const struct run *run, enum run_source source);
 uint32_t run_slot(const struct run *run);

@@ -16,8 +16,7 @@ static void answer_sweep(const struct cgroup_base *base, struct run_event *ret)
 }
 
 /* Where runs have asked for such already it is theirs to say how many. */
-static void answer_preparation(const struct run_description *description,
-                               const struct run_environment *environment, struct pool *pool,
+static void answer_preparation(const struct run_description *description, struct pool *pool,
                                struct run_event *ret)
 {
     CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
@@ -28,15 +27,14 @@ static void answer_preparation(const struct run_description *description,
     }
     if (description->isolation == RUN_ISOLATION_SANDBOX) {
         if (!pool_find(pool, &template))
-            pool_demand(pool, environment, &template, description, monotonic_us());
+            pool_demand(pool, &template, description, monotonic_us());
         pool_tell(pool, &template, &outcome);
     }
     ret->preparation = outcome.kind;
     (void)snprintf(ret->message, sizeof(ret->message), "%s", outcome.detail);
 }
 
-bool run_question_answer(const struct run_description *description,
-                         const struct run_environment *environment, struct pool *pool,
+bool run_question_answer(const struct run_description *description, struct pool *pool,
                          struct run_event *ret)
 {
     if (description->purpose != RUN_PURPOSE_SWEEP && description->purpose != RUN_PURPOSE_PREPARE)
@@ -44,8 +42,8 @@ bool run_question_answer(const struct run_description *description,
     ret->cause = RUN_CAUSE_EXIT;
     ret->exit_code = 0;
     if (description->purpose == RUN_PURPOSE_SWEEP)
-        answer_sweep(&environment->cgroups, ret);
+        answer_sweep(&pool->environment->cgroups, ret);
     else
-        answer_preparation(description, environment, pool, ret);
+        answer_preparation(description, pool, ret);
     return true;
 }

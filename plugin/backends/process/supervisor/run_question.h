@@ -7,12 +7,10 @@
 
 #include <stdbool.h>
 
-#include "backends/process/supervisor/launch/run_environment.h"
 #include "backends/process/supervisor/pool/pool.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
 
 /* false: it is a run. true: *ret is the end that answers it. */
-bool run_question_answer(const struct run_description *description,
-                         const struct run_environment *environment, struct pool *pool,
+bool run_question_answer(const struct run_description *description, struct pool *pool,
                          struct run_event *ret);

@@ -50,7 +50,7 @@ static void forget_run(struct supervisor *supervisor, uint32_t slot)
     struct sandbox_handle *process = run_free(TAKE_POINTER(supervisor->runs[slot]));
     supervisor->run_count--;
     unwatch(supervisor, process->pidfd);
-    reaper_add(&supervisor->reaper, &supervisor->environment, process);
+    reaper_add(&supervisor->reaper, process);
 }
 
 static int watch_run(const struct supervisor *supervisor, const struct run *run)
@@ -79,10 +79,10 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         return;
     }
     struct sandbox_handle *failed;
-    struct run *run = run_start(&supervisor->environment, &supervisor->pool, slot, fds, &failed);
+    struct run *run = run_start(&supervisor->pool, slot, fds, &failed);
     if (failed) {
         sandbox_handle_signal(failed, SIGKILL);
-        reaper_add(&supervisor->reaper, &supervisor->environment, failed);
+        reaper_add(&supervisor->reaper, failed);
     }
     if (!run)
         return;
@@ -158,20 +158,13 @@ static uint64_t sweep_the_dead(struct supervisor *supervisor, uint64_t now)
     return supervisor->next_sweep_us;
 }
 
-/* The earlier of two times, where 0 is never. */
-static uint64_t earlier(uint64_t one, uint64_t other)
-{
-    return one == 0 || (other != 0 && other < one) ? other : one;
-}
-
 /* Ends what is due; the time of the next thing that will be, 0 for none. */
 static uint64_t expire(struct supervisor *supervisor)
 {
     uint64_t now = monotonic_us();
     uint64_t next = sweep_the_dead(supervisor, now);
-    next = earlier(
-        next, pool_expire(&supervisor->pool, &supervisor->reaper, &supervisor->environment, now));
-    next = earlier(next, reaper_next(&supervisor->reaper, now));
+    next = earlier_us(next, pool_expire(&supervisor->pool, now));
+    next = earlier_us(next, reaper_next(&supervisor->reaper, now));
     for (size_t i = 0; i < RUNS_LIMIT; i++) {
         if (!supervisor->runs[i])
             continue;
@@ -180,7 +173,7 @@ static uint64_t expire(struct supervisor *supervisor)
             forget_run(supervisor, (uint32_t)i);
             continue;
         }
-        next = earlier(next, run_deadline(supervisor->runs[i]));
+        next = earlier_us(next, run_deadline(supervisor->runs[i]));
     }
     return next;
 }
@@ -203,8 +196,7 @@ static bool handle_event(struct supervisor *supervisor, uint64_t tag)
     case TAG_CONTROL:
         return handle_control(supervisor);
     case TAG_POOL:
-        pool_handle(&supervisor->pool, &supervisor->reaper, &supervisor->environment,
-                    monotonic_us());
+        pool_handle(&supervisor->pool, monotonic_us());
         return true;
     case TAG_REAPER:
         return true; /* each round looks for them */
@@ -219,7 +211,7 @@ static bool handle_event(struct supervisor *supervisor, uint64_t tag)
 static bool serve_once(struct supervisor *supervisor, uint64_t latest)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
-    uint64_t next = earlier(expire(supervisor), latest);
+    uint64_t next = earlier_us(expire(supervisor), latest);
     bool busy = supervisor->run_count > 0;
     bool fill = latest == 0 && pool_is_short(&supervisor->pool, busy, monotonic_us());
     int count =
@@ -227,12 +219,12 @@ static bool serve_once(struct supervisor *supervisor, uint64_t latest)
     if (count < 0 && errno != EINTR)
         return false;
     if (count == 0 && fill)
-        pool_fill(&supervisor->pool, &supervisor->environment, busy, monotonic_us());
+        pool_fill(&supervisor->pool, busy, monotonic_us());
     bool alive = true;
     for (int i = 0; i < count; i++)
         alive = handle_event(supervisor, events[i].data.u64) && alive;
     if (supervisor->reaper.first)
-        reaper_handle(&supervisor->reaper, &supervisor->environment);
+        reaper_handle(&supervisor->reaper);
     return alive;
 }
 
@@ -243,7 +235,7 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
-    pool_empty(&supervisor->pool, &supervisor->reaper, &supervisor->environment);
+    pool_empty(&supervisor->pool);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
     while ((supervisor->run_count || supervisor->reaper.first) && monotonic_us() < latest)
         (void)serve_once(supervisor, latest);
@@ -258,7 +250,8 @@ int supervisor_serve(int control, int host_pidfd)
         return -1;
     supervisor.epoll = epoll;
     supervisor.control = control;
-    if (!pool_open(&supervisor.pool) || !reaper_open(&supervisor.reaper) ||
+    if (!reaper_open(&supervisor.reaper, &supervisor.environment) ||
+        !pool_open(&supervisor.pool, &supervisor.environment, &supervisor.reaper) ||
         watch(&supervisor, control, TAG_CONTROL) < 0 ||
         watch(&supervisor, host_pidfd, TAG_HOST) < 0 ||
         watch(&supervisor, supervisor.pool.epoll, TAG_POOL) < 0 ||

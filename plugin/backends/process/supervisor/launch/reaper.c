@@ -10,9 +10,10 @@
 
 #define GROUP_PAUSE_US 10000 /* between attempts on a busy group */
 
-bool reaper_open(struct reaper *ret)
+bool reaper_open(struct reaper *ret, struct run_environment *environment)
 {
     ret->epoll = epoll_create1(EPOLL_CLOEXEC);
+    ret->environment = environment;
     return ret->epoll >= 0;
 }
 
@@ -36,12 +37,11 @@ static bool is_gone(struct sandbox_handle *process)
     return process->pid == 0 && cgroup_remove(&process->cgroup) == 0;
 }
 
-void reaper_add(struct reaper *reaper, struct run_environment *environment,
-                struct sandbox_handle *process)
+void reaper_add(struct reaper *reaper, struct sandbox_handle *process)
 {
     close_fd(TAKE_FD(process->report));
     if (is_gone(process)) {
-        sandbox_handle_free(environment, process);
+        sandbox_handle_free(reaper->environment, process);
         return;
     }
     process->next = reaper->first;
@@ -52,7 +52,7 @@ void reaper_add(struct reaper *reaper, struct run_environment *environment,
         close_fd(TAKE_FD(process->pidfd));
 }
 
-void reaper_handle(struct reaper *reaper, struct run_environment *environment)
+void reaper_handle(struct reaper *reaper)
 {
     struct sandbox_handle **place = &reaper->first;
     while (*place) {
@@ -62,7 +62,7 @@ void reaper_handle(struct reaper *reaper, struct run_environment *environment)
             continue;
         }
         *place = process->next;
-        sandbox_handle_free(environment, process);
+        sandbox_handle_free(reaper->environment, process);
     }
 }
 

@@ -6,6 +6,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+int launch_fail(struct launch_failure *reterr, enum isolation_layer layer, int error_number,
+                const char *step)
+{
+    *reterr = (struct launch_failure){.layer = layer, .error_number = error_number, .step = step};
+    return -1;
+}
+
 /* Without filters every sandboxed run is refused by that layer, and without knowledge of the ids or
  * the namespaces by the user namespace; unconfined ones still run. */
 bool run_environment_open(struct run_environment *ret)
@@ -29,59 +36,52 @@ bool run_environment_complete(struct run_environment *environment, struct launch
         environment->namespaces_known = namespaces_read(&environment->namespaces);
     if (environment->namespaces_known)
         return true;
-    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
-                                      .error_number = errno,
-                                      .step = "read the supervisor's namespaces"};
+    (void)launch_fail(reterr, LAYER_USER_NAMESPACE, errno, "read the supervisor's namespaces");
     return false;
 }
 
-static bool choose_host_ids(const struct run_environment *environment, uint32_t place,
-                            const struct sandbox_template *template, struct launch *ret,
-                            struct launch_failure *reterr)
+static bool choose_user(const struct run_environment *environment,
+                        const struct sandbox_template *template, struct sandbox_place *place,
+                        struct launch_failure *reterr)
 {
     uint32_t base = template->outer_uid_base;
     uint32_t count = template->outer_uid_count;
-    ret->outer_uid = geteuid();
-    ret->outer_gid = getegid();
-    if (ret->outer_uid != 0)
+    place->uid = geteuid();
+    place->gid = getegid();
+    if (place->uid != 0)
         return true;
-    *reterr = (struct launch_failure){.layer = LAYER_USER_NAMESPACE,
-                                      .error_number = EUSERS,
-                                      .step = "no user id is left in the range of the description"};
-    if (base == 0 || place >= count || count > UINT32_MAX - 1 - base)
+    (void)launch_fail(reterr, LAYER_USER_NAMESPACE, EUSERS,
+                      "no user id is left in the range of the description");
+    if (base == 0 || place->number >= count || count > UINT32_MAX - 1 - base)
         return false;
-    if (!environment->host_ids.known) {
-        reterr->error_number = EAGAIN;
-        reterr->step = "read the user ids that the supervisor may assign";
+    (void)launch_fail(reterr, LAYER_USER_NAMESPACE, EAGAIN,
+                      "read the user ids that the supervisor may assign");
+    if (!environment->host_ids.known)
         return false;
-    }
     if (!host_ids_have(&environment->host_ids, base, count))
         return true;
-    ret->outer_uid = base + (uint32_t)(((uint64_t)environment->first_outer_uid + place) % count);
-    ret->outer_gid = ret->outer_uid;
+    place->uid =
+        base + (uint32_t)(((uint64_t)environment->first_outer_uid + place->number) % count);
+    place->gid = place->uid;
     return true;
 }
 
 bool run_environment_take_place(struct run_environment *environment,
-                                const struct sandbox_template *template, uint32_t *ret_place,
-                                struct launch *ret, struct launch_failure *reterr)
+                                const struct sandbox_template *template, struct sandbox_place *ret,
+                                struct launch_failure *reterr)
 {
-    uint32_t place = 0;
-    while (place < SANDBOXES_LIMIT && environment->places[place])
-        place++;
-    if (place == SANDBOXES_LIMIT) {
-        *reterr = (struct launch_failure){
-            .layer = LAYER_COUNT, .error_number = EAGAIN, .step = "too many sandboxes at once"};
+    struct sandbox_place place = {.number = 0};
+    while (place.number < SANDBOXES_LIMIT && environment->places[place.number])
+        place.number++;
+    (void)launch_fail(reterr, LAYER_COUNT, EAGAIN, "too many sandboxes at once");
+    if (place.number == SANDBOXES_LIMIT || !choose_user(environment, template, &place, reterr))
         return false;
-    }
-    if (!choose_host_ids(environment, place, template, ret, reterr))
-        return false;
-    environment->places[place] = true;
-    *ret_place = place;
+    environment->places[place.number] = true;
+    *ret = place;
     return true;
 }
 
-void run_environment_give_place(struct run_environment *environment, uint32_t place)
+void run_environment_give_place(struct run_environment *environment, uint32_t number)
 {
-    environment->places[place] = false;
+    environment->places[number] = false;
 }

@@ -13,7 +13,7 @@
 #include "backends/process/supervisor/cgroup/cgroup.h"
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "backends/process/supervisor/launch/host_ids.h"
-#include "backends/process/supervisor/launch/launch.h"
+#include "protocol/layers.h"
 
 /* Sandboxes that there can be at once: in use, ready, and on their way out. */
 #define SANDBOXES_LIMIT 2048
@@ -29,6 +29,24 @@ struct run_environment {
     uint64_t groups_made;         /* the names of their control groups */
 };
 
+/* Why there is no sandbox. */
+struct launch_failure {
+    enum isolation_layer layer; /* LAYER_COUNT: none of them */
+    int error_number;
+    const char *step; /* static */
+};
+
+/* Fills it; returns -1. */
+int launch_fail(struct launch_failure *reterr, enum isolation_layer layer, int error_number,
+                const char *step);
+
+/* A place for a sandbox, and its user and group on the host. */
+struct sandbox_place {
+    uint32_t number; /* below SANDBOXES_LIMIT */
+    uint32_t uid;
+    uint32_t gid;
+};
+
 /* What can be had: false where not even that is to be had without which nothing can be served. */
 bool run_environment_open(struct run_environment *ret);
 
@@ -36,11 +54,10 @@ bool run_environment_open(struct run_environment *ret);
  * namespaces could not be told from the supervisor's. */
 bool run_environment_complete(struct run_environment *environment, struct launch_failure *reterr);
 
-/* A place for a sandbox, and who of the host it is: another user than every other sandbox's where
- * that can be had (attacks on one by another, and the limits the kernel counts by user, stay
- * apart), else the supervisor's own. false: there is none for it, or nobody knows whether there
- * is. */
+/* A place with another user than every other sandbox's where that can be had (attacks on one by
+ * another, and the limits the kernel counts by user, stay apart), else with the supervisor's own.
+ * false: there is none, or it could not be found out. It is given back by its number. */
 bool run_environment_take_place(struct run_environment *environment,
-                                const struct sandbox_template *template, uint32_t *ret_place,
-                                struct launch *ret, struct launch_failure *reterr);
-void run_environment_give_place(struct run_environment *environment, uint32_t place);
+                                const struct sandbox_template *template, struct sandbox_place *ret,
+                                struct launch_failure *reterr);
+void run_environment_give_place(struct run_environment *environment, uint32_t number);

@@ -13,25 +13,17 @@
 #include <unistd.h>
 
 #include "backends/process/messages/report.h"
+#include "backends/process/supervisor/launch/launch.h"
 #include "base/cleanup.h"
 
 static struct sandbox_handle *new_process(struct launch_failure *reterr)
 {
     struct sandbox_handle *process = calloc(1, sizeof(*process));
-    if (!process) {
-        *reterr = (struct launch_failure){
-            .layer = LAYER_COUNT, .error_number = ENOMEM, .step = "no memory for the run"};
-        return NULL;
-    }
-    process->pidfd = process->report = -1;
+    if (process)
+        process->pidfd = process->report = -1;
+    else
+        (void)launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
     return process;
-}
-
-static void take_launched(struct sandbox_handle *process, const struct launched *launched)
-{
-    process->pid = launched->pid;
-    process->pidfd = launched->pidfd;
-    process->report = launched->report;
 }
 
 static void make_group(struct run_environment *environment, struct cgroup *ret)
@@ -49,24 +41,12 @@ struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
     struct sandbox_handle *process = new_process(reterr);
     if (!process)
         return NULL;
-    struct launch launch = {
-        .template = template,
-        .filters = &environment->filters,
-        .outside = &environment->namespaces,
-        .cgroup = &process->cgroup,
-        .interpreter = interpreter,
-    };
-    struct launched launched;
     if (run_environment_complete(environment, reterr) &&
-        run_environment_take_place(environment, template, &process->place, &launch, reterr)) {
+        run_environment_take_place(environment, template, &process->place, reterr)) {
         process->has_place = true;
-        process->outer_uid = launch.outer_uid;
-        process->outer_gid = launch.outer_gid;
         make_group(environment, &process->cgroup);
-        if (launch_sandbox(&launch, &launched, reterr) == 0) {
-            take_launched(process, &launched);
+        if (launch_sandbox(environment, template, interpreter, process, reterr) == 0)
             return process;
-        }
         (void)cgroup_remove(&process->cgroup);
     }
     sandbox_handle_free(environment, process);
@@ -78,27 +58,21 @@ struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *de
                                                       const int fds[RUN_FD_COUNT],
                                                       struct launch_failure *reterr)
 {
-    struct sandbox_handle *process = new_process(reterr);
-    struct launched launched;
-    if (!process)
+    CLEANUP_FREE struct sandbox_handle *process = new_process(reterr);
+    if (!process || launch_unconfined(description, directory, fds, process, reterr) < 0)
         return NULL;
-    if (launch_unconfined(description, directory, fds, &launched, reterr) < 0) {
-        free(process);
-        return NULL;
-    }
-    take_launched(process, &launched);
-    return process;
+    return TAKE_POINTER(process);
 }
 
 /* Where the program is another user, reopening /dev/stdout needs the pipe to be its own. */
 static void give_pipes(const struct sandbox_handle *process, const int fds[RUN_FD_COUNT])
 {
-    if (process->outer_uid == geteuid())
+    if (process->place.uid == geteuid())
         return;
     for (int i = RUN_FD_STDOUT; i <= RUN_FD_STDERR; i++) {
         struct stat status;
         if (fstat(fds[i], &status) == 0 && S_ISFIFO(status.st_mode) &&
-            fchown(fds[i], process->outer_uid, process->outer_gid) < 0)
+            fchown(fds[i], process->place.uid, process->place.gid) < 0)
             return; /* writing works without; only the reopening fails */
     }
 }
@@ -124,7 +98,7 @@ void sandbox_handle_limit(struct sandbox_handle *process, const struct run_limit
 int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_limits *limits,
                             const int fds[RUN_FD_COUNT], struct isolation_report *ret)
 {
-    struct isolation_report isolation = {.outer_uid = process->outer_uid};
+    struct isolation_report isolation = {.outer_uid = process->place.uid};
     give_pipes(process, fds);
     sandbox_handle_limit(process, limits);
     note_cgroup(&process->cgroup, &isolation);
@@ -149,7 +123,7 @@ bool sandbox_handle_stirs(const struct sandbox_handle *process)
 void sandbox_handle_free(struct run_environment *environment, struct sandbox_handle *process)
 {
     if (process->has_place)
-        run_environment_give_place(environment, process->place);
+        run_environment_give_place(environment, process->place.number);
     close_fd(process->pidfd);
     close_fd(process->report);
     free(process);

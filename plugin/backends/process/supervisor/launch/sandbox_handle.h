@@ -6,8 +6,11 @@
  */
 #pragma once
 
-#include "backends/process/supervisor/launch/launch.h"
+#include <sys/types.h>
+
+#include "backends/process/supervisor/fork_server/fork_server.h"
 #include "backends/process/supervisor/launch/run_environment.h"
+#include "protocol/channel.h"
 
 struct sandbox_handle {
     struct sandbox_handle *next; /* in the list that it is in */
@@ -15,9 +18,7 @@ struct sandbox_handle {
     int pidfd;                   /* -1 once it is of no more use */
     int report;                  /* likewise */
     bool has_place;
-    uint32_t place; /* see run_environment_take_place() */
-    uint32_t outer_uid;
-    uint32_t outer_gid;
+    struct sandbox_place place;
     struct cgroup cgroup;     /* version 0 of a subreaper */
     struct run_limits limits; /* those of the group so far */
 };

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "backends/common/run_answer.h"
 #include "backends/process/sandbox/interpreter_files.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/supervisor/pool/interpreter_trial.h"
@@ -17,8 +18,10 @@
 #define FAILURES_LIMIT 3
 #define PERIODS        4 /* of demand in the time after which an unused warm pool is emptied */
 
-bool pool_open(struct pool *ret)
+bool pool_open(struct pool *ret, struct run_environment *environment, struct reaper *reaper)
 {
+    ret->environment = environment;
+    ret->reaper = reaper;
     ret->epoll = epoll_create1(EPOLL_CLOEXEC);
     return ret->epoll >= 0;
 }
@@ -114,9 +117,9 @@ static bool can_be_copied(const struct warm_pool *warm_pool)
     return warm_pool->fork_server && warm_pool->fork_server->state == FORK_SERVER_WAITING;
 }
 
-struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                   const struct sandbox_template *template, uint64_t now,
-                                   uint32_t *ret_origin, struct launch_failure *reterr)
+struct sandbox_handle *pool_obtain(struct pool *pool, const struct sandbox_template *template,
+                                   uint64_t now, uint32_t *ret_origin,
+                                   struct launch_failure *reterr)
 {
     const struct sandbox_template without = sandbox_template_without_interpreter(template);
     struct warm_pool *warm_pool = pool_find(pool, template);
@@ -126,44 +129,42 @@ struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *en
     *ret_origin = SANDBOX_READY;
     if (!process && warm_pool && can_be_copied(warm_pool)) {
         *ret_origin = SANDBOX_COPIED;
-        process = sandbox_handle_make(environment, template, warm_pool->fork_server, reterr);
+        process = sandbox_handle_make(pool->environment, template, warm_pool->fork_server, reterr);
         if (!process)
             look_at_fork_server(pool, warm_pool, now);
     }
     if (process)
         return process;
     *ret_origin = SANDBOX_NEW;
-    return sandbox_handle_make(environment, &without, NULL, reterr);
+    return sandbox_handle_make(pool->environment, &without, NULL, reterr);
 }
 
-static void discard(const struct pool *pool, struct sandbox_handle *process, struct reaper *reaper,
-                    struct run_environment *environment)
+static void discard(const struct pool *pool, struct sandbox_handle *process)
 {
     unwatch(pool, process);
     sandbox_handle_signal(process, SIGKILL);
-    reaper_add(reaper, environment, process);
+    reaper_add(pool->reaper, process);
 }
 
-static void empty_warm_pool(struct pool *pool, struct warm_pool *warm_pool, struct reaper *reaper,
-                            struct run_environment *environment)
+static void empty_warm_pool(struct pool *pool, struct warm_pool *warm_pool)
 {
     struct sandbox_handle *process;
     while ((process = take_first(warm_pool)))
-        discard(pool, process, reaper, environment);
+        discard(pool, process);
     if (warm_pool->trial)
-        discard(pool, TAKE_POINTER(warm_pool->trial), reaper, environment);
+        discard(pool, TAKE_POINTER(warm_pool->trial));
     end_fork_server(pool, warm_pool->fork_server);
     end_fork_server(pool, warm_pool->successor);
     sandbox_template_clear(&warm_pool->template);
     *warm_pool = (struct warm_pool){.count = 0};
 }
 
-/* Who owns an interpreter may change the file that it executes, which is the host's in a copy. */
-static bool program_may_own_interpreter(const struct run_environment *environment,
+/* The owner of an interpreter may change the file that it executes, in a copy the host's. */
+static bool program_may_own_interpreter(const struct host_ids *host_ids,
                                         const struct sandbox_template *template)
 {
-    return geteuid() == 0 && !host_ids_have(&environment->host_ids, template->outer_uid_base,
-                                            template->outer_uid_count);
+    return geteuid() == 0 &&
+           !host_ids_have(host_ids, template->outer_uid_base, template->outer_uid_count);
 }
 
 /* An interpreter that did not wait would run what lies there under the program's name, outside of
@@ -174,14 +175,14 @@ static bool host_has_home(void)
 }
 
 /* What can be said of a warm pool without an attempt. */
-static void judge_template(struct warm_pool *warm_pool, const struct run_environment *environment)
+static void judge_template(const struct pool *pool, struct warm_pool *warm_pool)
 {
     struct preparation_outcome why = {.kind = PREPARATION_OPEN};
     if (!warm_pool->template.interpreter.fork)
         why.kind = PREPARATION_BY_POLICY;
     else if (host_has_home())
         preparation_set(&why, PREPARATION_HOME_ON_HOST, SANDBOX_HOME);
-    else if (program_may_own_interpreter(environment, &warm_pool->template))
+    else if (program_may_own_interpreter(&pool->environment->host_ids, &warm_pool->template))
         why.kind = PREPARATION_OWNED_BY_PROGRAM;
     do_without_copying(warm_pool, why.kind == PREPARATION_OPEN ? NULL : &why);
     if (!interpreter_files(warm_pool->template.interpreter.kind))
@@ -194,8 +195,7 @@ static bool wants_fork_server(const struct warm_pool *warm_pool)
 }
 
 /* NULL: all are in use, or there is no memory for its template. */
-static struct warm_pool *new_warm_pool(struct pool *pool, const struct run_environment *environment,
-                                       const struct sandbox_template *template)
+static struct warm_pool *new_warm_pool(struct pool *pool, const struct sandbox_template *template)
 {
     for (size_t i = 0; i < WARM_POOLS; i++) {
         struct warm_pool *warm_pool = &pool->warm_pools[i];
@@ -203,7 +203,7 @@ static struct warm_pool *new_warm_pool(struct pool *pool, const struct run_envir
             continue;
         if (!sandbox_template_copy(template, &warm_pool->template))
             return NULL;
-        judge_template(warm_pool, environment);
+        judge_template(pool, warm_pool);
         warm_pool->untried = wants_fork_server(warm_pool) && template->interpreter.named_modules &&
                              template->interpreter.named_modules[0];
         return warm_pool;
@@ -211,14 +211,13 @@ static struct warm_pool *new_warm_pool(struct pool *pool, const struct run_envir
     return NULL;
 }
 
-void pool_demand(struct pool *pool, const struct run_environment *environment,
-                 const struct sandbox_template *template, const struct run_description *description,
-                 uint64_t now)
+void pool_demand(struct pool *pool, const struct sandbox_template *template,
+                 const struct run_description *description, uint64_t now)
 {
     struct warm_pool *warm_pool = pool_find(pool, template);
     /* What a workspace's path leads to may become another directory. */
     if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0')
-        warm_pool = new_warm_pool(pool, environment, template);
+        warm_pool = new_warm_pool(pool, template);
     if (!warm_pool)
         return;
     warm_pool->limits = description->limits;
@@ -229,6 +228,15 @@ void pool_demand(struct pool *pool, const struct run_environment *environment,
     warm_pool->used_us = now;
 }
 
+/* The first interpreter that is copied, or one to take its place. */
+static bool is_fork_server_due(const struct warm_pool *warm_pool, uint64_t now)
+{
+    if (!wants_fork_server(warm_pool) || !warm_pool->fork_server)
+        return wants_fork_server(warm_pool);
+    return !warm_pool->successor &&
+           fork_server_is_old(warm_pool->fork_server, &warm_pool->template.interpreter, now);
+}
+
 /* Is there something to do for it? */
 static bool is_short(const struct warm_pool *warm_pool, bool busy, uint64_t now)
 {
@@ -237,15 +245,9 @@ static bool is_short(const struct warm_pool *warm_pool, bool busy, uint64_t now)
         return false;
     if (warm_pool->untried)
         return !warm_pool->trial;
-    if (wants_fork_server(warm_pool)) {
-        if (!warm_pool->fork_server)
-            return true;
-        if (!warm_pool->successor &&
-            fork_server_is_old(warm_pool->fork_server, &warm_pool->template.interpreter, now))
-            return true;
-        return can_be_copied(warm_pool) && warm_pool->count < wanted;
-    }
-    return warm_pool->count < wanted;
+    if (is_fork_server_due(warm_pool, now))
+        return true;
+    return warm_pool->count < wanted && (!wants_fork_server(warm_pool) || can_be_copied(warm_pool));
 }
 
 uint32_t pool_kind(const struct warm_pool *warm_pool)
@@ -302,11 +304,10 @@ static void watch(const struct pool *pool, int fd)
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void start_fork_server(const struct pool *pool, struct warm_pool *warm_pool,
-                              const struct run_environment *environment, uint64_t now)
+static void start_fork_server(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
-    struct fork_server *fork_server = fork_server_start(&warm_pool->template, &environment->filters,
-                                                        &environment->namespaces, now);
+    struct fork_server *fork_server = fork_server_start(
+        &warm_pool->template, &pool->environment->filters, &pool->environment->namespaces, now);
     if (!fork_server) {
         note_failure(warm_pool, now);
         return;
@@ -328,25 +329,23 @@ static void put_last(struct warm_pool *warm_pool, struct sandbox_handle *process
 }
 
 /* As the warm pool's sandboxes are made. */
-static struct sandbox_handle *make_sandbox(struct warm_pool *warm_pool,
-                                           struct run_environment *environment)
+static struct sandbox_handle *make_sandbox(const struct pool *pool, struct warm_pool *warm_pool)
 {
     struct launch_failure failure;
     const struct sandbox_template without =
         sandbox_template_without_interpreter(&warm_pool->template);
     const struct sandbox_template started = sandbox_template_without_copying(&warm_pool->template);
     if (wants_fork_server(warm_pool))
-        return sandbox_handle_make(environment, &warm_pool->template, warm_pool->fork_server,
+        return sandbox_handle_make(pool->environment, &warm_pool->template, warm_pool->fork_server,
                                    &failure);
-    return sandbox_handle_make(environment, warm_pool->without_interpreter ? &without : &started,
-                               NULL, &failure);
+    return sandbox_handle_make(
+        pool->environment, warm_pool->without_interpreter ? &without : &started, NULL, &failure);
 }
 
-static void start_trial(const struct pool *pool, struct warm_pool *warm_pool,
-                        struct run_environment *environment, uint64_t now)
+static void start_trial(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     warm_pool->trial =
-        interpreter_trial_start(&warm_pool->template, &warm_pool->limits, environment);
+        interpreter_trial_start(&warm_pool->template, &warm_pool->limits, pool->environment);
     warm_pool->trial_until_us = now + INTERPRETER_TRIAL_US;
     if (warm_pool->trial)
         watch(pool, warm_pool->trial->report);
@@ -355,8 +354,7 @@ static void start_trial(const struct pool *pool, struct warm_pool *warm_pool,
 }
 
 /* A trial that ends without a word, or says nothing in its time, has shown no good. */
-static void look_at_trial(const struct pool *pool, struct warm_pool *warm_pool,
-                          struct reaper *reaper, struct run_environment *environment, uint64_t now)
+static void look_at_trial(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     if (!warm_pool->trial ||
         (!sandbox_handle_stirs(warm_pool->trial) && now < warm_pool->trial_until_us))
@@ -364,26 +362,23 @@ static void look_at_trial(const struct pool *pool, struct warm_pool *warm_pool,
     struct preparation_outcome why;
     warm_pool->untried = false;
     do_without_copying(warm_pool, interpreter_trial_was_good(warm_pool->trial, &why) ? NULL : &why);
-    discard(pool, TAKE_POINTER(warm_pool->trial), reaper, environment);
+    discard(pool, TAKE_POINTER(warm_pool->trial));
 }
 
-void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now)
+void pool_fill(struct pool *pool, bool busy, uint64_t now)
 {
     struct warm_pool *warm_pool = short_warm_pool(pool, busy, now);
     if (!warm_pool)
         return;
     if (warm_pool->untried) {
-        start_trial(pool, warm_pool, environment, now);
+        start_trial(pool, warm_pool, now);
         return;
     }
-    if (wants_fork_server(warm_pool) &&
-        (!warm_pool->fork_server ||
-         (!warm_pool->successor &&
-          fork_server_is_old(warm_pool->fork_server, &warm_pool->template.interpreter, now)))) {
-        start_fork_server(pool, warm_pool, environment, now);
+    if (is_fork_server_due(warm_pool, now)) {
+        start_fork_server(pool, warm_pool, now);
         return;
     }
-    struct sandbox_handle *process = make_sandbox(warm_pool, environment);
+    struct sandbox_handle *process = make_sandbox(pool, warm_pool);
     if (!process) {
         note_failure(warm_pool, now);
         look_at_fork_server(pool, warm_pool, now);
@@ -396,7 +391,6 @@ void pool_fill(struct pool *pool, struct run_environment *environment, bool busy
 }
 
 static void throw_away_what_stirs(const struct pool *pool, struct warm_pool *warm_pool,
-                                  struct reaper *reaper, struct run_environment *environment,
                                   uint64_t now)
 {
     for (uint32_t left = warm_pool->count; left > 0; left--) {
@@ -407,58 +401,51 @@ static void throw_away_what_stirs(const struct pool *pool, struct warm_pool *war
             put_last(warm_pool, process);
             continue;
         }
-        discard(pool, process, reaper, environment);
+        discard(pool, process);
         note_failure(warm_pool, now);
     }
 }
 
-void pool_handle(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
-                 uint64_t now)
+void pool_handle(struct pool *pool, uint64_t now)
 {
     for (size_t i = 0; i < WARM_POOLS; i++) {
-        throw_away_what_stirs(pool, &pool->warm_pools[i], reaper, environment, now);
-        look_at_trial(pool, &pool->warm_pools[i], reaper, environment, now);
+        throw_away_what_stirs(pool, &pool->warm_pools[i], now);
+        look_at_trial(pool, &pool->warm_pools[i], now);
         look_at_fork_server(pool, &pool->warm_pools[i], now);
     }
-}
-
-static uint64_t earlier(uint64_t one, uint64_t other)
-{
-    return other != 0 && other < one ? other : one;
 }
 
 /* When a warm pool must be looked at again at the latest. */
 static uint64_t next_of_warm_pool(const struct warm_pool *warm_pool, uint64_t now)
 {
-    uint64_t next = earlier(warm_pool->used_us + warm_pool->idle_us, warm_pool->size.period_end_us);
+    uint64_t next =
+        earlier_us(warm_pool->used_us + warm_pool->idle_us, warm_pool->size.period_end_us);
     if (warm_pool->not_before_us > now) /* what a failure has put off */
-        next = earlier(next, warm_pool->not_before_us);
+        next = earlier_us(next, warm_pool->not_before_us);
     if (warm_pool->trial)
-        next = earlier(next, warm_pool->trial_until_us);
+        next = earlier_us(next, warm_pool->trial_until_us);
     if (warm_pool->fork_server)
-        next = earlier(next, fork_server_deadline(warm_pool->fork_server));
+        next = earlier_us(next, fork_server_deadline(warm_pool->fork_server));
     if (warm_pool->successor)
-        return earlier(next, fork_server_deadline(warm_pool->successor));
+        return earlier_us(next, fork_server_deadline(warm_pool->successor));
     if (warm_pool->fork_server && warm_pool->not_before_us <= now)
-        next = earlier(
+        next = earlier_us(
             next, fork_server_renewal(warm_pool->fork_server, &warm_pool->template.interpreter));
     return next;
 }
 
 /* Takes away what nobody has needed for a while. */
-static void trim(const struct pool *pool, struct warm_pool *warm_pool, struct reaper *reaper,
-                 struct run_environment *environment, uint64_t now)
+static void trim(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     warm_pool_size_pass(&warm_pool->size, warm_pool->count, now);
     while (warm_pool->count > warm_pool->size.wanted) {
         struct sandbox_handle *process = take_first(warm_pool);
         if (process)
-            discard(pool, process, reaper, environment);
+            discard(pool, process);
     }
 }
 
-uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
-                     uint64_t now)
+uint64_t pool_expire(struct pool *pool, uint64_t now)
 {
     uint64_t next = 0;
     for (size_t i = 0; i < WARM_POOLS; i++) {
@@ -466,23 +453,22 @@ uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_enviro
         if (!is_used(warm_pool))
             continue;
         if (warm_pool->used_us + warm_pool->idle_us <= now) {
-            empty_warm_pool(pool, warm_pool, reaper, environment);
+            empty_warm_pool(pool, warm_pool);
             continue;
         }
         if (next_of_warm_pool(warm_pool, now) <= now) {
-            look_at_trial(pool, warm_pool, reaper, environment, now);
+            look_at_trial(pool, warm_pool, now);
             look_at_fork_server(pool, warm_pool, now);
-            trim(pool, warm_pool, reaper, environment, now);
+            trim(pool, warm_pool, now);
         }
-        uint64_t until = next_of_warm_pool(warm_pool, now);
-        next = next == 0 ? until : earlier(next, until);
+        next = earlier_us(next, next_of_warm_pool(warm_pool, now));
     }
     return next;
 }
 
-void pool_empty(struct pool *pool, struct reaper *reaper, struct run_environment *environment)
+void pool_empty(struct pool *pool)
 {
     for (size_t i = 0; i < WARM_POOLS; i++)
         if (is_used(&pool->warm_pools[i]))
-            empty_warm_pool(pool, &pool->warm_pools[i], reaper, environment);
+            empty_warm_pool(pool, &pool->warm_pools[i]);
 }

@@ -36,24 +36,25 @@ struct warm_pool {
 };
 
 struct pool {
+    struct run_environment *environment;
+    struct reaper *reaper;
     int epoll; /* readable when a ready one has stirred, which none may */
     struct warm_pool warm_pools[WARM_POOLS];
     uint64_t memory_limit; /* bytes, of all together */
 };
 
 /* false with errno. */
-bool pool_open(struct pool *ret);
+bool pool_open(struct pool *ret, struct run_environment *environment, struct reaper *reaper);
 
 /* A sandbox of that template, the caller's: a ready one, else the copy of an interpreter, else a
  * new one whose interpreter is started with the program; *ret_origin (enum sandbox_origin) tells
  * which. NULL: *reterr says why. */
-struct sandbox_handle *pool_obtain(struct pool *pool, struct run_environment *environment,
-                                   const struct sandbox_template *template, uint64_t now,
-                                   uint32_t *ret_origin, struct launch_failure *reterr);
+struct sandbox_handle *pool_obtain(struct pool *pool, const struct sandbox_template *template,
+                                   uint64_t now, uint32_t *ret_origin,
+                                   struct launch_failure *reterr);
 /* A run of that template is made: as many as it says are kept ready from now on. */
-void pool_demand(struct pool *pool, const struct run_environment *environment,
-                 const struct sandbox_template *template, const struct run_description *description,
-                 uint64_t now);
+void pool_demand(struct pool *pool, const struct sandbox_template *template,
+                 const struct run_description *description, uint64_t now);
 
 /* NULL: nobody has asked for such. */
 struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *template);
@@ -63,15 +64,13 @@ uint32_t pool_kind(const struct warm_pool *warm_pool);
 /* Is there something to make? busy: runs are under way, for which half of a warm pool will do. */
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
 /* Makes one. */
-void pool_fill(struct pool *pool, struct run_environment *environment, bool busy, uint64_t now);
+void pool_fill(struct pool *pool, bool busy, uint64_t now);
 
 /* Throws away those that stirred. */
-void pool_handle(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
-                 uint64_t now);
+void pool_handle(struct pool *pool, uint64_t now);
 /* Empties what is idle; when to look again, 0: never. */
-uint64_t pool_expire(struct pool *pool, struct reaper *reaper, struct run_environment *environment,
-                     uint64_t now);
-void pool_empty(struct pool *pool, struct reaper *reaper, struct run_environment *environment);
+uint64_t pool_expire(struct pool *pool, uint64_t now);
+void pool_empty(struct pool *pool);
 bool pool_has(const struct pool *pool, pid_t pid);
 /* What there is at this moment. */
 void pool_count(const struct pool *pool, struct pool_report *ret);

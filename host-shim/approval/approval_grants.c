@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/json.h"
 
-#define SHA256_DIGITS 64u
-#define DAY_S         86400
-#define LEAST_ID      16u /* bytes: a shorter one is no random name */
+#define DAY_S    86400
+#define LEAST_ID 16u /* bytes: a shorter one is no random name */
 
 /* The provider's, where a person can type it and the store has room for it. */
 static const char *usable_id(const char *id)
@@ -25,7 +25,7 @@ static const char *usable_id(const char *id)
 bool approval_subject_of(const json_t *request, struct approval_subject *ret)
 {
     const char *hash = json_member_string(request, "request_sha256", "");
-    if (strlen(hash) != SHA256_DIGITS || strspn(hash, "0123456789abcdef") != SHA256_DIGITS)
+    if (!hex_is(hash, SHA256_HEX))
         return false;
     ret->request_sha256 = hash;
     ret->principal = json_member_string(request, "principal", NULL);

@@ -7,11 +7,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/state_file.h"
 #include "base/trusted_file.h"
 
@@ -240,12 +240,8 @@ void store_rollback(struct store_transaction *transaction)
 
 bool store_new_id(char ret[APPROVAL_STORE_ID + 1], struct failure *failure)
 {
-    unsigned char bytes[APPROVAL_STORE_ID / 2];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return failure_set_errno(failure, STORE_CODE, errno, "no random name");
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-    return true;
+    return hex_random(ret, APPROVAL_STORE_ID) ||
+           failure_set_errno(failure, STORE_CODE, errno, "no random name");
 }
 
 bool store_tidy(struct approval_store *store, struct failure *failure)

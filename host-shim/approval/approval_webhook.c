@@ -7,14 +7,13 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 
-#include "audit/audit_key.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/digest.h"
+#include "base/hmac_key.h"
 #include "base/json.h"
 #include "base/number.h"
 
@@ -22,7 +21,7 @@
 #define CONNECT_MS     10000L
 #define POLL_EVERY_MS  1000
 #define CLOCK_LEEWAY_S 300
-#define NONCE_BYTES    16u
+#define NONCE_DIGITS   32u
 #define DECIDED        200
 #define NOT_YET        202
 
@@ -33,9 +32,9 @@
 
 struct webhook {
     CURL *curl;
-    struct audit_key key;
+    struct hmac_key key;
     const char *url;
-    char nonce[2 * NONCE_BYTES + 1];
+    char nonce[NONCE_DIGITS + 1];
     uint64_t deadline;
     int cancelled_fd;
     char *body; /* of the answer */
@@ -47,26 +46,22 @@ struct webhook {
 static void webhook_clear(struct webhook *webhook)
 {
     curl_easy_cleanup(webhook->curl);
-    audit_key_wipe(&webhook->key);
+    hmac_key_wipe(&webhook->key);
     free(webhook->body);
 }
 
-/* HMAC-SHA-256 over kind, time, nonce and body, a line each. false: no memory. */
-static bool sign(const struct webhook *webhook, const char *kind, const char *timestamp,
+/* HMAC-SHA-256 over kind, time, nonce and body, a line each. */
+static void sign(const struct webhook *webhook, const char *kind, const char *timestamp,
                  const char *body, size_t length, char ret_hex[SHA256_HEX + 1])
 {
-    CLEANUP_FREE char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return false;
-    (void)fprintf(out, "%s\n%s\n%s\n", kind, timestamp, webhook->nonce);
-    (void)fwrite(body, 1, length, out);
-    bool whole = !ferror(out);
-    if (fclose(out) != 0 || !whole)
-        return false;
-    hmac_sha256_hex(webhook->key.bytes, webhook->key.length, text, size, ret_hex);
-    return true;
+    const struct digest_part parts[] = {{kind, strlen(kind)},
+                                        {"\n", 1},
+                                        {timestamp, strlen(timestamp)},
+                                        {"\n", 1},
+                                        {webhook->nonce, strlen(webhook->nonce)},
+                                        {"\n", 1},
+                                        {body, length}};
+    hmac_sha256_hex(webhook->key.bytes, webhook->key.length, parts, COUNT_OF(parts), ret_hex);
 }
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *user)
@@ -133,22 +128,19 @@ static bool prepare(struct webhook *webhook, const struct approver *approver,
                     struct approval_decision *ret)
 {
     struct failure failure;
-    unsigned char bytes[NONCE_BYTES];
     if (!approver->webhook_key) {
         approval_unavailable(ret, "the webhook has no key: give --webhook-key FILE");
         return false;
     }
-    if (!audit_key_read(approver->webhook_key, &webhook->key, &failure)) {
+    if (!hmac_key_read(approver->webhook_key, &webhook->key, &failure)) {
         approval_unavailable(ret, "%.400s", failure.message);
         return false;
     }
     webhook->curl = curl_easy_init();
-    if (!webhook->curl || getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+    if (!webhook->curl || !hex_random(webhook->nonce, NONCE_DIGITS)) {
         approval_unavailable(ret, "the webhook cannot be asked");
         return false;
     }
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(webhook->nonce + 2 * i, 3, "%02x", bytes[i]);
     return check_url(webhook, ret);
 }
 
@@ -168,8 +160,8 @@ static bool make_headers(const struct webhook *webhook, const char *kind, const 
     char timestamp[32];
     char signature[sizeof("v1=") + SHA256_HEX] = "v1=";
     (void)snprintf(timestamp, sizeof(timestamp), "%" PRId64, (int64_t)time(NULL));
-    return sign(webhook, kind, timestamp, body, length, signature + 3) &&
-           add_header(headers, "Content-Type", "application/json") &&
+    sign(webhook, kind, timestamp, body, length, signature + 3);
+    return add_header(headers, "Content-Type", "application/json") &&
            add_header(headers, "Expect", "") &&
            add_header(headers, "X-Toolhost-Timestamp", timestamp) &&
            add_header(headers, "X-Toolhost-Nonce", webhook->nonce) &&
@@ -250,12 +242,12 @@ static bool is_signed(const struct webhook *webhook)
     CLEANUP_FREE char *timestamp = strdup(header(webhook, "X-Toolhost-Timestamp"));
     const char *signature = header(webhook, "X-Toolhost-Signature");
     if (!timestamp || !number_parse(timestamp, INT64_MAX, &sent_at) ||
-        strlen(signature) != 3 + SHA256_HEX || strncmp(signature, "v1=", 3) != 0 ||
-        !sign(webhook, SIGNED_ANSWER, timestamp, webhook->body ? webhook->body : "",
-              webhook->length, expected))
+        strlen(signature) != 3 + SHA256_HEX || strncmp(signature, "v1=", 3) != 0)
         return false;
+    sign(webhook, SIGNED_ANSWER, timestamp, webhook->body ? webhook->body : "", webhook->length,
+         expected);
     int64_t apart = (int64_t)sent_at - (int64_t)time(NULL);
-    return hex_differs(signature + 3, expected, SHA256_HEX) == 0 && apart <= CLOCK_LEEWAY_S &&
+    return !hex_differs(signature + 3, expected, SHA256_HEX) && apart <= CLOCK_LEEWAY_S &&
            apart >= -CLOCK_LEEWAY_S;
 }
 

@@ -25,7 +25,7 @@ struct audit_file {
 struct audit_tail {
     struct audit_link last;
     /* The id of the key ("": none) that must sign the next line; starting: any. */
-    char next_key_id[AUDIT_KEY_ID + 1];
+    char next_key_id[HMAC_KEY_ID + 1];
     bool starting;     /* there is no line yet */
     bool lacks_break;  /* the last line is whole but for its line break */
     size_t torn_bytes; /* behind the last whole line; 0: it is the end */
@@ -52,5 +52,5 @@ bool audit_file_sync_directory(const char *path, struct failure *failure);
  * the log's path names the old or the new one. *file is the old one before and the new one, locked
  * and with its first line, afterwards; *last goes with it. *ret_name: the old file's name in its
  * directory, new. */
-bool audit_file_rotate(struct audit_file *file, struct audit_link *last,
-                       const struct audit_key *key, char **ret_name, struct failure *failure);
+bool audit_file_rotate(struct audit_file *file, struct audit_link *last, const struct hmac_key *key,
+                       char **ret_name, struct failure *failure);

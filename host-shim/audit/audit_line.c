@@ -57,7 +57,7 @@ static char *compact_object(const char *object_json, struct failure *failure)
 
 /* All before the signature and the hash. */
 static char *begin_line(const struct audit_link *previous, const char *name, const char *object,
-                        const struct audit_key *key)
+                        const struct hmac_key *key)
 {
     char time_text[TIME_LIMIT];
     char *text = NULL;
@@ -69,13 +69,14 @@ static char *begin_line(const struct audit_link *previous, const char *name, con
     return length < 0 ? NULL : text;
 }
 
-static char *end_line(const char *begun, const struct audit_key *key)
+static char *end_line(const char *begun, const struct hmac_key *key)
 {
     char hash[SHA256_HEX + 1];
     char hmac[SHA256_HEX + 1];
     CLEANUP_FREE char *hashed = NULL;
     if (key) {
-        hmac_sha256_hex(key->bytes, key->length, begun, strlen(begun), hmac);
+        const struct digest_part signed_text = {begun, strlen(begun)};
+        hmac_sha256_hex(key->bytes, key->length, &signed_text, 1, hmac);
         if (asprintf(&hashed, "%s" HMAC_BEGIN "%s\"", begun, hmac) < 0) {
             hashed = NULL;
             return NULL;
@@ -94,7 +95,7 @@ static bool too_long(struct failure *failure)
 }
 
 bool audit_line_make(const struct audit_link *previous, const char *object_json, bool of_log,
-                     const struct audit_key *key, char **ret_line, size_t *ret_length,
+                     const struct hmac_key *key, char **ret_line, size_t *ret_length,
                      struct failure *failure)
 {
     if (strnlen(object_json, AUDIT_RECORD_LIMIT + 1) > AUDIT_RECORD_LIMIT)
@@ -134,7 +135,7 @@ static bool check_hash(const char *line, size_t length, char ret_hex[SHA256_HEX 
     return true;
 }
 
-static const struct audit_key *find_key(const struct audit_keys *keys, const char *id)
+static const struct hmac_key *find_key(const struct audit_keys *keys, const char *id)
 {
     for (size_t i = 0; i < AUDIT_KEYS_MOST; i++)
         if (keys->keys[i] && strcmp(keys->keys[i]->id, id) == 0)
@@ -149,12 +150,13 @@ static bool check_signature(const char *line, size_t length, const struct audit_
     if (!entry->key_id[0])
         return true;
     entry->signature = AUDIT_SIGNED_UNKNOWN;
-    const struct audit_key *key = find_key(keys, entry->key_id);
+    const struct hmac_key *key = find_key(keys, entry->key_id);
     if (!key)
         return true;
     char hex[SHA256_HEX + 1];
     const char *tail = line + length - HMAC_LENGTH;
-    hmac_sha256_hex(key->bytes, key->length, line, (size_t)(tail - line), hex);
+    const struct digest_part signed_text = {line, (size_t)(tail - line)};
+    hmac_sha256_hex(key->bytes, key->length, &signed_text, 1, hex);
     if (memcmp(tail, HMAC_BEGIN, sizeof(HMAC_BEGIN) - 1) != 0 ||
         hex_differs(tail + sizeof(HMAC_BEGIN) - 1, hex, SHA256_HEX))
         return broken(failure, "was changed: its key did not sign it");
@@ -165,7 +167,7 @@ static bool check_signature(const char *line, size_t length, const struct audit_
 static bool copy_hex(const json_t *object, const char *name, char *ret, size_t digits)
 {
     const char *text = json_member_string(object, name, "");
-    if (strlen(text) != digits || strspn(text, "0123456789abcdef") != digits)
+    if (!hex_is(text, digits))
         return false;
     memcpy(ret, text, digits + 1);
     return true;
@@ -183,7 +185,7 @@ static bool read_members(struct audit_entry *entry)
     entry->link.seq = (uint64_t)seq;
     if (seq < 1 || !entry->time || !copy_hex(json, "prev_sha256", entry->previous, SHA256_HEX))
         return false;
-    if (is_signed && !copy_hex(json, "key", entry->key_id, AUDIT_KEY_ID))
+    if (is_signed && !copy_hex(json, "key", entry->key_id, HMAC_KEY_ID))
         return false;
     const json_t *object = entry->record ? entry->record : entry->log;
     return json_is_object(object) && json_object_size(json) == (is_signed ? 7u : 5u);

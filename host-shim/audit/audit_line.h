@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "audit/audit_key.h"
 #include "base/digest.h"
 #include "base/failure.h"
+#include "base/hmac_key.h"
 
 #define AUDIT_RECORD_LIMIT (1u << 20)
 #define AUDIT_LINE_LIMIT   (AUDIT_RECORD_LIMIT + 1024u) /* with its line break */
@@ -37,7 +37,7 @@ enum audit_signature {
 struct audit_entry {
     struct audit_link link;
     char previous[SHA256_HEX + 1];
-    char key_id[AUDIT_KEY_ID + 1]; /* "": not signed */
+    char key_id[HMAC_KEY_ID + 1]; /* "": not signed */
     enum audit_signature signature;
     json_t *json;         /* owned */
     const char *time;     /* into json, as the two below */
@@ -49,7 +49,7 @@ struct audit_entry {
 
 /* Keys that may have signed; those that are NULL are none. Borrowed. */
 struct audit_keys {
-    const struct audit_key *keys[AUDIT_KEYS_MOST];
+    const struct hmac_key *keys[AUDIT_KEYS_MOST];
 };
 
 /* The link before the first line. */
@@ -60,7 +60,7 @@ void audit_link_advance(struct audit_link *link, const char *line, size_t length
 /* The line, with its line break, that holds the object behind previous: as "record", or as "log"
  * where of_log is set. key: NULL for a log that is not signed. */
 bool audit_line_make(const struct audit_link *previous, const char *object_json, bool of_log,
-                     const struct audit_key *key, char **ret_line, size_t *ret_length,
+                     const struct hmac_key *key, char **ret_line, size_t *ret_length,
                      struct failure *failure);
 
 /* Checks a line (without its line break) by itself: form, own hash, signature where its key is

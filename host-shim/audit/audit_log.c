@@ -42,7 +42,7 @@ static bool append_unchained(const struct audit_file *file, const char *record_j
 }
 
 /* The fragment is ended with a line break and stays; the line behind says what it is. */
-static bool mend(struct audit_file *file, struct audit_tail *tail, const struct audit_key *key,
+static bool mend(struct audit_file *file, struct audit_tail *tail, const struct hmac_key *key,
                  struct failure *failure)
 {
     if (tail->torn_bytes == 0)
@@ -79,7 +79,7 @@ static bool refuse_key(const char *path, const char *wanted, struct failure *fai
     return false;
 }
 
-static const char *id_of(const struct audit_key *key)
+static const char *id_of(const struct hmac_key *key)
 {
     return key ? key->id : "";
 }
@@ -93,7 +93,7 @@ static bool open_at_end(const struct audit_log *log, const struct audit_keys *ke
            (ret->is_device || audit_file_read_tail(ret, keys, ret_tail, failure));
 }
 
-static bool is_next_key(const struct audit_tail *tail, const struct audit_key *key)
+static bool is_next_key(const struct audit_tail *tail, const struct hmac_key *key)
 {
     return tail->starting || strcmp(tail->next_key_id, id_of(key)) == 0;
 }
@@ -129,7 +129,7 @@ bool audit_log_append(const struct audit_log *log, const char *record_json, stru
 
 /* Signed by the key until now: the line after it is another's. */
 static bool change_key(struct audit_file *file, struct audit_tail *tail,
-                       const struct audit_key *previous, const struct audit_key *next,
+                       const struct hmac_key *previous, const struct hmac_key *next,
                        struct failure *failure)
 {
     CLEANUP_FREE char *entry = audit_own_entry_key_changed(id_of(next));
@@ -145,8 +145,8 @@ static bool change_key(struct audit_file *file, struct audit_tail *tail,
     return true;
 }
 
-bool audit_log_rotate(const struct audit_log *log, const struct audit_key *previous,
-                      char **ret_name, struct failure *failure)
+bool audit_log_rotate(const struct audit_log *log, const struct hmac_key *previous, char **ret_name,
+                      struct failure *failure)
 {
     CLEANUP(audit_file_close) struct audit_file file = {.fd = -1};
     const struct audit_keys keys = {{log->key, previous}};

@@ -9,16 +9,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "audit/audit_key.h"
 #include "audit/audit_line.h"
 #include "base/failure.h"
+#include "base/hmac_key.h"
 
 #define AUDIT_MAX_BYTES_LEAST   4096u
 #define AUDIT_MAX_BYTES_DEFAULT (64u << 20)
 
 struct audit_log {
     const char *path;
-    const struct audit_key *key; /* signs; NULL: nothing does */
+    const struct hmac_key *key; /* signs; NULL: nothing does */
     uint64_t max_bytes; /* a file of that size is rotated before the next record; 0: never */
 };
 
@@ -35,5 +35,5 @@ bool audit_log_append(const struct audit_log *log, const char *record_json,
 
 /* Begins a new file now. previous: the key that has signed until now (or NULL); log->key signs from
  * now on. *ret_name: the name of what was the log's file until now, new. */
-bool audit_log_rotate(const struct audit_log *log, const struct audit_key *previous,
-                      char **ret_name, struct failure *failure);
+bool audit_log_rotate(const struct audit_log *log, const struct hmac_key *previous, char **ret_name,
+                      struct failure *failure);

@@ -47,7 +47,7 @@ static int open_aside(const char *path, struct failure *failure)
 }
 
 static bool write_first(struct audit_file *file, const char *old_name, struct audit_link *last,
-                        const struct audit_key *key, struct failure *failure)
+                        const struct hmac_key *key, struct failure *failure)
 {
     CLEANUP_FREE char *entry = audit_own_entry_rotated(base_name(old_name));
     CLEANUP_FREE char *line = NULL;
@@ -83,8 +83,8 @@ static bool exchange(const char *path, const char *aside, const char *old_name,
     return audit_file_sync_directory(path, failure);
 }
 
-bool audit_file_rotate(struct audit_file *file, struct audit_link *last,
-                       const struct audit_key *key, char **ret_name, struct failure *failure)
+bool audit_file_rotate(struct audit_file *file, struct audit_link *last, const struct hmac_key *key,
+                       char **ret_name, struct failure *failure)
 {
     CLEANUP_FREE char *old_name = name_of_old(file->path, last);
     CLEANUP_FREE char *aside = NULL;

@@ -4,21 +4,21 @@
 
 #include "base/cleanup.h"
 
-bool audit_setting_read_key(const char *path, struct audit_key **ret, struct failure *failure)
+bool audit_setting_read_key(const char *path, struct hmac_key **ret, struct failure *failure)
 {
-    CLEANUP(audit_setting_free_key) struct audit_key *key = calloc(1, sizeof(*key));
+    CLEANUP(audit_setting_free_key) struct hmac_key *key = calloc(1, sizeof(*key));
     if (!key)
         return failure_out_of_memory(failure);
-    if (!audit_key_read(path, key, failure))
+    if (!hmac_key_read(path, key, failure))
         return false;
     *ret = TAKE_POINTER(key);
     return true;
 }
 
-void audit_setting_free_key(struct audit_key **key)
+void audit_setting_free_key(struct hmac_key **key)
 {
     if (*key)
-        audit_key_wipe(*key);
+        hmac_key_wipe(*key);
     free(*key);
     *key = NULL;
 }

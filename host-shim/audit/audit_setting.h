@@ -25,7 +25,7 @@ struct audit_options {
 struct audit_setting {
     struct audit_log log; /* borrows from the others, so that a setting is not copied */
     char *default_path;
-    struct audit_key *key; /* NULL: none was given */
+    struct hmac_key *key; /* NULL: none was given */
 };
 
 /* The log that calls append to; where it is the default one its directories are made. The setting
@@ -35,5 +35,5 @@ bool audit_setting_make(const struct audit_options *options, struct audit_settin
 void audit_setting_clear(struct audit_setting *setting);
 
 /* A key of its own in memory; wiped and freed by audit_setting_free_key(). */
-bool audit_setting_read_key(const char *path, struct audit_key **ret, struct failure *failure);
-void audit_setting_free_key(struct audit_key **key);
+bool audit_setting_read_key(const char *path, struct hmac_key **ret, struct failure *failure);
+void audit_setting_free_key(struct hmac_key **key);

@@ -28,7 +28,7 @@ struct walk {
     struct audit_answer answer;
     bool anchored; /* last is known: a record is held against it */
     bool head_seen;
-    char next_key_id[AUDIT_KEY_ID + 1];
+    char next_key_id[HMAC_KEY_ID + 1];
     struct torn torn;
 };
 
@@ -139,8 +139,7 @@ static bool torn_is_mended(struct torn *torn, const struct audit_entry *entry)
     uint8_t digest[SHA256_DIGEST_LENGTH];
     char hex[SHA256_HEX + 1];
     SHA256Final(digest, &torn->hash);
-    for (size_t i = 0; i < sizeof(digest); i++)
-        (void)snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    hex_write(digest, sizeof(digest), hex);
     return audit_own_entry_mends(entry, torn->bytes - 1, hex);
 }
 

@@ -21,11 +21,11 @@ struct audit_question {
 };
 
 struct audit_answer {
-    struct audit_link last;        /* seq 0: there are no records */
-    uint64_t first_seq;            /* other than 1 only where partial */
-    uint64_t mended;               /* torn lines that the log itself has mended */
-    uint64_t unchecked;            /* records that are signed by a key that was not given */
-    char key_id[AUDIT_KEY_ID + 1]; /* that signed the last record; "": none */
+    struct audit_link last;       /* seq 0: there are no records */
+    uint64_t first_seq;           /* other than 1 only where partial */
+    uint64_t mended;              /* torn lines that the log itself has mended */
+    uint64_t unchecked;           /* records that are signed by a key that was not given */
+    char key_id[HMAC_KEY_ID + 1]; /* that signed the last record; "": none */
     size_t files;
 };
 

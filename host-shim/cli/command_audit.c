@@ -13,7 +13,7 @@
 
 /* The keys of the command line. */
 struct key_ring {
-    struct audit_key *keys[AUDIT_KEYS_MOST];
+    struct hmac_key *keys[AUDIT_KEYS_MOST];
 };
 
 static void key_ring_clear(struct key_ring *ring)
@@ -180,7 +180,7 @@ static bool rotate(const struct options *options, const struct audit_keys *keys,
         return false;
     const struct audit_log log = {.path = names.names[0],
                                   .key = audit->key_count > 0 ? keys->keys[0] : NULL};
-    const struct audit_key *previous = audit->previous_key ? keys->keys[audit->key_count] : NULL;
+    const struct hmac_key *previous = audit->previous_key ? keys->keys[audit->key_count] : NULL;
     if (!audit_log_rotate(&log, previous, &old_name, failure))
         return false;
     (void)dprintf(out, "%s\n", old_name);

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/deadline.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "mcp/approval/approval_form.h"
 #include "mcp/call.h"
@@ -160,11 +161,6 @@ static void ask_with_next_try(struct call *call, uint64_t token, json_t *request
         reply_unavailable(call, token, request, "too many approvals wait already", verdict);
 }
 
-static bool is_sha256(const char *text)
-{
-    return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
-}
-
 static bool was_answered(const struct call *call)
 {
     const struct in_band_answer *answer = &call->in_band.answer;
@@ -205,7 +201,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     struct call *call = user;
     json_auto_t *request = json_loads(request_json, JSON_REJECT_DUPLICATES, NULL);
     const char *request_sha256 = json_member_string(request, "request_sha256", "");
-    if (!is_sha256(request_sha256)) {
+    if (!hex_is(request_sha256, SHA256_HEX)) {
         console_log_notice("denied: the provider's approval request has no request_sha256");
         return;
     }

@@ -51,7 +51,7 @@ static int append_all(const struct audit_log *log, int told, unsigned long count
 int main(int argc, char **argv)
 {
     struct failure failure;
-    CLEANUP(audit_setting_free_key) struct audit_key *key = NULL;
+    CLEANUP(audit_setting_free_key) struct hmac_key *key = NULL;
     if (argc < 7 || (argc > 7 && !audit_setting_read_key(argv[7], &key, &failure)))
         return EXIT_FAILURE;
     const struct audit_log log = {argv[1], key, strtoull(argv[4], NULL, 10)};

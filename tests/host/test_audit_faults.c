@@ -23,7 +23,7 @@
 
 static char home[64];
 static char log_path[128], key_path[128], other_key_path[128];
-static struct audit_key *key, *other_key;
+static struct hmac_key *key, *other_key;
 
 static void in_home(char ret[128], const char *name)
 {
@@ -54,18 +54,18 @@ static void empty_directory(const char *path)
     (void)closedir(directory);
 }
 
-static struct audit_log log_of(const struct audit_key *signing, uint64_t max_bytes)
+static struct audit_log log_of(const struct hmac_key *signing, uint64_t max_bytes)
 {
     return (struct audit_log){log_path, signing, max_bytes};
 }
 
-static bool append(const struct audit_key *signing, uint64_t max_bytes, struct failure *failure)
+static bool append(const struct hmac_key *signing, uint64_t max_bytes, struct failure *failure)
 {
     const struct audit_log log = log_of(signing, max_bytes);
     return audit_log_append(&log, "{\"event\":\"start\",\"run_id\":\"r\"}", failure);
 }
 
-static void must_append(const struct audit_key *signing, uint64_t max_bytes)
+static void must_append(const struct hmac_key *signing, uint64_t max_bytes)
 {
     struct failure failure;
     ck_assert_msg(append(signing, max_bytes, &failure), "%s", failure.message);
@@ -153,7 +153,7 @@ static bool do_append_rotating(struct failure *failure)
     return append(NULL, 1, failure);
 }
 
-static bool rotate(const struct audit_key *previous, const struct audit_key *next,
+static bool rotate(const struct hmac_key *previous, const struct hmac_key *next,
                    struct failure *failure)
 {
     CLEANUP_FREE char *name = NULL;

@@ -45,12 +45,12 @@ START_TEST(digests_are_the_published_ones)
     sha256_hex("abc", 3, hex);
     ck_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     memset(key, 0x0b, 20);
-    hmac_sha256_hex(key, 20, "Hi There", 8, hex);
+    hmac_sha256_hex(key, 20, (struct digest_part[]){{"Hi ", 3}, {"There", 5}}, 2, hex);
     ck_assert_str_eq(hex, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
-    hmac_sha256_hex("Jefe", 4, "what do ya want for nothing?", 28, hex);
+    hmac_sha256_hex("Jefe", 4, &(struct digest_part){"what do ya want for nothing?", 28}, 1, hex);
     ck_assert_str_eq(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     memset(key, 0xaa, sizeof(key));
-    hmac_sha256_hex(key, sizeof(key), text, strlen(text), hex);
+    hmac_sha256_hex(key, sizeof(key), &(struct digest_part){text, strlen(text)}, 1, hex);
     ck_assert_str_eq(hex, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
     ck_assert(!hex_differs("abcd", "abcx", 3));
     ck_assert(hex_differs("abcd", "abcx", 4));
@@ -117,7 +117,7 @@ START_TEST(a_signature_is_the_keys)
     static const char *const members[] = {
         "\"key\":\"0123456789abcdef\",\"hmac_sha256\":\"" HASH_64 "\"",
         "\"hmac_sha256\":\"" HASH_64 "\",\"key\":\"0123456789abcdef\""};
-    static struct audit_key key = {.id = "0123456789abcdef", .length = 32};
+    static struct hmac_key key = {.id = "0123456789abcdef", .length = 32};
     const struct audit_keys keys = {{NULL, &key}};
     for (size_t i = 0; i < COUNT_OF(members); i++) {
         CLEANUP(audit_entry_clear) struct audit_entry entry = {0};
@@ -203,26 +203,26 @@ END_TEST
 
 START_TEST(a_key_is_long_enough_and_nobody_elses)
 {
-    static struct audit_key key, same;
-    static char bytes[AUDIT_KEY_MOST + 2];
+    static struct hmac_key key, same;
+    static char bytes[HMAC_KEY_MOST + 2];
     struct failure failure;
     memset(bytes, 'k', sizeof(bytes));
     write_file(bytes, 32, 0600);
-    ck_assert(audit_key_read(path, &key, &failure));
+    ck_assert(hmac_key_read(path, &key, &failure));
     ck_assert_uint_eq(key.length, 32);
     bytes[32] = '\n';
     write_file(bytes, 33, 0400);
-    ck_assert(audit_key_read(path, &same, &failure));
+    ck_assert(hmac_key_read(path, &same, &failure));
     ck_assert_str_eq(key.id, same.id);
-    ck_assert_uint_eq(strspn(key.id, "0123456789abcdef"), AUDIT_KEY_ID);
-    static const size_t bad[] = {0, 31, AUDIT_KEY_MOST + 1, AUDIT_KEY_MOST + 2};
+    ck_assert_uint_eq(strspn(key.id, "0123456789abcdef"), HMAC_KEY_ID);
+    static const size_t bad[] = {0, 31, HMAC_KEY_MOST + 1, HMAC_KEY_MOST + 2};
     bytes[32] = 'k';
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         write_file(bytes, bad[i], 0600);
-        ck_assert(!audit_key_read(path, &same, &failure));
+        ck_assert(!hmac_key_read(path, &same, &failure));
     }
     write_file(bytes, 32, 0644);
-    ck_assert(!audit_key_read(path, &same, &failure));
+    ck_assert(!hmac_key_read(path, &same, &failure));
     ck_assert_ptr_nonnull(strstr(failure.message, "mode 0644"));
 }
 END_TEST

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/deadline.h"
+#include "base/digest.h"
 
 bool input_required_init(struct input_required *table, struct failure *failure)
 {
@@ -102,7 +103,7 @@ static const char *add_nonce(struct required_input *input)
         return NULL;
     input->nonces = grown;
     char *nonce = input->nonces[input->nonce_count];
-    if (!request_state_make_nonce(nonce))
+    if (!hex_random(nonce, REQUEST_STATE_NONCE))
         return NULL;
     input->nonce_count++;
     return nonce;

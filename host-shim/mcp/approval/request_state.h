@@ -32,7 +32,6 @@ enum request_state_verdict {
 };
 
 bool request_state_make_key(unsigned char ret_key[REQUEST_STATE_KEY], struct failure *failure);
-bool request_state_make_nonce(char ret_nonce[REQUEST_STATE_NONCE + 1]);
 void request_state_make(const unsigned char key[REQUEST_STATE_KEY],
                         const struct request_state_subject *subject,
                         char ret_text[REQUEST_STATE_LIMIT]);

@@ -3,13 +3,13 @@
 #include "mcp/result/artifacts.h"
 
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
+#include "base/digest.h"
 
-#define ID_BYTES 16u
-#define SCHEME   "toolhost://run/"
+#define ID_DIGITS 32u
+#define SCHEME    "toolhost://run/"
 
 struct artifact {
     struct artifact *next;
@@ -54,18 +54,15 @@ static char *make_uri(const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "0123456789-._~/";
-    unsigned char id[ID_BYTES];
+    char id[ID_DIGITS + 1];
     char *uri = NULL;
     size_t size = 0;
-    if (getrandom(id, sizeof(id), 0) != (ssize_t)sizeof(id))
+    if (!hex_random(id, ID_DIGITS))
         return NULL;
     FILE *out = open_memstream(&uri, &size);
     if (!out)
         return NULL;
-    (void)fputs(SCHEME, out);
-    for (size_t i = 0; i < sizeof(id); i++)
-        (void)fprintf(out, "%02x", id[i]);
-    (void)fputc('/', out);
+    (void)fprintf(out, SCHEME "%s/", id);
     for (; *path; path++) {
         if (strchr(plain, *path))
             (void)fputc(*path, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the key of an audit log. Main thread. */
-#include "audit/audit_key.h"
+/* Reads keys from files. Any thread. */
+#include "base/hmac_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,24 +13,25 @@
 
 #define CODE "audit_key_unusable"
 
-static bool take_bytes(struct audit_key *key, const char *path, struct failure *failure)
+static bool take_bytes(struct hmac_key *key, const char *path, struct failure *failure)
 {
+    static const struct digest_part of_id = {"key id", sizeof("key id") - 1};
     char id[SHA256_HEX + 1];
     if (key->length > 0 && key->bytes[key->length - 1] == '\n')
         key->length--;
-    if (key->length < AUDIT_KEY_LEAST || key->length > AUDIT_KEY_MOST) {
+    if (key->length < HMAC_KEY_LEAST || key->length > HMAC_KEY_MOST) {
         (void)failure_set(failure, CODE, "key %s: it must have %u to %u bytes", path,
-                          AUDIT_KEY_LEAST, AUDIT_KEY_MOST);
+                          HMAC_KEY_LEAST, HMAC_KEY_MOST);
         failure_set_hint(failure, "make one: (umask 077; openssl rand -hex 32 > FILE)");
         return false;
     }
-    hmac_sha256_hex(key->bytes, key->length, "key id", strlen("key id"), id);
-    memcpy(key->id, id, AUDIT_KEY_ID);
-    key->id[AUDIT_KEY_ID] = '\0';
+    hmac_sha256_hex(key->bytes, key->length, &of_id, 1, id);
+    memcpy(key->id, id, HMAC_KEY_ID);
+    key->id[HMAC_KEY_ID] = '\0';
     return true;
 }
 
-bool audit_key_read(const char *path, struct audit_key *ret, struct failure *failure)
+bool hmac_key_read(const char *path, struct hmac_key *ret, struct failure *failure)
 {
     /* Non-blocking, so that a FIFO in the file's place cannot hang the call. */
     CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -39,7 +40,7 @@ bool audit_key_read(const char *path, struct audit_key *ret, struct failure *fai
         return failure_set_errno(failure, CODE, errno, "key %s", path);
     if (!trusted_file_check(&status, path, CODE, failure))
         return false;
-    CLEANUP(audit_key_wipe) struct audit_key key = {0};
+    CLEANUP(hmac_key_wipe) struct hmac_key key = {0};
     ssize_t length = read_up_to(fd, (char *)key.bytes, sizeof(key.bytes));
     if (length < 0)
         return failure_set_errno(failure, CODE, errno, "key %s", path);
@@ -50,7 +51,7 @@ bool audit_key_read(const char *path, struct audit_key *ret, struct failure *fai
     return true;
 }
 
-void audit_key_wipe(struct audit_key *key)
+void hmac_key_wipe(struct hmac_key *key)
 {
     explicit_bzero(key, sizeof(*key));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the command's process and all that it starts: as a subreaper the helper inherits what is
- * left behind, and kills it (prctl(2), PR_SET_CHILD_SUBREAPER). Runs in the helper program.
+ * Owns the command's process and all processes that it starts: as a subreaper the helper inherits
+ * those that are left behind, and kills them (prctl(2), PR_SET_CHILD_SUBREAPER). Runs in the helper
+ * program.
  */
 #include "backends/secret/command.h"
 
@@ -32,9 +33,9 @@ struct command {
     size_t length;
 };
 
-/* The new process, up to its execve(); what fails is said through the pipe. */
-__attribute__((noreturn)) static void become(const struct secret_order *order, int output,
-                                             int failure, pid_t parent)
+/* The new process, up to its execve(); an error goes through the pipe. */
+__attribute__((noreturn)) static void execute_command(const struct secret_order *order, int output,
+                                                      int failure, pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && setsid() >= 0 &&
         dup2(output, STDOUT_FILENO) >= 0 && descriptor_limit_restore() == 0)
@@ -45,7 +46,7 @@ __attribute__((noreturn)) static void become(const struct secret_order *order, i
 }
 
 /* 0, or the errno with which it did not start. */
-static int start(const struct secret_order *order, struct command *command)
+static int start_command(const struct secret_order *order, struct command *command)
 {
     int output[2];
     int failure[2];
@@ -62,7 +63,7 @@ static int start(const struct secret_order *order, struct command *command)
     if (command->pid < 0)
         return errno;
     if (command->pid == 0)
-        become(order, output_write, failure_write, parent);
+        execute_command(order, output_write, failure_write, parent);
     close_fd(TAKE_FD(failure_write));
     int error_number = 0;
     ssize_t count;
@@ -76,8 +77,8 @@ static int start(const struct secret_order *order, struct command *command)
     return 0;
 }
 
-/* What is there now. false: it is more than there may be. */
-static bool drain(struct command *command)
+/* Reads the output that is there now. false: it is longer than allowed. */
+static bool read_output(struct command *command)
 {
     while (command->output >= 0) {
         if (command->length == command->capacity)
@@ -97,9 +98,9 @@ static bool drain(struct command *command)
     return true;
 }
 
-/* Until it has ended: what it started may hold its output open for ever. */
-static enum secret_outcome follow(struct command *command, const struct command_watch *watch,
-                                  uint64_t deadline_ms)
+/* Until the command has ended: its children may hold its output open for ever. */
+static enum secret_outcome follow_command(struct command *command,
+                                          const struct command_watch *watch, uint64_t deadline_ms)
 {
     for (;;) {
         struct pollfd entries[] = {
@@ -117,29 +118,25 @@ static enum secret_outcome follow(struct command *command, const struct command_
             continue;
         if (entries[2].revents != 0 || entries[3].revents != 0)
             return SECRET_OUTCOME_FAULT;
-        if (!drain(command))
+        if (!read_output(command))
             return SECRET_OUTCOME_TOO_LARGE;
         if (entries[0].revents != 0)
-            return drain(command) ? SECRET_OUTCOME_VALUE : SECRET_OUTCOME_TOO_LARGE;
+            return read_output(command) ? SECRET_OUTCOME_VALUE : SECRET_OUTCOME_TOO_LARGE;
     }
 }
 
 static void kill_children(void)
 {
-    CLEANUP_FREE char *line = NULL;
-    size_t size = 0;
+    int pid;
     FILE *children = fopen("/proc/thread-self/children", "re");
-    if (!children)
-        return;
-    if (getline(&line, &size, children) > 0) {
-        char *next = line;
-        for (long pid = strtol(next, &next, 10); pid > 0; pid = strtol(next, &next, 10))
-            (void)kill((pid_t)pid, SIGKILL); /* a child of ours: the number is nobody else's */
-    }
-    (void)fclose(children);
+    while (children && fscanf(children, "%d", &pid) == 1 && pid > 0)
+        (void)kill(pid,
+                   SIGKILL); /* a child of ours that is not reaped: no other process has its pid */
+    if (children)
+        (void)fclose(children);
 }
 
-/* All that the command has started, also what it left behind. */
+/* The command and all processes that it has started, also those that it left behind. */
 static void kill_all(pid_t command, int *ret_status)
 {
     uint64_t deadline_ms = monotonic_ms() + KILL_LIMIT_MS;
@@ -157,7 +154,7 @@ static void kill_all(pid_t command, int *ret_status)
     } while (monotonic_ms() < deadline_ms);
 }
 
-static void judge(int status, const struct command *command, struct secret_reply *ret)
+static void judge_exit(int status, const struct command *command, struct secret_reply *ret)
 {
     if (WIFSIGNALED(status))
         *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_SIGNAL,
@@ -180,9 +177,9 @@ void command_run(const struct secret_order *order, const struct command_watch *w
         ret->detail = (uint32_t)errno;
         return;
     }
-    int error_number = start(order, &command);
+    int error_number = start_command(order, &command);
     if (error_number == 0) {
-        ret->outcome = follow(&command, watch, deadline_ms);
+        ret->outcome = follow_command(&command, watch, deadline_ms);
         if (ret->outcome == SECRET_OUTCOME_VALUE) {
             siginfo_t info;
             (void)waitid(P_PIDFD, (id_t)command.pidfd, &info, WEXITED | WNOWAIT);
@@ -193,7 +190,7 @@ void command_run(const struct secret_order *order, const struct command_watch *w
     }
     kill_all(command.pid, &status);
     if (ret->outcome == SECRET_OUTCOME_VALUE)
-        judge(status, &command, ret);
+        judge_exit(status, &command, ret);
     close_fd(command.pidfd);
     close_fd(command.output);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One command of a provider, from its start until nothing of it is left. Runs in the helper
- * program, which has a single thread and no other child.
+ * One command of a secret provider, from its start until no process of it is left. Runs in the
+ * helper program, which has a single thread and no other child.
  */
 #pragma once
 
@@ -9,14 +9,13 @@
 
 #include "protocol/secret_order.h"
 
-/* Who may not outlive what: readable (control: has nothing more to say) when the gateway is gone.
- */
+/* Both descriptors are readable when the gateway has gone, which the command must not outlive. */
 struct command_watch {
     int control;
     int host;
 };
 
-/* Runs it with /dev/null as input and error output. What it printed is in bytes[0..ret->length),
- * capacity is one byte more than a value and its line feed may have. */
+/* Runs it with /dev/null as input and error output. Its output is in bytes[0..ret->length);
+ * capacity is one byte more than the longest value with its line feed. */
 void command_run(const struct secret_order *order, const struct command_watch *watch,
                  unsigned char *bytes, size_t capacity, struct secret_reply *ret);

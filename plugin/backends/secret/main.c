@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper program that runs one command of the policy's secret providers: takes one order, gives
- * one reply, and ends. Started by the gateway as a backend is (enter.h); single-threaded. What the
- * command prints is in locked memory that is not dumped, and is wiped.
+ * code-execute-secret, the helper program that runs one command of the policy's secret providers:
+ * takes one order, gives one reply, and ends. The gateway starts it like a backend (enter.h);
+ * single-threaded. The command's output is in locked memory that is not dumped, and is wiped.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "protocol/run_event.h"
 #include "protocol/secret_order.h"
 
-/* Order and value are never there at the same time, and are wiped alike. */
+/* Holds the order, is wiped, then holds the value. */
 #define ROOM \
     (SECRET_ORDER_LIMIT > SECRET_REPLY_LIMIT + 1 ? SECRET_ORDER_LIMIT : SECRET_REPLY_LIMIT + 1)
 

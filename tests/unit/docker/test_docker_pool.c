@@ -223,7 +223,7 @@ static void read_marked(const char *mark, const char *text, size_t length, size_
 
 START_TEST(the_mark_is_found_and_nothing_else_is)
 {
-    static const unsigned char random[16] = {0x12, 0x12, 0x34};
+    static const uint64_t random[2] = {UINT64_C(0x1212340000000000), 0};
     char mark[END_MARK_LINE + 1];
     end_mark_make(random, mark);
     ck_assert_uint_eq(strlen(mark), END_MARK_LINE);

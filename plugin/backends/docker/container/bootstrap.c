@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the start of a container: the constant script and both directions of what is said to it. See
+/* Owns the start of a container: the constant script, the message to it and its report. See
  * bootstrap.h. */
 #include "backends/docker/container/bootstrap.h"
 
@@ -10,12 +10,12 @@
 #include "base/cleanup.h"
 #include "protocol/wire.h"
 
-#define TEXT_LIMIT 65536 /* bytes of a file that is said in the text itself */
+#define TEXT_LIMIT 65536 /* bytes of a file that is part of the text itself */
 
-/* Sets the variables in front of "--" for what the shell becomes, and takes them off. Only in a
- * subshell, of which nothing is left but that: a variable may be the shell's own (PATH, IFS). A
- * shell may also keep a name for itself (RANDOM), so each value is compared. "case" is no tool that
- * a PATH could hide, and "[", "echo" and "command" are the shell's own wherever they matter. */
+/* Exports the variables in front of "--" and removes them from the arguments. Only for a subshell
+ * that then executes a program: a variable may change the shell itself (PATH, IFS). A shell may
+ * reserve a name (RANDOM), so each value is compared. "case" is no tool that a PATH could hide, and
+ * "[", "echo" and "command" are builtins wherever they matter. */
 #define SET_VARIABLES                                                                    \
     "  while case $1 in --) false ;; esac; do\n"                                         \
     "    export \"$1\" && eval \"[ \\\"x\\$${1%%=*}\\\" = \\\"x\\${1#*=}\\\" ]\" || {\n" \
@@ -26,10 +26,10 @@
     "  done\n"                                                                           \
     "  shift\n"
 
-/* Whether "exec" will find it: it looks in PATH, past builtins and functions, which "command -v"
- * names first and without a path. So does a busybox that prefers its own applets with all of them;
- * it also executes them so, and then PATH says only whether the image has such a program. No
- * function looks there: a variable (FUNCNEST) may forbid a second one. */
+/* Whether "exec" will find the program: it searches PATH, without builtins and functions, which
+ * "command -v" names first and without a path. A busybox that prefers its own applets names all of
+ * them so, and executes them; the search in PATH then says only whether the image has such a
+ * program. The search is no function: a variable (FUNCNEST) may forbid a nested call. */
 #define SAY_WHETHER_IT_IS_THERE                                          \
     "  case $(command -v \"$1\") in\n"                                   \
     "  /*) ;;\n"                                                         \
@@ -45,15 +45,16 @@
     "  echo +; echo + >&4\n"
 
 /*
- * Every tool of the image runs before the variables are set, which may change where tools are
- * found. "read" takes single bytes from a pipe and dd whole blocks of the size it is told, so that
- * neither takes what the next one is to read. The text that is evaluated calls umask, ce_room,
- * ce_text, put, input and set. What the shell itself says of a program that a signal ended is not
- * the program's output.
+ * Every tool of the image runs before the variables are set, because they may change where tools
+ * are found. "read" reads single bytes from a pipe and dd one block of the given size, so that
+ * neither consumes what is meant for the next one. The text that is evaluated calls umask, ce_room,
+ * ce_text, put, input and set. The shell's own standard error becomes
+ * /dev/null before the program starts: its message about a signal that ended the program is not the
+ * program's output.
  *
- * With arguments (the file by which an interpreter waits, variables, "--", its command line) it
- * starts that, which reads the message from descriptor 9 by itself. Where there is no such
- * interpreter it goes on as without arguments.
+ * With arguments (the text of waiting_python.py, variables, "--", a command line) the script starts
+ * that interpreter, which reads the message from descriptor 9 itself. Where the image has no such
+ * interpreter, the script goes on as without arguments.
  */
 const char bootstrap_script[] =
     "set -f\n"
@@ -125,7 +126,7 @@ static void put_text(struct wire_writer *writer, const char *text)
     wire_put_raw(writer, text, strlen(text));
 }
 
-/* In single quotes, in which only the quote itself means anything to a shell. */
+/* In single quotes, where only the quote itself has a meaning to a shell. */
 static void put_quoted_bytes(struct wire_writer *writer, const char *bytes, size_t length)
 {
     put_text(writer, "'");
@@ -192,7 +193,7 @@ static void put_environment(struct wire_writer *writer, char *const *environment
             put_variable(writer, added[i]);
 }
 
-/* What a shell can write by itself takes no tool. */
+/* true: the shell can write the file by itself, without a tool. */
 static bool is_text(const struct run_file *file)
 {
     return file->length > 0 && file->length <= TEXT_LIMIT &&
@@ -201,7 +202,7 @@ static bool is_text(const struct run_file *file)
 
 static void put_file(struct wire_writer *writer, const struct run_file *file, bool private)
 {
-    if (private) { /* its directories are its owner's alone, and it is made with mode 0400 */
+    if (private) { /* new directories get mode 0700, the file gets 0400 */
         put_text(writer, "umask 077\nce_room ");
         put_quoted(writer, file->path);
         put_text(writer, "\numask 0377\n");
@@ -219,8 +220,8 @@ static void put_file(struct wire_writer *writer, const struct run_file *file, bo
         put_text(writer, "umask 022\n");
 }
 
-/* waiting_python.py reads it, too, which knows no more of a shell than this: commands each on a
- * line of its own, plain words, and words that are quoted whole. */
+/* waiting_python.py reads this text too, and understands no more of the shell's language than:
+ * commands on lines of their own, plain words, and words that are quoted as a whole. */
 static void put_setup(struct wire_writer *writer, const struct run_description *description,
                       size_t input_length)
 {
@@ -277,24 +278,8 @@ unsigned char *bootstrap_message(const struct run_description *description,
     return message;
 }
 
-static bool is_zero(const char *value)
-{
-    return value[0] && value[strspn(value, "0")] == '\0';
-}
-
-static bool is_one(const char *value)
-{
-    return strcmp(value, "1") == 0;
-}
-
-/* SECCOMP_MODE_FILTER */
-static bool is_two(const char *value)
-{
-    return strcmp(value, "2") == 0;
-}
-
 /* Four ids, none of them 0. */
-static bool is_ordinary(const char *value)
+static bool is_ordinary_user(const char *value)
 {
     int count = 0;
     for (value += strspn(value, " \t"); *value; value += strspn(value, " \t")) {
@@ -307,26 +292,35 @@ static bool is_ordinary(const char *value)
     return count == 4;
 }
 
+/* As /proc/self/status has them, but the last. */
 static const struct {
     const char *key;
-    bool (*holds)(const char *value);
+    const char *value; /* leading zeros do not count; NULL: an ordinary user */
 } facts[BOOTSTRAP_FACT_COUNT] = {
-    [BOOTSTRAP_FACT_CAP_INHERITABLE] = {"CapInh:", is_zero},
-    [BOOTSTRAP_FACT_CAP_PERMITTED] = {"CapPrm:", is_zero},
-    [BOOTSTRAP_FACT_CAP_EFFECTIVE] = {"CapEff:", is_zero},
-    [BOOTSTRAP_FACT_CAP_BOUNDING] = {"CapBnd:", is_zero},
-    [BOOTSTRAP_FACT_CAP_AMBIENT] = {"CapAmb:", is_zero},
-    [BOOTSTRAP_FACT_NO_NEW_PRIVILEGES] = {"NoNewPrivs:", is_one},
-    [BOOTSTRAP_FACT_SECCOMP] = {"Seccomp:", is_two},
-    [BOOTSTRAP_FACT_ORDINARY_USER] = {"Uid:", is_ordinary},
-    [BOOTSTRAP_FACT_WAITS] = {"Waits:", is_one},
+    [BOOTSTRAP_FACT_CAP_INHERITABLE] = {"CapInh:", "0"},
+    [BOOTSTRAP_FACT_CAP_PERMITTED] = {"CapPrm:", "0"},
+    [BOOTSTRAP_FACT_CAP_EFFECTIVE] = {"CapEff:", "0"},
+    [BOOTSTRAP_FACT_CAP_BOUNDING] = {"CapBnd:", "0"},
+    [BOOTSTRAP_FACT_CAP_AMBIENT] = {"CapAmb:", "0"},
+    [BOOTSTRAP_FACT_NO_NEW_PRIVILEGES] = {"NoNewPrivs:", "1"},
+    [BOOTSTRAP_FACT_SECCOMP] = {"Seccomp:", "2"}, /* SECCOMP_MODE_FILTER */
+    [BOOTSTRAP_FACT_ORDINARY_USER] = {"Uid:", NULL},
+    [BOOTSTRAP_FACT_WAITS] = {"Waits:", "1"},
 };
+
+static bool fact_holds(size_t fact, const char *value)
+{
+    const char *wanted = facts[fact].value;
+    if (!wanted)
+        return is_ordinary_user(value);
+    return value[0] && strcmp(value + strspn(value, "0"), wanted + strspn(wanted, "0")) == 0;
+}
 
 static void take_fact(uint32_t *ret, const char *key, const char *value)
 {
     for (size_t i = 0; i < COUNT_OF(facts); i++)
-        if (strcmp(key, facts[i].key) == 0 && facts[i].holds(value))
-            *ret |= UINT32_C(1) << i;
+        if (strcmp(key, facts[i].key) == 0 && fact_holds(i, value))
+            *ret |= BOOTSTRAP_FACT_BIT(i);
 }
 
 static enum bootstrap_state take_line(struct bootstrap_reader *reader)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the container runs first: a constant shell script that is all its configuration shows, and
- * the text that is sent to it through its standard input: environment, files, standard input and
- * arguments of the program. Before it becomes the program it reports on its standard output, as
- * lines; nothing of the program can be among them, because no program runs yet. Its last word goes
- * to both outputs, as an engine keeps the order within each but not between them. It waits for the
- * program and ends as that did; of an end with status 0 it tells first, by the mark, which is the
- * first line that is sent to it. Where nothing is sent to it and its standard input ends, it ends.
- * Pure code.
+ * The bootstrap is what a container runs first: a constant shell script, which is all that the
+ * container's configuration shows. The program's environment, files, standard input and arguments
+ * are sent to its standard input as one message. Pure code.
+ *
+ * Before the program starts, the script reports lines on its standard output; none can be the
+ * program's. The last line goes to both outputs, because an engine keeps the order within each but
+ * not between them. The script waits for the program and exits with its status. It writes the end
+ * mark, the first line that it was sent, before an exit with status 0. It exits when its standard
+ * input ends before the message.
  */
 #pragma once
 
@@ -20,13 +21,13 @@
 #define BOOTSTRAP_HOME         RUN_HOME
 #define BOOTSTRAP_REPORT_LIMIT 8192 /* bytes before the program */
 
-/* A script for "/bin/sh -c"; needs sh, dd, mkdir and rm of the image. With arguments it starts the
- * interpreter of the run to come: see bootstrap.c. */
+/* A script for "/bin/sh -c"; the image must have sh, dd, mkdir and rm. With arguments it starts an
+ * interpreter ahead of the run: see bootstrap.c. */
 extern const char bootstrap_script[];
 
-/* A new buffer with everything that the script, or an interpreter that waits, wants to read behind
- * the mark, *ret_length bytes (wipe and free: it holds the secrets); NULL when out of memory or
- * where a variable's name is none. input: the program's standard input, NULL: /dev/null. */
+/* A new buffer with the message, which the script or a waiting interpreter reads behind the mark;
+ * *ret_length bytes (wipe and free: it holds the secrets). NULL when out of memory or where a
+ * variable's name is not valid. input: the program's standard input, NULL: /dev/null. */
 unsigned char *bootstrap_message(const struct run_description *description,
                                  const unsigned char *input, size_t input_length,
                                  size_t *ret_length);
@@ -35,13 +36,12 @@ enum bootstrap_state {
     BOOTSTRAP_MORE,    /* no verdict yet */
     BOOTSTRAP_READY,   /* what follows is the program's output */
     BOOTSTRAP_MISSING, /* the program is not in the image */
-    BOOTSTRAP_FAILED,  /* detail: why; or not a report at all */
+    BOOTSTRAP_FAILED,  /* detail: why; also where the bytes are not a report */
 };
 
-/* What the script saw of its own process, as the kernel told it, and as it has to be; and that it
- * is there. */
+/* What has to hold for the script's process, by the kernel's report on it (/proc/self/status). */
 enum bootstrap_fact {
-    BOOTSTRAP_FACT_CAP_INHERITABLE, /* this and the other sets: empty */
+    BOOTSTRAP_FACT_CAP_INHERITABLE, /* this and the other sets of capabilities are empty */
     BOOTSTRAP_FACT_CAP_PERMITTED,
     BOOTSTRAP_FACT_CAP_EFFECTIVE,
     BOOTSTRAP_FACT_CAP_BOUNDING,
@@ -49,7 +49,7 @@ enum bootstrap_fact {
     BOOTSTRAP_FACT_NO_NEW_PRIVILEGES,
     BOOTSTRAP_FACT_SECCOMP, /* a filter is in force */
     BOOTSTRAP_FACT_ORDINARY_USER,
-    BOOTSTRAP_FACT_WAITS, /* for its message, and so does what is to run it, if anything */
+    BOOTSTRAP_FACT_WAITS, /* for its message, and so does the interpreter, if there is one */
     BOOTSTRAP_FACT_COUNT
 };
 
@@ -61,16 +61,15 @@ struct bootstrap_reader {
     char line[256];
     size_t line_length;
     size_t length;  /* bytes taken */
-    uint32_t facts; /* bits of those that hold */
+    uint32_t facts; /* bits of the facts that hold */
     char detail[160];
 };
 
-/* The same for the standard error: words of the script or its tools, then BOOTSTRAP_READY. What was
- * said is in detail, printable. */
+/* Takes bytes up to the verdict; *ret_taken of them. Not to be called again after a verdict. */
+enum bootstrap_state bootstrap_read(struct bootstrap_reader *reader, const unsigned char *bytes,
+                                    size_t length, size_t *ret_taken);
+/* The same for the standard error: messages of the script or its tools, then BOOTSTRAP_READY.
+ * detail has the messages, in printable characters. */
 enum bootstrap_state bootstrap_read_errors(struct bootstrap_reader *reader,
                                            const unsigned char *bytes, size_t length,
                                            size_t *ret_taken);
-
-/* Takes bytes up to the verdict; *ret_taken of them. Not to be called again after one. */
-enum bootstrap_state bootstrap_read(struct bootstrap_reader *reader, const unsigned char *bytes,
-                                    size_t length, size_t *ret_taken);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the chain of requests of one container: see container.h. Runs in the docker backend. */
+/* Owns the chain of requests for one container: see container.h. Runs in the docker backend. */
 #include "backends/docker/container/container.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +13,76 @@
 #include "base/cleanup.h"
 
 #define REMOVE_TIME_MS   10000
-#define REMOVE_PAUSE_US  100000 /* between attempts: the engine may be at it already */
+#define REMOVE_PAUSE_US  100000 /* between attempts: the engine may be removing it already */
 #define REMOVE_ATTEMPTS  50
-#define RETRIED_ATTEMPTS 10      /* of which a run waits for so many */
-#define STUCK_PAUSE_US   1000000 /* between those that nobody waits for */
+#define RETRIED_ATTEMPTS 10      /* for a run that waits for the removal */
+#define STUCK_PAUSE_US   1000000 /* between attempts that no run waits for */
 #define STREAM_REST_US   2000000 /* from the removal to the end of the stream */
 
+enum request_kind {
+    REQUEST_CREATE,
+    REQUEST_READ_BACK,
+    REQUEST_START,
+    REQUEST_WAIT,
+    REQUEST_READ_END,
+    REQUEST_REMOVE,
+};
+
+static engine_done take_created, take_description, take_started, take_exit, take_end, take_removed;
 static void check_end(struct container *container);
 
-/* Not a run's id: trials share one, and it says nothing of a run. */
-static bool choose_name(struct container *container)
+/* The chain of requests; only attaching is container_stream.c's. */
+static const struct {
+    const char *method;
+    const char *path_before; /* the id, or the name, which is known before the answer to create */
+    const char *path_after;
+    bool by_name;
+    uint64_t timeout_ms; /* 0: no limit */
+    engine_done *done;
+} requests[] = {
+    [REQUEST_CREATE] = {"POST", "create?name=", "", true, ENGINE_TIME_MS, take_created},
+    [REQUEST_READ_BACK] = {"GET", "", "/json", false, ENGINE_TIME_MS, take_description},
+    [REQUEST_START] = {"POST", "", "/start", false, ENGINE_TIME_MS, take_started},
+    [REQUEST_WAIT] = {"POST", "", "/wait?condition=not-running", false, 0, take_exit},
+    [REQUEST_READ_END] = {"GET", "", "/json", false, ENGINE_TIME_MS, take_end},
+    [REQUEST_REMOVE] = {"DELETE", "", "?force=1&v=1", true, REMOVE_TIME_MS, take_removed},
+};
+
+/* false when out of memory. */
+static bool send_request(struct container *container, enum request_kind kind, const char *body)
 {
-    unsigned char bytes[16];
-    char *name = container->name;
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+    char path[CONTAINER_PATH_LIMIT];
+    struct engine_call **call = kind == REQUEST_WAIT ? &container->wait : &container->call;
+    (void)snprintf(
+        path, sizeof(path), "/v1.%u/containers/%s%s%s", container->api, requests[kind].path_before,
+        requests[kind].by_name ? container->name : container->id, requests[kind].path_after);
+    const struct engine_request request = {
+        .address = &container->address,
+        .method = requests[kind].method,
+        .path = path,
+        .body = body,
+        .timeout_ms = requests[kind].timeout_ms,
+        .done = requests[kind].done,
+        .user = container,
+    };
+    *call = engine_call_start(container->environment->client, &request);
+    return *call != NULL;
+}
+
+/* Not from a run's id: trials share one, and a name says nothing of a run. */
+static bool choose_name_and_mark(struct container *container)
+{
+    uint64_t random[4];
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return false;
-    (void)snprintf(name, sizeof(container->name), CONTAINER_NAME_PREFIX);
-    for (size_t i = 0; i < sizeof(bytes); i++)
-        (void)snprintf(name + strlen(CONTAINER_NAME_PREFIX) + 2 * i, 3, "%02x", bytes[i]);
+    (void)snprintf(container->name, sizeof(container->name),
+                   CONTAINER_NAME_PREFIX "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+    end_mark_make(random + 2, container->end_mark);
     return true;
 }
 
-static bool choose_end_mark(struct container *container)
-{
-    unsigned char bytes[16];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return false;
-    end_mark_make(bytes, container->end_mark);
-    return true;
-}
-
-static void fail(struct container *container, enum run_failure failure,
-                 const struct engine_fault *fault)
+static void fail_container(struct container *container, enum run_failure failure,
+                           const struct engine_fault *fault)
 {
     if (container->warm_pool)
         container->environment->events->lost(container);
@@ -57,37 +96,18 @@ void container_fail(struct container *container, const char *message)
 {
     struct engine_fault fault;
     engine_fault_set(&fault, ENGINE_PROBLEM_NONE, "%s", message);
-    fail(container, RUN_FAILURE_INTERNAL, &fault);
+    fail_container(container, RUN_FAILURE_INTERNAL, &fault);
 }
 
 void container_fail_engine(struct container *container, const struct engine_fault *fault)
 {
     container->engine->known = false; /* whatever it was, look again */
-    fail(container, RUN_FAILURE_BACKEND, fault);
+    fail_container(container, RUN_FAILURE_BACKEND, fault);
 }
 
-static struct engine_call *start_call(struct container *container, const char *method,
-                                      const char *path, const char *body, uint64_t timeout_ms,
-                                      engine_done *done)
+static void ask_engine(struct container *container, enum request_kind kind)
 {
-    const struct engine_request request = {
-        .address = &container->address,
-        .method = method,
-        .path = path,
-        .body = body,
-        .timeout_ms = timeout_ms,
-        .done = done,
-        .user = container,
-    };
-    return engine_call_start(container->environment->client, &request);
-}
-
-/* slot has the request until done is called. */
-static void ask(struct container *container, struct engine_call **slot, const char *method,
-                const char *path, const char *body, uint64_t timeout_ms, engine_done *done)
-{
-    *slot = start_call(container, method, path, body, timeout_ms, done);
-    if (!*slot)
+    if (!send_request(container, kind, NULL))
         container_fail(container, "ask docker");
 }
 
@@ -104,7 +124,7 @@ static json_t *take_answer(struct container *container, const struct engine_answ
     return json;
 }
 
-static void read_back(void *user, const struct engine_answer *answer)
+static void take_description(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
     container->call = NULL;
@@ -135,10 +155,9 @@ static bool has_warning(struct container *container, const json_t *made)
     return true;
 }
 
-static void created(void *user, const struct engine_answer *answer)
+static void take_created(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
-    char path[CONTAINER_PATH_LIMIT];
     container->call = NULL;
     container->creating = false;
     if (container->removing) {
@@ -157,24 +176,18 @@ static void created(void *user, const struct engine_answer *answer)
         return;
     }
     memcpy(container->id, id, sizeof(container->id));
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", container->api, container->id);
-    ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, read_back);
+    ask_engine(container, REQUEST_READ_BACK);
 }
 
-static bool create(struct container *container)
+static bool request_creation(struct container *container)
 {
-    char path[CONTAINER_PATH_LIMIT];
     CLEANUP_FREE char *body = json_dumps(container->config, JSON_COMPACT);
-    if (!body || !choose_name(container) || !choose_end_mark(container))
-        return false;
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/create?name=%s", container->api,
-                   container->name);
-    container->call = start_call(container, "POST", path, body, ENGINE_TIME_MS, created);
-    container->created = container->creating = container->call != NULL;
-    return container->created;
+    container->creating =
+        body && choose_name_and_mark(container) && send_request(container, REQUEST_CREATE, body);
+    return container->creating;
 }
 
-/* Whoever goes through the list meets it. */
+/* At the end: a walk of the list that is under way meets it. */
 static void add_last(struct docker_environment *environment, struct container *container)
 {
     struct container **place = &environment->containers;
@@ -202,7 +215,7 @@ struct container *container_make(struct docker_environment *environment, struct 
     container->config = config;
     container->made_us = monotonic_us();
     container->deadline_us = warm_pool ? container->made_us + CONTAINER_START_LIMIT_US : 0;
-    if (!create(container)) {
+    if (!request_creation(container)) {
         container_free(container);
         return NULL;
     }
@@ -210,7 +223,7 @@ struct container *container_make(struct docker_environment *environment, struct 
     return container;
 }
 
-static void ended(void *user, const struct engine_answer *answer)
+static void take_exit(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
     container->wait = NULL;
@@ -230,39 +243,30 @@ static void ended(void *user, const struct engine_answer *answer)
     check_end(container);
 }
 
-static void started(void *user, const struct engine_answer *answer)
+static void take_started(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
-    char path[CONTAINER_PATH_LIMIT];
-    struct engine_fault fault;
+    struct engine_fault fault = answer->fault;
     container->call = NULL;
-    if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
-        container_fail_engine(container, &answer->fault);
-        return;
-    }
     /* 304: it runs already, as libcurl asks again where a connection broke before the answer. */
-    if (answer->status != 204 && answer->status != 304) {
+    if (fault.problem == ENGINE_PROBLEM_NONE && answer->status != 204 && answer->status != 304)
         engine_answer_refusal(answer, container->engine->facts.name, false, "start the container",
                               &fault);
+    if (fault.problem != ENGINE_PROBLEM_NONE) {
         container_fail_engine(container, &fault);
         return;
     }
     container->running = true;
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/wait?condition=not-running",
-                   container->api, container->id);
-    ask(container, &container->wait, "POST", path, NULL, 0, ended);
+    ask_engine(container, REQUEST_WAIT);
 }
 
 void container_start(struct container *container)
 {
-    char path[CONTAINER_PATH_LIMIT];
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/start", container->api, container->id);
-    ask(container, &container->call, "POST", path, NULL, ENGINE_TIME_MS, started);
+    ask_engine(container, REQUEST_START);
 }
 
-/* The last look: an engine that cannot tell any more takes nothing from the result but the reason.
- */
-static void end_known(void *user, const struct engine_answer *answer)
+/* The last request before the removal. Where it fails, the result only lacks the reason. */
+static void take_end(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
     container->call = NULL;
@@ -273,15 +277,6 @@ static void end_known(void *user, const struct engine_answer *answer)
             container->memory_killed || json_is_true(json_object_get(state, "OOMKilled"));
     container->looked = true;
     check_end(container);
-}
-
-static void look_at_end(struct container *container)
-{
-    char path[CONTAINER_PATH_LIMIT];
-    if (container->call)
-        return;
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s/json", container->api, container->id);
-    ask(container, &container->call, "GET", path, NULL, ENGINE_TIME_MS, end_known);
 }
 
 bool container_end_last_look(struct container *container)
@@ -303,11 +298,11 @@ static void check_end_of_program(struct container *container)
         return;
     if (marked)
         container->end = (struct container_end){0};
-    /* Of an end without a failure there is nothing to ask. */
+    /* The engine knows nothing more about an end without a failure. */
     if (container->end.status == 0 || container->looked)
         container->environment->events->ended(container->job->run);
-    else
-        look_at_end(container);
+    else if (!container->call)
+        ask_engine(container, REQUEST_READ_END);
 }
 
 static void check_readiness(struct container *container)
@@ -316,8 +311,8 @@ static void check_readiness(struct container *container)
         container->environment->events->ready(container);
 }
 
-/* One that was made ahead of need is given up at the first sign; but with a run, what its stream
- * has brought by then is looked at first, which may be all of a program. */
+/* A container that was made ahead of need is given up at the first sign of an end. Where it serves
+ * a run, its stream is read to the end first: that may be all the output of a program. */
 static bool has_ended_unused(const struct container *container)
 {
     bool over = container->stream.over;
@@ -326,7 +321,7 @@ static bool has_ended_unused(const struct container *container)
     return over || (container->waited && !container->job);
 }
 
-/* The wait or the stream is over, or the mark was seen: goes on when the program has ended. */
+/* To be called when the wait or the stream is over, or the mark was seen. */
 static void check_end(struct container *container)
 {
     if (container->removed) {
@@ -349,7 +344,7 @@ static void check_end(struct container *container)
     }
 }
 
-static void gone(struct container *container)
+static void note_removal(struct container *container)
 {
     container->removed = true;
     container->deadline_us = monotonic_us() + STREAM_REST_US;
@@ -358,8 +353,8 @@ static void gone(struct container *container)
     check_end(container);
 }
 
-/* Whoever waits is told; it goes on all the same, as long as there is a backend. */
-static void give_up(struct container *container)
+/* Tells the run that waits for it. Attempts go on as long as there is a backend. */
+static void give_up_removal(struct container *container)
 {
     struct engine_fault fault;
     struct container_job *job = TAKE_POINTER(container->job);
@@ -372,23 +367,21 @@ static void give_up(struct container *container)
         container->environment->events->gone(job->run, &fault);
 }
 
-static void removed(void *user, const struct engine_answer *answer)
+static void take_removed(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
     container->call = NULL;
     bool answered = answer->fault.problem == ENGINE_PROBLEM_NONE;
     if (answered && (answer->status == 204 || answer->status == 200 || answer->status == 404))
-        gone(container);
+        note_removal(container);
     else if (++container->attempts < REMOVE_ATTEMPTS)
         container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
     else
-        give_up(container);
+        give_up_removal(container);
 }
 
-/* By its name, which is known even where the answer to create never came. */
 void container_remove(struct container *container)
 {
-    char path[CONTAINER_PATH_LIMIT];
     bool first = !container->removing;
     container->removing = true;
     if (container->removed || container->creating || (!first && container->call))
@@ -396,10 +389,7 @@ void container_remove(struct container *container)
     engine_call_cancel(TAKE_POINTER(container->call));
     engine_call_cancel(TAKE_POINTER(container->wait));
     container->deadline_us = 0;
-    (void)snprintf(path, sizeof(path), "/v1.%u/containers/%s?force=1&v=1", container->api,
-                   container->name);
-    container->call = start_call(container, "DELETE", path, NULL, REMOVE_TIME_MS, removed);
-    if (!container->call)
+    if (!send_request(container, REQUEST_REMOVE, NULL))
         container->deadline_us = monotonic_us() + REMOVE_PAUSE_US;
 }
 
@@ -449,7 +439,7 @@ void container_expire(struct container *container)
 {
     container->deadline_us = 0;
     if (container->removed) {
-        /* An engine that lets go of a container but not of its stream. */
+        /* The engine has removed the container but not ended its stream. */
         container_stream_close(container);
         check_end(container);
     } else if (container->removing) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One container from the request that makes it to its removal:
+ * One container from the request that creates it to its removal:
  *   create -> read back -> attach -> start -> wait -> read the end -> remove
- * It serves one run, or waits for one at its bootstrap, or is on its way out with nobody to tell.
- * A failure or a kill at any place leads to remove. container.c has the chain of requests,
- * container_stream.c the stream. Runs in the docker backend, single-threaded; no function here
- * waits.
+ * It serves one run, or waits for one in its bootstrap, or is being removed without a run. A
+ * failure or a kill at any step leads to remove. container.c has the chain of requests,
+ * container_stream.c the attached stream, oom_watch.c the events of kills for memory. Runs in the
+ * docker backend, single-threaded; no function here waits.
  */
 #pragma once
 
@@ -23,38 +23,38 @@
 #define CONTAINER_NAME_LENGTH (sizeof(CONTAINER_NAME_PREFIX) - 1 + 32)
 #define CONTAINER_PATH_LIMIT  256 /* of a request to the engine */
 #define STREAM_CHUNK          65536
-/* From the order to make one to its bootstrap's word; below the plugin's own patience with a
- * set-up, so that the reason is told. */
+/* From the order to create one to its bootstrap's report; shorter than the plugin waits for a
+ * set-up, so that the reason is reported. */
 #define CONTAINER_START_LIMIT_US (UINT64_C(18) * 1000000)
 
 struct container;
 struct run;
 struct warm_pool;
 
-/* What a container does for a run: the run's, which lends it. */
+/* What a container does for a run, which owns it. */
 struct container_job {
-    struct run *run;        /* for container_events alone */
+    struct run *run;        /* passed to container_events */
     int pipes[2];           /* standard output and error */
     unsigned char *message; /* to the bootstrap; wiped once the program has started */
     size_t message_length;
-    bool started; /* the run's to set, in container_events.started */
+    bool started; /* set by the run, in container_events.started */
 };
 
-/* What a container tells of itself. The pool and the run stand above it, so they say what is to be
- * called: one table for all containers, in the environment. */
+/* What a container reports. The pool and the run include this header, so the functions are theirs:
+ * one table for all containers, in the environment. */
 struct container_events {
-    /* To the pool, of a container in a warm pool: it waits for its message; it has failed or was
-     * taken away. */
+    /* To the pool, for a container in a warm pool: it waits for its message; it has failed or is
+     * being removed. */
     void (*ready)(struct container *container);
     void (*lost)(struct container *container);
-    /* To its run: the bootstrap has said that it becomes the program. */
+    /* To its run: the bootstrap has reported that it becomes the program. */
     void (*started)(struct run *run);
-    /* It has not found the program's file. The container is still there, as with the next. */
+    /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
-    /* The program has ended as the container says, and all its output was passed on. */
+    /* The program has ended (container->end), and all its output was passed on. */
     void (*ended)(struct run *run);
-    /* fault NULL: the container is gone; else it is not, and no longer this run's. */
+    /* fault NULL: the container is removed; else it is not, and the run no longer has it. */
     void (*gone)(struct run *run, const struct engine_fault *fault);
 };
 
@@ -62,7 +62,7 @@ struct container_stream {
     struct engine_call *connection; /* NULL: not open, or over */
     bool connected;
     bool asked_whole; /* the request for it was sent */
-    bool ended;       /* the engine has ended it; what it brought may still be to be written */
+    bool ended;       /* by the engine; received bytes may not be written yet */
     bool over;
     bool more; /* there may be more to receive than poll() knows of */
     struct http_head head;
@@ -71,15 +71,15 @@ struct container_stream {
     struct bootstrap_reader bootstrap;
     enum bootstrap_state state;
     unsigned char chunk[STREAM_CHUNK];
-    size_t begin; /* of what is still to be looked at */
+    size_t begin; /* of the bytes of the chunk that are not looked at yet */
     size_t end;
-    struct frame_piece piece;        /* of that */
-    struct frame_piece output;       /* of that: to be written to a pipe */
+    struct frame_piece piece;        /* of the chunk */
+    struct frame_piece output;       /* of the piece: to be written to a pipe */
     struct end_mark_reader marks[2]; /* of standard output and error */
     size_t asked;                    /* bytes sent of the request for the stream */
     size_t mark_sent;                /* of the end mark */
     size_t sent;                     /* of the run's message */
-    struct bootstrap_reader errors;  /* what the bootstrap said on its standard error */
+    struct bootstrap_reader errors;  /* the bootstrap's standard error */
     enum bootstrap_state errors_state;
 };
 
@@ -87,12 +87,12 @@ struct container {
     struct container *next; /* in the environment's list, which owns it */
     struct docker_environment *environment;
     struct engine *engine;
-    struct engine_address address; /* where it was made, wherever the engine is looked for since */
+    struct engine_address address; /* where it was made; the engine's may have changed since */
     unsigned int api;
-    struct container_job *job;   /* that it serves */
-    struct warm_pool *warm_pool; /* in which it waits for one */
+    struct container_job *job;   /* NULL: none */
+    struct warm_pool *warm_pool; /* in which it waits for a job */
     bool warm;                   /* it was made without a run */
-    bool ready;                  /* and waits for its message */
+    bool ready;                  /* it waits for its message */
     char name[CONTAINER_NAME_LENGTH + 1];
     char id[65];
     char end_mark[END_MARK_LINE + 1];
@@ -100,51 +100,50 @@ struct container {
     struct engine_call *call; /* the request under way */
     struct engine_call *wait;
     struct container_stream stream;
-    bool created; /* there may be a container of that name */
-    bool creating;
+    bool creating;      /* the answer to create is still to come */
     bool running;       /* the engine has said so */
     bool waited;        /* it has ended: end is filled */
     bool memory_killed; /* a process in it was killed for memory, as the engine's events say */
-    bool looked;        /* what the engine says of that end was asked for */
+    bool looked;        /* the engine was asked about that end */
     bool removing;
     bool removed;
-    unsigned int attempts; /* at removing */
+    unsigned int attempts; /* at the removal */
     struct container_end end;
     uint64_t made_us;
     uint64_t deadline_us; /* 0: none */
 };
 
-/* A container of that configuration (taken) is made for the job, or without one for the warm pool.
- * NULL when out of memory. */
+/* Begins to create one with that configuration (taken) for the job, or without a job for the warm
+ * pool. NULL when out of memory. */
 struct container *container_make(struct docker_environment *environment, struct engine *engine,
                                  json_t *config, struct container_job *job,
                                  struct warm_pool *warm_pool);
-/* Begins to remove it, however far it is. Its run, if it still has one, is told when it is gone. */
+/* Begins to remove it, at any step. Its run, if it still has one, gets "gone" at the end. */
 void container_remove(struct container *container);
-/* The same, and nobody is told. */
+/* The same without its run. */
 void container_leave(struct container *container);
-/* A container of that engine that it has not removed in all attempts; NULL: none. */
+/* A container that the engine has not removed in all attempts; NULL: none. */
 struct container *container_stuck(const struct docker_environment *environment,
                                   const struct engine *engine);
-/* Once more, for a run that waits for it. */
+/* Tries the removal again, for a run that waits for it. */
 void container_retry(struct container *container, struct container_job *job);
-/* How many are on their way out with nobody to tell. */
+/* How many are being removed without a run. */
 size_t container_count_leaving(const struct docker_environment *environment);
 
-/* Both lead to its removal; its run is told, or its warm pool. */
+/* Both report the failure to its run or its warm pool, and lead to the removal. */
 void container_fail(struct container *container, const char *message);
 void container_fail_engine(struct container *container, const struct engine_fault *fault);
-/* Its run's time is up. true: the program ended before, and its run is told so without waiting for
- * what the engine says of the end. */
+/* Its run's time is up. true: the program had ended before, and its run gets "ended" without the
+ * engine's answer about the end. */
 bool container_end_last_look(struct container *container);
-/* After the stream is taken over. */
+/* Once the stream is attached. */
 void container_start(struct container *container);
 
 /* Reads and writes what can be. */
 void container_handle(struct container *container);
 /* Its deadline has passed. */
 void container_expire(struct container *container);
-/* It is gone and nobody has to be told: container_free() is due. */
+/* It is removed and has no run: container_free() is due. */
 bool container_is_over(const struct container *container);
 void container_free(struct container *container);
 
@@ -152,8 +151,17 @@ void container_free(struct container *container);
 bool container_stream_open(struct container *container);
 void container_stream_close(struct container *container);
 short container_stream_interest(const struct container *container);
-/* Which pipe of its run it waits for, -1: none. */
+/* The pipe of its run that it waits for, -1: none. */
 int container_stream_blocked_pipe(const struct container *container);
 void container_stream_handle(struct container *container);
 /* It has something to do without waiting for any descriptor. */
 bool container_stream_is_ready(const struct container *container);
+
+/* oom_watch.c */
+/* Begins to listen to the engine's events of processes killed for memory, unless it does already.
+ * State.OOMKilled exists only for a container that has ended; the events also report one that goes
+ * on without the killed process. Nothing depends on them: after a failure the next run tries again.
+ */
+void oom_watch_begin(struct docker_environment *environment, struct engine *engine);
+/* For every engine. */
+void oom_watches_end(struct docker_environment *environment);

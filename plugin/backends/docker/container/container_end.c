@@ -2,6 +2,7 @@
 /* Owns the search for the end mark and the reading of the engine's report: see container_end.h. */
 #include "backends/docker/container/container_end.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +12,10 @@
 #define MARK_FIRST  '\004'
 #define SIGNAL_BASE 128
 
-void end_mark_make(const unsigned char random[16], char mark[END_MARK_LINE + 1])
+void end_mark_make(const uint64_t random[2], char mark[END_MARK_LINE + 1])
 {
-    mark[0] = MARK_FIRST;
-    for (size_t i = 0; i < 16; i++)
-        (void)snprintf(mark + 1 + 2 * i, 3, "%02x", random[i]);
-    (void)strcpy(mark + END_MARK_LENGTH, "\n");
+    (void)snprintf(mark, END_MARK_LINE + 1, "%c%016" PRIx64 "%016" PRIx64 "\n", MARK_FIRST,
+                   random[0], random[1]);
 }
 
 /* Goes on with a mark that has begun. As its first byte is nowhere else in it, no other one can

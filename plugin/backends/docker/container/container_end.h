@@ -25,8 +25,8 @@ struct end_mark_reader {
     bool found;
 };
 
-/* Fills the mark with its end of a line and a NUL behind that, from 16 random bytes. */
-void end_mark_make(const unsigned char random[16], char mark[END_MARK_LINE + 1]);
+/* Fills the mark with its end of a line and a NUL behind that, from random numbers. */
+void end_mark_make(const uint64_t random[2], char mark[END_MARK_LINE + 1]);
 
 /* Takes as much as makes one piece of output, which is in the bytes or in the mark itself, or
  * empty; the number of bytes taken. Everything behind the mark is taken and dropped. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the stream between the plugin's pipes and the container: the attached connection, the
- * message to the bootstrap, its report, then the program's output up to the mark of its end. Runs
- * in the docker backend. */
+ * message to the bootstrap, its report, then the program's output up to the end mark. Runs in the
+ * docker backend. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "backends/docker/container/container.h"
 #include "base/cleanup.h"
 
-static void connected(void *user, const struct engine_answer *answer)
+static void take_connection(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
     if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
@@ -28,7 +28,7 @@ bool container_stream_open(struct container *container)
     const struct engine_request request = {
         .address = &container->address,
         .connection = true,
-        .done = connected,
+        .done = take_connection,
         .user = container,
     };
     container->stream.connection = engine_call_start(container->environment->client, &request);
@@ -60,23 +60,23 @@ static bool has_to_send(const struct container *container)
             (container->job && stream->sent < container->job->message_length));
 }
 
-/* true: there is nothing left of it to send. A broken pipe is the container's end, which is seen
- * elsewhere. */
-static bool send_rest(struct container_stream *stream, const void *bytes, size_t length,
-                      size_t *sent)
+/* 1: nothing of it is left to send; 0: the connection takes no more now; -1: it is broken. */
+static int send_rest(struct container_stream *stream, const void *bytes, size_t length,
+                     size_t *sent)
 {
     while (*sent < length) {
         ssize_t count = engine_connection_send(
             stream->connection, (const unsigned char *)bytes + *sent, length - *sent);
         if (count == 0 || (count < 0 && errno == EAGAIN))
-            return false;
+            return 0;
         *sent = count < 0 ? length : *sent + (size_t)count;
+        if (count < 0)
+            return -1;
     }
-    return true;
+    return 1;
 }
 
-/* false: the connection does not take it. */
-static bool ask_for_stream(struct container *container)
+static void ask_for_stream(struct container *container)
 {
     struct container_stream *stream = &container->stream;
     char request[512];
@@ -85,25 +85,20 @@ static bool ask_for_stream(struct container *container)
                           "HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
                           "Content-Length: 0\r\n\r\n",
                           container->api, container->id);
-    while (stream->asked < (size_t)length) {
-        ssize_t count = engine_connection_send(stream->connection, request + stream->asked,
-                                               (size_t)length - stream->asked);
-        if (count == 0 || (count < 0 && errno == EAGAIN))
-            return true;
-        if (count < 0)
-            return false;
-        stream->asked += (size_t)count;
-    }
-    stream->asked_whole = true;
-    return true;
+    int outcome = send_rest(stream, request, (size_t)length, &stream->asked);
+    stream->asked_whole = outcome > 0;
+    if (outcome < 0)
+        break_stream(container, "it does not accept the request");
 }
 
-/* The mark, as soon as there is somebody to read it, and the run's message. */
-static void send_what_is_due(struct container *container)
+/* The mark as soon as the stream is attached, then the run's message. A broken connection is the
+ * container's end, which the receiving side meets. */
+static void send_input(struct container *container)
 {
     struct container_stream *stream = &container->stream;
     if (has_to_send(container) &&
-        send_rest(stream, container->end_mark, END_MARK_LINE, &stream->mark_sent) && container->job)
+        send_rest(stream, container->end_mark, END_MARK_LINE, &stream->mark_sent) != 0 &&
+        container->job)
         (void)send_rest(stream, container->job->message, container->job->message_length,
                         &stream->sent);
 }
@@ -133,8 +128,8 @@ static void take_head(struct container *container)
     container_start(container);
 }
 
-/* Before the program: the piece is the bootstrap's, but for what may follow its last word. One that
- * waits has no such word to say. */
+/* Before the program starts, the piece is the bootstrap's report, up to its last line. A bootstrap
+ * that waits for a job must not send that line. */
 static void take_report(struct container *container)
 {
     struct container_stream *stream = &container->stream;
@@ -177,7 +172,7 @@ static int pipe_of(const struct container *container)
     return container->job->pipes[container->stream.output.stream == FRAME_STDERR];
 }
 
-/* true: the output is dealt with. A reader that has gone wants no more of it. */
+/* true: the output is written, or dropped because the plugin has closed the pipe. */
 static bool write_output(struct container *container)
 {
     struct frame_piece *output = &container->stream.output;
@@ -195,7 +190,7 @@ static bool write_output(struct container *container)
     return true;
 }
 
-/* The next output within the piece. */
+/* The next output in the piece, without the mark. */
 static void find_output(struct container *container)
 {
     struct container_stream *stream = &container->stream;
@@ -208,7 +203,7 @@ static void find_output(struct container *container)
     piece->length -= taken;
 }
 
-/* What looked like the beginning of a mark when the stream ended. false: nothing. */
+/* Output that looked like the beginning of a mark when the stream ended. false: there is none. */
 static bool find_rest(struct container *container)
 {
     struct container_stream *stream = &container->stream;
@@ -240,7 +235,7 @@ static bool digest_piece(struct container *container)
     return true;
 }
 
-/* Everything that is in the chunk, as far as the pipes take it. false: they do not. */
+/* Passes on the whole chunk. false: a pipe takes no more. */
 static bool digest(struct container *container)
 {
     struct container_stream *stream = &container->stream;
@@ -270,11 +265,11 @@ static bool digest(struct container *container)
     }
 }
 
-/* Nothing more comes; what came may be looked at. */
-static void take_end(struct container *container, bool cut)
+/* Nothing more will be received; the chunk may still hold bytes. */
+static void take_end_of_stream(struct container *container, bool cut)
 {
     struct container_stream *stream = &container->stream;
-    /* Anyone on the way can cut a connection; only the engine can end one that is TLS. */
+    /* Anyone on the way can cut a connection; over TLS only the engine can end one. */
     bool broken = cut && container->address.certificates[0] != '\0';
     bool whole = !broken && stream->taken_over && frame_reader_at_boundary(&stream->frames);
     if (whole || container->removing)
@@ -283,8 +278,8 @@ static void take_end(struct container *container, bool cut)
         break_stream(container, "it ended too early");
 }
 
-/* true: something came, or the end. */
-static bool receive(struct container *container)
+/* true: something was received, or the end. */
+static bool receive_chunk(struct container *container)
 {
     struct container_stream *stream = &container->stream;
     if (stream->ended)
@@ -295,7 +290,7 @@ static bool receive(struct container *container)
     if (count < 0 && errno == EAGAIN)
         return false;
     if (count <= 0) {
-        take_end(container, count < 0);
+        take_end_of_stream(container, count < 0);
         return true;
     }
     stream->begin = 0;
@@ -308,15 +303,13 @@ void container_stream_handle(struct container *container)
     struct container_stream *stream = &container->stream;
     if (!stream->connection || !stream->connected)
         return;
-    if (!stream->asked_whole && !ask_for_stream(container)) {
-        break_stream(container, "it does not accept the request");
-        return;
-    }
+    if (!stream->asked_whole)
+        ask_for_stream(container);
     if (!stream->asked_whole)
         return;
-    send_what_is_due(container);
-    /* One chunk a round: a program that keeps printing must not keep the others waiting. */
-    if (digest(container) && stream->connection && receive(container))
+    send_input(container);
+    /* One chunk a round: a program that keeps printing must not delay other runs. */
+    if (digest(container) && stream->connection && receive_chunk(container))
         (void)digest(container);
 }
 
@@ -326,8 +319,8 @@ bool container_stream_is_ready(const struct container *container)
     return stream->connection && stream->more && !stream->output.length;
 }
 
-/* Receiving over TLS may have to write too, but only while nothing of ours fills the socket's
- * buffer, so that it need not wait for that. */
+/* Receiving over TLS may have to write too. That needs no POLLOUT: the socket's buffer has room
+ * whenever nothing of ours waits to be sent. */
 short container_stream_interest(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the listening for kills: see oom_watch.h. Runs in the docker backend. */
-#include "backends/docker/container/oom_watch.h"
-
+/* Owns the connection that listens for kills for memory: see container.h. Runs in the docker
+ * backend. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,8 @@
 
 #define PATH_LIMIT 256
 
-/* {"type":["container"],"event":["oom"],"label":["code-execute.pid=PID"]}: this backend's own */
+/* {"type":["container"],"event":["oom"],"label":["code-execute.pid=PID"]}: this backend's
+ * containers */
 #define EVENTS_PATH                                                                              \
     "/v1.%u/events?filters=%%7B%%22type%%22%%3A%%5B%%22container%%22%%5D%%2C%%22event%%22%%3A%%" \
     "5B%%22oom%%22%%5D%%2C%%22label%%22%%3A%%5B%%22" OWNER_LABEL_PID "%%3D%lld%%22%%5D%%7D"
@@ -42,7 +42,7 @@ static void take_event(void *user, const char *bytes, size_t length)
         note_kill(watch, id);
 }
 
-static void ended(void *user, const struct engine_answer *answer)
+static void take_end_of_events(void *user, const struct engine_answer *answer)
 {
     struct oom_watch *watch = user;
     (void)answer;
@@ -65,7 +65,7 @@ void oom_watch_begin(struct docker_environment *environment, struct engine *engi
         .method = "GET",
         .path = path,
         .line = take_event,
-        .done = ended,
+        .done = take_end_of_events,
         .user = watch,
     };
     *watch =

@@ -43,5 +43,5 @@ struct docker_environment {
 /* The engine that the description means; NULL with the fault. */
 struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
                            struct engine_fault *fault);
-/* With no watch (oom_watch.h) left. */
+/* After oom_watches_end(). */
 void engine_clear_all(struct docker_environment *environment);

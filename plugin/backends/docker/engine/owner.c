@@ -31,11 +31,11 @@ enum stat_outcome { STAT_UNREAD, STAT_ENDED, STAT_READ };
 /* The start time in the text of a process's stat file. */
 static enum stat_outcome parse_start(const char *text, uint64_t *ret)
 {
-    /* The name, the second field, may hold anything; those behind it hold no blank. */
+    /* The name, the second field, may hold anything; the fields behind it have no blank. */
     const char *field = strrchr(text, ')');
     if (!field || field[1] != ' ')
         return STAT_UNREAD;
-    /* What has ended and waits for its parent owns nothing any more. */
+    /* A zombie owns nothing any more. */
     if (field[2] && strchr("ZXx", field[2]))
         return STAT_ENDED;
     for (int number = 2; field && number < START_FIELD; number++)
@@ -53,7 +53,7 @@ static enum stat_outcome read_start(const char *path, uint64_t *ret)
     return read_text(path, text, sizeof(text)) ? parse_start(text, ret) : STAT_UNREAD;
 }
 
-/* Are the numbers in /proc those of this process's pid namespace? A mount may be of another one. */
+/* /proc may be a mount of another pid namespace, with other numbers. */
 static bool proc_is_own(void)
 {
     char text[24] = "";
@@ -77,8 +77,8 @@ enum owner_life owner_look(int64_t pid, uint64_t start)
     return outcome == STAT_READ && found == start ? OWNER_LIVES : OWNER_ENDED;
 }
 
-/* Kernels before 5.6 have no time namespaces. */
-static bool read_space(char *ret, size_t size)
+/* The pid and time namespaces; kernels before 5.6 have no time namespaces. */
+static bool read_namespaces(char *ret, size_t size)
 {
     ssize_t pids = readlink("/proc/self/ns/pid", ret, size - 1);
     if (pids <= 0)
@@ -94,7 +94,7 @@ bool owner_self(struct owner *ret)
 {
     struct owner self = {.pid = getpid()};
     if (!read_text("/proc/sys/kernel/random/boot_id", self.boot, sizeof(self.boot)) ||
-        !read_space(self.space, sizeof(self.space)) ||
+        !read_namespaces(self.space, sizeof(self.space)) ||
         read_start("/proc/self/stat", &self.start) != STAT_READ)
         return false;
     self.boot[strcspn(self.boot, "\n")] = '\0';
@@ -115,8 +115,8 @@ json_t *owner_labels(const struct owner *owner, const char *run_id, int64_t late
                      start, OWNER_LABEL_RUN, run_id, OWNER_LABEL_LATEST, time);
 }
 
-/* A whole number, or the fallback. */
-static int64_t number(const json_t *labels, const char *name, int64_t fallback)
+/* The label's whole number, or the fallback. */
+static int64_t label_number(const json_t *labels, const char *name, int64_t fallback)
 {
     const char *text = json_string_value(json_object_get(labels, name));
     if (!text || text[0] == '\0' || strlen(text) > 18 || text[strspn(text, "0123456789")] != '\0')
@@ -132,10 +132,10 @@ bool owner_is_stray(const json_t *labels, const struct owner *self, int64_t now,
     if (!boot || !space)
         return false;
     enum owner_life life = OWNER_UNKNOWN;
-    int64_t start = number(labels, OWNER_LABEL_START, 0);
+    int64_t start = label_number(labels, OWNER_LABEL_START, 0);
     if (start > 0 && strcmp(boot, self->boot) == 0 && strcmp(space, self->space) == 0)
-        life = look(number(labels, OWNER_LABEL_PID, 0), (uint64_t)start);
+        life = look(label_number(labels, OWNER_LABEL_PID, 0), (uint64_t)start);
     if (life == OWNER_UNKNOWN)
-        return now > number(labels, OWNER_LABEL_LATEST, INT64_MAX);
+        return now > label_number(labels, OWNER_LABEL_LATEST, INT64_MAX);
     return life == OWNER_ENDED;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose container is it, and does its owner still live? Every container carries its owner's
- * identity in labels; a backend that starts removes those whose owner has certainly ended, and
- * those of an owner that it cannot judge once their latest time is past.
+ * Whose container is it, and does its owner still live? Every container has its owner's identity in
+ * labels. A backend removes the containers of owners that have certainly ended, and those of owners
+ * that it cannot judge once their latest time is past. Runs in the docker backend.
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 #define OWNER_LABEL_BOOT "code-execute.boot" /* boot id of the owner's kernel */
-/* Pid and time namespace: elsewhere the same process has another pid and another start time. */
+/* Pid and time namespace: in others the same process has another pid and another start time. */
 #define OWNER_LABEL_SPACE  "code-execute.space"
 #define OWNER_LABEL_PID    "code-execute.pid"
 #define OWNER_LABEL_START  "code-execute.start" /* of the process, in ticks since boot */
 #define OWNER_LABEL_RUN    "code-execute.run"
-#define OWNER_LABEL_LATEST "code-execute.latest" /* Unix time after which no owner wants it */
+#define OWNER_LABEL_LATEST "code-execute.latest" /* Unix time after which no owner uses it */
 
 struct owner {
     char boot[40];
@@ -33,9 +33,9 @@ json_t *owner_labels(const struct owner *owner, const char *run_id, int64_t late
 
 enum owner_life { OWNER_UNKNOWN, OWNER_LIVES, OWNER_ENDED };
 
-/* Does the process of this pid namespace with that pid and start time live? It has ended where the
- * kernel says that there is no such pid (ESRCH), or where another start time, or that of a zombie,
- * was read. A process that /proc does not show may live: "hidepid" hides other users' (proc(5)). */
+/* Does the process with that pid and start time live, in this pid namespace? It has ended where the
+ * kernel has no such pid (ESRCH), and where /proc shows a zombie or another start time. A process
+ * that /proc does not show may live: "hidepid" hides those of other users (proc(5)). */
 typedef enum owner_life owner_look_function(int64_t pid, uint64_t start);
 owner_look_function owner_look;
 

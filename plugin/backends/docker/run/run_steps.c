@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/container/oom_watch.h"
 #include "backends/docker/pool/pool.h"
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"

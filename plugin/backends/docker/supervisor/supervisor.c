@@ -9,7 +9,6 @@
 
 #include "backends/docker/container/container.h"
 #include "backends/docker/container/embedded_texts.h"
-#include "backends/docker/container/oom_watch.h"
 #include "backends/docker/pool/pool.h"
 #include "backends/docker/run/run.h"
 #include "base/cleanup.h"

@@ -48,9 +48,9 @@
  * Every tool of the image runs before the variables are set, because they may change where tools
  * are found. "read" reads single bytes from a pipe and dd one block of the given size, so that
  * neither consumes what is meant for the next one. The text that is evaluated calls umask, ce_room,
- * ce_text, put, input and set. The shell's own standard error becomes
- * /dev/null before the program starts: its message about a signal that ended the program is not the
- * program's output.
+ * ce_text, put, input and set. The shell's own standard error becomes /dev/null
+ * before the program starts: its message about a signal that ended the program is not the program's
+ * output.
  *
  * With arguments (the text of waiting_python.py, variables, "--", a command line) the script starts
  * that interpreter, which reads the message from descriptor 9 itself. Where the image has no such

@@ -8,20 +8,6 @@
 #include "formats/manifest_format.h"
 #include "host/tool_call.h"
 
-static json_t *read_manifest(const struct options *options, struct failure *failure)
-{
-    CLEANUP(provider_close) struct provider provider = {0};
-    if (!tool_provider_open(options, &provider, failure))
-        return NULL;
-    const char *text = provider.manifest();
-    json_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    if (json_is_object(manifest))
-        return manifest;
-    json_decref(manifest);
-    (void)failure_set(failure, "provider_failed", "the provider's manifest is no JSON object");
-    return NULL;
-}
-
 static bool print_tools(const struct manifest_format *format, const json_t *manifest, int out,
                         struct failure *failure)
 {
@@ -44,7 +30,7 @@ int command_manifest(const struct options *options, int out)
         console_print_failure(&failure);
         return EXIT_USAGE;
     }
-    json_auto_t *manifest = read_manifest(options, &failure);
+    json_auto_t *manifest = tool_manifest_read(options, &failure);
     if (manifest && (format ? print_tools(format, manifest, out, &failure)
                             : console_print_json(out, manifest, &failure)))
         return EXIT_SUCCESS;

@@ -10,6 +10,7 @@
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/input_members.h"
 #include "formats/run_outcome.h"
 #include "host/tool_call.h"
 
@@ -93,33 +94,21 @@ static bool add_arguments(const struct options *options, json_t *input, struct f
     return true;
 }
 
-static bool add_environment(const struct options *options, json_t *input, struct failure *failure)
+/* An object of the pairs of an option, each value between two texts. */
+static bool add_pairs(json_t *input, const char *member, const struct name_values *list,
+                      const char *before, const char *after, const char *option,
+                      struct failure *failure)
 {
-    if (options->environment_count == 0)
+    if (list->count == 0)
         return true;
-    json_t *environment = json_object();
-    if (json_object_set_new(input, "env", environment) < 0)
+    json_t *object = json_object();
+    if (json_object_set_new(input, member, object) < 0)
         return failure_out_of_memory(failure);
-    for (size_t i = 0; i < options->environment_count; i++) {
-        const struct name_value *pair = &options->environment[i];
-        if (json_object_set_new(environment, pair->name, json_string(pair->value)) < 0)
-            return failure_set(failure, "invalid_input", "--env %s is not UTF-8 text", pair->name);
-    }
-    return true;
-}
-
-static bool add_secrets(const struct options *options, json_t *input, struct failure *failure)
-{
-    if (options->used_secret_count == 0)
-        return true;
-    json_t *secrets = json_object();
-    if (json_object_set_new(input, "secrets", secrets) < 0)
-        return failure_out_of_memory(failure);
-    for (size_t i = 0; i < options->used_secret_count; i++) {
-        const struct name_value *pair = &options->used_secrets[i];
-        json_t *handle = json_sprintf("{{secret:%s}}", pair->value);
-        if (json_object_set_new(secrets, pair->name, handle) < 0)
-            return failure_set(failure, "invalid_input", "--use-secret %s is not UTF-8 text",
+    for (size_t i = 0; i < list->count; i++) {
+        const struct name_value *pair = &list->pairs[i];
+        if (json_object_set_new(object, pair->name,
+                                json_sprintf("%s%s%s", before, pair->value, after)) < 0)
+            return failure_set(failure, "invalid_input", "%s %s is not UTF-8 text", option,
                                pair->name);
     }
     return true;
@@ -142,8 +131,10 @@ static bool build_input(const struct options *options, char **ret_input, struct 
     if (!input)
         return failure_out_of_memory(failure);
     if (!add_code(options, input, failure) || !add_arguments(options, input, failure) ||
-        !add_environment(options, input, failure) || !add_secrets(options, input, failure) ||
-        !add_settings(options, input, failure))
+        !add_pairs(input, "env", &options->environment, "", "", "--env", failure) ||
+        !add_pairs(input, "secrets", &options->used_secrets, "{{secret:", "}}", "--use-secret",
+                   failure) ||
+        !add_settings(options, input, failure) || !input_members_set(options, input, failure))
         return false;
     *ret_input = json_compact(input);
     return *ret_input || failure_out_of_memory(failure);

@@ -11,6 +11,7 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "cli/commands.h"
+#include "cli/input_members.h"
 #include "options/command_rows.h"
 #include "options/options_help.h"
 
@@ -20,7 +21,8 @@ static int print_text(int out, const char *text)
 }
 
 static int print_help(int out, enum command command,
-                      void (*write_it)(FILE *out, enum command command))
+                      void (*write_it)(FILE *out, enum command command),
+                      const struct options *options)
 {
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
@@ -28,31 +30,32 @@ static int print_help(int out, enum command command,
     if (!page)
         return EXIT_FAILURE;
     write_it(page, command);
+    if (options && command == COMMAND_RUN)
+        input_members_write_help(page, options);
     return fclose(page) == 0 ? print_text(out, text) : EXIT_FAILURE;
 }
 
 /* Of the command that is asked about: toolhost help COMMAND, toolhost COMMAND --help. */
 static int help(const struct options *options, int out)
 {
-    bool by_word = options->command == COMMAND_HELP && options->word_count > 0;
-    const struct command_row *row = by_word ? command_row_find(options->words[0]) : NULL;
-    enum command command = by_word                            ? COMMAND_NONE
-                           : options->command == COMMAND_HELP ? COMMAND_NONE
-                                                              : options->command;
-    if (by_word && !row) {
+    if (options->command != COMMAND_HELP)
+        return print_help(out, options->command, options_help_write, options);
+    const char *word = options->word_count > 0 ? options->words[0] : NULL;
+    const struct command_row *row = word ? command_row_find(word) : NULL;
+    if (word && !row) {
         struct failure failure;
-        (void)failure_usage(&failure, "unknown command %s", options->words[0]);
+        (void)failure_usage(&failure, "unknown command %s", word);
         console_print_failure(&failure);
         return EXIT_USAGE;
     }
-    return print_help(out, row ? row->command : command, options_help_write);
+    return print_help(out, row ? row->command : COMMAND_NONE, options_help_write, options);
 }
 
 static int completion_words(const struct options *options, int out)
 {
     const struct command_row *row =
         options->word_count > 0 ? command_row_find(options->words[0]) : NULL;
-    return print_help(out, row ? row->command : COMMAND_NONE, options_help_write_words);
+    return print_help(out, row ? row->command : COMMAND_NONE, options_help_write_words, NULL);
 }
 
 static int run_command(const struct options *options, int out)

@@ -27,6 +27,20 @@ bool tool_provider_open(const struct options *options, struct provider *ret,
     return provider_locate(options->plugin, &path, failure) && provider_open(path, ret, failure);
 }
 
+json_t *tool_manifest_read(const struct options *options, struct failure *failure)
+{
+    CLEANUP(provider_close) struct provider provider = {0};
+    if (!tool_provider_open(options, &provider, failure))
+        return NULL;
+    const char *text = provider.manifest();
+    json_t *manifest = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    if (json_is_object(manifest))
+        return manifest;
+    json_decref(manifest);
+    (void)failure_set(failure, "provider_failed", "the provider's manifest is no JSON object");
+    return NULL;
+}
+
 bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure *failure)
 {
     char here[TOOL_PATH_SIZE] = "";
@@ -183,11 +197,11 @@ static bool grant_capabilities(const struct options *options, const struct provi
 
 static void grant_secrets(const struct options *options, struct tool_grants *grants)
 {
-    for (size_t i = 0; i < options->secret_count; i++)
+    for (size_t i = 0; i < options->secrets.count; i++)
         grants->secrets[i] =
-            (struct named_secret){options->secrets[i].name, options->secrets[i].value};
+            (struct named_secret){options->secrets.pairs[i].name, options->secrets.pairs[i].value};
     grants->grants.secrets = grants->secrets;
-    grants->grants.secret_count = options->secret_count;
+    grants->grants.secret_count = options->secrets.count;
 }
 
 bool tool_grants_make(const struct options *options, const struct provider *provider,

@@ -36,7 +36,7 @@ struct tool_grants {
     struct grants grants;
     struct capability_manifest manifest; /* owned: its texts are in the list below */
     const char **capabilities;           /* owned */
-    struct named_secret secrets[OPTIONS_SECRETS];
+    struct named_secret secrets[OPTIONS_PAIRS];
     struct audit_setting audit; /* owned */
 };
 
@@ -57,6 +57,9 @@ bool tool_call(const struct options *options, const char *input_json,
 /* Loads the provider of the options. */
 bool tool_provider_open(const struct options *options, struct provider *ret,
                         struct failure *failure);
+
+/* Its manifest, new. */
+json_t *tool_manifest_read(const struct options *options, struct failure *failure);
 
 #define TOOL_PATH_SIZE 4096
 

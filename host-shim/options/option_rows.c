@@ -49,18 +49,43 @@ static bool set_flag(const struct option_row *row, struct options *options, cons
                   _Generic(((struct options *)0)->member, const char * : 1)
 #define FLAG(member) \
     set_flag, offsetof(struct options, member) * _Generic(((struct options *)0)->member, bool : 1)
+#define PAIRS(add, member)                  \
+    add, offsetof(struct options, member) * \
+             _Generic(((struct options *)0)->member, struct name_values : 1)
 
-static bool split_pair(const char *text, struct name_value *ret, const char *option,
-                       struct failure *failure)
+static bool split_pair(const struct option_row *row, const char *text, bool may_be_empty,
+                       struct name_value *ret, struct failure *failure)
 {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        return failure_usage(failure, "%s must be NAME=VALUE", option);
+    if (!equals || equals == text || (!equals[1] && !may_be_empty))
+        return failure_usage(failure, "--%s must be NAME=VALUE", row->name);
     ret->name = strndup(text, (size_t)(equals - text));
-    if (!ret->name)
-        return failure_out_of_memory(failure);
     ret->value = equals + 1;
+    return ret->name || failure_out_of_memory(failure);
+}
+
+static bool add_pair(const struct option_row *row, struct options *options, const char *value,
+                     bool may_be_empty, struct failure *failure)
+{
+    struct name_values *list = (void *)((char *)options + row->place);
+    if (list->count == OPTIONS_PAIRS)
+        return failure_usage(failure, "too many --%s", row->name);
+    if (!split_pair(row, value, may_be_empty, &list->pairs[list->count], failure))
+        return false;
+    list->count++;
     return true;
+}
+
+static bool add_full_pair(const struct option_row *row, struct options *options, const char *value,
+                          struct failure *failure)
+{
+    return add_pair(row, options, value, false, failure);
+}
+
+static bool add_any_pair(const struct option_row *row, struct options *options, const char *value,
+                         struct failure *failure)
+{
+    return add_pair(row, options, value, true, failure);
 }
 
 static bool set_sandbox(const struct option_row *row, struct options *options, const char *value,
@@ -82,18 +107,6 @@ static bool add_capability(const struct option_row *row, struct options *options
     if (options->capability_count == OPTIONS_CAPABILITIES)
         return failure_usage(failure, "too many %s", "--cap");
     options->capabilities[options->capability_count++] = value;
-    return true;
-}
-
-static bool add_secret(const struct option_row *row, struct options *options, const char *value,
-                       struct failure *failure)
-{
-    (void)row;
-    if (options->secret_count == OPTIONS_SECRETS)
-        return failure_usage(failure, "too many %s", "--secret");
-    if (!split_pair(value, &options->secrets[options->secret_count], "--secret", failure))
-        return false;
-    options->secret_count++;
     return true;
 }
 
@@ -147,38 +160,6 @@ static bool set_timeout_ms(const struct option_row *row, struct options *options
     if (!number_parse(value, LONGEST_TIMEOUT_MS, &options->timeout_ms) || options->timeout_ms == 0)
         return failure_usage(failure, "--timeout-ms must be 1 to %" PRIu64 " milliseconds, not %s",
                              LONGEST_TIMEOUT_MS, value);
-    return true;
-}
-
-static bool add_environment(const struct option_row *row, struct options *options,
-                            const char *value, struct failure *failure)
-{
-    (void)row;
-    if (options->environment_count == OPTIONS_PAIRS)
-        return failure_usage(failure, "too many %s", "--env");
-    struct name_value *pair = &options->environment[options->environment_count];
-    const char *equals = strchr(value, '=');
-    if (equals && equals != value && !equals[1]) { /* an empty value is a value here */
-        *pair = (struct name_value){strndup(value, (size_t)(equals - value)), ""};
-        if (!pair->name)
-            return failure_out_of_memory(failure);
-    } else if (!split_pair(value, pair, "--env", failure)) {
-        return false;
-    }
-    options->environment_count++;
-    return true;
-}
-
-static bool add_used_secret(const struct option_row *row, struct options *options,
-                            const char *value, struct failure *failure)
-{
-    (void)row;
-    if (options->used_secret_count == OPTIONS_PAIRS)
-        return failure_usage(failure, "too many %s", "--use-secret");
-    if (!split_pair(value, &options->used_secrets[options->used_secret_count], "--use-secret",
-                    failure))
-        return false;
-    options->used_secret_count++;
     return true;
 }
 
@@ -307,7 +288,8 @@ const struct option_row option_rows[] = {
      "do not grant the capabilities that the provider's manifest grants by default", NULL,
      FLAG(no_default_capabilities)},
     {"secret", 0, "NAME=FILE", FOR_CALLS,
-     "offer the content of a file as a secret; may be repeated", "file", add_secret, 0},
+     "offer the content of a file as a secret; may be repeated", "file",
+     PAIRS(add_full_pair, secrets)},
     {"approve", 0, "HOW", FOR_CALLS,
      "ask at the terminal (the default), always, never, cmd:PROGRAM, queue (wait for toolhost "
      "approvals), pending (do not wait) or webhook:URL",
@@ -362,10 +344,16 @@ const struct option_row option_rows[] = {
     {"stdin", 0, "FILE", FOR(COMMAND_RUN), "the program's standard input; -: that of toolhost",
      "file", TEXT(stdin_file)},
     {"env", 0, "NAME=VALUE", FOR(COMMAND_RUN),
-     "a variable of the program's environment; may be repeated", NULL, add_environment, 0},
+     "a variable of the program's environment; may be repeated", NULL,
+     PAIRS(add_any_pair, environment)},
     {"network", 0, NULL, FOR(COMMAND_RUN), "ask for network access", NULL, FLAG(network)},
     {"use-secret", 0, "NAME=SECRET", FOR(COMMAND_RUN),
-     "a variable whose value is a secret, by handle; may be repeated", NULL, add_used_secret, 0},
+     "a variable whose value is a secret, by handle; may be repeated", NULL,
+     PAIRS(add_full_pair, used_secrets)},
+    {"set", 0, "NAME=VALUE", FOR(COMMAND_RUN),
+     "set a member of the tool's input, such as timeout_ms=5000; may be repeated. The help of run "
+     "lists those of the provider",
+     NULL, PAIRS(add_any_pair, settings)},
     {"head", 0, "SHA256", FOR(COMMAND_AUDIT),
      "verify: the log must contain the record with this hash", NULL, set_head, 0},
     {"partial", 0, NULL, FOR(COMMAND_AUDIT), "verify: the oldest files may be missing", NULL,

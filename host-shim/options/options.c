@@ -264,16 +264,17 @@ bool options_parse(int argc, char **argv, struct options *ret, struct failure *f
     return parsed;
 }
 
-static void clear_pairs(struct name_value *pairs, size_t count)
+static void clear_pairs(struct name_values *list)
 {
-    for (size_t i = 0; i < count; i++)
-        free(pairs[i].name);
+    for (size_t i = 0; i < list->count; i++)
+        free(list->pairs[i].name);
 }
 
 void options_clear(struct options *options)
 {
-    clear_pairs(options->secrets, options->secret_count);
-    clear_pairs(options->environment, options->environment_count);
-    clear_pairs(options->used_secrets, options->used_secret_count);
+    clear_pairs(&options->secrets);
+    clear_pairs(&options->environment);
+    clear_pairs(&options->used_secrets);
+    clear_pairs(&options->settings);
     *options = (struct options){0};
 }

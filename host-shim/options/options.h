@@ -11,7 +11,6 @@
 #include "base/failure.h"
 
 #define OPTIONS_CAPABILITIES 32u
-#define OPTIONS_SECRETS      32u
 #define OPTIONS_PAIRS        128u
 #define OPTIONS_WORDS        64u
 
@@ -37,6 +36,12 @@ struct name_value {
     const char *value;
 };
 
+/* Of an option that may be repeated. */
+struct name_values {
+    struct name_value pairs[OPTIONS_PAIRS];
+    size_t count;
+};
+
 /* All pointers but the names above are into argv. */
 struct options {
     enum command command;
@@ -46,8 +51,7 @@ struct options {
     const char *capabilities[OPTIONS_CAPABILITIES];
     size_t capability_count;
     bool no_default_capabilities;
-    struct name_value secrets[OPTIONS_SECRETS];
-    size_t secret_count;
+    struct name_values secrets;
     struct approver approver;
     bool always;   /* approvals approve: the answer is to stand */
     uint64_t days; /* for so long; 0: not given */
@@ -80,10 +84,9 @@ struct options {
     uint64_t watch_ms;          /* 0: one look */
     uint64_t timeout_ms;        /* 0: not given */
     bool network;
-    struct name_value environment[OPTIONS_PAIRS];
-    size_t environment_count;
-    struct name_value used_secrets[OPTIONS_PAIRS];
-    size_t used_secret_count;
+    struct name_values environment;
+    struct name_values used_secrets;
+    struct name_values settings;      /* members of the tool's input */
     const char *words[OPTIONS_WORDS]; /* what stands behind the command */
     size_t word_count;
     char **program_arguments; /* what stands behind "--" */

@@ -42,6 +42,11 @@ static void write_entry(FILE *out, const char *name, const char *words, const ch
     write_text(out, ENTRY_COLUMNS, fits ? (size_t)columns : 0, text);
 }
 
+void options_help_write_entry(FILE *out, const char *name, const char *text)
+{
+    write_entry(out, name, NULL, text);
+}
+
 static void write_option(FILE *out, const struct option_row *row)
 {
     char name[80];

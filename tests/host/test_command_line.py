@@ -116,6 +116,46 @@ class Help(CommandLine):
                 self.assertIn(f"{command} has no option {name}\n", self.refused(command, name))
 
 
+class Set(CommandLine):
+    """--set: members of the tool's input, as the provider's manifest describes them."""
+
+    def printed_with(self, *settings, given=(), **more):
+        """What a program prints of its variables A and B, its arguments, its standard input and its file f."""
+        program = 'printf "%s|" "$A" "$B" "$@"; cat; if [ -f f ]; then cat f; fi'
+        done = self.toolhost("run", "-l", "sh", "-c", program, "--approve", "always", "--audit", "/dev/null", *given,
+                             *(word for setting in settings for word in ("--set", setting)), TOOLHOST_PLUGIN=CODE_EXECUTE, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.decode()
+
+    def test_each_type(self):
+        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
+            self.skipTest("its mode is not available on this machine")
+        self.assertEqual(self.printed_with("stdin=in=1", "args=x", "args=y z", "env=A=1", "env=B=", "timeout_ms=4K"), "1||x|y z|in=1")
+        self.assertEqual(self.printed_with('args=["p", "q"]', 'env={"A": "2"}', 'files={"path": "f", "content": "data"}'), "2||p|q|data")
+        self.assertEqual(self.printed_with("env=B=3", "args=last", given=("--env", "A=2", "--timeout", "5s")), "2|3|last|")
+
+    def test_what_is_refused(self):
+        run = ("run", "-l", "sh", "-c", "echo x")
+        for setting, said in (("timeout_ms=soon", "--set timeout_ms: soon is no value of it"), ("timeout_ms=-1K", "no value of it"),
+                              ("timeout_ms=99999999999999999999", "no value of it"), ("timeout_ms=1.5", "no value of it"),
+                              ("network=yes", "no value of it"), ("env=A", "no value of it"), ("env={", "no value of it"), ("args=[1", "no value of it"),
+                              ("code=echo y", "code is set twice"), ("xyzzy=1", "no such member"), ("novalue", "--set must be NAME=VALUE")):
+            self.assertIn(said, self.refused(*run, "--set", setting, TOOLHOST_PLUGIN=CODE_EXECUTE), setting)
+        self.refused(*run, "--set", "timeuot_ms=5", TOOLHOST_PLUGIN=CODE_EXECUTE, hint="did you mean timeout_ms?")
+        self.assertIn("timeout_ms is set twice", self.refused(*run, "--timeout", "5s", "--set", "timeout_ms=5", TOOLHOST_PLUGIN=CODE_EXECUTE))
+
+    def test_the_help_lists_the_members_of_the_manifest(self):
+        manifest = json.loads(self.toolhost("manifest", TOOLHOST_PLUGIN=CODE_EXECUTE).stdout)
+        text = self.toolhost("run", "--help", TOOLHOST_PLUGIN=CODE_EXECUTE).stdout.decode()
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        for name, schema in manifest["tools"][0]["input_schema"]["properties"].items():
+            self.assertRegex(text, rf"(?m)^  {name}=\S")
+            self.assertIn("".join(schema["description"].split()), "".join(text.split()))
+        without = self.toolhost("run", "--help", TOOLHOST_PLUGIN="/dev/null").stdout.decode()
+        self.assertEqual(text[:len(without)], without)
+        self.assertNotIn("timeout_ms=NUMBER", without)
+
+
 class Capabilities(CommandLine):
     def test_one_that_the_provider_does_not_know_is_refused(self):
         asked = ("run", "-l", "sh", "-c", "echo x", "--approve", "always", "--audit", self.audit_file)

@@ -177,8 +177,8 @@ START_TEST(options_keep_the_programs_arguments)
     ck_assert_int_eq(options.command, COMMAND_RUN);
     ck_assert_int_eq(options.approver.mode, APPROVAL_COMMAND);
     ck_assert_str_eq(options.approver.program, "x");
-    ck_assert_str_eq(options.secrets[0].name, "N");
-    ck_assert_str_eq(options.secrets[0].value, "/f=1");
+    ck_assert_str_eq(options.secrets.pairs[0].name, "N");
+    ck_assert_str_eq(options.secrets.pairs[0].value, "/f=1");
     ck_assert_uint_eq(options.program_argument_count, 2);
     ck_assert_str_eq(options.program_arguments[0], "--approve");
 }

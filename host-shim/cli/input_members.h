@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The members of a tool's input that --set names, as the provider's manifest describes them: no
+ * provider's member is known here. Main thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "options/options.h"
+
+/* Adds what --set says to the input: texts, whole numbers (with a unit: 64K, 256MiB, 1G), true and
+ * false; an entry of a list or, as KEY=VALUE, of an object each time; anything else as JSON. */
+bool input_members_set(const struct options *options, json_t *input, struct failure *failure);
+
+/* For the help of run: the members that --set can name. Nothing where no provider can be loaded. */
+void input_members_write_help(FILE *out, const struct options *options);

@@ -86,8 +86,7 @@ static bool insert_grant(struct approval_store *store, const struct approval_sub
     if (standing >= APPROVAL_STORE_GRANTS) {
         (void)failure_set(failure, STORE_CODE, "there are %" PRId64 " standing grants already",
                           standing);
-        failure_set_hint(failure, "revoke some: toolhost approvals list");
-        return false;
+        return failure_set_hint(failure, "revoke some: toolhost approvals list");
     }
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
         store, failure,
@@ -111,8 +110,7 @@ bool approval_store_add_grant(struct approval_store *store, const struct approva
 static bool unknown(const char *id, struct failure *failure)
 {
     (void)failure_set(failure, "approval_unknown", "no grant and no waiting request %s", id);
-    failure_set_hint(failure, "see: toolhost approvals list");
-    return false;
+    return failure_set_hint(failure, "see: toolhost approvals list");
 }
 
 void approval_store_withdraw(struct approval_store *store, const char *id)

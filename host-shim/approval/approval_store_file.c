@@ -70,10 +70,9 @@ static bool check_directory(const char *path, struct failure *failure)
     if (ours && closed)
         return true;
     (void)failure_set(failure, STORE_CODE, "directory %s: other users can write to it", name);
-    failure_set_hint(
+    return failure_set_hint(
         failure, "anyone who can write there can grant approvals: chmod 700 it, or name another "
                  "file with --approvals");
-    return false;
 }
 
 /* The file is judged by its descriptor; the directory keeps others from exchanging it afterwards.

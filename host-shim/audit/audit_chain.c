@@ -179,8 +179,8 @@ static bool refuse_gap(const struct audit_chain_file *file, const struct origin 
         failure, "audit_broken",
         "%s continues %s, which is missing: the records before %llu have been removed", file->path,
         origin->path, (unsigned long long)origin->seq);
-    failure_set_hint(failure, "--partial accepts a log whose oldest files have been moved away");
-    return false;
+    return failure_set_hint(failure,
+                            "--partial accepts a log whose oldest files have been moved away");
 }
 
 /* So that a log that was tampered with has no circle. */

@@ -19,8 +19,7 @@
 static bool unavailable(struct failure *failure, const char *path)
 {
     (void)failure_set_errno(failure, CODE, errno, "audit log %s", path);
-    failure_set_hint(failure, "name a writable file with --audit FILE");
-    return false;
+    return failure_set_hint(failure, "name a writable file with --audit FILE");
 }
 
 /* Not forever: a host that hangs on a lock is worse than one that says why it does not run. */
@@ -99,9 +98,9 @@ bool audit_file_write(struct audit_file *file, const char *text, size_t length,
     /* Where even that fails the line stays torn, and the next append mends it. */
     (void)!ftruncate(file->fd, file->size);
     (void)failure_set_errno(failure, CODE, error_number, "cannot write to %s", file->path);
-    failure_set_hint(failure, "a run that cannot be recorded is refused: free some space, or name "
-                              "another file with --audit FILE");
-    return false;
+    return failure_set_hint(failure,
+                            "a run that cannot be recorded is refused: free some space, or name "
+                            "another file with --audit FILE");
 }
 
 bool audit_file_sync_directory(const char *path, struct failure *failure)

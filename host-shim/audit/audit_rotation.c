@@ -73,10 +73,9 @@ static bool exchange(const char *path, const char *aside, const char *old_name,
 {
     if (link(path, old_name) < 0 && !(errno == EEXIST && is_same_file(path, old_name))) {
         (void)failure_set_errno(failure, CODE, errno, "cannot link %s as %s", path, old_name);
-        failure_set_hint(
+        return failure_set_hint(
             failure,
             "rotation makes a hard link next to the log; --audit-max-bytes 0 turns rotation off");
-        return false;
     }
     if (rename(aside, path) < 0)
         return failure_set_errno(failure, CODE, errno, "cannot rename %s to %s", aside, path);

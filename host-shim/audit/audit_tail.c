@@ -107,9 +107,9 @@ static enum scan scan_backwards(const struct window *window, const struct audit_
 static bool refuse_last_line(struct failure *failure, const char *path, const char *how)
 {
     (void)failure_set(failure, "audit_unavailable", "the last line of %s %s", path, how);
-    failure_set_hint(failure, "inspect it with: toolhost audit verify FILE; keep the file, and "
-                              "move it away to begin a new log");
-    return false;
+    return failure_set_hint(failure,
+                            "inspect it with: toolhost audit verify FILE; keep the file, and "
+                            "move it away to begin a new log");
 }
 
 bool audit_file_read_tail(const struct audit_file *file, const struct audit_keys *keys,

@@ -232,8 +232,8 @@ static bool check_end(const struct walk *walk, struct failure *failure)
         (void)failure_set(failure, "audit_broken",
                           "the log has no record with sha256 %s; its last record is %llu",
                           question->head, (unsigned long long)answer->last.seq);
-        failure_set_hint(failure, "records were removed from the end, or this is a different log");
-        return false;
+        return failure_set_hint(failure,
+                                "records were removed from the end, or this is a different log");
     }
     if (!has_keys(&question->keys))
         return true;
@@ -245,8 +245,7 @@ static bool check_end(const struct walk *walk, struct failure *failure)
         (void)failure_set(failure, "audit_broken",
                           "%llu records are signed by keys that were not given",
                           (unsigned long long)answer->unchecked);
-        failure_set_hint(failure, "give every key of this log: repeat --audit-key FILE");
-        return false;
+        return failure_set_hint(failure, "give every key of this log: repeat --audit-key FILE");
     }
     return true;
 }

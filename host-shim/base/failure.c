@@ -47,8 +47,7 @@ bool failure_usage(struct failure *failure, const char *format, ...)
     va_start(arguments, format);
     fill(failure, "usage", format, arguments);
     va_end(arguments);
-    failure_set_hint(failure, "toolhost --help");
-    return false;
+    return failure_set_hint(failure, "toolhost --help");
 }
 
 bool failure_is_usage(const struct failure *failure)
@@ -61,12 +60,13 @@ bool failure_out_of_memory(struct failure *failure)
     return failure_set(failure, "out_of_memory", "out of memory");
 }
 
-void failure_set_hint(struct failure *failure, const char *format, ...)
+bool failure_set_hint(struct failure *failure, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(failure->hint, sizeof(failure->hint), format, arguments);
     va_end(arguments);
+    return false;
 }
 
 /* A provider's words, with each NUL in them shown as its symbol. */

@@ -29,7 +29,8 @@ bool failure_usage(struct failure *failure, const char *format, ...)
 bool failure_is_usage(const struct failure *failure);
 bool failure_out_of_memory(struct failure *failure);
 
-void failure_set_hint(struct failure *failure, const char *format, ...)
+/* Adds a hint to the failure, and returns false. */
+bool failure_set_hint(struct failure *failure, const char *format, ...)
     __attribute__((format(printf, 2, 3), nonnull(1, 2)));
 
 /* Takes over code, message and hint of a provider's "error" object, whatever of them is there;

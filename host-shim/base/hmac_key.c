@@ -22,8 +22,7 @@ static bool take_bytes(struct hmac_key *key, const char *path, struct failure *f
     if (key->length < HMAC_KEY_LEAST || key->length > HMAC_KEY_MOST) {
         (void)failure_set(failure, CODE, "key %s: it must have %u to %u bytes", path,
                           HMAC_KEY_LEAST, HMAC_KEY_MOST);
-        failure_set_hint(failure, "make one: (umask 077; openssl rand -hex 32 > FILE)");
-        return false;
+        return failure_set_hint(failure, "make one: (umask 077; openssl rand -hex 32 > FILE)");
     }
     hmac_sha256_hex(key->bytes, key->length, &of_id, 1, id);
     memcpy(key->id, id, HMAC_KEY_ID);

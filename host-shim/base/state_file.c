@@ -22,8 +22,8 @@ bool state_file_path(const struct state_file *file, char **ret_path, struct fail
         length = asprintf(&path, "%s/.local/state/toolhost/%s", home, file->name);
     else {
         (void)failure_set(failure, file->code, "no directory for %s", file->what);
-        failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give %s FILE", file->option);
-        return false;
+        return failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give %s FILE",
+                                file->option);
     }
     if (length < 0)
         return failure_out_of_memory(failure);
@@ -41,8 +41,8 @@ bool state_file_make_directories(const struct state_file *file, const char *path
         *slash = '\0';
         if (mkdir(copy, 0700) < 0 && errno != EEXIST) {
             (void)failure_set_errno(failure, file->code, errno, "cannot make directory %s", copy);
-            failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give %s FILE", file->option);
-            return false;
+            return failure_set_hint(failure, "set HOME or XDG_STATE_HOME, or give %s FILE",
+                                    file->option);
         }
         *slash = '/';
     }

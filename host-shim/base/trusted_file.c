@@ -15,15 +15,13 @@ bool trusted_file_check(const struct stat *status, const char *path, const char 
         (void)failure_set(failure, code,
                           "%s is owned by user %u; it must be owned by this user or by root", path,
                           status->st_uid);
-        failure_set_hint(failure, "its owner can change it: chown it, or name another file");
-        return false;
+        return failure_set_hint(failure, "its owner can change it: chown it, or name another file");
     }
     if ((status->st_mode & OF_GROUP_AND_OTHERS) != 0) {
         (void)failure_set(failure, code,
                           "%s has mode %04o: users other than its owner can access it", path,
                           status->st_mode & 07777u);
-        failure_set_hint(failure, "check that its content is right, then chmod 600 it");
-        return false;
+        return failure_set_hint(failure, "check that its content is right, then chmod 600 it");
     }
     return true;
 }

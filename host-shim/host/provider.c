@@ -113,8 +113,7 @@ static bool check_major(const struct provider *provider, const char *path, struc
     (void)failure_set(failure, "plugin_unusable", "%s uses ABI %u.%u; this toolhost supports %u.x",
                       path, (unsigned)(version >> 16), (unsigned)(version & 0xFFFFu),
                       TOOL_ABI_VERSION_MAJOR);
-    failure_set_hint(failure, "use a toolhost and a plugin of the same major version");
-    return false;
+    return failure_set_hint(failure, "use a toolhost and a plugin of the same major version");
 }
 
 bool provider_open(const char *path, struct provider *ret, struct failure *failure)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/descriptor_io.h"
 
 /* A page of its own kind: kept out of swap where the limits allow it, and of core dumps. */
 struct secret_memory {
@@ -18,7 +19,7 @@ struct secret_memory {
 
 static void secret_memory_wipe(struct secret_memory *memory)
 {
-    if (memory->bytes == NULL)
+    if (!memory->bytes)
         return;
     explicit_bzero(memory->bytes, memory->size);
     (void)munmap(memory->bytes, memory->size);
@@ -54,23 +55,6 @@ static int open_regular(const char *path, struct failure *failure)
     return TAKE_FD(fd);
 }
 
-static bool read_whole(int fd, struct secret_memory *memory, size_t *ret_length)
-{
-    size_t length = 0;
-    for (;;) {
-        ssize_t got = read(fd, memory->bytes + length, memory->size - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return false;
-        length += (size_t)got;
-        if (got == 0 || length == memory->size)
-            break;
-    }
-    *ret_length = length;
-    return true;
-}
-
 bool secret_file_read(const char *path, void *buffer, size_t capacity, size_t *ret_length,
                       struct failure *failure)
 {
@@ -80,9 +64,10 @@ bool secret_file_read(const char *path, void *buffer, size_t capacity, size_t *r
     CLEANUP(secret_memory_wipe) struct secret_memory memory = {0};
     if (!secret_memory_make(&memory, failure))
         return false;
-    size_t length = 0;
-    if (!read_whole(fd, &memory, &length))
+    ssize_t got = read_up_to(fd, memory.bytes, memory.size);
+    if (got < 0)
         return failure_set_errno(failure, "secret_unavailable", errno, "secret file %s", path);
+    size_t length = (size_t)got;
     if (length > 0 && memory.bytes[length - 1] == '\n')
         length--;
     if (length > SECRET_FILE_LIMIT)

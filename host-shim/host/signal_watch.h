@@ -18,6 +18,7 @@ struct signal_watch {
     pthread_t thread;
     tool_cancel_fn cancel;
     uint64_t call_id;
+    int signal_fd;    /* readable: a signal has come */
     int stop_fd;      /* readable: the thread ends */
     int cancelled_fd; /* readable for good once a signal has come; approvers watch it as well */
 };

@@ -165,11 +165,8 @@ static bool check_capability_name(const json_t *names, const char *grant, struct
     const char *meant = suggestion_find(name, name_at, names);
     (void)failure_usage(failure, "--cap %s: the provider's manifest names no such capability",
                         grant);
-    if (meant)
-        failure_set_hint(failure, "did you mean %s?", meant);
-    else
-        failure_set_hint(failure, "toolhost manifest shows its capabilities");
-    return false;
+    return meant ? failure_set_hint(failure, "did you mean %s?", meant)
+                 : failure_set_hint(failure, "toolhost manifest shows its capabilities");
 }
 
 /* Capabilities: the provider's harmless ones, and those of the command line. */

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/digest.h"
+#include "base/event.h"
 #include "base/json.h"
 #include "mcp/result/call_result.h"
 #include "mcp/result/envelope.h"
@@ -139,7 +139,7 @@ static struct call *new_call(struct connection *connection, struct call_order *o
     call->name = strdup(order->name);
     call->input_json = json_compact(order->arguments);
     call->context_json = context_text(call);
-    call->cancelled_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    call->cancelled_fd = event_new();
     if (call->id && call->name && call->input_json && call->context_json &&
         call->cancelled_fd >= 0 && call_digest(order->name, order->arguments, call->digest))
         return call;
@@ -217,11 +217,10 @@ void call_start(struct connection *connection, struct call_order *order)
 /* Under the lock. */
 static void cancel_call(struct call *call)
 {
-    uint64_t one = 1;
     if (call->cancelled)
         return;
     call->cancelled = true;
-    (void)!write(call->cancelled_fd, &one, sizeof(one));
+    event_set(call->cancelled_fd);
     (void)pthread_cond_broadcast(&call->server->changed);
 }
 

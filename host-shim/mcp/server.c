@@ -8,16 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/deadline.h"
+#include "base/end_signal.h"
+#include "base/event.h"
 #include "mcp/call.h"
 #include "mcp/connection.h"
 #include "mcp/dispatch.h"
 #include "mcp/server_state.h"
-#include "mcp/wire/end_signal.h"
 #include "mcp/wire/listener.h"
 #include "metrics/metrics.h"
 
@@ -103,12 +103,6 @@ static bool read_connection(struct connection *connection)
     return true;
 }
 
-static void drain_event(int fd)
-{
-    uint64_t count = 0;
-    (void)!read(fd, &count, sizeof(count));
-}
-
 /* Fills the events; the connections' in their order. */
 static nfds_t watch(const struct server *server, int signal_fd, const struct listener *listener,
                     struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS])
@@ -157,7 +151,7 @@ static void serve(struct server *server, int signal_fd, const struct listener *l
         if (events[EVENT_SIGNAL].revents)
             return;
         if (events[EVENT_WAKE].revents)
-            drain_event(server->wake_fd);
+            event_clear(server->wake_fd);
         if (!read_connections(server, events + EVENT_CONNECTIONS))
             return;
         if (events[EVENT_LISTENER].revents)
@@ -194,7 +188,7 @@ static void end_calls(struct server *server)
             _exit(EXIT_SUCCESS);
         struct pollfd event = {.fd = server->wake_fd, .events = POLLIN};
         if (poll(&event, 1, timeout >= 0 && timeout < left ? timeout : left) > 0)
-            drain_event(server->wake_fd);
+            event_clear(server->wake_fd);
     }
 }
 
@@ -222,7 +216,7 @@ bool server_run(const struct options *options, const struct provider *provider,
                 const struct tool_grants *grants, json_t *context, const json_t *status, int out,
                 struct failure *failure)
 {
-    CLEANUP_CLOSE int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    CLEANUP_CLOSE int wake = event_new();
     CLEANUP_CLOSE int own_out = fcntl(out, F_DUPFD_CLOEXEC, 3);
     struct server server = {.options = options,
                             .provider = provider,
@@ -241,6 +235,7 @@ bool server_run(const struct options *options, const struct provider *provider,
     artifacts_init(&server.artifacts);
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);
+    end_signal_ignore_pipe();
     bool open = end_signal_watch(&signal_fd, failure) &&
                 metrics_start(&metrics, options->metrics, options->metrics_listen, provider, status,
                               failure) &&

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/event.h"
 #include "host/provider.h"
 #include "host/tool_call.h"
 #include "mcp/approval/input_required.h"
@@ -42,6 +43,17 @@ struct server {
     struct input_required input_required;
 };
 
-void server_lock(struct server *server);
-void server_unlock(struct server *server);
-void server_wake(struct server *server);
+static inline void server_lock(struct server *server)
+{
+    (void)pthread_mutex_lock(&server->lock);
+}
+
+static inline void server_unlock(struct server *server)
+{
+    (void)pthread_mutex_unlock(&server->lock);
+}
+
+static inline void server_wake(struct server *server)
+{
+    event_set(server->wake_fd);
+}

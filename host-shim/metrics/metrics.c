@@ -5,12 +5,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/deadline.h"
+#include "base/event.h"
 #include "host/provider_status.h"
 #include "metrics/metrics_http.h"
 #include "metrics/prometheus_text.h"
@@ -71,7 +71,7 @@ bool metrics_start(struct metrics *metrics, const char *path, const char *addres
         return true;
     metrics->path = path;
     metrics->status = status ? json_deep_copy(status) : json_object();
-    metrics->end_fd = eventfd(0, EFD_CLOEXEC);
+    metrics->end_fd = event_new();
     if (!metrics->status)
         return failure_out_of_memory(failure);
     if (metrics->end_fd < 0)
@@ -86,9 +86,8 @@ bool metrics_start(struct metrics *metrics, const char *path, const char *addres
 
 void metrics_stop(struct metrics *metrics)
 {
-    uint64_t one = 1;
     if (metrics->runs) {
-        (void)!write(metrics->end_fd, &one, sizeof(one));
+        event_set(metrics->end_fd);
         (void)pthread_join(metrics->thread, NULL);
     }
     if (metrics->runs && metrics->path)

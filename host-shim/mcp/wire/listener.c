@@ -60,9 +60,9 @@ bool listener_open(const char *path, struct listener *ret, struct failure *failu
     if (!listens) {
         (void)failure_set_errno(failure, "internal", error, "cannot listen on %s", path);
         if (error == EEXIST)
-            failure_set_hint(failure, "a running server, or a file that is not a socket, is at "
-                                      "that path: stop it, or listen on another path");
-        return false;
+            return failure_set_hint(failure,
+                                    "a running server, or a file that is not a socket, is at "
+                                    "that path: stop it, or listen on another path");
     }
     ret->fd = TAKE_FD(fd);
     (void)snprintf(ret->path, sizeof(ret->path), "%s", path);

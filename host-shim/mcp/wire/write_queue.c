@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/descriptor_io.h"
+#include "base/event.h"
 #include "base/json.h"
 
 #define MOST_UNREAD           (64u << 20)
@@ -51,12 +52,6 @@ static struct line *take_line(struct write_queue *queue)
     return line;
 }
 
-static void wake(const struct write_queue *queue)
-{
-    uint64_t one = 1;
-    (void)!write(queue->wake_fd, &one, sizeof(one));
-}
-
 static void *write_lines(void *argument)
 {
     struct write_queue *queue = argument;
@@ -72,7 +67,7 @@ static void *write_lines(void *argument)
         (void)pthread_cond_broadcast(&queue->changed);
         (void)pthread_mutex_unlock(&queue->lock);
         if (!written)
-            wake(queue);
+            event_set(queue->wake_fd);
         free_line(line);
     }
 }

@@ -40,7 +40,7 @@ static enum http_head_state end_of_line(struct http_head *head)
     return head->status >= 100 ? HTTP_HEAD_MORE : HTTP_HEAD_BROKEN;
 }
 
-/* A line ends with LF; a CR belongs to no line. */
+/* A line ends with LF; every CR is dropped. */
 static enum http_head_state take_byte(struct http_head *head, unsigned char byte)
 {
     if (++head->length > HTTP_HEAD_LIMIT)

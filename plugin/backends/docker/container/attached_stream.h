@@ -43,18 +43,17 @@ struct frame_reader {
     uint32_t left; /* of the payload of the frame under way */
 };
 
-/* What one step found: a piece of one stream's bytes, or nothing (length 0) so far. */
+/* Consecutive bytes of one stream; length 0: none so far. */
 struct frame_piece {
     enum frame_stream stream;
     const unsigned char *bytes; /* inside the input */
     size_t length;
 };
 
-/* Takes as much of the input as makes one piece; the number of bytes taken (all of them where no
- * piece was found), or -1 where this is no such stream. A reader that has failed must not be used
- * again. */
+/* Takes input up to one piece. The number of bytes taken (all of them where there is no piece), or
+ * -1 where a frame has no valid header; the reader must not be used after that. */
 ptrdiff_t frame_reader_next(struct frame_reader *reader, const unsigned char *bytes, size_t length,
                             struct frame_piece *ret);
 
-/* Whether the stream may end here. */
+/* true: the input ends with a whole frame. */
 bool frame_reader_at_boundary(const struct frame_reader *reader);

@@ -162,6 +162,4 @@ bool container_stream_is_ready(const struct container *container);
  * State.OOMKilled exists only for a container that has ended; the events also report one that goes
  * on without the killed process. Nothing depends on them: after a failure the next run tries again.
  */
-void oom_watch_begin(struct docker_environment *environment, struct engine *engine);
-/* For every engine. */
-void oom_watches_end(struct docker_environment *environment);
+void oom_watch_begin(struct engine *engine);

@@ -18,10 +18,11 @@ void end_mark_make(const uint64_t random[2], char mark[END_MARK_LINE + 1])
                    random[0], random[1]);
 }
 
-/* Goes on with a mark that has begun. As its first byte is nowhere else in it, no other one can
- * have begun within. */
-static size_t match(struct end_mark_reader *reader, const char *mark, const unsigned char *bytes,
-                    size_t length, const unsigned char **ret_piece, size_t *ret_length)
+/* Goes on with a mark that has begun. Its first byte is nowhere else in it, so no other mark can
+ * have begun inside. */
+static size_t match_mark(struct end_mark_reader *reader, const char *mark,
+                         const unsigned char *bytes, size_t length, const unsigned char **ret_piece,
+                         size_t *ret_length)
 {
     size_t taken = 0;
     while (taken < length && reader->matched < END_MARK_LENGTH &&
@@ -47,7 +48,7 @@ size_t end_mark_next(struct end_mark_reader *reader, const char *mark, const uns
     if (reader->found)
         return length;
     if (reader->matched > 0)
-        return match(reader, mark, bytes, length, ret_piece, ret_length);
+        return match_mark(reader, mark, bytes, length, ret_piece, ret_length);
     const unsigned char *first = memchr(bytes, MARK_FIRST, length);
     if (first == bytes && length > 0) {
         reader->matched = 1;
@@ -64,8 +65,8 @@ size_t end_mark_rest(struct end_mark_reader *reader)
     return rest;
 }
 
-/* The ones that end programs in earnest. A program that exits with the number of another one (130
- * after an interrupt, say) has rather chosen it. */
+/* Signals that the kernel or a killer sends. A program that exits with the number of another one
+ * (130 after an interrupt) has more likely chosen that status itself. */
 static const int fatal_signals[] = {SIGILL,  SIGTRAP, SIGABRT, SIGBUS,  SIGFPE,  SIGKILL,
                                     SIGSEGV, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS};
 

@@ -17,22 +17,23 @@
 #include "protocol/run_event.h"
 
 #define END_MARK_LENGTH 33 /* a byte that is nowhere else in it, and 32 hexadecimal digits */
-#define END_MARK_LINE   34 /* with the end of a line, as it is told */
+#define END_MARK_LINE   34 /* with the end of the line, as the bootstrap reads it */
 
 /* Starts all zero, one a stream. */
 struct end_mark_reader {
-    size_t matched; /* bytes of the mark that were seen, and kept back */
+    size_t matched; /* bytes of the mark that were seen and held back */
     bool found;
 };
 
-/* Fills the mark with its end of a line and a NUL behind that, from random numbers. */
+/* The mark with the end of its line and a NUL. */
 void end_mark_make(const uint64_t random[2], char mark[END_MARK_LINE + 1]);
 
-/* Takes as much as makes one piece of output, which is in the bytes or in the mark itself, or
- * empty; the number of bytes taken. Everything behind the mark is taken and dropped. */
+/* Takes bytes up to one piece of output, which points into the bytes or into the mark, or is empty.
+ * The number of bytes taken. Everything behind the mark is taken and dropped. */
 size_t end_mark_next(struct end_mark_reader *reader, const char *mark, const unsigned char *bytes,
                      size_t length, const unsigned char **ret_piece, size_t *ret_length);
-/* The stream has ended: what was kept back is output after all. Bytes of the mark; their number. */
+/* The stream has ended: the bytes that were held back are output after all. How many bytes of the
+ * mark they are. */
 size_t end_mark_rest(struct end_mark_reader *reader);
 
 struct container_end {
@@ -40,7 +41,6 @@ struct container_end {
     bool memory_killed;
 };
 
-/* Fills cause, exit_code and signal of the event. An engine tells a program that exits with 137
- * from one that was killed no better than a shell does: a code that a signal gives is taken for
- * that signal. */
+/* Fills cause, exit_code and signal of the event. Like a shell, an engine reports a signal as 128 +
+ * its number: the status of a fatal signal is taken for that signal. */
 void container_cause_decide(const struct container_end *end, struct run_event *event);

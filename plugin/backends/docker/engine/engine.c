@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* Everything that decides where the engine is. NULL when out of memory. */
+/* NULL when out of memory. */
 static char *key_of(const struct run_docker *docker)
 {
     char *key = NULL;
@@ -18,7 +18,7 @@ static char *key_of(const struct run_docker *docker)
     return key;
 }
 
-static struct engine *find(struct docker_environment *environment, const char *key)
+static struct engine *find_by_key(struct docker_environment *environment, const char *key)
 {
     for (size_t i = 0; i < environment->engine_count; i++)
         if (strcmp(environment->engines[i].key, key) == 0)
@@ -30,7 +30,7 @@ struct engine *engine_find(struct docker_environment *environment, const struct 
                            struct engine_fault *fault)
 {
     CLEANUP_FREE char *key = key_of(docker);
-    struct engine *engine = key ? find(environment, key) : NULL;
+    struct engine *engine = key ? find_by_key(environment, key) : NULL;
     if (engine && engine->known)
         return engine;
     if (!key || (!engine && environment->engine_count == ENGINES_LIMIT)) {
@@ -38,13 +38,14 @@ struct engine *engine_find(struct docker_environment *environment, const struct 
                          ENGINES_LIMIT);
         return NULL;
     }
-    /* Looked for anew: the usual places may have another answer since. */
+    /* Searched anew: the usual sockets may have changed. */
     struct engine_address address;
     if (!engine_address_resolve(docker, &address, fault))
         return NULL;
     if (!engine) {
         engine = &environment->engines[environment->engine_count++];
         engine->key = TAKE_POINTER(key);
+        engine->environment = environment;
     }
     engine->address = address;
     return engine;
@@ -53,6 +54,7 @@ struct engine *engine_find(struct docker_environment *environment, const struct 
 void engine_clear_all(struct docker_environment *environment)
 {
     for (size_t i = 0; i < environment->engine_count; i++) {
+        engine_call_cancel(environment->engines[i].oom_events);
         engine_facts_clear(&environment->engines[i].facts);
         free(environment->engines[i].key);
     }

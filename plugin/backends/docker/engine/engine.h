@@ -13,35 +13,34 @@
 #define ENGINES_LIMIT 8 /* addresses; operators have one */
 
 struct engine {
-    char *key; /* what descriptions say of it */
+    char *key; /* everything in a description that decides where the engine is */
     struct engine_address address;
     struct engine_facts facts;
     bool known; /* facts hold until a call fails */
     bool swept;
-    struct oom_watch *oom_watch; /* NULL: nobody listens */
+    struct docker_environment *environment;
+    struct engine_call *oom_events; /* container/oom_watch.c; NULL: it does not listen */
 };
 
 struct container;
 struct container_events;
-struct oom_watch;
 struct warm_pool;
 
-/* What all runs of the process share. */
+/* Shared by all runs of the process. */
 struct docker_environment {
     CURLM *client;
     struct owner owner;
     const char *seccomp[2]; /* without and with a network */
     struct engine engines[ENGINES_LIMIT];
     size_t engine_count;
-    struct container *containers;          /* all that were made and are not gone; owned */
+    struct container *containers;          /* all that are not removed yet; owned */
     const struct container_events *events; /* called by containers */
     struct warm_pool *warm_pools;          /* WARM_POOLS (warm_pool.h) */
     uint64_t busy_us;                      /* when a run was last under way */
-    bool closing; /* what cannot be removed at the end is left to the next backend */
+    bool closing; /* containers that cannot be removed are left to the next backend */
 };
 
-/* The engine that the description means; NULL with the fault. */
+/* The engine that the description names; NULL with the fault. */
 struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
                            struct engine_fault *fault);
-/* After oom_watches_end(). */
 void engine_clear_all(struct docker_environment *environment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the finding of the engine: see engine_address.h. Runs in the docker backend. */
+/* Owns the search for the engine: see engine_address.h. Runs in the docker backend. */
 #include "backends/docker/engine/engine_address.h"
 
 #include <arpa/inet.h>
@@ -21,14 +21,14 @@
 #define PORT_LIMIT        65535
 #define CERTIFICATE_LIMIT (1U << 20) /* bytes of a file */
 
-/* Messages have the words of the docker command, which operators search for. */
+/* Messages have the words of the docker command, because operators search for them. */
 #define NOT_INSTALLED  "docker is not installed or its socket is not there: "
 #define CANNOT_CONNECT "cannot connect to the Docker daemon at unix://%s"
 
-/* What an address is to be read with. */
+/* How to reach an engine over TCP. */
 struct transport {
     bool tls;
-    const char *certificates; /* "": nobody has said where */
+    const char *certificates; /* directory; "": none is configured */
 };
 
 static bool take_socket(const char *path, struct engine_address *ret, struct engine_fault *fault)
@@ -100,7 +100,7 @@ static bool take_certificates(const char *directory, struct engine_address *addr
 }
 
 /* "name", "name:port", "[address]:port": the host without brackets, the port 0 where none is given.
- * Nothing passes that could be any other part of a URL. */
+ * No other part of a URL passes. */
 static bool split_host(const char *text, char ret_host[RUN_HOST_LIMIT + 1], unsigned int *ret_port)
 {
     static const char allowed[] =
@@ -126,8 +126,8 @@ static bool split_host(const char *text, char ret_host[RUN_HOST_LIMIT + 1], unsi
     return *ret_port > 0 && *ret_port <= PORT_LIMIT;
 }
 
-/* Only what cannot mean another machine: no name but the one that libcurl itself knows, no number
- * in any notation but the usual one. */
+/* Only hosts that cannot be another machine: the one name that libcurl itself resolves, and
+ * addresses in the usual notation. */
 static bool is_loopback(const char *host)
 {
     struct in_addr four;
@@ -190,8 +190,8 @@ static bool take_address(const char *text, struct transport transport, struct en
     return take_tcp(text, &transport, ret, fault);
 }
 
-/* With the context's own certificates where it has any: it is then spoken to over TLS, whatever the
- * description says. */
+/* Where the context has certificates, they are used, and TLS with them, whatever the description
+ * says. */
 static bool take_context(const char *name, const struct run_docker *docker,
                          struct transport transport, struct engine_address *ret,
                          struct engine_fault *fault)
@@ -235,7 +235,8 @@ static int try_socket(const char *path)
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
         return 0;
     int reason = errno;
-    /* The kernel says the same of a file that is no socket as of a socket without a listener. */
+    /* The kernel's error is the same for a file that is no socket and a socket without a listener.
+     */
     if (reason == ECONNREFUSED && stat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
         return ENOTSOCK;
     return reason;

@@ -36,7 +36,7 @@ static json_t *read_object(const char *path, struct engine_fault *fault)
     return NULL;
 }
 
-/* As docker names contexts. */
+/* The characters that docker allows. */
 static bool name_is_good(const char *name)
 {
     static const char allowed[] =
@@ -99,7 +99,7 @@ static bool has_tls_files(const char *directory)
     char path[PATH_MAX + 16];
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", directory, names[i]);
-        /* One that may not be looked at is there, and told when it is read. */
+        /* A file without permission exists; reading it reports the fault. */
         if (access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
             return true;
     }

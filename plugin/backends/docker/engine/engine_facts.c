@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the judgement on the engine and its images: see engine_facts.h. */
+/* Owns the checks of the engine and its images: see engine_facts.h. */
 #include "backends/docker/engine/engine_facts.h"
 
 #include <stdio.h>
@@ -24,8 +24,8 @@ static unsigned int minor_version(const json_t *value)
     return minor;
 }
 
-/* What an engine calls itself and its parts goes into results: the first line, and printable ASCII,
- * as a text that is cut in the middle of a character is none. */
+/* Names and versions go into results: only the first line, and only printable ASCII, because a cut
+ * in the middle of a character would not be UTF-8. */
 static void copy_member(const json_t *object, const char *name, char *text, size_t size)
 {
     const char *value = json_string_value(json_object_get(object, name));
@@ -74,7 +74,7 @@ bool engine_facts_of_version(const json_t *version, struct engine_facts *ret,
     (void)snprintf(ret->name, sizeof(ret->name), "%s",
                    has_component(ret->components, "Podman") ? "podman" : "docker");
     ret->api = newest < ENGINE_API_MAXIMUM ? newest : ENGINE_API_MAXIMUM;
-    /* A newer engine may have stopped speaking what this backend knows best. */
+    /* A newer engine may have dropped the version that this backend knows best. */
     if (oldest > ret->api)
         ret->api = oldest;
     return true;
@@ -148,7 +148,7 @@ bool engine_image_is_pinned(const char *name)
 bool engine_facts_have_runtime(const struct engine_facts *facts, const char *runtime,
                                struct engine_fault *fault)
 {
-    /* A shim of containerd's needs no entry. */
+    /* A shim of containerd needs no entry. */
     if (runtime[0] == '\0' || !json_is_object(facts->runtimes) ||
         json_object_get(facts->runtimes, runtime) || strncmp(runtime, "io.containerd.", 14) == 0)
         return true;
@@ -156,7 +156,7 @@ bool engine_facts_have_runtime(const struct engine_facts *facts, const char *run
                             runtime);
 }
 
-/* Docker's components have the runtime's own name, Podman's have it in brackets and write more than
+/* Docker names a component after the runtime. Podman has the name in brackets, and writes more than
  * the version. */
 void engine_facts_runtime_version(const struct engine_facts *facts, const char *runtime,
                                   char *version, size_t size)
@@ -177,7 +177,7 @@ void engine_facts_runtime_version(const struct engine_facts *facts, const char *
     }
 }
 
-/* Same image? One of the two may be without the prefix (Podman's). */
+/* Podman's ids have no prefix. */
 static bool same_id(const char *one, const char *other)
 {
     size_t prefix = strlen(ID_PREFIX);
@@ -200,7 +200,7 @@ static bool has_digest(const json_t *image, const char *digest)
     return false;
 }
 
-/* An engine may find something else under a name than what the name pins. */
+/* An engine may find another image under a name than the one that the name pins. */
 static bool check_identity(const json_t *image, const char *id, const struct run_image *wanted,
                            struct engine_fault *fault)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the engine says of itself and of an image, and whether that will do. Pure code.
+ * What the engine reports about itself and about an image, and whether that is sufficient. Pure
+ * code.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ struct engine_facts {
     bool user_namespace;
     uint32_t cgroup_version;
     char runtime[64];   /* the engine's default */
-    json_t *runtimes;   /* by name, as GET /info tells them; NULL: it does not. Owned */
-    json_t *components; /* of GET /version, which have the runtimes' versions. Owned */
+    json_t *runtimes;   /* of GET /info, by name; NULL: it has none. Owned */
+    json_t *components; /* of GET /version, with the runtimes' versions. Owned */
 };
 
 void engine_facts_clear(struct engine_facts *facts);
@@ -36,7 +37,7 @@ bool engine_facts_of_info(const json_t *info, struct engine_facts *ret, struct e
 /* Whether the engine has the runtime ("": its default one). */
 bool engine_facts_have_runtime(const struct engine_facts *facts, const char *runtime,
                                struct engine_fault *fault);
-/* Its version, "" where the engine does not tell. */
+/* The runtime's version, "" where the engine does not report it. */
 void engine_facts_runtime_version(const struct engine_facts *facts, const char *runtime,
                                   char *version, size_t size);
 
@@ -47,7 +48,7 @@ bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, 
 
 /* 64 hexadecimal digits, nothing else. */
 bool engine_id_is_good(const char *id);
-/* Fit to be a part of a path of the API as it is. */
+/* It can be a part of an API path without encoding. */
 bool engine_image_name_is_good(const char *name);
-/* Ends with @sha256: and a digest, or is an id. */
+/* It ends with @sha256: and a digest, or is an id. */
 bool engine_image_is_pinned(const char *name);

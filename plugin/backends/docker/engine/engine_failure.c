@@ -18,8 +18,9 @@ static bool is_tls(const struct failure *failure)
     return failure->address->certificates[0] != '\0';
 }
 
-/* The engine says that this side's certificate is why: before TLS 1.3 within the handshake, since
- * then with the first answer. A missing one some call a failed handshake only. */
+/* The engine refuses this side's certificate by an alert: before TLS 1.3 in the handshake, since
+ * then with the first answer. For a missing certificate some engines only report a handshake
+ * failure. */
 static bool is_alert(const struct failure *failure)
 {
     const char *alert = is_tls(failure) ? strstr(failure->words, " alert ") : NULL;
@@ -44,8 +45,8 @@ static void explain_alert(const struct failure *failure, struct engine_fault *fa
                          address->certificates, failure->words);
 }
 
-/* The answer to a certificate comes after the handshake since TLS 1.3, when the request is on its
- * way already: an engine that closes then may take its own words along. */
+/* Since TLS 1.3 the engine's alert comes after the handshake, when the request was already sent. An
+ * engine that closes the connection then may discard its own alert. */
 static bool is_hang_up(const struct failure *failure)
 {
     long connections = 0;
@@ -68,8 +69,8 @@ static void explain_hang_up(const struct failure *failure, struct engine_fault *
                      failure->address->certificates);
 }
 
-/* A reason is kept only for a chain of certificates that is not good (1 is none yet); what is left
- * is the name. */
+/* The verdict is about the chain of certificates (1 is none yet). A good chain leaves the host as
+ * the reason. */
 static void explain_peer(const struct failure *failure, struct engine_fault *fault)
 {
     long verdict = 1;
@@ -101,7 +102,7 @@ static void explain_files(const struct failure *failure, struct engine_fault *fa
 static bool connection_failed(const struct failure *failure)
 {
     curl_off_t connected_us = 0;
-    curl_off_t asked_us = 0; /* the only one of a connection that was there already */
+    curl_off_t asked_us = 0; /* the only time that a reused connection has */
     if (failure->result == CURLE_COULDNT_CONNECT)
         return true;
     (void)curl_easy_getinfo(failure->easy, CURLINFO_CONNECT_TIME_T, &connected_us);
@@ -127,7 +128,7 @@ static void explain_connection(const struct failure *failure, struct engine_faul
                          reason != 0 ? strerror((int)reason) : failure->words);
 }
 
-static void explain(const struct failure *failure, struct engine_fault *fault)
+static void explain_by_result(const struct failure *failure, struct engine_fault *fault)
 {
     CURLcode result = failure->result;
     if (connection_failed(failure))
@@ -161,9 +162,9 @@ void engine_failure_explain(CURL *easy, CURLcode result, const struct engine_add
     char text[CURL_ERROR_SIZE];
     const struct failure failure = {easy, result, address, text};
     (void)snprintf(text, sizeof(text), "%s", words[0] ? words : curl_easy_strerror(result));
-    /* The peer's own names may be in them. */
+    /* They may hold names that the peer has chosen. */
     for (char *c = text; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = ' ';
-    explain(&failure, fault);
+    explain_by_result(&failure, fault);
 }

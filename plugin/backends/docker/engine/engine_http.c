@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the requests to the engine: see engine_http.h. Runs in the docker backend. */
+/* Owns the requests to the engine and the reading of their answers: see engine_http.h. Runs in the
+ * docker backend. */
 #include "backends/docker/engine/engine_http.h"
 
 #include <errno.h>
@@ -9,14 +10,16 @@
 
 #include "base/cleanup.h"
 
-#define URL_LIMIT 2048
+#define URL_LIMIT     2048
+#define REFUSAL_BEGIN 70 /* bytes of an engine's message */
+#define REFUSAL_END   100
 
 struct engine_call {
     CURLM *client;
     CURL *easy;
     struct curl_slist *headers;
     struct engine_address address;
-    char words[CURL_ERROR_SIZE]; /* libcurl's, of what went wrong */
+    char words[CURL_ERROR_SIZE]; /* libcurl's message about a failure */
     bool connection;
     bool too_long;
     char *body;
@@ -111,9 +114,9 @@ static CURLcode configure_body(struct engine_call *call, const struct engine_req
     return result;
 }
 
-/* Never less than the engine's certificate, for its name, by the one CA file: without the empty
- * CAPATH every authority that the machine knows could vouch for an engine, and without the empty
- * password OpenSSL would ask a terminal for the one of an encrypted key. */
+/* The engine's certificate is always checked, for its host, by the one CA file. Without the empty
+ * CAPATH every authority that the machine knows could sign for an engine. Without the empty
+ * password OpenSSL would ask a terminal for that of an encrypted key. */
 static CURLcode configure_tls(const struct engine_call *call)
 {
     CURL *easy = call->easy;
@@ -132,7 +135,7 @@ static CURLcode configure_tls(const struct engine_call *call)
     SET(CURLOPT_CAPATH, (char *)NULL);
     SET(CURLOPT_KEYPASSWD, "");
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* An authority that the operator has taken away is not remembered for a day. */
+    /* Else libcurl would trust a removed authority for another day. */
     SET(CURLOPT_CA_CACHE_TIMEOUT, 0L);
 #endif
     if (!call->address.client_certificate)
@@ -142,8 +145,7 @@ static CURLcode configure_tls(const struct engine_call *call)
     return result;
 }
 
-/* No proxy, no redirection, no file of the machine's configuration: this address and nothing else.
- */
+/* No proxy, no redirection and no configuration of the machine: only this address. */
 static CURLcode configure(struct engine_call *call, const struct engine_request *request)
 {
     CURL *easy = call->easy;
@@ -169,13 +171,13 @@ static CURLcode configure(struct engine_call *call, const struct engine_request 
         result = configure_tls(call);
     if (!request->connection)
         return result == CURLE_OK ? configure_body(call, request) : result;
-    /* Not one of those that other requests have left open: it is given away. */
+    /* Not a connection that other requests use too: its owner reads and writes it raw. */
     SET(CURLOPT_FRESH_CONNECT, 1L);
     SET(CURLOPT_CONNECT_ONLY, 1L);
     return result;
 }
 
-/* Without an empty "Expect" libcurl waits for an answer that engines do not give. */
+/* Without an empty "Expect" libcurl waits for an interim answer that engines do not send. */
 static bool add_headers(struct engine_call *call)
 {
     static const char *const headers[] = {"Content-Type: application/json", "Expect:"};
@@ -208,7 +210,8 @@ struct engine_call *engine_call_start(CURLM *client, const struct engine_request
     return call;
 }
 
-static void explain(const struct engine_call *call, CURLcode result, struct engine_fault *fault)
+static void explain_failure(const struct engine_call *call, CURLcode result,
+                            struct engine_fault *fault)
 {
     if (call->too_long)
         engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is longer than %u bytes",
@@ -217,11 +220,11 @@ static void explain(const struct engine_call *call, CURLcode result, struct engi
         engine_failure_explain(call->easy, result, &call->address, call->words, fault);
 }
 
-static void finish(struct engine_call *call, CURLcode result)
+static void finish_call(struct engine_call *call, CURLcode result)
 {
     struct engine_answer answer = {.body = call->body ? call->body : "", .length = call->length};
     if (result != CURLE_OK)
-        explain(call, result, &answer.fault);
+        explain_failure(call, result, &answer.fault);
     else if (!call->connection)
         (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &answer.status);
     bool lasts = call->connection;
@@ -244,7 +247,7 @@ int engine_client_wait(CURLM *client, struct curl_waitfd *extra, size_t count, i
         CURLcode result = message->data.result;
         if (message->msg == CURLMSG_DONE &&
             curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call) == CURLE_OK && call)
-            finish((struct engine_call *)(void *)call, result);
+            finish_call((struct engine_call *)(void *)call, result);
     }
     return 0;
 }
@@ -277,4 +280,43 @@ ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t 
     size_t count = 0;
     CURLcode result = curl_easy_recv(call->easy, bytes, capacity, &count);
     return transferred(result, count);
+}
+
+void engine_answer_refusal(const struct engine_answer *answer, const char *name, bool creating,
+                           const char *what, struct engine_fault *fault)
+{
+    json_auto_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    const char *message = json_string_value(json_object_get(json, "message"));
+    size_t length = message ? strlen(message) : 0;
+    bool cut = length > REFUSAL_BEGIN + REFUSAL_END;
+    /* Podman's answer to members that its API lacks. */
+    bool unfit = creating && strcmp(name, "podman") == 0;
+    /* Engines put the context in front of the reason, which is at the end. */
+    engine_fault_set(fault, unfit ? ENGINE_PROBLEM_UNFIT : ENGINE_PROBLEM_REFUSED,
+                     "%s refused to %s (%ld): %.*s%s%s", name[0] ? name : "docker", what,
+                     answer->status, cut ? REFUSAL_BEGIN : (int)length, message ? message : "",
+                     cut ? " ... " : "", cut ? message + length - REFUSAL_END : "");
+    for (char *c = fault->message; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = ' ';
+}
+
+json_t *engine_answer_take(const struct engine_answer *answer, long expected, const char *name,
+                           bool creating, const char *what, struct engine_fault *fault)
+{
+    if (answer->fault.problem != ENGINE_PROBLEM_NONE) {
+        *fault = answer->fault;
+        return NULL;
+    }
+    if (answer->status != expected) {
+        engine_answer_refusal(answer, name, creating, what, fault);
+        return NULL;
+    }
+    json_t *json = json_loadb(answer->body, answer->length, 0, NULL);
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    engine_fault_set(fault, ENGINE_PROBLEM_SILENT, "docker's answer is not a JSON object: %s",
+                     what);
+    return NULL;
 }

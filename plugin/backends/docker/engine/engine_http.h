@@ -69,7 +69,7 @@ int engine_connection_fd(const struct engine_call *call);
 ssize_t engine_connection_send(struct engine_call *call, const void *bytes, size_t length);
 ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t capacity);
 
-/* engine_answer.c: the answer's JSON object (new) where the status is the expected one; else NULL
+/* The answer's JSON object (new) where the status is the expected one; else NULL
  * with the fault: the engine of that name ("": docker) refused to do what. creating: the request is
  * to create a container, which podman's API refuses as it is made here. */
 json_t *engine_answer_take(const struct engine_answer *answer, long expected, const char *name,

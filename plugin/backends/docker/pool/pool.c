@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the containers that wait: see pool.h. Runs in the docker backend. */
+/* Owns the waiting containers: see pool.h. Runs in the docker backend. */
 #include "backends/docker/pool/pool.h"
 
 #include <string.h>
@@ -11,11 +11,11 @@
 
 #define MAKING_LIMIT      2 /* at one time, */
 #define MAKING_LIMIT_BUSY 1 /* and beside runs */
-/* Beyond the warm pool's idle time: one that waits for longer is made anew, as its labels say after
- * which time nobody wants it. */
+/* Beyond the warm pool's idle time. A container that has waited for longer is replaced, because its
+ * labels say until when an owner may use it. */
 #define WAITING_LIMIT_S 3600
 
-/* From the message to the bootstrap's last word; then there is still time to make another. */
+/* From the message to the bootstrap's last line; after that there is still time to make another. */
 #define TAKEN_LIMIT_US (UINT64_C(5) * 1000000)
 
 static uint64_t waiting_limit_s(const struct warm_pool *warm_pool)
@@ -30,8 +30,8 @@ static bool same_address(const struct engine_address *one, const struct engine_a
            strcmp(one->certificates, other->certificates) == 0;
 }
 
-/* Has it said or done anything since, of which nobody was told yet? */
-static bool is_fit(struct container *container, const struct engine *engine)
+/* false: it has failed since, or is at an address that the engine no longer has. */
+static bool is_usable(struct container *container, const struct engine *engine)
 {
     container_handle(container);
     if (!container->warm_pool)
@@ -42,8 +42,8 @@ static bool is_fit(struct container *container, const struct engine *engine)
     return false;
 }
 
-static struct container *oldest(const struct docker_environment *environment,
-                                const struct warm_pool *warm_pool)
+static struct container *find_oldest(const struct docker_environment *environment,
+                                     const struct warm_pool *warm_pool)
 {
     struct container *found = NULL;
     for (struct container *container = environment->containers; container;
@@ -54,13 +54,13 @@ static struct container *oldest(const struct docker_environment *environment,
     return found;
 }
 
-/* A network is the run's own. */
-static bool can_wait(const struct run_description *description)
+/* Waiting containers have no network. */
+static bool can_use_waiting(const struct run_description *description)
 {
     return description->purpose == RUN_PURPOSE_PROGRAM && !description->network;
 }
 
-static void take_off(struct container *container, uint64_t now)
+static void take_out(struct container *container, uint64_t now)
 {
     struct warm_pool *warm_pool = TAKE_POINTER(container->warm_pool);
     if (container->ready)
@@ -77,7 +77,7 @@ struct container *pool_take(struct docker_environment *environment, struct engin
                             struct container_job *job)
 {
     uint64_t now = monotonic_us();
-    if (!can_wait(description))
+    if (!can_use_waiting(description))
         return NULL;
     json_auto_t *template = container_config_template(description, image_id, environment->seccomp);
     struct warm_pool *warm_pool =
@@ -85,12 +85,13 @@ struct container *pool_take(struct docker_environment *environment, struct engin
                                     description->pool_size, description->pool_idle_ms * 1000, now)
                  : NULL;
     struct container *container = NULL;
-    while (warm_pool && description->pool_size > 0 && (container = oldest(environment, warm_pool)))
-        if (is_fit(container, engine))
+    while (warm_pool && description->pool_size > 0 &&
+           (container = find_oldest(environment, warm_pool)))
+        if (is_usable(container, engine))
             break;
     if (!container)
         return NULL;
-    take_off(container, now);
+    take_out(container, now);
     container->job = job;
     container->deadline_us = now + TAKEN_LIMIT_US;
     return container;
@@ -109,10 +110,11 @@ void pool_lose(struct container *container)
 {
     uint64_t now = monotonic_us();
     container->warm_pool->not_before_us = now + WARM_POOL_RETRY_US;
-    take_off(container, now);
+    take_out(container, now);
 }
 
-static void make(struct docker_environment *environment, struct warm_pool *warm_pool, uint64_t now)
+static void make_container(struct docker_environment *environment, struct warm_pool *warm_pool,
+                           uint64_t now)
 {
     json_t *config = container_config_waiting(warm_pool->template, &environment->owner,
                                               (int64_t)time(NULL), waiting_limit_s(warm_pool));
@@ -123,14 +125,14 @@ static void make(struct docker_environment *environment, struct warm_pool *warm_
     warm_pool_count(warm_pool, now);
 }
 
-/* An engine that is not known is met by a run first. */
-static bool can_be_made(const struct warm_pool *warm_pool)
+/* The facts about an engine are a run's to ask for. */
+static bool has_known_engine(const struct warm_pool *warm_pool)
 {
     const struct engine *engine = warm_pool->engine;
     return engine && engine->known;
 }
 
-static bool is_full(const struct docker_environment *environment, bool busy)
+static bool is_limit_reached(const struct docker_environment *environment, bool busy)
 {
     uint32_t making = 0;
     uint32_t all = 0;
@@ -141,15 +143,15 @@ static bool is_full(const struct docker_environment *environment, bool busy)
     return making >= (busy ? MAKING_LIMIT_BUSY : MAKING_LIMIT) || all >= RUN_POOL_LIMIT;
 }
 
-/* The warm pool that is due first, and when; NULL: nothing is to be made. */
+/* The warm pool that is due first, and when; NULL: none is to get a container. */
 static struct warm_pool *next_warm_pool(struct docker_environment *environment, bool busy,
                                         uint64_t *ret_due)
 {
     struct warm_pool *found = NULL;
-    for (size_t i = 0; i < WARM_POOLS && !is_full(environment, busy); i++) {
+    for (size_t i = 0; i < WARM_POOLS && !is_limit_reached(environment, busy); i++) {
         struct warm_pool *warm_pool = &environment->warm_pools[i];
         uint64_t due = warm_pool_due(warm_pool, environment->busy_us);
-        if (due == 0 || !can_be_made(warm_pool) || (found && due >= *ret_due))
+        if (due == 0 || !has_known_engine(warm_pool) || (found && due >= *ret_due))
             continue;
         found = warm_pool;
         *ret_due = due;
@@ -164,7 +166,7 @@ void pool_fill(struct docker_environment *environment, bool busy, uint64_t now)
         environment->busy_us = now;
     struct warm_pool *warm_pool = next_warm_pool(environment, busy, &due);
     if (warm_pool && due <= now)
-        make(environment, warm_pool, now);
+        make_container(environment, warm_pool, now);
 }
 
 static void empty_warm_pool(struct docker_environment *environment, struct warm_pool *warm_pool)

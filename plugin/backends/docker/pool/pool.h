@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that were made, attested and started ahead of need, and wait at their bootstrap for
- * what they are to run. Each serves one run and is removed with it. Runs in the docker backend; one
- * is made when no run is in the way of it.
+ * Containers that were created, attested and started ahead of need, and wait in their bootstrap for
+ * a run. Each serves one run and is removed with it. They are made when the backend is not busy.
+ * Runs in the docker backend.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "backends/docker/pool/warm_pool.h"
 #include "protocol/pool_report.h"
 
-/* One that waits and is what the run of that description needs, which has the job done by it from
- * now on; NULL where there is none. As many as the description says are kept ready from now on. */
+/* A waiting container that fits the description; it has the job from now on. NULL: there is none.
+ * From now on as many are kept ready as the description says. */
 struct container *pool_take(struct docker_environment *environment, struct engine *engine,
                             const struct run_description *description, const char *image_id,
                             struct container_job *job);
@@ -20,11 +20,11 @@ struct container *pool_take(struct docker_environment *environment, struct engin
 void pool_put(struct container *container);
 void pool_lose(struct container *container);
 
-/* Makes one, if it is time. busy: runs are under way. */
+/* Makes a container, if one is due. busy: runs are under way. */
 void pool_fill(struct docker_environment *environment, bool busy, uint64_t now);
-/* Empties what is idle. When to look again, 0: never. */
+/* Empties idle warm pools. When to look again, 0: never. */
 uint64_t pool_expire(struct docker_environment *environment, bool busy, uint64_t now);
-/* What there is at this moment; an engine is not asked what it holds. */
+/* The counts of this moment, without asking the engine. */
 void pool_count(const struct docker_environment *environment, struct pool_report *ret);
-/* Nothing is kept any more. */
+/* Empties all warm pools. */
 void pool_empty(struct docker_environment *environment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the decision what is kept ready: see warm_pool.h. */
+/* Owns the decision what to keep ready: see warm_pool.h. */
 #include "backends/docker/pool/warm_pool.h"
 
 #include <stddef.h>
@@ -14,22 +14,15 @@ struct warm_pool *warm_pool_find(struct warm_pool warm_pools[WARM_POOLS], struct
     return NULL;
 }
 
-static struct warm_pool *free_warm_pool(struct warm_pool warm_pools[WARM_POOLS])
-{
-    for (size_t i = 0; i < WARM_POOLS; i++)
-        if (!warm_pools[i].template)
-            return &warm_pools[i];
-    return NULL;
-}
-
 struct warm_pool *warm_pool_demand(struct warm_pool warm_pools[WARM_POOLS], struct engine *engine,
                                    json_t *template, uint32_t size, uint64_t idle_us, uint64_t now)
 {
     struct warm_pool *warm_pool = warm_pool_find(warm_pools, engine, template);
-    if (!warm_pool && size > 0) {
-        warm_pool = free_warm_pool(warm_pools);
-        if (warm_pool)
-            *warm_pool = (struct warm_pool){.engine = engine, .template = json_incref(template)};
+    for (size_t i = 0; i < WARM_POOLS && !warm_pool && size > 0; i++) {
+        if (warm_pools[i].template)
+            continue;
+        warm_pool = &warm_pools[i];
+        *warm_pool = (struct warm_pool){.engine = engine, .template = json_incref(template)};
     }
     if (!warm_pool)
         return NULL;

@@ -121,7 +121,7 @@ void run_go_on_with_engine(struct run *run)
     }
     if (!run->engine->swept)
         (void)sweep_start(run->environment, run->engine, NULL, NULL);
-    oom_watch_begin(run->environment, run->engine);
+    oom_watch_begin(run->engine);
     if (!engine_facts_have_runtime(&run->engine->facts, run->description.docker.runtime, &fault)) {
         run_fail_engine(run, &fault);
         return;

@@ -255,7 +255,6 @@ int supervisor_serve(int control, int host_pidfd)
     while (ready && serve_once(&supervisor))
         continue;
     shut_down(&supervisor);
-    oom_watches_end(environment);
     engine_clear_all(environment);
     engine_client_free(environment->client);
     return ready ? 0 : -1;

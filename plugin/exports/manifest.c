@@ -94,21 +94,16 @@ static json_t *annotations(void)
                      "idempotentHint", 0, "openWorldHint", 0);
 }
 
-/* The members of a result for a host with little space, and those that a model reads. */
-static json_t *result_form(void)
-{
-    return json_pack("{s:o, s:o}", "brief", result_brief_names(), "text", result_text_names());
-}
-
 static json_t *tool(void)
 {
     return json_pack(
-        "{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:o, s:i}", "name",
-        "code_execute", "aliases", "sandbox.exec", "title", "Run code in a sandbox", "description",
-        tool_description, "input_schema", input_schema(), "output_schema", result_schema(),
-        "capabilities", capabilities(), "approval", "default", "ask", "member", "reason", "secrets",
-        "handle", SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member", "secrets",
-        "annotations", annotations(), "result", result_form(), "cost", 1);
+        "{s:s, s:[s], s:s, s:s, s:o, s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:o, s:o, s:i}",
+        "name", "code_execute", "aliases", "sandbox.exec", "title", "Run code in a sandbox",
+        "description", tool_description, "input_schema", input_schema(), "input_members",
+        input_members(), "output_schema", result_schema(), "capabilities", capabilities(),
+        "approval", "default", "ask", "member", "reason", "secrets", "handle",
+        SECRET_HANDLE_PREFIX "NAME" SECRET_HANDLE_SUFFIX, "member", "secrets", "annotations",
+        annotations(), "result", result_form(), "cost", 1);
 }
 
 static json_t *errors(void)

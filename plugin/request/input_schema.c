@@ -140,6 +140,24 @@ json_t *input_schema(void)
                      "required", required, "properties", properties);
 }
 
+static json_t *member_facts(const struct request_field *field)
+{
+    return json_pack("{s:s, s:s*, s:s*, s:s*}", "capability", capability_name(field->capability),
+                     "hashed_as", field->hashed_as, "not_hashed", field->not_hashed, "audited",
+                     field->audited);
+}
+
+json_t *input_members(void)
+{
+    size_t count;
+    const struct request_field *fields = request_fields(&count);
+    json_auto_t *members = json_object();
+    for (size_t i = 0; i < count; i++)
+        if (json_object_set_new(members, fields[i].name, member_facts(&fields[i])) < 0)
+            return NULL;
+    return TAKE_POINTER(members);
+}
+
 static json_t *member_of(json_t *schema, const char *name)
 {
     return json_object_get(json_object_get(schema, "properties"), name);

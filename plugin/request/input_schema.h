@@ -15,6 +15,11 @@
 /* A new reference, NULL when out of memory. */
 json_t *input_schema(void);
 
+/* What no schema says of the members: the capability of each, the member of the hashed request that
+ * covers it or the reason why none does, and what the audit has of it. A new reference, NULL when
+ * out of memory. */
+json_t *input_members(void);
+
 /* Each writes the offered values of a member into such a schema; false when out of memory. */
 bool input_schema_offer_languages(json_t *schema, json_t *names);
 /* Of a member that asks for a limit: the least and the most default of the offered languages, and

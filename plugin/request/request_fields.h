@@ -74,8 +74,8 @@ struct request_field {
      * only one. The tests of the table take them. */
     const char *examples[2];
 
-    /* Whether the audit has it under its own name, and how. NULL: as write. */
-    bool audited;
+    /* What the audit has of it under its own name, NULL: nothing; and how. NULL: as write. */
+    const char *audited;
     void (*audit)(struct json_draft *draft, const char *name, const struct request *request);
 };
 

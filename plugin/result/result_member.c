@@ -112,14 +112,15 @@ static json_t *names_of(bool (*is_wanted)(const struct result_member *member))
     return TAKE_POINTER(names);
 }
 
-json_t *result_brief_names(void)
+static bool is_audited(const struct result_member *member)
 {
-    return names_of(is_brief);
+    return member->audited;
 }
 
-json_t *result_text_names(void)
+json_t *result_form(void)
 {
-    return names_of(is_text);
+    return json_pack("{s:o, s:o, s:o}", "brief", names_of(is_brief), "text", names_of(is_text),
+                     "audited", names_of(is_audited));
 }
 
 static void write_value(struct json_draft *draft, const struct result_member *member,

@@ -58,9 +58,9 @@ extern const struct result_member isolation_members[];
 
 /* The schema that they make; a new reference, NULL when out of memory. */
 json_t *result_schema(void);
-/* The names of those that are brief, and of those that are text; as result_schema(). */
-json_t *result_brief_names(void);
-json_t *result_text_names(void);
+/* The names of those that are brief, of those that are text, and of those that the audit has; as
+ * result_schema(). */
+json_t *result_form(void);
 
 /* Writes the members, without the brackets around them; audited: those of the audit alone. */
 void result_members_write(struct json_draft *draft, const struct result_member *members,

@@ -168,8 +168,7 @@ static bool was_decided(const struct result *result)
 static const struct result_member approval_members[] = {
     {.name = "decision",
      .type = RESULT_STRING,
-     .nullable = true,
-     .description = "the decision; null while the request waits",
+     .description = "the decision; pending while the request waits",
      .string = decision},
     {.name = "id",
      .type = RESULT_STRING,
@@ -445,7 +444,6 @@ static const struct result_member members[] = {
      .is_given = is_settled},
     {.name = "run_id",
      .type = RESULT_STRING,
-     .nullable = true,
      .description = "the run's id in the audit log",
      .string = run_id},
     {.name = "traceparent",

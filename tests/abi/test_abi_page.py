@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/abi.md is true: its gateway compiles and runs its input, and its table has what the output schema says."""
+"""docs/abi.md is true: its gateway compiles and runs its input. Its tables are generated (test docs)."""
 import json
 import os
 import pathlib
@@ -54,21 +54,6 @@ def test_an_ordinary_request_needs_one_capability():
 
     code, result = Provider().invoke(json.loads(INPUT), Host(check_capability=check))
     tap.equal((code, result["stdout"], asked), (OK, "42\n", ["sandbox.exec"]))
-
-
-def kind(schema):
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    return " or ".join(types)
-
-
-def test_the_table_of_the_results_members():
-    tool = Provider().manifest()["tools"][0]
-    brief = tool["result"]["brief"]
-    wanted = [[f"`{name}`", kind(schema), schema["description"], "yes" if name in brief else "no"]
-              for name, schema in tool["output_schema"]["properties"].items()]
-    part = PAGE[PAGE.index("| member | type | meaning | brief |"):].split("\n\n")[0].splitlines()[2:]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part]
-    tap.equal("\n".join(map(str, rows)), "\n".join(map(str, wanted)), "the table in docs/abi.md")
 
 
 tap.run(globals())

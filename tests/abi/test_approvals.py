@@ -21,8 +21,8 @@ EDITED = {"language": "sh", "code": "echo edited"}
 ROUNDS = 400 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 60
 
 # What the hash is over: everything that decides what runs.
-HASHED = ["args", "code", "environment", "files", "image", "image_id", "language", "limits", "mode", "narrowing", "network",
-          "policy_base_sha256", "secrets", "stdin", "tool", "workspace", "workspace_id"]
+SETTLED = ["image", "image_id", "limits", "mode", "narrowing", "policy_base_sha256", "tool", "workspace", "workspace_id"]
+HASHED = sorted({*SETTLED, *(facts["hashed_as"] for facts in provider.manifest()["tools"][0]["input_members"].values() if "hashed_as" in facts)})
 
 
 def answering(decision, seen=None):

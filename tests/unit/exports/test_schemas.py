@@ -272,7 +272,7 @@ RESULT = {
     "status": "error", "stdout": "", "stderr": "", "exit_code": None, "signal": None,
     "timed_out": False,
     "truncated": {"stdout": False, "stderr": False, "stdout_bytes": 0, "stderr_bytes": 0},
-    "duration_ms": 0, "queued_ms": 0, "mode": None, "policy_sha256": None, "run_id": None, "cause": None,
+    "duration_ms": 0, "queued_ms": 0, "mode": None, "policy_sha256": None, "run_id": "0", "cause": None,
     "usage": {"wall_ms": 0, "user_ms": 0, "system_ms": 0, "peak_memory_bytes": 0, "processes": 0, "output_bytes": 0},
     "limits": {}, "isolation": {"requested": [], "applied": [], "missing": [], "details": {}},
     "files": [], "results": [], "approval": None, "notes": [],

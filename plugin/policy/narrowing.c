@@ -7,57 +7,49 @@
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
 
-static bool read_list(const struct json_place *place, json_t *value, policy_string_check *check,
-                      char ***ret)
+static bool read_ceilings(const struct json_place *place, json_t *value, void *object)
 {
-    return !value || policy_read_strings(place, value, 0, check, ret);
-}
-
-static bool read_network(const struct json_place *place, const json_t *value, bool *ret)
-{
-    *ret = true;
-    return !value || json_read_boolean(place, value, ret);
+    return policy_read_ceilings(place, value, &((struct narrowing *)object)->ceilings);
 }
 
 /* "allow" would have no effect, and could be mistaken for a grant. */
-static bool read_approval(const struct json_place *place, const json_t *value,
-                          enum approval_decision *ret)
+static bool read_approval(const struct json_place *place, json_t *value, void *object)
 {
-    *ret = APPROVAL_ALLOW;
-    if (!value)
-        return true;
-    if (!policy_read_decision(place, value, ret))
+    static const char *const names[] = {
+        [APPROVAL_ASK - 1] = "ask", [APPROVAL_DENY - 1] = "deny", NULL};
+    struct narrowing *narrowing = object;
+    const char *name;
+    unsigned choice;
+    if (!json_read_string(place, value, 1, SIZE_MAX, &name) ||
+        !json_choose(place, names, name, &choice))
         return false;
-    if (*ret != APPROVAL_ALLOW)
-        return true;
-    return json_place_refuse(place, "must be ask or deny");
+    narrowing->approval = (enum approval_decision)(choice + 1);
+    return true;
 }
+
+#define AT(member) .offset = offsetof(struct narrowing, member)
+
+static const struct json_member members[] = {
+    {"limits", .read = read_ceilings},
+    {"languages", &policy_strings, AT(languages), .optional = true, .check = policy_check_language},
+    {"network", &member_boolean, AT(network), .optional = true},
+    {"approval", .optional = true, .read = read_approval},
+    {"capabilities", &policy_strings, AT(capabilities), .optional = true,
+     .check = policy_check_capability},
+    {0},
+};
 
 bool narrowing_read(const struct json_place *place, json_t *value, struct narrowing *ret)
 {
-    static const char *const members[] = {"limits",   "languages",    "network",
-                                          "approval", "capabilities", NULL};
-    struct json_place limits = json_place_named(place, "limits");
-    struct json_place languages = json_place_named(place, "languages");
-    struct json_place network = json_place_named(place, "network");
-    struct json_place approval = json_place_named(place, "approval");
-    struct json_place capabilities = json_place_named(place, "capabilities");
-    ret->json = json_incref(value);
-    return json_read_known_members(place, value, members) &&
-           policy_read_ceilings(&limits, json_object_get(value, "limits"), &ret->ceilings) &&
-           read_list(&languages, json_object_get(value, "languages"), policy_check_language,
-                     &ret->languages) &&
-           read_network(&network, json_object_get(value, "network"), &ret->network) &&
-           read_approval(&approval, json_object_get(value, "approval"), &ret->approval) &&
-           read_list(&capabilities, json_object_get(value, "capabilities"), policy_check_capability,
-                     &ret->capabilities);
+    *ret =
+        (struct narrowing){.json = json_incref(value), .network = true, .approval = APPROVAL_ALLOW};
+    return json_read_members(place, value, members, ret);
 }
 
 void narrowing_clear(struct narrowing *narrowing)
 {
     json_decref(narrowing->json);
-    string_list_free(narrowing->languages);
-    string_list_free(narrowing->capabilities);
+    json_clear_members(members, narrowing);
     *narrowing = (struct narrowing){0};
 }
 

@@ -150,25 +150,11 @@ struct policy *policy_ref(struct policy *policy)
 
 static void policy_free(struct policy *policy)
 {
-    policy_rules_free(policy->rules, policy->rule_count);
-    policy_secrets_free(policy->secret_rules, policy->secret_rule_count);
-    policy_secret_providers_free(policy->secret_providers, policy->secret_provider_count);
-    for (size_t i = 0; i < policy->language_count; i++)
-        policy_language_clear(&policy->languages[i]);
-    policy_images_clear(&policy->images);
+    json_clear_members(policy_members, policy);
+    json_clear_members(policy_images_members, policy);
     policy_docker_clear(&policy->docker);
-    policy_content_clear(&policy->content);
     json_decref(policy->patch);
     free(policy->source);
-    free(policy->languages);
-    string_list_free(policy->capabilities);
-    string_list_free(policy->secrets);
-    string_list_free(policy->secrets_otherwise);
-    string_list_free(policy->workspaces);
-    string_list_free(policy->runtime_path);
-    string_list_free(policy->read_only);
-    string_list_free(policy->environment);
-    string_list_free(policy->environment_without_network);
     free(policy);
 }
 

@@ -205,10 +205,7 @@ const struct policy_limit *policy_limit_at(const struct policy_limits *of,
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
 
-/* Releases the members of the language. */
-void policy_language_clear(struct policy_language *language);
-/* Release the members. */
-void policy_images_clear(struct policy_images *images);
+/* Releases the members of the section. */
 void policy_docker_clear(struct policy_docker *docker);
 /* The image of the language, NULL where the policy has none. */
 const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
@@ -233,5 +230,3 @@ bool policy_allows_secret(const struct policy *policy, const char *name);
 bool policy_secret_is_file(const struct policy *policy, const char *name);
 /* The rule of a secret, NULL where there is none: any language and mode may have it. */
 const struct policy_secret *policy_find_secret(const struct policy *policy, const char *name);
-void policy_secrets_free(struct policy_secret *secrets, size_t count);
-void policy_secret_providers_free(struct secret_provider *providers, size_t count);

@@ -12,59 +12,43 @@
 #define APPROVAL_TIMEOUT_LIMIT 86400000 /* ms: a day */
 #define APPROVAL_WAITING_LIMIT 1024     /* as many as approval.c remembers */
 
-static const char *const approver_decisions[] = {"once", "session", "always", "deny", "edit"};
+const char *const policy_decisions[] = {
+    [APPROVAL_ALLOW] = "allow", [APPROVAL_ASK] = "ask", [APPROVAL_DENY] = "deny", NULL};
+
+/* In the order of enum approver_decision. */
+static const char *const approver_decisions[] = {"once", "session", "always", "deny", "edit", NULL};
 
 static bool check_approver_decision(const struct json_place *place, const char *name)
 {
-    size_t choice;
-    if (policy_choose(name, approver_decisions, COUNT_OF(approver_decisions), &choice))
-        return true;
-    return json_place_refuse(place, "must be once, session, always, deny or edit");
+    unsigned choice;
+    return json_choose(place, approver_decisions, name, &choice);
 }
 
-/* In the order of enum approver_decision; an approver can always deny. */
-static bool read_approver_decisions(const struct json_place *place, json_t *value, unsigned *ret)
+/* An approver can always deny. */
+static bool read_approver_decisions(const struct json_place *place, json_t *value, void *object)
 {
+    struct policy *policy = object;
     CLEANUP(cleanup_string_list) char **names = NULL;
     if (!policy_read_strings(place, value, 1, check_approver_decision, &names))
         return false;
-    *ret = APPROVER_DENY;
-    for (size_t i = 0; i < COUNT_OF(approver_decisions); i++)
+    policy->approver_decisions = APPROVER_DENY;
+    for (size_t i = 0; approver_decisions[i]; i++)
         if (string_list_contains(names, approver_decisions[i]))
-            *ret |= 1u << i;
+            policy->approver_decisions |= 1u << i;
     return true;
 }
 
-bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const members[] = {"default",   "timeout_ms", "max_waiting", "in_band",
-                                          "decisions", "rules",      NULL};
-    struct json_place default_place = json_place_named(place, "default");
-    struct json_place timeout_place = json_place_named(place, "timeout_ms");
-    struct json_place waiting_place = json_place_named(place, "max_waiting");
-    struct json_place in_band_place = json_place_named(place, "in_band");
-    struct json_place decisions_place = json_place_named(place, "decisions");
-    struct json_place rules_place = json_place_named(place, "rules");
-    int64_t timeout;
-    int64_t max_waiting;
+#define AT(member) .offset = offsetof(struct policy, member)
 
-    if (!json_read_known_members(place, value, members) ||
-        !policy_read_decision(&default_place, json_object_get(value, "default"),
-                              &policy->approval_default) ||
-        !json_read_integer(&timeout_place, json_object_get(value, "timeout_ms"), 1,
-                           APPROVAL_TIMEOUT_LIMIT, &timeout) ||
-        !json_read_integer(&waiting_place, json_object_get(value, "max_waiting"), 1,
-                           APPROVAL_WAITING_LIMIT, &max_waiting) ||
-        !json_read_boolean(&in_band_place, json_object_get(value, "in_band"),
-                           &policy->approval_in_band) ||
-        !read_approver_decisions(&decisions_place, json_object_get(value, "decisions"),
-                                 &policy->approver_decisions))
-        return false;
-    policy->approval_timeout_ms = (uint64_t)timeout;
-    policy->approval_max_waiting = (uint64_t)max_waiting;
-    return policy_rules_read(&rules_place, json_object_get(value, "rules"), policy->default_mode,
-                             &policy->rules, &policy->rule_count);
-}
+const struct json_member policy_approval_members[] = {
+    {"default", &member_choice, AT(approval_default), .names = policy_decisions},
+    {"timeout_ms", &member_uint64, AT(approval_timeout_ms), 1, APPROVAL_TIMEOUT_LIMIT},
+    {"max_waiting", &member_uint64, AT(approval_max_waiting), 1, APPROVAL_WAITING_LIMIT},
+    {"in_band", &member_boolean, AT(approval_in_band)},
+    {"decisions", .read = read_approver_decisions},
+    {"rules", &member_list, AT(rules), 0, POLICY_LIST_LIMIT, .items = &policy_rules},
+    {0},
+};
 
 /* The first of the secrets that needs an approval by its own rule; NULL: none. */
 static const char *secret_that_asks(const struct policy *policy, const struct rule_facts *facts)

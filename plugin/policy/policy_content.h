@@ -43,5 +43,3 @@ struct policy_content {
 /* NULL where the policy has no rules for the language. */
 const struct content_rules *policy_content_find(const struct policy_content *content,
                                                 const char *language);
-/* Releases what the section holds. */
-void policy_content_clear(struct policy_content *content);

@@ -20,7 +20,7 @@ static bool read_host(const struct json_place *place, const json_t *value, char 
         if (*c <= ' ' || *c >= 0x7F)
             return json_place_refuse(place, "must be printable ASCII without blanks");
     }
-    return policy_copy_text(place, host, ret);
+    return json_copy_text(place, host, ret);
 }
 
 static bool read_name(const struct json_place *place, const json_t *value, char **ret)
@@ -32,7 +32,7 @@ static bool read_name(const struct json_place *place, const json_t *value, char 
         return false;
     if (!policy_is_plain_name(name, "._+-"))
         return json_place_refuse(place, "must be letters, digits and any of ._+-");
-    return policy_copy_text(place, name, ret);
+    return json_copy_text(place, name, ret);
 }
 
 static bool read_directory(const struct json_place *place, const json_t *value, char **ret)
@@ -41,14 +41,15 @@ static bool read_directory(const struct json_place *place, const json_t *value, 
     if (!value)
         return true;
     return json_read_string(place, value, 1, POLICY_STRING_LIMIT, &path) &&
-           policy_check_path(place, path) && policy_copy_text(place, path, ret);
+           policy_check_path(place, path) && json_copy_text(place, path, ret);
 }
 
-bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy)
+bool policy_read_docker(const struct json_place *place, json_t *value, void *object)
 {
     static const char *const members[] = {"host",           "context", "certificates",
                                           "require_digest", "pull",    "runtime",
                                           "images",         "offered", NULL};
+    struct policy *policy = object;
     struct policy_docker *docker = &policy->docker;
     struct json_place host = json_place_named(place, "host");
     struct json_place context = json_place_named(place, "context");

@@ -36,10 +36,9 @@ static bool append_pair(char ***list, const char *first, char separator, const c
     return string_list_append(list, pair);
 }
 
-static bool read_args(const struct json_place *place, const json_t *value, char ***ret)
+static bool read_args(const struct json_place *place, json_t *value, void *object)
 {
-    if (!value)
-        return true;
+    struct rule_inputs *inputs = object;
     if (!json_read_array(place, value, 0, REQUEST_ARGS_LIMIT))
         return false;
     for (size_t i = 0; i < json_array_size(value); i++) {
@@ -47,52 +46,42 @@ static bool read_args(const struct json_place *place, const json_t *value, char 
         const char *text;
         if (!json_read_string(&item, json_array_get(value, i), 0, REQUEST_STRING_LIMIT, &text))
             return false;
-        if (!string_list_append(ret, text))
+        if (!string_list_append(&inputs->args, text))
             return json_place_out_of_memory(&item);
     }
     return true;
 }
 
-static bool read_environment(const struct json_place *place, json_t *value, size_t limit,
-                             char ***ret)
+static bool read_environment(const struct json_place *place, json_t *value, void *object)
 {
-    if (!value)
-        return true;
-    if (!environment_read(place, value, limit, REQUEST_STRING_LIMIT, ret))
-        return false;
-    sort(*ret);
-    return true;
+    struct rule_inputs *inputs = object;
+    return environment_read(place, value, REQUEST_ENVIRONMENT_LIMIT, REQUEST_STRING_LIMIT,
+                            &inputs->environment);
 }
 
 /* Of each variable the name of the secret that it gets. */
-static bool read_secrets(const struct json_place *place, json_t *value, char ***ret)
+static bool read_secrets(const struct json_place *place, json_t *value, void *object)
 {
-    if (!read_environment(place, value, REQUEST_SECRETS_LIMIT, ret))
+    struct rule_inputs *inputs = object;
+    if (!environment_read(place, value, REQUEST_SECRETS_LIMIT, REQUEST_STRING_LIMIT,
+                          &inputs->secrets))
         return false;
-    for (size_t i = 0; *ret && (*ret)[i]; i++) {
-        const char *name = strchr((*ret)[i], '=') + 1;
-        struct json_place member =
-            json_place_member(place, (*ret)[i], (size_t)(name - (*ret)[i]) - 1);
-        if (!handle_name_valid(name, strlen(name)))
-            return json_place_refuse(&member, "must be a secret's name");
+    for (char **pair = inputs->secrets; *pair; pair++) {
+        const char *name = strchr(*pair, '=') + 1;
+        struct json_place member = json_place_member(place, *pair, (size_t)(name - *pair) - 1);
+        if (!policy_check_secret_name(&member, name))
+            return false;
     }
     return true;
 }
 
-static bool read_hash(const struct json_place *place, const json_t *value, const char **ret)
-{
-    return json_read_string(place, value, 1, POLICY_STRING_LIMIT, ret) &&
-           policy_check_sha256(place, *ret);
-}
-
 /* Of each path the SHA-256 of its content. */
-static bool read_files(const struct json_place *place, json_t *value, char ***ret)
+static bool read_files(const struct json_place *place, json_t *value, void *object)
 {
+    struct rule_inputs *inputs = object;
     const char *path;
     size_t length;
     json_t *content;
-    if (!value)
-        return true;
     if (!json_read_object(place, value))
         return false;
     if (json_object_size(value) > REQUEST_FILES_LIMIT)
@@ -100,57 +89,44 @@ static bool read_files(const struct json_place *place, json_t *value, char ***re
     json_object_keylen_foreach(value, path, length, content)
     {
         struct json_place member = json_place_member(place, path, length);
-        const char *hash;
+        char hash[SHA256_HEX_LENGTH + 1];
         if (length == 0 || length > REQUEST_PATH_LIMIT)
             return json_place_refuse(&member, "a file's path must be of 1 to %d bytes",
                                      REQUEST_PATH_LIMIT);
-        if (!request_file_path_check(&member, path) || !read_hash(&member, content, &hash))
+        if (!request_file_path_check(&member, path) ||
+            !policy_sha256.read(&member, content, NULL, hash))
             return false;
-        if (!append_pair(ret, hash, ' ', path))
+        if (!append_pair(&inputs->files, hash, ' ', path))
             return json_place_out_of_memory(&member);
     }
-    sort(*ret);
     return true;
 }
 
-static bool read_stdin(const struct json_place *place, const json_t *value,
-                       char ret[SHA256_HEX_LENGTH + 1])
-{
-    const char *hash;
-    if (!value)
-        return true;
-    if (!read_hash(place, value, &hash))
-        return false;
-    memcpy(ret, hash, SHA256_HEX_LENGTH + 1);
-    return true;
-}
+#define AT(member) .offset = offsetof(struct rule_inputs, member)
 
-static bool read_image(const struct json_place *place, const json_t *value, char **ret)
+const struct json_member rule_inputs_members[] = {
+    {"args", &policy_strings, AT(args), .optional = true, .read = read_args},
+    {"env", &policy_environment, AT(environment), .optional = true, .read = read_environment},
+    {"stdin_sha256", &policy_sha256, AT(stdin_sha256), .optional = true},
+    {"files", &policy_strings, AT(files), .optional = true, .read = read_files},
+    {"image", &member_text, AT(image), 1, REQUEST_IMAGE_LIMIT, .optional = true},
+    {"secrets", &policy_strings, AT(secrets), .optional = true, .read = read_secrets},
+    {0},
+};
+
+static void sort_lists(struct rule_inputs *inputs)
 {
-    const char *name;
-    return !value || (json_read_string(place, value, 1, REQUEST_IMAGE_LIMIT, &name) &&
-                      policy_copy_text(place, name, ret));
+    sort(inputs->environment);
+    sort(inputs->files);
+    sort(inputs->secrets);
 }
 
 bool rule_inputs_read(const struct json_place *place, json_t *value, struct rule_inputs *ret)
 {
-    static const char *const members[] = {"args",    "env", "stdin_sha256", "files", "image",
-                                          "secrets", NULL};
-    struct json_place args = json_place_named(place, "args");
-    struct json_place env = json_place_named(place, "env");
-    struct json_place input = json_place_named(place, "stdin_sha256");
-    struct json_place files = json_place_named(place, "files");
-    struct json_place image = json_place_named(place, "image");
-    struct json_place secrets = json_place_named(place, "secrets");
-    return !value ||
-           (json_read_known_members(place, value, members) &&
-            read_args(&args, json_object_get(value, "args"), &ret->args) &&
-            read_environment(&env, json_object_get(value, "env"), REQUEST_ENVIRONMENT_LIMIT,
-                             &ret->environment) &&
-            read_stdin(&input, json_object_get(value, "stdin_sha256"), ret->stdin_sha256) &&
-            read_files(&files, json_object_get(value, "files"), &ret->files) &&
-            read_image(&image, json_object_get(value, "image"), &ret->image) &&
-            read_secrets(&secrets, json_object_get(value, "secrets"), &ret->secrets));
+    if (!json_read_members(place, value, rule_inputs_members, ret))
+        return false;
+    sort_lists(ret);
+    return true;
 }
 
 static bool add_files(const struct request *request, char ***ret)
@@ -184,19 +160,13 @@ bool rule_inputs_of_request(const struct request *request, struct rule_inputs *r
     /* An empty input is none: the program reads its end at once either way. */
     if (request->stdin_length > 0)
         sha256_hex(request->stdin_text, request->stdin_length, ret->stdin_sha256);
-    sort(ret->environment);
-    sort(ret->files);
-    sort(ret->secrets);
+    sort_lists(ret);
     return true;
 }
 
 void rule_inputs_clear(struct rule_inputs *inputs)
 {
-    string_list_free(inputs->args);
-    string_list_free(inputs->environment);
-    string_list_free(inputs->files);
-    string_list_free(inputs->secrets);
-    free(inputs->image);
+    json_clear_members(rule_inputs_members, inputs);
     *inputs = (struct rule_inputs){0};
 }
 

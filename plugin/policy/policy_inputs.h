@@ -24,8 +24,7 @@ struct rule_inputs {
     char stdin_sha256[SHA256_HEX_LENGTH + 1]; /* "": no input */
 };
 
-/* A rule's or an example's "with" (value NULL: nothing beside the code). The caller clears *ret
- * even on false. */
+/* A rule's or an example's "with". The caller clears *ret even on false. */
 bool rule_inputs_read(const struct json_place *place, json_t *value, struct rule_inputs *ret);
 /* Those of a request. false when out of memory; *ret is to be cleared either way. */
 bool rule_inputs_of_request(const struct request *request, struct rule_inputs *ret);

@@ -1,109 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's languages: how each is run, and which are offered. Pure code; runs in the gateway on
- * the calling thread.
+ * The policy's languages: how each is run, how its interpreter is kept ready, and which are
+ * offered. Pure code; runs in the gateway on the calling thread.
  */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
-#include "vocabulary/environment.h"
 
 #define FILE_NAME_LIMIT    64
 #define PACKAGE_NAME_LIMIT 128
+#define NAMED_LIMIT        64
 #define FILE_PLACEHOLDER   "{file}"
-
-static bool read_name(const struct json_place *place, const json_t *value, size_t limit,
-                      const char *others, char **ret)
-{
-    const char *name;
-    if (!json_read_string(place, value, 1, limit, &name))
-        return false;
-    if (!policy_is_plain_name(name, others))
-        return json_place_refuse(place, "must be letters, digits and any of %s", others);
-    return policy_copy_text(place, name, ret);
-}
 
 bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret)
 {
     if (!policy_read_strings(place, value, 1, NULL, ret))
         return false;
-    if (!string_list_contains(*ret + 1, FILE_PLACEHOLDER))
-        return json_place_refuse(place, "must have the argument \"" FILE_PLACEHOLDER "\"");
-    return true;
+    return string_list_contains(*ret + 1, FILE_PLACEHOLDER) ||
+           json_place_refuse(place, "must have the argument \"" FILE_PLACEHOLDER "\"");
 }
 
-static bool read_optional_environment(const struct json_place *place, json_t *value, char ***ret)
+static bool check_file(const struct json_place *place, const char *name)
 {
-    if (value)
-        return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT, ret);
-    *ret = string_list_new(0);
-    if (*ret)
-        return true;
-    return json_place_out_of_memory(place);
+    return policy_check_plain_name(place, name, "._-");
+}
+
+static bool check_package(const struct json_place *place, const char *name)
+{
+    return policy_check_plain_name(place, name, ".+-");
 }
 
 static bool check_module(const struct json_place *place, const char *name)
 {
-    if (policy_is_plain_name(name, "._-/@"))
-        return true;
-    return json_place_refuse(place, "must be letters, digits and any of ._-/@");
+    return policy_check_plain_name(place, name, "._-/@");
 }
 
-static bool parse_language(const struct json_place *place, const char *name, json_t *value,
-                           struct policy_language *language)
+static bool check_imported_module(const struct json_place *place, const char *name)
 {
-    static const char *const members[] = {"argv",        "file",      "package",
-                                          "environment", "read_only", "modules",
-                                          "prepare",     "limits",    NULL};
-    if (!policy_check_language(place, name) || !json_read_known_members(place, value, members) ||
-        !policy_copy_text(place, name, &language->name))
-        return false;
-    struct json_place argv = json_place_named(place, "argv");
-    struct json_place file = json_place_named(place, "file");
-    struct json_place package = json_place_named(place, "package");
-    struct json_place environment = json_place_named(place, "environment");
-    struct json_place read_only = json_place_named(place, "read_only");
-    struct json_place modules = json_place_named(place, "modules");
-    struct json_place prepare = json_place_named(place, "prepare");
-    struct json_place limits = json_place_named(place, "limits");
-    return policy_read_argv(&argv, json_object_get(value, "argv"), &language->argv) &&
-           read_name(&file, json_object_get(value, "file"), FILE_NAME_LIMIT, "._-",
-                     &language->file) &&
-           read_name(&package, json_object_get(value, "package"), PACKAGE_NAME_LIMIT, ".+-",
-                     &language->package) &&
-           read_optional_environment(&environment, json_object_get(value, "environment"),
-                                     &language->environment) &&
-           policy_read_optional_strings(&read_only, json_object_get(value, "read_only"),
-                                        policy_check_view_path, &language->read_only) &&
-           policy_read_optional_strings(&modules, json_object_get(value, "modules"), check_module,
-                                        &language->modules) &&
-           policy_read_preparation(&prepare, json_object_get(value, "prepare"),
-                                   &language->preparation) &&
-           policy_read_language_limits(&limits, json_object_get(value, "limits"),
-                                       &language->limits);
+    return policy_check_plain_name(place, name, "._");
 }
 
-bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy)
+static bool check_word(const struct json_place *place, const char *word)
 {
-    if (!json_read_object(place, value))
-        return false;
-    policy->languages = calloc(json_object_size(value) + 1, sizeof(*policy->languages));
-    if (!policy->languages)
-        return json_place_out_of_memory(place);
-    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
-        const char *name = json_object_iter_key(at);
-        struct json_place language_place = json_place_named(place, name);
-        policy->languages[policy->language_count].limits = policy->limits;
-        policy->language_count++; /* first: a half-read one is the policy's to free */
-        if (!parse_language(&language_place, name, json_object_iter_value(at),
-                            &policy->languages[policy->language_count - 1]))
-            return false;
-    }
-    policy_bound_shapes(&policy->limits); /* languages may raise what is as the file has it */
-    return true;
+    return (word[0] != '\0' && policy_is_plain_name(word, "_")) ||
+           json_place_refuse(place, "a word must be letters, digits and _");
 }
+
+#define AT(member) .offset = offsetof(struct policy_named_modules, member)
+
+static const struct json_member named_modules[] = {
+    {"modules", &policy_strings, AT(modules), .check = check_imported_module},
+    {0},
+};
+
+/* The value is the list itself. */
+static bool read_named_modules(const struct json_place *place, json_t *value, void *item,
+                               void *object)
+{
+    struct policy_named_modules *named = item;
+    (void)object;
+    return policy_read_strings(place, value, 0, check_imported_module, &named->modules);
+}
+
+static const struct json_items named_items = {
+    .size = sizeof(struct policy_named_modules),
+    .count = offsetof(struct policy_preparation, named_count),
+    .name = offsetof(struct policy_named_modules, word),
+    .check_name = check_word,
+    .members = named_modules,
+    .read = read_named_modules,
+};
+
+#undef AT
+#define AT(member) .offset = offsetof(struct policy_preparation, member)
+
+/* Only Python can be copied, and told what to import. */
+static const struct json_member python_preparation[] = {
+    {.name = "interpreter"},
+    {"fork", &member_boolean, AT(fork)},
+    {"import", &policy_strings, AT(modules), .check = check_imported_module},
+    {"import_named", &member_map, AT(named), .maximum = NAMED_LIMIT, .optional = true,
+     .items = &named_items},
+    {"renew_runs", &member_uint64, AT(renew_runs), 1, RUN_RENEW_LIMIT},
+    {"renew_ms", &member_uint64, AT(renew_ms), 1, (int64_t)RUN_POOL_IDLE_LIMIT},
+    {0},
+};
+
+static const struct json_member other_preparation[] = {{.name = "interpreter"}, {0}};
+
+static bool read_preparation(const struct json_place *place, json_t *value, void *object)
+{
+    static const char *const names[] = {
+        [RUN_INTERPRETER_PYTHON - 1] = "python", [RUN_INTERPRETER_NODE - 1] = "node", NULL};
+    static const struct json_member interpreter = {"interpreter", &member_choice, .names = names};
+    struct policy_preparation *preparation = &((struct policy_language *)object)->preparation;
+    unsigned choice;
+    if (!json_read_object(place, value) || !json_read_member(place, value, &interpreter, &choice))
+        return false;
+    preparation->interpreter = (enum run_interpreter)(choice + 1);
+    return json_read_members(place, value,
+                             preparation->interpreter == RUN_INTERPRETER_PYTHON ? python_preparation
+                                                                                : other_preparation,
+                             preparation);
+}
+
+static bool read_argv(const struct json_place *place, json_t *value, void *object)
+{
+    return policy_read_argv(place, value, &((struct policy_language *)object)->argv);
+}
+
+#undef AT
+#define AT(member) .offset = offsetof(struct policy_language, member)
+
+static const struct json_member language_members[] = {
+    {"argv", &policy_strings, AT(argv), .read = read_argv},
+    {"file", &member_text, AT(file), 1, FILE_NAME_LIMIT, .check = check_file},
+    {"package", &member_text, AT(package), 1, PACKAGE_NAME_LIMIT, .check = check_package},
+    {"environment", &policy_environment, AT(environment), .optional = true},
+    {"read_only", &policy_strings, AT(read_only), .optional = true,
+     .check = policy_check_view_path},
+    {"modules", &policy_strings, AT(modules), .optional = true, .check = check_module},
+    {"prepare", &member_object, AT(preparation), .optional = true, .members = python_preparation,
+     .read = read_preparation},
+    {"limits", .read = policy_read_language_limits},
+    {0},
+};
+
+/* Its limits are the policy's, with its own in their place. */
+static bool read_language(const struct json_place *place, json_t *value, void *item, void *object)
+{
+    struct policy_language *language = item;
+    language->limits = ((const struct policy *)object)->limits;
+    return json_read_members(place, value, language_members, language);
+}
+
+const struct json_items policy_languages = {
+    .size = sizeof(struct policy_language),
+    .count = offsetof(struct policy, language_count),
+    .name = offsetof(struct policy_language, name),
+    .check_name = policy_check_language,
+    .members = language_members,
+    .read = read_language,
+};
 
 static bool check_offered(const struct json_place *place, char *const *names,
                           const struct policy *policy)
@@ -116,13 +156,17 @@ static bool check_offered(const struct json_place *place, char *const *names,
     return true;
 }
 
-bool policy_parse_only_languages(const struct json_place *place, json_t *value,
-                                 struct policy *policy)
+static void clear_language(struct policy_language *language)
 {
+    free(language->name);
+    json_clear_members(language_members, language);
+}
+
+bool policy_read_only_languages(const struct json_place *place, json_t *value, void *object)
+{
+    struct policy *policy = object;
     CLEANUP(cleanup_string_list) char **names = NULL;
     size_t kept = 0;
-    if (!value)
-        return true;
     if (!policy_read_strings(place, value, 1, policy_check_language, &names) ||
         !check_offered(place, names, policy))
         return false;
@@ -131,20 +175,8 @@ bool policy_parse_only_languages(const struct json_place *place, json_t *value,
         if (string_list_contains(names, language->name))
             policy->languages[kept++] = *language;
         else
-            policy_language_clear(language);
+            clear_language(language);
     }
     policy->language_count = kept;
     return true;
-}
-
-void policy_language_clear(struct policy_language *language)
-{
-    free(language->name);
-    string_list_free(language->argv);
-    free(language->file);
-    free(language->package);
-    string_list_free(language->environment);
-    string_list_free(language->read_only);
-    string_list_free(language->modules);
-    policy_preparation_clear(&language->preparation);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's limits: their names and the ranges in which they mean something. Pure code; runs in
- * the gateway on the calling thread.
+ * The policy's limits: their names and the ranges in which they mean something; and its pools, how
+ * many sandboxes of a mode are kept ready, and for how long after the last call that wanted one.
+ * Pure code; runs in the gateway on the calling thread.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -61,65 +62,56 @@ const struct policy_limit *policy_limit_at(const struct policy_limits *of,
     return (const void *)((const char *)of + row->offset);
 }
 
-static bool parse_limit(const struct json_place *place, json_t *value, int64_t minimum,
-                        int64_t maximum, struct policy_limit *ret)
+/* Default and maximum; of a language's own limit one of them may stay the policy's. */
+static bool read_limit(const struct json_place *place, json_t *value,
+                       const struct json_member *member, void *target)
 {
-    static const char *const members[] = {"default", "max", NULL};
+    const struct json_member members[] = {
+        {"default", &member_uint64, offsetof(struct policy_limit, default_value), member->minimum,
+         member->maximum, .optional = member->optional},
+        {"max", &member_uint64, offsetof(struct policy_limit, maximum), member->minimum,
+         member->maximum, .optional = member->optional},
+        {0},
+    };
+    const struct policy_limit *limit = target;
     struct json_place default_place = json_place_named(place, "default");
-    struct json_place max_place = json_place_named(place, "max");
-    int64_t default_value;
-    int64_t ceiling;
-
-    if (!json_read_known_members(place, value, members) ||
-        !json_read_integer(&default_place, json_object_get(value, "default"), minimum, maximum,
-                           &default_value) ||
-        !json_read_integer(&max_place, json_object_get(value, "max"), minimum, maximum, &ceiling))
-        return false;
-    if (default_value > ceiling)
-        return json_place_refuse(&default_place, "is more than \"max\"");
-    ret->default_value = (uint64_t)default_value;
-    ret->maximum = (uint64_t)ceiling;
-    return true;
-}
-
-/* A bound that is not given stays as it is. */
-static bool read_bound(const struct json_place *place, const json_t *value, int64_t minimum,
-                       int64_t maximum, uint64_t *bound)
-{
-    int64_t number;
-    if (!value)
-        return true;
-    if (!json_read_integer(place, value, minimum, maximum, &number))
-        return false;
-    *bound = (uint64_t)number;
-    return true;
-}
-
-static bool change_limit(const struct json_place *place, json_t *value, int64_t minimum,
-                         int64_t maximum, struct policy_limit *limit)
-{
-    static const char *const members[] = {"default", "max", NULL};
-    struct json_place default_place = json_place_named(place, "default");
-    struct json_place max_place = json_place_named(place, "max");
-    if (!json_read_known_members(place, value, members) ||
-        !read_bound(&default_place, json_object_get(value, "default"), minimum, maximum,
-                    &limit->default_value) ||
-        !read_bound(&max_place, json_object_get(value, "max"), minimum, maximum, &limit->maximum))
+    if (!json_read_members(place, value, members, target))
         return false;
     if (limit->default_value <= limit->maximum)
         return true;
+    if (!member->optional)
+        return json_place_refuse(&default_place, "is more than \"max\"");
     return json_place_refuse(place, "the default of %llu is more than the max of %llu",
                              (unsigned long long)limit->default_value,
                              (unsigned long long)limit->maximum);
 }
 
-static bool read_known_limits(const struct json_place *place, const json_t *value)
+static struct policy_limit *limit_at(struct policy_limits *of, size_t index)
 {
-    const char *names[COUNT_OF(limits) + 1] = {NULL};
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
-        names[i] = limits[i].name;
-    return json_read_known_members(place, value, names);
+    return (void *)((char *)of + limits[index].offset);
 }
+
+/* The model chooses the shape of a call. */
+static bool is_of_a_shape(size_t index)
+{
+    return limits[index].place == POLICY_LIMIT_OF_SHAPE;
+}
+
+/* The rows of the table as members that are read by that row. */
+static bool read_rows(const struct json_place *place, json_t *value, const struct json_member *as,
+                      bool with_shapes, struct policy_limits *ret)
+{
+    struct json_member members[COUNT_OF(limits) + 1] = {{0}};
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
+        if (with_shapes || !is_of_a_shape(i))
+            members[count++] = (struct json_member){
+                limits[i].name,    as->kind,          limits[i].offset + as->offset,
+                limits[i].minimum, limits[i].maximum, .optional = as->optional};
+    return json_read_members(place, value, members, ret);
+}
+
+static const struct json_kind limit_kind = {.read = read_limit};
 
 static void lower(struct policy_limit *limit, uint64_t ceiling)
 {
@@ -135,47 +127,20 @@ void policy_bound_shapes(struct policy_limits *bounded)
     lower(&bounded->sandbox_exec_wall_ms, bounded->wall_ms.maximum);
 }
 
-static struct policy_limit *limit_at(struct policy_limits *of, size_t index)
+bool policy_read_limits(const struct json_place *place, json_t *value, void *object)
 {
-    return (void *)((char *)of + limits[index].offset);
+    static const struct json_member as = {.kind = &limit_kind};
+    struct policy *policy = object;
+    return read_rows(place, value, &as, true, &policy->limits);
 }
 
-static bool change_limits(const struct json_place *place, const json_t *value,
-                          struct policy_limits *ret)
+bool policy_read_language_limits(const struct json_place *place, json_t *value, void *object)
 {
-    if (!value)
-        return true;
-    if (!read_known_limits(place, value))
+    static const struct json_member as = {.kind = &limit_kind, .optional = true};
+    struct policy_language *language = object;
+    if (value && !read_rows(place, value, &as, true, &language->limits))
         return false;
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        struct json_place limit_place = json_place_named(place, limits[i].name);
-        json_t *limit_json = json_object_get(value, limits[i].name);
-        if (limit_json && !change_limit(&limit_place, limit_json, limits[i].minimum,
-                                        limits[i].maximum, limit_at(ret, i)))
-            return false;
-    }
-    return true;
-}
-
-bool policy_read_language_limits(const struct json_place *place, const json_t *value,
-                                 struct policy_limits *ret)
-{
-    if (!change_limits(place, value, ret))
-        return false;
-    policy_bound_shapes(ret);
-    return true;
-}
-
-bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    if (!read_known_limits(place, value))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        struct json_place limit_place = json_place_named(place, limits[i].name);
-        if (!parse_limit(&limit_place, json_object_get(value, limits[i].name), limits[i].minimum,
-                         limits[i].maximum, limit_at(&policy->limits, i)))
-            return false;
-    }
+    policy_bound_shapes(&language->limits);
     return true;
 }
 
@@ -202,8 +167,9 @@ static uint64_t half_the_machine(uint64_t least)
     return half > least ? half : least;
 }
 
-bool policy_parse_memory_total(const struct json_place *place, json_t *value, struct policy *policy)
+bool policy_read_memory_total(const struct json_place *place, json_t *value, void *object)
 {
+    struct policy *policy = object;
     const struct policy_language *largest = largest_language(policy);
     uint64_t least = largest ? largest->limits.memory_bytes.default_value : 0;
     int64_t total;
@@ -220,38 +186,19 @@ bool policy_parse_memory_total(const struct json_place *place, json_t *value, st
     return true;
 }
 
-/* The model chooses the shape of a call. */
-static bool is_of_a_shape(size_t index)
-{
-    return limits[index].place == POLICY_LIMIT_OF_SHAPE;
-}
-
 static uint64_t maximum_at(const struct policy_limits *of, size_t index)
 {
     return policy_limit_at(of, &limits[index])->maximum;
 }
 
-static bool read_known_ceilings(const struct json_place *place, const json_t *value)
-{
-    const char *names[COUNT_OF(limits) + 1] = {NULL};
-    size_t count = 0;
-    for (size_t i = 0; i < COUNT_OF(limits); i++)
-        if (!is_of_a_shape(i))
-            names[count++] = limits[i].name;
-    return !value || json_read_known_members(place, value, names);
-}
-
 bool policy_read_ceilings(const struct json_place *place, json_t *value, struct policy_limits *ret)
 {
-    if (!read_known_ceilings(place, value))
-        return false;
-    for (size_t i = 0; i < COUNT_OF(limits); i++) {
-        struct json_place limit_place = json_place_named(place, limits[i].name);
+    static const struct json_member as = {
+        .kind = &member_uint64, .offset = offsetof(struct policy_limit, maximum), .optional = true};
+    for (size_t i = 0; i < COUNT_OF(limits); i++)
         limit_at(ret, i)->maximum = UINT64_MAX;
-        if (!read_bound(&limit_place, json_object_get(value, limits[i].name), limits[i].minimum,
-                        limits[i].maximum, &limit_at(ret, i)->maximum))
-            return false;
-    }
+    if (value && !read_rows(place, value, &as, false, ret))
+        return false;
     ret->sandbox_exec_wall_ms.maximum = ret->wall_ms.maximum;
     return true;
 }
@@ -277,4 +224,49 @@ void policy_lower_limits(struct policy_limits *lowered, const struct policy_limi
 {
     for (size_t i = 0; i < COUNT_OF(limits); i++)
         lower(limit_at(lowered, i), maximum_at(ceilings, i));
+}
+
+#define AT(member) .offset = offsetof(struct policy_pool, member)
+#define READY                                                 \
+    {                                                         \
+        "ready", &member_uint32, AT(ready), 0, RUN_POOL_LIMIT \
+    }
+#define IDLE_MS                                                                 \
+    {                                                                           \
+        "idle_ms", &member_uint64, AT(idle_ms), 1, (int64_t)RUN_POOL_IDLE_LIMIT \
+    }
+
+static const struct json_member fixed_pool[] = {READY, IDLE_MS, {0}};
+
+static const struct json_member growing_pool[] = {
+    READY,
+    IDLE_MS,
+    {"most", &member_uint32, AT(most), 0, RUN_POOL_LIMIT},
+    {"memory_bytes", &member_uint64, AT(memory_bytes), 1 * MIB, INT64_MAX},
+    {0},
+};
+
+/* Modes that isolate have a pool, under their names. */
+bool policy_read_pools(const struct json_place *place, json_t *value, void *object)
+{
+    struct policy *policy = object;
+    struct json_member members[SANDBOX_MODE_COUNT + 1] = {{0}};
+    size_t count = 0;
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        if (row->isolates)
+            members[count++] = (struct json_member){
+                row->name, &member_object, (size_t)i * sizeof(struct policy_pool),
+                .members = row->pool_grows ? growing_pool : fixed_pool};
+    }
+    if (!json_read_members(place, value, members, policy->pools))
+        return false;
+    /* "most" below "ready" is no error: a policy with only "ready" has the default's "most". */
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        struct policy_pool *pool = &policy->pools[i];
+        if (sandbox_mode_row((enum sandbox_mode)i)->pool_grows &&
+            (pool->ready == 0 || pool->most < pool->ready))
+            pool->most = pool->ready;
+    }
+    return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policy's top level and its simple sections. Pure code; runs in the gateway on the calling
- * thread.
+ * The policy's members, by a table: its sections, the simple ones whole, and the kinds of members
+ * that all sections share. Pure code; runs in the gateway on the calling thread.
  */
 #include "policy/policy_parse.h"
 
@@ -12,6 +12,7 @@
 #include "protocol/layers.h"
 #include "vocabulary/capability.h"
 #include "vocabulary/environment.h"
+#include "vocabulary/handle.h"
 #include "vocabulary/language.h"
 
 #define UID_MINIMUM  65536 /* below: the host's own users, nobody, and distributions' ranges */
@@ -56,17 +57,6 @@ bool policy_check_view_path(const struct json_place *place, const char *path)
     return true;
 }
 
-bool policy_choose(const char *name, const char *const *names, size_t count, size_t *ret)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) {
-            *ret = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool policy_is_plain_name(const char *name, const char *others)
 {
     static const char alphanumeric[] =
@@ -89,17 +79,11 @@ bool policy_check_language(const struct json_place *place, const char *name)
     return json_place_refuse(place, "unknown language");
 }
 
-static bool read_mode(const struct json_place *place, const char *name, enum sandbox_mode *ret)
-{
-    if (sandbox_mode_parse(name, ret))
-        return true;
-    return json_place_refuse(place, "must be docker, process or none");
-}
-
 bool policy_check_mode(const struct json_place *place, const char *name)
 {
     enum sandbox_mode mode;
-    return read_mode(place, name, &mode);
+    return sandbox_mode_parse(name, &mode) ||
+           json_place_refuse(place, "must be docker, process or none");
 }
 
 bool policy_check_capability(const struct json_place *place, const char *name)
@@ -109,16 +93,8 @@ bool policy_check_capability(const struct json_place *place, const char *name)
     return json_place_refuse(place, "unknown capability, or one without such a parameter");
 }
 
-bool policy_copy_text(const struct json_place *place, const char *text, char **ret)
-{
-    *ret = copy_bytes(text, strlen(text));
-    if (*ret)
-        return true;
-    return json_place_out_of_memory(place);
-}
-
 bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
-                         policy_string_check *check, char ***ret)
+                         json_text_check *check, char ***ret)
 {
     if (!json_read_array(place, value, minimum, POLICY_LIST_LIMIT))
         return false;
@@ -130,60 +106,114 @@ bool policy_read_strings(const struct json_place *place, json_t *value, size_t m
         const char *string;
         if (!json_read_string(&item_place, json_array_get(value, i), 1, POLICY_STRING_LIMIT,
                               &string) ||
-            (check && !check(&item_place, string)) || !policy_copy_text(place, string, &list[i]))
+            (check && !check(&item_place, string)) || !json_copy_text(place, string, &list[i]))
             return false;
     }
     *ret = TAKE_POINTER(list);
     return true;
 }
 
-bool policy_read_optional_strings(const struct json_place *place, json_t *value,
-                                  policy_string_check *check, char ***ret)
+bool policy_check_plain_name(const struct json_place *place, const char *name, const char *others)
 {
-    if (value)
-        return policy_read_strings(place, value, 0, check, ret);
-    *ret = string_list_new(0);
-    if (*ret)
-        return true;
-    return json_place_out_of_memory(place);
+    return policy_is_plain_name(name, others) ||
+           json_place_refuse(place, "must be letters, digits and any of %s", others);
 }
 
-static bool parse_version(const struct json_place *place, json_t *value, struct policy *policy)
+bool policy_check_secret_name(const struct json_place *place, const char *name)
 {
-    (void)policy;
+    return handle_name_valid(name, strlen(name)) ||
+           json_place_refuse(place, "must be a secret's name");
+}
+
+static bool read_strings(const struct json_place *place, json_t *value,
+                         const struct json_member *member, void *target)
+{
+    return policy_read_strings(place, value, (size_t)member->minimum, member->check, target);
+}
+
+static void clear_strings(const struct json_member *member, void *target)
+{
+    char ***list = target;
+    (void)member;
+    string_list_free(TAKE_POINTER(*list));
+}
+
+static bool read_environment(const struct json_place *place, json_t *value,
+                             const struct json_member *member, void *target)
+{
+    (void)member;
+    if (!value)
+        return json_place_refuse(place, "missing");
+    return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT, target);
+}
+
+static bool read_mode(const struct json_place *place, json_t *value,
+                      const struct json_member *member, void *target)
+{
+    const char *name;
+    (void)member;
+    return json_read_string(place, value, 1, 16, &name) && policy_check_mode(place, name) &&
+           sandbox_mode_parse(name, target);
+}
+
+static bool read_sha256(const struct json_place *place, json_t *value,
+                        const struct json_member *member, void *target)
+{
+    const char *hash;
+    (void)member;
+    if (!json_read_string(place, value, 1, POLICY_STRING_LIMIT, &hash) ||
+        !policy_check_sha256(place, hash))
+        return false;
+    memcpy(target, hash, SHA256_HEX_LENGTH + 1);
+    return true;
+}
+
+const struct json_kind policy_strings = {.read = read_strings, .clear = clear_strings};
+const struct json_kind policy_environment = {.read = read_environment, .clear = clear_strings};
+const struct json_kind policy_mode = {.read = read_mode};
+const struct json_kind policy_sha256 = {.read = read_sha256};
+
+static bool check_description(const struct json_place *place, json_t *value, void *object)
+{
+    const char *text;
+    (void)object;
+    return json_read_string(place, value, 0, POLICY_STRING_LIMIT, &text);
+}
+
+static bool read_version(const struct json_place *place, json_t *value, void *object)
+{
     int64_t version;
+    (void)object;
     return json_read_integer(place, value, 1, 1, &version);
 }
 
-static bool parse_description(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    (void)policy;
-    const char *text;
-    return !value || json_read_string(place, value, 0, POLICY_STRING_LIMIT, &text);
-}
+#define AT(member) .offset = offsetof(struct policy, member)
 
-static bool parse_modes(const struct json_place *place, json_t *value, struct policy *policy)
+static bool read_allowed_modes(const struct json_place *place, json_t *value, void *object)
 {
-    static const char *const members[] = {"default", "allowed", NULL};
-    const char *default_name;
-
-    if (!json_read_known_members(place, value, members))
-        return false;
-    struct json_place default_place = json_place_named(place, "default");
-    struct json_place allowed_place = json_place_named(place, "allowed");
+    struct policy *policy = object;
     CLEANUP(cleanup_string_list) char **allowed = NULL;
-    if (!json_read_string(&default_place, json_object_get(value, "default"), 1, 16,
-                          &default_name) ||
-        !read_mode(&default_place, default_name, &policy->default_mode) ||
-        !policy_read_strings(&allowed_place, json_object_get(value, "allowed"), 1,
-                             policy_check_mode, &allowed))
+    if (!policy_read_strings(place, value, 1, policy_check_mode, &allowed))
         return false;
     for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++)
         policy->mode_allowed[i] =
             string_list_contains(allowed, sandbox_mode_name((enum sandbox_mode)i));
-    if (policy->mode_allowed[policy->default_mode])
-        return true;
-    return json_place_refuse(&default_place, "is not in \"allowed\"");
+    return true;
+}
+
+static bool read_modes(const struct json_place *place, json_t *value, void *object)
+{
+    static const struct json_member members[] = {
+        {"default", &policy_mode, AT(default_mode)},
+        {"allowed", .read = read_allowed_modes},
+        {0},
+    };
+    const struct policy *policy = object;
+    struct json_place default_place = json_place_named(place, "default");
+    if (!json_read_members(place, value, members, object))
+        return false;
+    return policy->mode_allowed[policy->default_mode] ||
+           json_place_refuse(&default_place, "is not in \"allowed\"");
 }
 
 static uint64_t layer_bit(const char *name)
@@ -197,13 +227,12 @@ static uint64_t layer_bit(const char *name)
 
 static bool check_layer(const struct json_place *place, const char *name)
 {
-    if (layer_bit(name) != 0)
-        return true;
-    return json_place_refuse(place, "unknown layer");
+    return layer_bit(name) != 0 || json_place_refuse(place, "unknown layer");
 }
 
-static bool parse_require(const struct json_place *place, json_t *value, struct policy *policy)
+static bool read_required_layers(const struct json_place *place, json_t *value, void *object)
 {
+    struct policy *policy = object;
     CLEANUP(cleanup_string_list) char **names = NULL;
     if (!policy_read_strings(place, value, 0, check_layer, &names))
         return false;
@@ -212,142 +241,73 @@ static bool parse_require(const struct json_place *place, json_t *value, struct 
     return true;
 }
 
-static bool parse_capabilities(const struct json_place *place, json_t *value, struct policy *policy)
+/* Every run at the same time has a uid of its own: the process limit is counted by uid. */
+static bool read_outer_uids(const struct json_place *place, json_t *value, void *object)
 {
-    return policy_read_strings(place, value, 0, policy_check_capability, &policy->capabilities);
-}
-
-static bool parse_network(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const members[] = {"allowed", NULL};
-    struct json_place allowed = json_place_named(place, "allowed");
-    return json_read_known_members(place, value, members) &&
-           json_read_boolean(&allowed, json_object_get(value, "allowed"), &policy->network_allowed);
-}
-
-/* Directories below which a gateway's workspace may be. */
-static bool parse_workspace(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const members[] = {"below", NULL};
-    struct json_place below = json_place_named(place, "below");
-    return json_read_known_members(place, value, members) &&
-           policy_read_strings(&below, json_object_get(value, "below"), 0, policy_check_view_path,
-                               &policy->workspaces);
-}
-
-static bool parse_max_runs(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    int64_t count;
-    if (!json_read_integer(place, value, 1, RUNS_LIMIT, &count))
+    static const struct json_member members[] = {
+        {"first", &member_uint32, AT(outer_uid_base), UID_MINIMUM, UID_MAXIMUM},
+        {.name = "count"},
+        {0},
+    };
+    const struct policy *policy = object;
+    struct json_member count = {"count", &member_uint32, AT(outer_uid_count)};
+    if (!json_read_members(place, value, members, object))
         return false;
-    policy->max_runs = (uint64_t)count;
-    return true;
+    count.minimum = (int64_t)policy->max_runs;
+    count.maximum = (int64_t)UID_MAXIMUM - policy->outer_uid_base + 1;
+    return json_read_member(place, value, &count, object);
 }
 
-static bool parse_max_queued(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    int64_t count;
-    if (!json_read_integer(place, value, 0, QUEUED_LIMIT, &count))
-        return false;
-    policy->max_queued = (uint64_t)count;
-    return true;
-}
+static const struct json_member network[] = {
+    {"allowed", &member_boolean, AT(network_allowed)},
+    {0},
+};
 
-static bool parse_outer_uids(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const members[] = {"first", "count", NULL};
-    struct json_place first_place = json_place_named(place, "first");
-    struct json_place count_place = json_place_named(place, "count");
-    int64_t first;
-    int64_t count;
+static const struct json_member workspace[] = {
+    {"below", &policy_strings, AT(workspaces), .check = policy_check_view_path},
+    {0},
+};
 
-    if (!json_read_known_members(place, value, members) ||
-        !json_read_integer(&first_place, json_object_get(value, "first"), UID_MINIMUM, UID_MAXIMUM,
-                           &first))
-        return false;
-    /* Every run at the same time has a uid of its own: the process limit is counted by uid. */
-    if (!json_read_integer(&count_place, json_object_get(value, "count"), (int64_t)policy->max_runs,
-                           UID_MAXIMUM - first + 1, &count))
-        return false;
-    policy->outer_uid_base = (uint32_t)first;
-    policy->outer_uid_count = (uint32_t)count;
-    return true;
-}
+static const struct json_member view[] = {
+    {"read_only", &policy_strings, AT(read_only), 1, .check = policy_check_view_path},
+    {0},
+};
 
-static bool parse_runtime_path(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    return policy_read_strings(place, value, 1, policy_check_path, &policy->runtime_path);
-}
-
-static bool parse_view(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    static const char *const members[] = {"read_only", NULL};
-    struct json_place paths = json_place_named(place, "read_only");
-    return json_read_known_members(place, value, members) &&
-           policy_read_strings(&paths, json_object_get(value, "read_only"), 1,
-                               policy_check_view_path, &policy->read_only);
-}
-
-static bool parse_environment(const struct json_place *place, json_t *value, struct policy *policy)
-{
-    if (!value)
-        return json_place_refuse(place, "missing");
-    return environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
-                            &policy->environment);
-}
-
-/* Absent: none. */
-static bool parse_environment_without_network(const struct json_place *place, json_t *value,
-                                              struct policy *policy)
-{
-    return !value || environment_read(place, value, POLICY_LIST_LIMIT, POLICY_STRING_LIMIT,
-                                      &policy->environment_without_network);
-}
-
-typedef bool section_parser(const struct json_place *place, json_t *value, struct policy *policy);
-
-/* Read in this order: approval looks at modes, outer_uids at max_runs, languages at limits,
+/* In this order: approval looks at modes, outer_uids at max_runs, languages at limits,
  * only_languages, memory_total_bytes and docker at languages. */
-static const struct {
-    const char *name;
-    section_parser *parse;
-} sections[] = {
-    {"version", parse_version},
-    {"description", parse_description},
-    {"modes", parse_modes},
-    {"require", parse_require},
-    {"capabilities", parse_capabilities},
-    {"approval", policy_parse_approval},
-    {"network", parse_network},
-    {"workspace", parse_workspace},
-    {"secrets", policy_parse_secrets},
-    {"limits", policy_parse_limits},
-    {"max_runs", parse_max_runs},
-    {"max_queued", parse_max_queued},
-    {"pools", policy_parse_pools},
-    {"outer_uids", parse_outer_uids},
-    {"runtime_path", parse_runtime_path},
-    {"view", parse_view},
-    {"environment", parse_environment},
-    {"environment_without_network", parse_environment_without_network},
-    {"languages", policy_parse_languages},
-    {"only_languages", policy_parse_only_languages},
-    {"memory_total_bytes", policy_parse_memory_total},
-    {"docker", policy_parse_docker},
-    {"content_checks", policy_parse_content},
+const struct json_member policy_members[] = {
+    {"version", .read = read_version},
+    {"description", .optional = true, .read = check_description},
+    {"modes", .read = read_modes},
+    {"require", .read = read_required_layers},
+    {"capabilities", &policy_strings, AT(capabilities), .check = policy_check_capability},
+    {"approval", &member_object, .members = policy_approval_members},
+    {"network", &member_object, .members = network},
+    {"workspace", &member_object, .members = workspace},
+    {"secrets", &member_object, .members = policy_secrets_members},
+    {"limits", .read = policy_read_limits},
+    {"max_runs", &member_uint64, AT(max_runs), 1, RUNS_LIMIT},
+    {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
+    {"pools", .read = policy_read_pools},
+    {"outer_uids", .read = read_outer_uids},
+    {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = policy_check_path},
+    {"view", &member_object, .members = view},
+    {"environment", &policy_environment, AT(environment)},
+    {"environment_without_network", &policy_environment, AT(environment_without_network),
+     .optional = true},
+    {"languages", &member_map, AT(languages), .maximum = POLICY_LIST_LIMIT,
+     .items = &policy_languages},
+    {"only_languages", .optional = true, .read = policy_read_only_languages},
+    {"memory_total_bytes", .read = policy_read_memory_total},
+    {"docker", .read = policy_read_docker},
+    {"content_checks", &member_object, AT(content), .members = policy_content_members},
+    {0},
 };
 
 bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy)
 {
-    const char *names[COUNT_OF(sections) + 1] = {NULL};
-    for (size_t i = 0; i < COUNT_OF(sections); i++)
-        names[i] = sections[i].name;
-    if (!json_read_known_members(root, merged, names))
+    if (!json_read_members(root, merged, policy_members, policy))
         return false;
-    for (size_t i = 0; i < COUNT_OF(sections); i++) {
-        struct json_place place = json_place_named(root, sections[i].name);
-        if (!sections[i].parse(&place, json_object_get(merged, sections[i].name), policy))
-            return false;
-    }
+    policy_bound_shapes(&policy->limits); /* languages may raise what is as the file has it */
     return true;
 }

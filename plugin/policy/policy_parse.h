@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the effective policy (the merged whole) into struct policy. Inner to the policy; each
- * section's reader fills its members of a zeroed policy, which policy_unref() releases whether or
- * not the reading went through. Pure code, any thread.
+ * Reading the effective policy (the merged whole) into struct policy by tables of members, a table
+ * a section. Inner to the policy. The same tables release what a policy owns, whether or not the
+ * reading went through. Pure code, any thread.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "policy/policy.h"
-#include "json/json_place.h"
+#include "json/json_members.h"
 
 #define POLICY_STRING_LIMIT 4096 /* bytes of a path, an argument, a value */
 #define POLICY_PATH_LIMIT   4095 /* of any path: the kernel's own, without the NUL */
@@ -19,68 +19,62 @@
 /* The whole; false with error INVALID_POLICY naming the place. */
 bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy);
 
-/* Sections, each in a file of its subject. */
-bool policy_parse_limits(const struct json_place *place, json_t *value, struct policy *policy);
-/* After the languages: none of them may need more for one run. */
-bool policy_parse_memory_total(const struct json_place *place, json_t *value,
-                               struct policy *policy);
-bool policy_parse_pools(const struct json_place *place, json_t *value, struct policy *policy);
-bool policy_parse_approval(const struct json_place *place, json_t *value, struct policy *policy);
-bool policy_parse_languages(const struct json_place *place, json_t *value, struct policy *policy);
-/* Takes the languages away that it does not name. */
-bool policy_parse_only_languages(const struct json_place *place, json_t *value,
-                                 struct policy *policy);
-bool policy_parse_secrets(const struct json_place *place, json_t *value, struct policy *policy);
-/* Of that section; NULL is none. */
-bool policy_read_secret_providers(const struct json_place *place, json_t *value,
-                                  struct policy *policy);
-bool policy_read_secret_delivery(const struct json_place *place, json_t *value,
-                                 struct policy *policy);
-/* Of the section of a mode that has images: "images", "offered", "require_digest" and "pull". After
- * the languages. */
-bool policy_read_images(const struct json_place *place, json_t *value, struct policy *policy);
-bool policy_parse_docker(const struct json_place *place, json_t *value, struct policy *policy);
-bool policy_parse_content(const struct json_place *place, json_t *value, struct policy *policy);
+/* Members of struct policy, unless it says otherwise; sections in files of their subjects. */
+extern const struct json_member policy_members[];
+extern const struct json_member policy_approval_members[];
+extern const struct json_member policy_secrets_members[];
+extern const struct json_member policy_images_members[];  /* beside those of the mode's engine */
+extern const struct json_member policy_content_members[]; /* of struct policy_content */
+extern const struct json_member rule_inputs_members[];    /* of struct rule_inputs */
+extern const struct json_items policy_languages;
+extern const struct json_items policy_rules;
 
-/* A new copy of the text; false when out of memory. */
-bool policy_copy_text(const struct json_place *place, const char *text, char **ret);
-/* Lists of strings. check refuses a member that is none of its kind; *ret is new. */
-typedef bool policy_string_check(const struct json_place *place, const char *string);
+/* Readers of sections; object is the policy. */
+bool policy_read_limits(const struct json_place *place, json_t *value, void *object);
+/* After the languages: none of them may need more for one run. */
+bool policy_read_memory_total(const struct json_place *place, json_t *value, void *object);
+/* Object is a language, which has the policy's limits as the file has them. */
+bool policy_read_language_limits(const struct json_place *place, json_t *value, void *object);
+bool policy_read_pools(const struct json_place *place, json_t *value, void *object);
+/* Takes the languages away that it does not name. */
+bool policy_read_only_languages(const struct json_place *place, json_t *value, void *object);
+bool policy_read_docker(const struct json_place *place, json_t *value, void *object);
+/* Of the section of a mode that has images, by policy_images_members. After the languages. */
+bool policy_read_images(const struct json_place *place, json_t *value, struct policy *policy);
+
+/* Kinds of members. */
+extern const struct json_kind policy_strings;     /* char **: a list of strings, at least minimum */
+extern const struct json_kind policy_environment; /* char **: "NAME=value" */
+extern const struct json_kind policy_mode;        /* enum sandbox_mode */
+extern const struct json_kind policy_sha256;      /* char[SHA256_HEX_LENGTH + 1] */
+
+/* In the order of enum approval_decision, with NULL at the end. */
+extern const char *const policy_decisions[];
+
+/* A list of strings, new. */
 bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
-                         policy_string_check *check, char ***ret);
-/* The same; a list that is not there (NULL) is an empty one. */
-bool policy_read_optional_strings(const struct json_place *place, json_t *value,
-                                  policy_string_check *check, char ***ret);
+                         json_text_check *check, char ***ret);
 /* Absolute, not too long, no empty, "." or ".." part, no control character. */
-policy_string_check policy_check_path;
+json_text_check policy_check_path;
 /* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
-policy_string_check policy_check_view_path;
-/* The index of the name in names; false, and the refusal is the caller's to word. */
-bool policy_choose(const char *name, const char *const *names, size_t count, size_t *ret);
+json_text_check policy_check_view_path;
+/* A canonical language name. */
+json_text_check policy_check_language;
+json_text_check policy_check_mode;
+/* An entry of capability.h. */
+json_text_check policy_check_capability;
+/* Lower-case hexadecimal. */
+json_text_check policy_check_sha256;
+json_text_check policy_check_secret_name;
 /* Letters, digits and any of others; not beginning with "." or "-". */
 bool policy_is_plain_name(const char *name, const char *others);
-/* policy_preparation.c: absent is none. */
-bool policy_read_preparation(const struct json_place *place, json_t *value,
-                             struct policy_preparation *ret);
-void policy_preparation_clear(struct policy_preparation *preparation);
+/* The same, as a check of its own words. */
+bool policy_check_plain_name(const struct json_place *place, const char *name, const char *others);
 /* A command of which one argument is "{file}". */
 bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret);
-/* A canonical language name. */
-policy_string_check policy_check_language;
-policy_string_check policy_check_mode;
-/* An entry of capability.h. */
-policy_string_check policy_check_capability;
-/* Lower-case hexadecimal. */
-policy_string_check policy_check_sha256;
-/* "allow", "ask" or "deny". */
-bool policy_read_decision(const struct json_place *place, const json_t *value,
-                          enum approval_decision *ret);
+
 /* No call gets more wall time by coming in another shape. */
 void policy_bound_shapes(struct policy_limits *bounded);
-/* The limits of a language: *ret is the policy's as the file has them, and gets those that value
- * (NULL: none) names. */
-bool policy_read_language_limits(const struct json_place *place, const json_t *value,
-                                 struct policy_limits *ret);
 /* Ceilings, one number a limit: the maximum of each, UINT64_MAX where value (NULL: none) names
  * none; that of wall_ms counts for both shapes of calls. */
 bool policy_read_ceilings(const struct json_place *place, json_t *value, struct policy_limits *ret);

@@ -73,11 +73,6 @@ bool rule_allows_by_code(const struct policy_rule *rule);
  * NULL: it applies, or does not for another reason. */
 const char *rule_does_not_name(const struct policy_rule *rule, struct rule_facts *facts);
 
-/* A list of rules: new, with its count; the caller frees it even on false. */
-bool policy_rules_read(const struct json_place *place, json_t *value, enum sandbox_mode usual_mode,
-                       struct policy_rule **ret, size_t *ret_count);
-void policy_rules_free(struct policy_rule *rules, size_t count);
-
 /* policy_examples.c: holds a rule against its "match" and "not_match" (NULL: none). usual_mode is
  * that of an example which names none. */
 bool policy_examples_agree(const struct json_place *place, const json_t *rule_json,

@@ -57,7 +57,7 @@ static void check_memory(const struct policy *policy)
 static void check_view(char *const *paths)
 {
     static const char *const never[] = {"/proc", "/sys", "/dev"};
-    for (; *paths; paths++) {
+    for (; paths && *paths; paths++) {
         MUST((*paths)[0] == '/' && (*paths)[1] != '\0' && !strstr(*paths, "//"));
         MUST(!strstr(*paths, "/../") && !strstr(*paths, "/./"));
         for (size_t i = 0; i < COUNT_OF(never); i++) {

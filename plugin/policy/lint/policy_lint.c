@@ -290,7 +290,7 @@ static void look_at_images(struct lint *lint)
             what, names, policy->images.require_digest ? ", which require_digest demands" : "");
     if (join_languages(policy, IMAGE_ABSENT, names) > 0)
         find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
-    for (size_t i = 0; policy->images.offered[i]; i++)
+    for (size_t i = 0; i < string_list_count(policy->images.offered); i++)
         if (!policy_image_is_settled(policy, policy->images.offered[i]))
             find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
                  "the image %s cannot be used: it has no digest, or a placeholder for one",

@@ -216,7 +216,7 @@ static const struct {
     {"{\"languages\":{\"python\":{\"prepare\":1}}}",
      "/languages/python/prepare: must be an object"},
     {"{\"languages\":{\"python\":{\"prepare\":{\"interpreter\":\"ruby\"}}}}",
-     "/languages/python/prepare/interpreter: must be \"python\" or \"node\""},
+     "/languages/python/prepare/interpreter: must be python or node"},
     {"{\"languages\":{\"python\":{\"prepare\":{\"interpreter\":\"node\"}}}}",
      "/languages/python/prepare/"},
     {"{\"languages\":{\"python\":{\"prepare\":{\"fork\":1}}}}",

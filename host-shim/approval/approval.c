@@ -2,12 +2,15 @@
 /* Chooses the approver for a request. On the thread inside tool_invoke(). */
 #include "approval/approval.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "approval/approval_grants.h"
 #include "approval/approver.h"
 #include "base/cleanup.h"
+#include "base/deadline.h"
 
 static bool take_suffix(const char *value, const char *prefix, const char **ret)
 {
@@ -46,6 +49,27 @@ bool approval_option_parse(const char *value, struct approver *ret, struct failu
                          "--approve must be ask, always, never, queue, pending, cmd:PROG or "
                          "webhook:URL, not %s",
                          value);
+}
+
+bool approval_wait(int fd, int cancelled_fd, uint64_t deadline_ms, int pause_ms,
+                   struct approval_decision *ret)
+{
+    for (;;) {
+        struct pollfd events[] = {{.fd = fd, .events = POLLIN},
+                                  {.fd = cancelled_fd, .events = POLLIN}};
+        int left = deadline_poll_timeout(deadline_ms);
+        bool is_pause = pause_ms >= 0 && pause_ms < left;
+        int ready = poll(events, COUNT_OF(events), is_pause ? pause_ms : left);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready < 0 || events[1].revents)
+            approval_unavailable(ret, "the call was cancelled");
+        else if (ready == 0 && !is_pause)
+            approval_unavailable(ret, "nobody answered in time");
+        else
+            return true;
+        return false;
+    }
 }
 
 static void decide_by_flag(bool allow, struct approval_decision *decision)

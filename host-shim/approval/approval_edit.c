@@ -4,13 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/pidfd.h>
-#include <sys/wait.h>
 
+#include "base/bounded_program.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/descriptor_io.h"
@@ -88,42 +84,6 @@ static bool editor_arguments(char *words, const struct draft *draft, char **ret)
     return named;
 }
 
-/* In our process group, so that it has the terminal; with signals as a program expects them. */
-static int spawn_editor(char **arguments, int terminal, pid_t *ret_pid)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    (void)sigemptyset(&none);
-    (void)sigfillset(&all);
-    int error = posix_spawn_file_actions_init(&files);
-    if (error != 0)
-        return error;
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setsigdefault(&attributes, &all);
-    for (int fd = STDIN_FILENO; error == 0 && fd <= STDERR_FILENO; fd++)
-        error = posix_spawn_file_actions_adddup2(&files, terminal, fd);
-    if (error == 0)
-        error = posix_spawnp(ret_pid, arguments[0], &files, &attributes, arguments, environ);
-    (void)posix_spawn_file_actions_destroy(&files);
-    (void)posix_spawnattr_destroy(&attributes);
-    return error;
-}
-
-static bool wait_for(int pidfd, int cancelled_fd, uint64_t deadline)
-{
-    for (;;) {
-        struct pollfd events[] = {{.fd = pidfd, .events = POLLIN},
-                                  {.fd = cancelled_fd, .events = POLLIN}};
-        int ready = poll(events, COUNT_OF(events), deadline_poll_timeout(deadline));
-        if (ready < 0 && errno == EINTR)
-            continue;
-        return ready > 0 && events[0].revents && !events[1].revents;
-    }
-}
-
 static bool run_editor(const struct draft *draft, int terminal, int cancelled_fd, uint64_t deadline,
                        struct failure *failure)
 {
@@ -136,20 +96,20 @@ static bool run_editor(const struct draft *draft, int terminal, int cancelled_fd
         return failure_out_of_memory(failure);
     if (!editor_arguments(words, draft, arguments))
         return failure_set(failure, CODE, "EDITOR names no editor");
-    pid_t pid = 0;
-    int error = spawn_editor(arguments, terminal, &pid);
-    if (error != 0)
-        return failure_set_errno(failure, CODE, error, "the editor %s", arguments[0]);
-    CLEANUP_CLOSE int pidfd = pidfd_open(pid, 0);
-    bool done = pidfd >= 0 && wait_for(pidfd, cancelled_fd, deadline);
-    if (!done)
-        (void)kill(pid, SIGKILL);
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!done)
+    const struct bounded_program program = {.path = arguments[0],
+                                            .arguments = arguments,
+                                            .input = terminal,
+                                            .error = terminal,
+                                            .at_terminal = true,
+                                            .wait_ms = deadline_poll_timeout(deadline),
+                                            .cancelled_fd = cancelled_fd};
+    CLEANUP(program_result_clear) struct program_result result;
+    bounded_program_run(&program, &result);
+    if (result.end == PROGRAM_NOT_STARTED)
+        return failure_set_errno(failure, CODE, result.number, "the editor %s", arguments[0]);
+    if (result.end != PROGRAM_EXITED && result.end != PROGRAM_SIGNALLED)
         return failure_set(failure, CODE, "the editor did not finish in time");
-    return (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
+    return (result.end == PROGRAM_EXITED && result.number == 0) ||
            failure_set(failure, CODE, "the editor ended with an error");
 }
 

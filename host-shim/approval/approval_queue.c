@@ -2,8 +2,6 @@
 /* Waits in the store for an answer. On the thread inside tool_invoke(). */
 #include "approval/approver.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <string.h>
 
 #include "approval/approval_grants.h"
@@ -42,21 +40,13 @@ static void wait_for_answer(struct approval_store *store, const char *id, uint64
         }
         if (state == APPROVAL_STATE_ANSWERED)
             return;
-        int left = deadline_poll_timeout(deadline);
-        if (left == 0 || state == APPROVAL_STATE_EXPIRED) {
-            approval_unavailable(ret, "nobody answered in time");
-            return;
-        }
-        if (state == APPROVAL_STATE_GONE) {
+        if (state == APPROVAL_STATE_GONE && deadline_poll_timeout(deadline) > 0) {
             approval_deny(ret, "the request was revoked");
             return;
         }
-        struct pollfd cancelled = {.fd = cancelled_fd, .events = POLLIN};
-        int ready = poll(&cancelled, 1, left < LOOK_EVERY_MS ? left : LOOK_EVERY_MS);
-        if (ready > 0 || (ready < 0 && errno != EINTR)) {
-            approval_unavailable(ret, "the call was cancelled");
+        if (!approval_wait(-1, cancelled_fd, state == APPROVAL_STATE_EXPIRED ? 0 : deadline,
+                           LOOK_EVERY_MS, ret))
             return;
-        }
     }
 }
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
@@ -88,38 +87,13 @@ static bool draw(int fd, const json_t *request, bool edited, unsigned row_limit,
     return drawn && write_fully(fd, text, length);
 }
 
-/* Waits until the terminal has something to read. */
-static bool wait_for_input(int fd, int cancelled_fd, uint64_t deadline,
-                           struct approval_decision *decision)
-{
-    struct pollfd events[] = {{.fd = fd, .events = POLLIN}, {.fd = cancelled_fd, .events = POLLIN}};
-    for (;;) {
-        int ready = poll(events, COUNT_OF(events), deadline_poll_timeout(deadline));
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready < 0) {
-            approval_unavailable(decision, "the terminal cannot be read");
-            return false;
-        }
-        if (events[1].revents) {
-            approval_unavailable(decision, "the call was cancelled");
-            return false;
-        }
-        if (ready == 0) {
-            approval_unavailable(decision, "nobody answered in time");
-            return false;
-        }
-        return true;
-    }
-}
-
 /* One line without its break. A line that is too long is no answer. */
 static bool read_answer(int fd, int cancelled_fd, uint64_t deadline, char ret_answer[ANSWER_LIMIT],
                         struct approval_decision *decision)
 {
     size_t length = 0;
     for (;;) {
-        if (!wait_for_input(fd, cancelled_fd, deadline, decision))
+        if (!approval_wait(fd, cancelled_fd, deadline, -1, decision))
             return false;
         ssize_t got = read(fd, ret_answer + length, ANSWER_LIMIT - 1 - length);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))

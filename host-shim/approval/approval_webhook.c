@@ -78,13 +78,6 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
     return length;
 }
 
-static bool is_cancelled(struct webhook *webhook, int wait_ms)
-{
-    struct pollfd cancelled = {.fd = webhook->cancelled_fd, .events = POLLIN};
-    webhook->cancelled = webhook->cancelled || poll(&cancelled, 1, wait_ms) > 0;
-    return webhook->cancelled;
-}
-
 static int look_for_cancellation(void *user, curl_off_t to_get, curl_off_t got, curl_off_t to_send,
                                  curl_off_t sent)
 {
@@ -92,7 +85,10 @@ static int look_for_cancellation(void *user, curl_off_t to_get, curl_off_t got, 
     (void)got;
     (void)to_send;
     (void)sent;
-    return is_cancelled(user, 0);
+    struct webhook *webhook = user;
+    struct pollfd cancelled = {.fd = webhook->cancelled_fd, .events = POLLIN};
+    webhook->cancelled = webhook->cancelled || poll(&cancelled, 1, 0) > 0;
+    return webhook->cancelled;
 }
 
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
@@ -275,15 +271,8 @@ static void ask_service(struct webhook *webhook, const json_t *request, const ch
 {
     long status = exchange(webhook, request_json, ret);
     while (status == NOT_YET) {
-        int left = deadline_poll_timeout(webhook->deadline);
-        if (left == 0) {
-            approval_unavailable(ret, "nobody answered in time");
+        if (!approval_wait(-1, webhook->cancelled_fd, webhook->deadline, POLL_EVERY_MS, ret))
             return;
-        }
-        if (is_cancelled(webhook, left < POLL_EVERY_MS ? left : POLL_EVERY_MS)) {
-            approval_unavailable(ret, "the call was cancelled");
-            return;
-        }
         status = exchange(webhook, NULL, ret);
     }
     if (status == DECIDED)

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "approval/approval_decision.h"
 
@@ -25,6 +27,11 @@ struct approver {
     const char *webhook_key; /* file with the key that signs both ways */
     const char *store;       /* file of grants and waiting requests; NULL: the default one */
 };
+
+/* Waits until fd (or -1) can be read, for pause_ms at most (-1: until the deadline). false: the
+ * time is over or the call was cancelled, and *ret says so. */
+bool approval_wait(int fd, int cancelled_fd, uint64_t deadline_ms, int pause_ms,
+                   struct approval_decision *ret);
 
 /* The person at the controlling terminal. */
 void approval_by_terminal(const json_t *request, int cancelled_fd, struct approval_decision *ret);

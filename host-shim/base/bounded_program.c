@@ -16,6 +16,7 @@
 
 struct running {
     pid_t pid; /* 0: none */
+    bool has_group;
     int pidfd;
     int output; /* non-blocking; -1 at its end */
     size_t capacity;
@@ -26,7 +27,8 @@ struct running {
 static void running_end(struct running *running)
 {
     if (running->pid > 0) {
-        (void)kill(-running->pid, SIGKILL);
+        if (running->has_group)
+            (void)kill(-running->pid, SIGKILL);
         (void)kill(running->pid, SIGKILL);
         while (waitpid(running->pid, NULL, 0) < 0 && errno == EINTR)
             ;
@@ -42,13 +44,15 @@ static bool ended(struct program_result *result, enum program_end end, int numbe
     return false;
 }
 
-static void set_attributes(posix_spawnattr_t *attributes)
+/* A program has the terminal only in our process group. Signals are as a program expects them. */
+static void set_attributes(posix_spawnattr_t *attributes, bool has_group)
 {
     sigset_t none, all;
+    short group = has_group ? POSIX_SPAWN_SETPGROUP : 0;
     (void)sigemptyset(&none);
     (void)sigfillset(&all);
-    (void)posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                                   POSIX_SPAWN_SETSIGDEF);
+    (void)posix_spawnattr_setflags(attributes,
+                                   (short)(group | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
     (void)posix_spawnattr_setpgroup(attributes, 0);
     (void)posix_spawnattr_setsigmask(attributes, &none);
     (void)posix_spawnattr_setsigdefault(attributes, &all);
@@ -62,7 +66,7 @@ static int spawn(const struct bounded_program *program, int output, pid_t *ret_p
     if (error != 0)
         return error;
     (void)posix_spawnattr_init(&attributes);
-    set_attributes(&attributes);
+    set_attributes(&attributes, !program->at_terminal);
     error = posix_spawn_file_actions_adddup2(&files, program->input, STDIN_FILENO);
     if (error == 0)
         error = posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
@@ -79,16 +83,17 @@ static int spawn(const struct bounded_program *program, int output, pid_t *ret_p
 static bool start(const struct bounded_program *program, struct running *running)
 {
     struct program_result *result = running->result;
-    int ends[2];
+    int ends[2] = {-1, -1};
     result->output = malloc(program->output_limit + 2);
     running->capacity = program->output_limit + 1;
-    if (!result->output || pipe2(ends, O_CLOEXEC) < 0)
+    running->has_group = !program->at_terminal;
+    if (!result->output || (!program->at_terminal && pipe2(ends, O_CLOEXEC) < 0))
         return ended(result, PROGRAM_NOT_STARTED, errno);
     running->output = ends[0];
     CLEANUP_CLOSE int their_output = ends[1];
     (void)fcntl(running->output, F_SETFL, O_NONBLOCK);
     pid_t pid = 0;
-    int error = spawn(program, their_output, &pid);
+    int error = spawn(program, program->at_terminal ? program->input : their_output, &pid);
     if (error != 0)
         return ended(result, PROGRAM_NOT_STARTED, error);
     running->pid = pid;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a program to its end within bounds of time and output, in a process group of its own that
- * is killed afterwards. The caller's thread waits.
+ * Runs a program to its end within bounds of time and output. Its process group is killed
+ * afterwards, unless it is ours. The caller's thread waits.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct bounded_program {
@@ -12,6 +13,7 @@ struct bounded_program {
     char *const *arguments; /* NULL-terminated, the name first */
     int input;              /* its standard input */
     int error;              /* its standard error; -1: ours */
+    bool at_terminal;       /* in our process group, with the terminal input as its output too */
     size_t output_limit;
     int wait_ms;
     int cancelled_fd; /* readable: give up; or -1 */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of strings. Pure code; runs in the gateway on the calling thread.
+ * Lists of strings. Pure code; runs in the gateway on the calling thread, and in backends.
  */
 #include "base/string_list.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/cleanup.h"
 
 char **string_list_new(size_t count)
 {
@@ -66,4 +68,33 @@ bool string_list_append_all(char ***list, const char *const *more)
         if (!string_list_append(list, more[i]))
             return false;
     return true;
+}
+
+char **string_list_copy(char *const *list, size_t most)
+{
+    size_t count = string_list_count(list);
+    if (count > most)
+        count = most;
+    char **copy = string_list_new(count);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = strdup(list[i]);
+        if (!copy[i])
+            string_list_free(TAKE_POINTER(copy));
+    }
+    return copy;
+}
+
+char *string_list_join(char *const *list, char separator)
+{
+    size_t size = 1;
+    for (size_t i = 0; list[i]; i++)
+        size += strlen(list[i]) + 1;
+    char *joined = calloc(1, size);
+    char *end = joined;
+    for (size_t i = 0; joined && list[i]; i++) {
+        if (i > 0)
+            *end++ = separator;
+        end = stpcpy(end, list[i]);
+    }
+    return joined;
 }

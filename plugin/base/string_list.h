@@ -17,6 +17,10 @@ bool string_list_append(char ***list, const char *string);
 bool string_list_append_all(char ***list, const char *const *more);
 /* NULL is the empty list. */
 size_t string_list_count(char *const *list);
+/* Copies of the first members, at most that many; NULL when out of memory. */
+char **string_list_copy(char *const *list, size_t most);
+/* "a,b" with the separator ',': the caller's to free, NULL when out of memory. */
+char *string_list_join(char *const *list, char separator);
 /* NULL is fine. */
 void string_list_free(char **list);
 /* NULL is the empty list. */

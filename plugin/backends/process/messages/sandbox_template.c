@@ -2,145 +2,118 @@
 /* Owns the comparison and the copies of templates: see sandbox_template.h. */
 #include "backends/process/messages/sandbox_template.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
+
+/* The members that are lists of strings; those of an interpreter are NULL where there is none. */
+enum list { PATHS, ARGUMENTS, VARIABLES, RUNTIME_PATH, MODULES, NAMED_MODULES, LIST_COUNT };
+
+static char ***list_of(struct sandbox_template *template, enum list which)
+{
+    char ***const lists[LIST_COUNT] = {
+        [PATHS] = &template->read_only_paths,
+        [ARGUMENTS] = &template->interpreter.argv,
+        [VARIABLES] = &template->interpreter.environment,
+        [RUNTIME_PATH] = &template->interpreter.runtime_path,
+        [MODULES] = &template->interpreter.modules,
+        [NAMED_MODULES] = &template->interpreter.named_modules,
+    };
+    return lists[which];
+}
 
 static bool same_strings(char *const *one, char *const *other)
 {
-    for (; *one && *other; one++, other++)
+    for (; one && other && *one && *other; one++, other++)
         if (strcmp(*one, *other) != 0)
             return false;
-    return !*one && !*other;
+    return (one && *one) == (other && *other);
 }
 
 static bool same_interpreter(const struct interpreter_template *one,
                              const struct interpreter_template *other)
 {
-    if (one->kind != other->kind || one->kind == RUN_INTERPRETER_NONE)
-        return one->kind == other->kind;
-    return one->fork == other->fork && one->program_argument == other->program_argument &&
-           one->renew_runs == other->renew_runs && one->renew_ms == other->renew_ms &&
-           same_strings(one->argv, other->argv) &&
-           same_strings(one->environment, other->environment) &&
-           same_strings(one->runtime_path, other->runtime_path) &&
-           same_strings(one->modules, other->modules) &&
-           same_strings(one->named_modules, other->named_modules);
+    return one->kind == other->kind && one->fork == other->fork &&
+           one->program_argument == other->program_argument &&
+           one->renew_runs == other->renew_runs && one->renew_ms == other->renew_ms;
 }
 
 bool sandbox_template_equal(const struct sandbox_template *one,
                             const struct sandbox_template *other)
 {
-    return one->outer_uid_base == other->outer_uid_base &&
-           one->outer_uid_count == other->outer_uid_count && one->network == other->network &&
-           one->scratch_bytes == other->scratch_bytes &&
-           one->scratch_inodes == other->scratch_inodes &&
-           strcmp(one->workspace, other->workspace) == 0 &&
-           directory_id_equal(&one->workspace_id, &other->workspace_id) &&
-           same_strings(one->read_only_paths, other->read_only_paths) &&
-           same_interpreter(&one->interpreter, &other->interpreter);
+    if (one->outer_uid_base != other->outer_uid_base ||
+        one->outer_uid_count != other->outer_uid_count || one->network != other->network ||
+        one->scratch_bytes != other->scratch_bytes ||
+        one->scratch_inodes != other->scratch_inodes ||
+        strcmp(one->workspace, other->workspace) != 0 ||
+        !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
+        !same_interpreter(&one->interpreter, &other->interpreter))
+        return false;
+    struct sandbox_template first = *one;
+    struct sandbox_template second = *other;
+    for (int i = 0; i < LIST_COUNT; i++)
+        if (!same_strings(*list_of(&first, (enum list)i), *list_of(&second, (enum list)i)))
+            return false;
+    return true;
 }
 
-static size_t count_strings(char *const *strings)
+/* Takes over a template that points into something else, and of its interpreter's arguments and
+ * variables the first. */
+static bool own_copies(struct sandbox_template template, size_t arguments, size_t variables,
+                       struct sandbox_template *ret)
 {
-    size_t count = 0;
-    while (strings[count])
-        count++;
-    return count;
-}
-
-static void free_strings(char **strings)
-{
-    for (char **string = strings; string && *string; string++)
-        free(*string);
-    free(strings);
-}
-
-/* NULL: no memory. */
-static char **copy_strings(char *const *strings, size_t count)
-{
-    char **copy = calloc(count + 1, sizeof(*copy));
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = strdup(strings[i]);
-        if (!copy[i])
-            free_strings(TAKE_POINTER(copy));
+    template.workspace = strdup(template.workspace);
+    bool copied = template.workspace != NULL;
+    for (int i = 0; i < LIST_COUNT; i++) {
+        char ***list = list_of(&template, (enum list)i);
+        size_t most = i == ARGUMENTS ? arguments : i == VARIABLES ? variables : SIZE_MAX;
+        if (!*list)
+            continue;
+        *list = string_list_copy(*list, most);
+        copied = copied && *list;
     }
-    return copy;
-}
-
-static bool interpreter_of(const struct run_description *description,
-                           struct interpreter_template *ret)
-{
-    const struct run_preparation *preparation = &description->preparation;
-    char *const *runtime_path = description->runtime_path;
-    *ret = (struct interpreter_template){
-        .kind = preparation->interpreter,
-        .fork = preparation->fork,
-        .program_argument = preparation->program_argument,
-        .renew_runs = preparation->renew_runs,
-        .renew_ms = preparation->renew_ms,
-    };
-    if (ret->kind == RUN_INTERPRETER_NONE)
-        return true;
-    ret->argv = copy_strings(description->argv, preparation->argument_count);
-    ret->environment = copy_strings(description->environment, preparation->environment_count);
-    ret->runtime_path = copy_strings(runtime_path, count_strings(runtime_path));
-    ret->modules = copy_strings(preparation->modules, count_strings(preparation->modules));
-    ret->named_modules =
-        copy_strings(preparation->named_modules, count_strings(preparation->named_modules));
-    return ret->argv && ret->environment && ret->runtime_path && ret->modules && ret->named_modules;
+    if (copied)
+        *ret = template;
+    else
+        sandbox_template_clear(&template);
+    return copied;
 }
 
 bool sandbox_template_of(const struct run_description *description, struct sandbox_template *ret)
 {
-    char *const *read_only_paths = description->read_only_paths;
-    *ret = (struct sandbox_template){
+    const struct run_preparation *preparation = &description->preparation;
+    struct sandbox_template template = {
         .outer_uid_base = description->outer_uid_base,
         .outer_uid_count = description->outer_uid_count,
         .network = description->network,
         .scratch_bytes = description->limits.scratch_bytes,
         .scratch_inodes = description->limits.scratch_inodes,
-        .read_only_paths = copy_strings(read_only_paths, count_strings(read_only_paths)),
-        .workspace = strdup(description->workspace),
+        .read_only_paths = description->read_only_paths,
+        .workspace = description->workspace,
         .workspace_id = description->workspace_id,
     };
-    if (ret->read_only_paths && ret->workspace && interpreter_of(description, &ret->interpreter))
-        return true;
-    sandbox_template_clear(ret);
-    return false;
-}
-
-static bool copy_interpreter(const struct interpreter_template *interpreter,
-                             struct interpreter_template *ret)
-{
-    *ret = *interpreter;
-    if (interpreter->kind == RUN_INTERPRETER_NONE)
-        return true;
-    ret->argv = copy_strings(interpreter->argv, count_strings(interpreter->argv));
-    ret->environment =
-        copy_strings(interpreter->environment, count_strings(interpreter->environment));
-    ret->runtime_path =
-        copy_strings(interpreter->runtime_path, count_strings(interpreter->runtime_path));
-    ret->modules = copy_strings(interpreter->modules, count_strings(interpreter->modules));
-    ret->named_modules =
-        copy_strings(interpreter->named_modules, count_strings(interpreter->named_modules));
-    return ret->argv && ret->environment && ret->runtime_path && ret->modules && ret->named_modules;
+    if (preparation->interpreter != RUN_INTERPRETER_NONE)
+        template.interpreter = (struct interpreter_template){
+            .kind = preparation->interpreter,
+            .fork = preparation->fork,
+            .argv = description->argv,
+            .program_argument = preparation->program_argument,
+            .environment = description->environment,
+            .runtime_path = description->runtime_path,
+            .modules = preparation->modules,
+            .named_modules = preparation->named_modules,
+            .renew_runs = preparation->renew_runs,
+            .renew_ms = preparation->renew_ms,
+        };
+    return own_copies(template, preparation->argument_count, preparation->environment_count, ret);
 }
 
 bool sandbox_template_copy(const struct sandbox_template *template, struct sandbox_template *ret)
 {
-    struct sandbox_template copy = *template;
-    copy.read_only_paths =
-        copy_strings(template->read_only_paths, count_strings(template->read_only_paths));
-    copy.workspace = strdup(template->workspace);
-    bool copied = copy_interpreter(&template->interpreter, &copy.interpreter);
-    if (copied && copy.read_only_paths && copy.workspace) {
-        *ret = copy;
-        return true;
-    }
-    sandbox_template_clear(&copy);
-    return false;
+    return own_copies(*template, SIZE_MAX, SIZE_MAX, ret);
 }
 
 struct sandbox_template sandbox_template_without_interpreter(
@@ -167,12 +140,8 @@ struct sandbox_template sandbox_template_of_trial(const struct sandbox_template 
 
 void sandbox_template_clear(struct sandbox_template *template)
 {
-    free_strings(template->read_only_paths);
+    for (int i = 0; i < LIST_COUNT; i++)
+        string_list_free(*list_of(template, (enum list)i));
     free(template->workspace);
-    free_strings(template->interpreter.argv);
-    free_strings(template->interpreter.environment);
-    free_strings(template->interpreter.runtime_path);
-    free_strings(template->interpreter.modules);
-    free_strings(template->interpreter.named_modules);
     *template = (struct sandbox_template){.workspace = NULL};
 }

@@ -11,6 +11,7 @@
 
 #include "backends/process/program/main_program.h"
 #include "base/cleanup.h"
+#include "base/string_list.h"
 
 static bool is_executable(const char *path)
 {
@@ -33,13 +34,19 @@ int program_find_path(const char *name, char *const *directories, char ret[PATH_
     return -1;
 }
 
-static bool has_variable(char *const *environment, const char *name)
+const char *program_variable_value(const char *variable, const char *name)
 {
     size_t length = strlen(name);
-    for (; *environment; environment++)
-        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
-            return true;
-    return false;
+    return strncmp(variable, name, length) == 0 && variable[length] == '=' ? &variable[length + 1]
+                                                                           : NULL;
+}
+
+const char *program_find_variable(char *const *environment, const char *name)
+{
+    const char *value = NULL;
+    for (; !value && *environment; environment++)
+        value = program_variable_value(*environment, name);
+    return value;
 }
 
 int program_compose_environment(struct program *program, char *const *given, const char *home)
@@ -50,16 +57,14 @@ int program_compose_environment(struct program *program, char *const *given, con
         {"USER", "sandbox"},
         {"PWD", home},
     };
-    size_t count = 0;
-    while (given[count])
-        count++;
+    size_t count = string_list_count(given);
     program->environment = calloc(count + PROGRAM_ADDED_VARIABLES + 1, sizeof(char *));
     if (!program->environment)
         return -1;
     for (size_t i = 0; i < count; i++)
         program->environment[i] = given[i];
     for (size_t i = 0; i < PROGRAM_ADDED_VARIABLES; i++) {
-        if (has_variable(given, added[i][0]))
+        if (program_find_variable(given, added[i][0]))
             continue;
         (void)snprintf(program->added[i], sizeof(program->added[i]), "%s=%s", added[i][0],
                        added[i][1]);

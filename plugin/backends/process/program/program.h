@@ -21,6 +21,11 @@ struct program {
 /* The file that name stands for in a list of directories. 0, or -1 with errno. */
 int program_find_path(const char *name, char *const *directories, char ret[PATH_MAX]);
 
+/* The value of a variable, "NAME=value"; NULL where it has another name. */
+const char *program_variable_value(const char *variable, const char *name);
+/* The same of the one in the list that has the name; NULL: there is none. */
+const char *program_find_variable(char *const *environment, const char *name);
+
 /* The environment alone, of the variables that are given and what is added for home. 0, or -1. */
 int program_compose_environment(struct program *program, char *const *given, const char *home);
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the start of an interpreter that waits in its sandbox for a run. Runs in pid 2 of a sandbox,
- * behind every layer that needs no run, and ends in execve; the other side is interpreter/.
+ * behind every layer that needs no run, and ends in execve; the other side is python/ or node/.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/program.h"
-#include "backends/process/sandbox/interpreter_environment.h"
-#include "backends/process/sandbox/interpreter_files.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 
@@ -76,27 +72,6 @@ static int pass_descriptors(struct sandbox *sandbox)
     return pass_streams();
 }
 
-/* Node loads a script before its program where it is told to; Python looks for one by itself. */
-static char **compose_arguments(const struct interpreter_template *interpreter)
-{
-    static char option[] = "--require";
-    static char script[] = INTERPRETER_FILES_VIEW "/preload.js";
-    size_t count = 0;
-    while (interpreter->argv[count])
-        count++;
-    char **arguments = calloc(count + 3, sizeof(*arguments));
-    if (!arguments)
-        return NULL;
-    size_t used = 0;
-    arguments[used++] = interpreter->argv[0];
-    if (interpreter->kind == RUN_INTERPRETER_NODE) {
-        arguments[used++] = option;
-        arguments[used++] = script;
-    }
-    memcpy(&arguments[used], &interpreter->argv[1], (count - 1) * sizeof(*arguments));
-    return arguments;
-}
-
 _Noreturn void interpreter_start(struct sandbox *sandbox)
 {
     const struct interpreter_template *interpreter = &sandbox->template->interpreter;
@@ -104,9 +79,8 @@ _Noreturn void interpreter_start(struct sandbox *sandbox)
     if (program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_RUNTIME_MISSING, errno,
                           interpreter->argv[0]);
-    char **environment = interpreter_environment(interpreter, SANDBOX_HOME, INTERPRETER_FILES_VIEW,
-                                                 interpreter->is_trial ? "trial" : "wait", "");
-    char **arguments = compose_arguments(interpreter);
+    char **environment = interpreter_environment(interpreter, "");
+    char **arguments = interpreter_arguments(interpreter);
     if (!environment || !arguments)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, ENOMEM, "start the interpreter");
     if (pass_descriptors(sandbox) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the life of interpreters that are copied: see fork_server.h. The other side is
- * interpreter/fork_server.c. */
+ * python/fork_server.c. */
 #include "backends/process/supervisor/fork_server/fork_server.h"
 
 #include <errno.h>
@@ -21,8 +21,7 @@
 #include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/messages/template_message.h"
 #include "backends/process/program/program.h"
-#include "backends/process/sandbox/interpreter_environment.h"
-#include "backends/process/sandbox/interpreter_files.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/supervisor/fork_server/interpreter_trust.h"
 #include "base/cleanup.h"
@@ -30,8 +29,6 @@
 
 #define START_LIMIT_US (UINT64_C(60) * 1000000) /* to import all that the policy names */
 #define COPY_LIMIT_MS  2000                     /* a copy is milliseconds */
-/* Where nobody's files are: what Python finds in a home directory it runs (site). */
-#define NO_HOME "/nonexistent"
 
 /* What it has open, in the order of its descriptors from 0 on. */
 #define FORK_SERVER_DESCRIPTORS 6
@@ -64,26 +61,10 @@ static _Noreturn void become_interpreter(const char *path, char *const *argv,
     _exit(1);
 }
 
-/* With the file where it will be: an interpreter that starts elsewhere makes the name absolute.
- * NULL: no memory. */
-static char **compose_arguments(const struct interpreter_template *interpreter)
-{
-    size_t count = 0;
-    while (interpreter->argv[count])
-        count++;
-    char **arguments = calloc(count + 1, sizeof(*arguments));
-    if (!arguments)
-        return NULL;
-    memcpy(arguments, interpreter->argv, count * sizeof(*arguments));
-    char **program = &arguments[interpreter->program_argument];
-    return asprintf(program, "%s/%s", SANDBOX_HOME, *program) < 0 ? NULL : arguments;
-}
-
 /* The child: looks whether it may be what it is to be. That takes some ten milliseconds, which the
  * supervisor has not. */
 static _Noreturn void start_interpreter(const struct interpreter_template *interpreter,
-                                        const char *files, const char *path,
-                                        const int fds[FORK_SERVER_DESCRIPTORS])
+                                        const char *path, const int fds[FORK_SERVER_DESCRIPTORS])
 {
     struct preparation_outcome outcome = {.kind = PREPARATION_FAILED};
     CLEANUP_FREE char *trusted = interpreter_trust(interpreter, path, &outcome);
@@ -94,8 +75,8 @@ static _Noreturn void start_interpreter(const struct interpreter_template *inter
         (void)channel_send(fds[FORK_SERVER_FD_SUPERVISOR], words, length, NULL, 0);
         _exit(0);
     }
-    char **environment = interpreter_environment(interpreter, NO_HOME, files, "copy", trusted);
-    char **arguments = compose_arguments(interpreter);
+    char **environment = interpreter_environment(interpreter, trusted);
+    char **arguments = interpreter_arguments(interpreter);
     if (environment && arguments)
         become_interpreter(path, arguments, environment, fds);
     _exit(1);
@@ -104,10 +85,9 @@ static _Noreturn void start_interpreter(const struct interpreter_template *inter
 static pid_t start(const struct sandbox_template *template, int template_fd, int socket)
 {
     const struct interpreter_template *interpreter = &template->interpreter;
-    const char *files = interpreter_files_directory();
     char path[PATH_MAX];
     int ends[2];
-    if (!files || program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0 ||
+    if (program_find_path(interpreter->argv[0], interpreter->runtime_path, path) < 0 ||
         pipe2(ends, O_CLOEXEC) < 0)
         return -1;
     CLEANUP_CLOSE int read_end = ends[0];
@@ -123,7 +103,7 @@ static pid_t start(const struct sandbox_template *template, int template_fd, int
     };
     pid_t pid = input < 0 ? -1 : fork();
     if (pid == 0)
-        start_interpreter(interpreter, files, path, fds);
+        start_interpreter(interpreter, path, fds);
     return pid;
 }
 

@@ -11,8 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/process/program/program.h"
 #include "backends/process/supervisor/fork_server/trusted_path.h"
 #include "base/cleanup.h"
+#include "base/string_list.h"
 
 #define DIGITS  "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -65,32 +67,26 @@ static const struct {
     {"PYTHONMALLOCSTATS", PLAIN},
 };
 
-static bool has_name(const char *variable, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(variable, name, length) == 0 && variable[length] == '=';
-}
-
 static bool is_harmless(const char *variable)
 {
     const char *value = strchr(variable, '=');
-    if (!value || has_name(variable, "PATH") || has_name(variable, "PYTHONPATH"))
+    if (!value || program_variable_value(variable, "PATH") ||
+        program_variable_value(variable, "PYTHONPATH"))
         return value != NULL;
     value++;
     for (size_t i = 0; i < COUNT_OF(harmless); i++)
-        if (has_name(variable, harmless[i].name))
+        if (program_variable_value(variable, harmless[i].name))
             return !harmless[i].characters ||
                    (value[strspn(value, harmless[i].characters)] == '\0' && value[0] != '/');
     return false;
 }
 
 /* "": there is none. */
-static const char *value_of(char *const *environment, const char *name)
+/* A variable's list with colons, "" where it has none. */
+static const char *path_of(const struct interpreter_template *interpreter, const char *name)
 {
-    for (; *environment; environment++)
-        if (has_name(*environment, name))
-            return &(*environment)[strlen(name) + 1];
-    return "";
+    const char *value = program_find_variable(interpreter->environment, name);
+    return value ? value : "";
 }
 
 /* Calls back for each directory of a list with colons, "" for an empty one. */
@@ -137,9 +133,8 @@ static bool finds_itself(const struct interpreter_template *interpreter, const c
                          struct preparation_outcome *reterr)
 {
     struct search search = {.name = interpreter->argv[0]};
-    if (search.name[0] == '/' ||
-        (for_each(value_of(interpreter->environment, "PATH"), search_in, &search) &&
-         strcmp(search.found, path) == 0))
+    if (search.name[0] == '/' || (for_each(path_of(interpreter, "PATH"), search_in, &search) &&
+                                  strcmp(search.found, path) == 0))
         return true;
     if (search.distrusted[0])
         preparation_set(reterr, PREPARATION_PATH, search.distrusted);
@@ -253,20 +248,10 @@ static bool add_environment(struct trusted_roots *roots, const char *program)
 /* NULL: one has a colon itself, or there is no memory. */
 static char *join(const struct trusted_roots *roots)
 {
-    size_t size = 1;
     for (size_t i = 0; i < roots->count; i++)
-        size += strlen(roots->paths[i]) + 1;
-    char *joined = calloc(1, size);
-    size_t used = 0;
-    for (size_t i = 0; joined && i < roots->count; i++) {
-        if (strchr(roots->paths[i], ':')) {
-            free(joined);
+        if (strchr(roots->paths[i], ':'))
             return NULL;
-        }
-        used +=
-            (size_t)snprintf(&joined[used], size - used, "%s%s", i > 0 ? ":" : "", roots->paths[i]);
-    }
-    return joined;
+    return string_list_join(roots->paths, ':');
 }
 
 static void free_roots(struct trusted_roots *roots)
@@ -293,7 +278,7 @@ static bool variables_are_harmless(const struct interpreter_template *interprete
 static bool add_all(struct trusted_roots *roots, const struct interpreter_template *interpreter,
                     const char *path, const char *resolved)
 {
-    const char *modules = value_of(interpreter->environment, "PYTHONPATH");
+    const char *modules = path_of(interpreter, "PYTHONPATH");
     return add_prefixes(roots, path) && add_prefixes(roots, resolved) &&
            add_environment(roots, path) && add_environment(roots, resolved) &&
            (!modules[0] || for_each(modules, add_directory, roots)) && trusted_roots_check(roots);

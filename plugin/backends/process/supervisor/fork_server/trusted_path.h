@@ -27,7 +27,7 @@ enum trusted_outcome trusted_path_walk(const char *path, char ret[PATH_MAX]);
 
 /* Directories and files to look at: those that were named, and those that links lead to. */
 struct trusted_roots {
-    char *paths[TRUSTED_ROOTS_LIMIT]; /* without symbolic links, none below another one */
+    char *paths[TRUSTED_ROOTS_LIMIT + 1]; /* without links, none below another one; then NULL */
     size_t count;
     char distrusted[PATH_MAX]; /* the first that was found so; "": none, or there were too many */
 };

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "backends/common/run_answer.h"
-#include "backends/process/sandbox/interpreter_files.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/supervisor/pool/interpreter_trial.h"
 #include "base/cleanup.h"

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the files, arguments and variables: see interpreter_command.h. The files are read in the
+ * supervisor, before it clones. */
+#include "backends/process/sandbox/interpreter_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/common/run_input.h"
+#include "backends/process/program/program.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+
+/* Where nobody's files are: what Python finds in a home directory it runs (site). */
+#define NO_HOME "/nonexistent"
+
+/* Variables that are added for every interpreter, and for Python. */
+#define ADDED           5
+#define ADDED_OF_PYTHON 9
+
+#define FILE_LIMIT (UINT32_C(8) << 20)
+
+static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][4] = {
+    [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
+                                {.name = "code_execute_python.so"},
+                                {.name = "trial.py"}},
+    [RUN_INTERPRETER_NODE] = {{.name = "preload.js"}, {.name = "code_execute_node.node"}},
+};
+
+/* Where they are on the host, beside the backend's program; NULL where that cannot be told. */
+static const char *files_directory(void)
+{
+    static char directory[PATH_MAX];
+    char program[PATH_MAX];
+    if (directory[0] != '\0')
+        return directory;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (length <= 0)
+        return NULL;
+    program[length] = '\0';
+    char *slash = strrchr(program, '/');
+    if (!slash)
+        return NULL;
+    *slash = '\0';
+    if ((size_t)snprintf(directory, sizeof(directory), "%s/interpreter", program) <
+        sizeof(directory))
+        return directory;
+    directory[0] = '\0';
+    return NULL;
+}
+
+static bool read_file(const char *directory, struct interpreter_file *file)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, file->name) >= sizeof(path))
+        return false;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        file->content = run_read_file(fd, FILE_LIMIT, &file->length);
+    return file->content != NULL;
+}
+
+const struct interpreter_file *interpreter_files(uint32_t kind)
+{
+    const char *directory = files_directory();
+    errno = ENOENT;
+    if (!directory || kind == RUN_INTERPRETER_NONE || kind >= RUN_INTERPRETER_COUNT)
+        return NULL;
+    for (struct interpreter_file *file = interpreters[kind]; file->name; file++)
+        if (!file->content && !read_file(directory, file))
+            return NULL;
+    return interpreters[kind];
+}
+
+/* Node loads a script before its program where it is told to; Python looks for one by itself. The
+ * interpreter that is copied gets its program with the directory where it will be: one that starts
+ * elsewhere makes the name absolute. */
+char **interpreter_arguments(const struct interpreter_template *interpreter)
+{
+    static char option[] = "--require";
+    static char script[] = INTERPRETER_FILES_VIEW "/preload.js";
+    size_t count = string_list_count(interpreter->argv);
+    char **arguments = calloc(count + 3, sizeof(*arguments));
+    if (!arguments)
+        return NULL;
+    size_t used = 0;
+    arguments[used++] = interpreter->argv[0];
+    if (interpreter->kind == RUN_INTERPRETER_NODE) {
+        arguments[used++] = option;
+        arguments[used++] = script;
+    }
+    memcpy(&arguments[used], &interpreter->argv[1], (count - 1) * sizeof(*arguments));
+    char **program = &arguments[used - 1 + interpreter->program_argument];
+    if (interpreter->fork && asprintf(program, "%s/%s", RUN_HOME, *program) < 0)
+        return NULL;
+    return arguments;
+}
+
+static bool is_one_of(const char *const names[][2], size_t count, const char *variable)
+{
+    for (size_t i = 0; i < count; i++)
+        if (program_variable_value(variable, names[i][0]))
+            return true;
+    return false;
+}
+
+/* Our files before what the policy has for PYTHONPATH. */
+static char *compose_path(const struct interpreter_template *interpreter)
+{
+    const char *files = interpreter->fork ? files_directory() : INTERPRETER_FILES_VIEW;
+    const char *own = program_find_variable(interpreter->environment, "PYTHONPATH");
+    char *path;
+    if (!files || asprintf(&path, "%s%s%s", files, own && own[0] ? ":" : "", own ? own : "") < 0)
+        return NULL;
+    return path;
+}
+
+char **interpreter_environment(const struct interpreter_template *interpreter, const char *trusted)
+{
+    CLEANUP_FREE char *modules = string_list_join(interpreter->modules, ',');
+    CLEANUP_FREE char *named = string_list_join(interpreter->named_modules, ',');
+    CLEANUP_FREE char *path = compose_path(interpreter);
+    char **environment =
+        string_list_new(string_list_count(interpreter->environment) + ADDED_OF_PYTHON);
+    if (!environment || !modules || !named || !path)
+        return NULL;
+    const char *const added[ADDED_OF_PYTHON][2] = {
+        {"HOME", interpreter->fork ? NO_HOME : RUN_HOME},
+        {"CODE_EXECUTE_INTERPRETER", interpreter->fork       ? "copy"
+                                     : interpreter->is_trial ? "trial"
+                                                             : "wait"},
+        {"CODE_EXECUTE_IMPORT", modules},
+        {"CODE_EXECUTE_PROGRAM", interpreter->argv[interpreter->program_argument]},
+        {"CODE_EXECUTE_HOME", RUN_HOME},
+        {"CODE_EXECUTE_IMPORT_NAMED", named},
+        {"CODE_EXECUTE_TRUSTED", trusted},
+        {"PYTHONPATH", path},
+        {"PYTHONDONTWRITEBYTECODE", "1"},
+    };
+    size_t added_count = interpreter->kind == RUN_INTERPRETER_PYTHON ? ADDED_OF_PYTHON : ADDED;
+    size_t used = 0;
+    for (char **variable = interpreter->environment; *variable; variable++)
+        if (!is_one_of(added, added_count, *variable))
+            environment[used++] = *variable;
+    for (size_t i = 0; i < added_count; i++)
+        if (asprintf(&environment[used++], "%s=%s", added[i][0], added[i][1]) < 0)
+            return NULL;
+    return environment;
+}

@@ -10,10 +10,6 @@
 #include "backends/docker/container/embedded_texts.h"
 #include "base/cleanup.h"
 
-#define STRINGIFY(number) #number
-#define TEXT_OF(number)   STRINGIFY(number)
-#define USER_TEXT         TEXT_OF(CONTAINER_USER) ":" TEXT_OF(CONTAINER_USER)
-
 #define OWN_PROCESSES    2 /* the engine's init and the bootstrap */
 #define CPU_HARD_EXTRA_S 1 /* SIGKILL this long after SIGXCPU */
 #define CORE_BYTES       1 /* no file, and no program of a core_pattern either, which 0 would start */
@@ -27,9 +23,11 @@
 /* 0 is no limit. */
 static bool add_limit(json_t *limits, const char *name, uint64_t soft, uint64_t hard)
 {
-    return soft == 0 || json_array_append_new(limits, json_pack("{s:s, s:I, s:I}", "Name", name,
-                                                                "Soft", (json_int_t)soft, "Hard",
-                                                                (json_int_t)hard)) == 0;
+    if (soft == 0)
+        return true;
+    json_t *limit = json_pack("{s:s, s:I, s:I}", "Name", name, "Soft", (json_int_t)soft, "Hard",
+                              (json_int_t)hard);
+    return json_array_append_new(limits, limit) == 0;
 }
 
 static json_t *resource_limits(const struct run_limits *limits)
@@ -94,7 +92,8 @@ static json_t *make_config(const struct run_description *description, const char
         json_loadb(container_text, container_length, JSON_REJECT_DUPLICATES, NULL);
     json_auto_t *host = host_config(description, seccomp[description->network != 0]);
     json_auto_t *varying =
-        json_pack("{s:s, s:s, s:s, s:o, s:b, s:O}", "Image", image, "User", USER_TEXT, "WorkingDir",
+        json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
+                  json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER), "WorkingDir",
                   BOOTSTRAP_HOME, "Entrypoint", entrypoint(interpreter), "NetworkDisabled",
                   !description->network, "Labels", labels);
     if (!config || !host || !varying || json_object_update(config, varying) != 0 ||

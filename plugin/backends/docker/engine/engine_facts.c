@@ -131,13 +131,19 @@ bool engine_image_name_is_good(const char *name)
            !strstr(name, "..") && !strstr(name, "//");
 }
 
+/* Podman's ids have no prefix. */
+static const char *without_prefix(const char *id)
+{
+    return strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0 ? id + strlen(ID_PREFIX) : id;
+}
+
 /* The digest that a name ends with, from "sha256:" on; NULL without one. */
 static const char *digest_of(const char *name)
 {
     const char *at = strrchr(name, '@');
     const char *digest = at ? at + 1 : name;
-    bool prefixed = strncmp(digest, ID_PREFIX, strlen(ID_PREFIX)) == 0;
-    return prefixed && engine_id_is_good(digest + strlen(ID_PREFIX)) ? digest : NULL;
+    const char *digits = without_prefix(digest);
+    return digits != digest && engine_id_is_good(digits) ? digest : NULL;
 }
 
 bool engine_image_is_pinned(const char *name)
@@ -177,13 +183,9 @@ void engine_facts_runtime_version(const struct engine_facts *facts, const char *
     }
 }
 
-/* Podman's ids have no prefix. */
 static bool same_id(const char *one, const char *other)
 {
-    size_t prefix = strlen(ID_PREFIX);
-    one += strncmp(one, ID_PREFIX, prefix) == 0 ? prefix : 0;
-    other += strncmp(other, ID_PREFIX, prefix) == 0 ? prefix : 0;
-    return strcmp(one, other) == 0;
+    return strcmp(without_prefix(one), without_prefix(other)) == 0;
 }
 
 static bool has_digest(const json_t *image, const char *digest)
@@ -220,8 +222,7 @@ bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, 
                            struct engine_fault *fault)
 {
     const char *id = json_string_value(json_object_get(image, "Id"));
-    bool prefixed = id && strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0; /* Podman's is not */
-    if (!engine_id_is_good(prefixed ? id + strlen(ID_PREFIX) : id))
+    if (!id || !engine_id_is_good(without_prefix(id)))
         return engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
                                 "docker did not report the id of the image %.100s", wanted->name);
     if (!check_identity(image, id, wanted, fault))

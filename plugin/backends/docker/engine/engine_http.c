@@ -119,29 +119,28 @@ static CURLcode configure_body(struct engine_call *call, const struct engine_req
  * password OpenSSL would ask a terminal for that of an encrypted key. */
 static CURLcode configure_tls(const struct engine_call *call)
 {
+    static const struct {
+        CURLoption option;
+        const char *name;
+    } files[] = {{CURLOPT_CAINFO, ENGINE_CA},
+                 {CURLOPT_SSLCERT, ENGINE_CERTIFICATE},
+                 {CURLOPT_SSLKEY, ENGINE_KEY}};
     CURL *easy = call->easy;
     CURLcode result = CURLE_OK;
-    const char *directory = call->address.certificates;
-    char ca[PATH_MAX + 16];
-    char certificate[PATH_MAX + 16];
-    char key[PATH_MAX + 16];
-    (void)snprintf(ca, sizeof(ca), "%s/" ENGINE_CA, directory);
-    (void)snprintf(certificate, sizeof(certificate), "%s/" ENGINE_CERTIFICATE, directory);
-    (void)snprintf(key, sizeof(key), "%s/" ENGINE_KEY, directory);
+    char path[PATH_MAX + 16];
     SET(CURLOPT_SSL_VERIFYPEER, 1L);
     SET(CURLOPT_SSL_VERIFYHOST, 2L);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    SET(CURLOPT_CAINFO, ca);
     SET(CURLOPT_CAPATH, (char *)NULL);
     SET(CURLOPT_KEYPASSWD, "");
 #if LIBCURL_VERSION_NUM >= 0x075700
     /* Else libcurl would trust a removed authority for another day. */
     SET(CURLOPT_CA_CACHE_TIMEOUT, 0L);
 #endif
-    if (!call->address.client_certificate)
-        return result;
-    SET(CURLOPT_SSLCERT, certificate);
-    SET(CURLOPT_SSLKEY, key);
+    for (size_t i = 0; i < (call->address.client_certificate ? COUNT_OF(files) : 1); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", call->address.certificates, files[i].name);
+        SET(files[i].option, path);
+    }
     return result;
 }
 

@@ -2,42 +2,35 @@
 /* Owns the reading of an attached connection: see attached_stream.h. */
 #include "backends/docker/container/attached_stream.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* "HTTP/1.x NNN" and then a blank or the end; 0 for anything else. */
 static int parse_status(const char *line)
 {
-    if (strncmp(line, "HTTP/1.", 7) != 0 || !is_digit(line[7]) || line[8] != ' ' ||
-        !is_digit(line[9]) || !is_digit(line[10]) || !is_digit(line[11]) ||
-        (line[12] != ' ' && line[12] != '\0'))
+    static const char digits[] = "0123456789";
+    if (strncmp(line, "HTTP/1.", 7) != 0 || strspn(line + 7, digits) != 1 || line[8] != ' ' ||
+        strspn(line + 9, digits) != 3 || (line[12] != ' ' && line[12] != '\0'))
         return 0;
-    return (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
+    return (int)strtol(line + 9, NULL, 10);
 }
 
-static enum http_head_state end_of_headers(struct http_head *head)
+static enum http_head_state end_line(struct http_head *head)
 {
+    size_t length = head->line_length;
+    head->line_length = 0;
+    if (!head->in_headers) {
+        head->line[length < sizeof(head->line) ? length : sizeof(head->line) - 1] = '\0';
+        head->status = parse_status(head->line);
+        head->in_headers = true;
+        return head->status >= 100 ? HTTP_HEAD_MORE : HTTP_HEAD_BROKEN;
+    }
+    if (length > 0)
+        return HTTP_HEAD_MORE;
     head->in_headers = false;
     if (head->status >= 200 || head->status == 101)
         return HTTP_HEAD_WHOLE;
     return ++head->interim > HTTP_INTERIM_LIMIT ? HTTP_HEAD_BROKEN : HTTP_HEAD_MORE;
-}
-
-static enum http_head_state end_of_line(struct http_head *head)
-{
-    size_t length = head->line_length;
-    head->line_length = 0;
-    if (head->in_headers)
-        return length == 0 ? end_of_headers(head) : HTTP_HEAD_MORE;
-    size_t end = length < sizeof(head->line) ? length : sizeof(head->line) - 1;
-    head->line[end] = '\0';
-    head->status = parse_status(head->line);
-    head->in_headers = true;
-    return head->status >= 100 ? HTTP_HEAD_MORE : HTTP_HEAD_BROKEN;
 }
 
 /* A line ends with LF; every CR is dropped. */
@@ -46,7 +39,7 @@ static enum http_head_state take_byte(struct http_head *head, unsigned char byte
     if (++head->length > HTTP_HEAD_LIMIT)
         return HTTP_HEAD_BROKEN;
     if (byte == '\n')
-        return end_of_line(head);
+        return end_line(head);
     if (byte == '\r')
         return HTTP_HEAD_MORE;
     if (head->line_length < sizeof(head->line) - 1)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a container's Python wait for its run at the end of its own start, before it has looked at its program. Python imports a
-module of this name then (site); its command line is the program's. The bootstrap's script writes this file; the message that says
-what the run is (bootstrap.c) comes through descriptor 9, and is what that script would read itself. What is changed here is put
-back before the program begins; no name of it is left."""
+"""Makes a container's Python wait for its run at the end of its own start, before it opens its program. At that time Python imports a
+module named sitecustomize (site); its command line is the program's. The bootstrap's script writes this file. The message with the
+run (bootstrap.c) comes through descriptor 9; the script would read the same message. Everything that is changed here is put back
+before the program begins, and no name of it is left."""
 
 
 def _wait():
-    """What Python would have imported in place of this module; None: nothing."""
+    """The spec of the module that Python would have imported in place of this one; None: there is none."""
     import _frozen_importlib_external
     import os
     import sys
@@ -19,11 +19,11 @@ def _wait():
         known = set(sys.modules)
         try:
             __import__(name)
-        except Exception:  # a module that is not there is the program's to miss
+        except Exception:  # the program reports a missing module itself
             for new in set(sys.modules) - known:
                 del sys.modules[new]
 
-    def leave_no_trace():
+    def remove_traces():
         for place in (PLACE + "/__pycache__", PLACE):
             if os.path.isdir(place):
                 for name in os.listdir(place):
@@ -35,16 +35,16 @@ def _wait():
         if rest:
             os.environ["PYTHONPATH"] = rest
 
-    def find_the_images_own():
+    def find_replaced_module():
         return _frozen_importlib_external.PathFinder.find_spec(__name__, sys.path)
 
     def paths_of_the_run():
-        """Entries of sys.path where files of a run may be."""
+        """Entries of sys.path that may hold files of a run."""
         home = os.path.join(os.path.realpath("."), "")
         return [entry for entry in sys.path if os.path.join(os.path.realpath(entry), "").startswith(home)]
 
     def collect_for_good():
-        """What is there now outlives the program: no collection need look at it, and the end's least of all."""
+        """Objects that exist now outlive the program: no collection has to visit them, least of all that at the end."""
         known = "gc" in sys.modules
         import gc
         if hasattr(gc, "freeze"):
@@ -54,7 +54,7 @@ def _wait():
             del sys.modules["gc"]
 
     def make_main_module():
-        """One that the collector does look at: what a program leaves there has to end with it."""
+        """A new one that the collector visits: objects that a program leaves there must be finalized."""
         old = sys.modules["__main__"]
         main = sys.modules["__main__"] = type(sys)("__main__")
         main.__dict__.update(old.__dict__)
@@ -63,12 +63,12 @@ def _wait():
 
     def receive():
         piece = os.read(FROM, 1 << 16)
-        if not piece:  # nobody wants it any more
+        if not piece:  # the engine has closed the stream
             os._exit(1)
         message.extend(piece)
 
     def take(length):
-        """So many bytes of the message, in pieces."""
+        """That many bytes of the message, in pieces."""
         while length:
             if not message:
                 receive()
@@ -85,7 +85,7 @@ def _wait():
         return b"".join(take(int(line)))
 
     def commands(text):
-        """The words of each line. What is quoted is a word, and has no NUL in it; nothing else of a shell's is in the text."""
+        """The words of each line. A quoted string is a word, and has no NUL in it; the text uses nothing else of a shell's language."""
         words = []
         for number, part in enumerate(text.replace(b"'\\''", b"\0").split(b"'")):
             if number % 2:
@@ -116,7 +116,7 @@ def _wait():
         os.dup2(fd, 0)
         os.close(fd)
 
-    def obey(name, *words):
+    def execute(name, *words):
         if name == b"ce_text":
             write(words[0], words[1:])
         elif name == b"put":
@@ -124,7 +124,7 @@ def _wait():
         elif name == b"input":
             set_input(take(int(words[0])))
         elif name == b"set":
-            end = words.index(b"--", 1)  # no variable is like it
+            end = words.index(b"--", 1)  # a variable has a "="
             variables.extend(words[1:end])
             arguments.extend(words[end + 1:])
         elif name == b"umask":
@@ -134,7 +134,7 @@ def _wait():
         else:
             raise ValueError(name)
 
-    def put_in_place(count):
+    def set_arguments_and_variables(count):
         for variable in variables:
             name, _, value = variable.partition(b"=")
             if os.environb.get(name) != value:
@@ -146,25 +146,25 @@ def _wait():
     try:
         modules = os.environ.pop("CODE_EXECUTE_IMPORT").split(",")
         count = int(os.environ.pop("CODE_EXECUTE_ARGUMENTS"))
-        leave_no_trace()
+        remove_traces()
         for name in filter(None, modules):
             import_quietly(name)
-        spec = find_the_images_own()
+        spec = find_replaced_module()
         later = paths_of_the_run()
         collect_for_good()
         make_main_module()
         os.write(1, b"=Waits: 1\n")
         for command in commands(take_text()):
-            obey(*command)
+            execute(*command)
         os.close(FROM)
-        put_in_place(count)
+        set_arguments_and_variables(count)
         if later:
             for entry in later:
                 sys.path_importer_cache.pop(entry, None)
-            spec = find_the_images_own()
+            spec = find_replaced_module()
         os.write(1, b"+\n")
         os.write(2, b"+\n")
-    except BaseException:  # not even the program of a run may begin then
+    except BaseException:  # the program must not begin
         os._exit(1)
     return spec
 

@@ -8,48 +8,8 @@
 #include <string.h>
 
 #include "approval/approval_grants.h"
-#include "approval/approver.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
-
-static bool take_suffix(const char *value, const char *prefix, const char **ret)
-{
-    size_t length = strlen(prefix);
-    if (strncmp(value, prefix, length) != 0 || !value[length])
-        return false;
-    *ret = value + length;
-    return true;
-}
-
-bool approval_option_parse(const char *value, struct approver *ret, struct failure *failure)
-{
-    static const struct {
-        const char *name;
-        enum approval_mode mode;
-    } modes[] = {{"ask", APPROVAL_ASK},
-                 {"always", APPROVAL_ALWAYS},
-                 {"never", APPROVAL_NEVER},
-                 {"queue", APPROVAL_QUEUE},
-                 {"pending", APPROVAL_PENDING}};
-    for (size_t i = 0; i < COUNT_OF(modes); i++) {
-        if (strcmp(value, modes[i].name) != 0)
-            continue;
-        ret->mode = modes[i].mode;
-        return true;
-    }
-    if (take_suffix(value, "cmd:", &ret->program)) {
-        ret->mode = APPROVAL_COMMAND;
-        return true;
-    }
-    if (take_suffix(value, "webhook:", &ret->url)) {
-        ret->mode = APPROVAL_WEBHOOK;
-        return true;
-    }
-    return failure_usage(failure,
-                         "--approve must be ask, always, never, queue, pending, cmd:PROG or "
-                         "webhook:URL, not %s",
-                         value);
-}
 
 bool approval_wait(int fd, int cancelled_fd, uint64_t deadline_ms, int pause_ms,
                    struct approval_decision *ret)
@@ -72,40 +32,45 @@ bool approval_wait(int fd, int cancelled_fd, uint64_t deadline_ms, int pause_ms,
     }
 }
 
-static void decide_by_flag(bool allow, struct approval_decision *decision)
+static void decide_by_flag(const struct approval_question *question, struct approval_decision *ret)
 {
-    (void)snprintf(decision->approver, sizeof(decision->approver), "flag:%s",
-                   allow ? "always" : "never");
+    bool allow = question->approver->mode == APPROVAL_ALWAYS;
+    (void)snprintf(ret->approver, sizeof(ret->approver), "flag:%s", allow ? "always" : "never");
     if (allow)
-        approval_allow(decision, APPROVAL_WORD_ALLOW_ONCE, "");
+        approval_allow(ret, APPROVAL_WORD_ALLOW_ONCE, "");
     else
-        approval_deny(decision, "toolhost was started with --approve never");
+        approval_deny(ret, "toolhost was started with --approve never");
 }
 
-static void ask_approver(const struct approver *approver, const json_t *request,
-                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
+static const struct approver_row {
+    const char *option; /* a colon at its end: the target follows */
+    approver_ask *ask;
+} approvers[] = {
+    [APPROVAL_ASK] = {"ask", approval_by_terminal},
+    [APPROVAL_ALWAYS] = {"always", decide_by_flag},
+    [APPROVAL_NEVER] = {"never", decide_by_flag},
+    [APPROVAL_COMMAND] = {"cmd:", approval_by_command},
+    [APPROVAL_QUEUE] = {"queue", approval_by_queue},
+    [APPROVAL_PENDING] = {"pending", approval_by_queue},
+    [APPROVAL_WEBHOOK] = {"webhook:", approval_by_webhook},
+};
+
+bool approval_option_parse(const char *value, struct approver *ret, struct failure *failure)
 {
-    switch (approver->mode) {
-    case APPROVAL_ALWAYS:
-        decide_by_flag(true, ret);
-        break;
-    case APPROVAL_NEVER:
-        decide_by_flag(false, ret);
-        break;
-    case APPROVAL_COMMAND:
-        approval_by_command(approver->program, request, request_json, cancelled_fd, ret);
-        break;
-    case APPROVAL_ASK:
-        approval_by_terminal(request, cancelled_fd, ret);
-        break;
-    case APPROVAL_QUEUE:
-    case APPROVAL_PENDING:
-        approval_by_queue(approver, request, request_json, cancelled_fd, ret);
-        break;
-    case APPROVAL_WEBHOOK:
-        approval_by_webhook(approver, request, request_json, cancelled_fd, ret);
-        break;
+    for (size_t i = 0; i < COUNT_OF(approvers); i++) {
+        const char *option = approvers[i].option;
+        size_t length = strlen(option);
+        bool has_target = option[length - 1] == ':';
+        if (strncmp(value, option, length) != 0 || has_target != (value[length] != '\0'))
+            continue;
+        ret->mode = (enum approval_mode)i;
+        ret->target = has_target ? value + length : NULL;
+        return true;
     }
+    return failure_usage(failure,
+                         "--approve must be ask, always, never, queue, pending, cmd:PROG or "
+                         "webhook:URL, not %s",
+                         value);
 }
 
 /* Only what the provider offers counts, whoever answered. */
@@ -136,7 +101,8 @@ void approval_decide(const struct approver *approver, const char *request_json, 
     bool beforehand = approver->mode == APPROVAL_ALWAYS || approver->mode == APPROVAL_NEVER;
     if (!beforehand && approval_by_grant(approver, request, ret))
         return;
-    ask_approver(approver, request, request_json, cancelled_fd, ret);
+    const struct approval_question question = {approver, request, request_json, cancelled_fd};
+    approvers[approver->mode].ask(&question, ret);
     hold_to_offer(request, ret);
     /* toolhost approvals writes the grant itself, with the lifetime given there. */
     bool stands = approver->mode == APPROVAL_QUEUE || approver->mode == APPROVAL_PENDING;

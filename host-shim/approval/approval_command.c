@@ -3,7 +3,7 @@
  * Asks a program. Other hosts let a call through when their hook fails; here every failure denies.
  * On the thread inside tool_invoke().
  */
-#include "approval/approver.h"
+#include "approval/approval.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -132,11 +132,11 @@ static void read_result(const char *program, const struct program_result *result
     }
 }
 
-void approval_by_command(const char *program, const json_t *request, const char *request_json,
-                         int cancelled_fd, struct approval_decision *ret)
+void approval_by_command(const struct approval_question *question, struct approval_decision *ret)
 {
+    const char *program = question->approver->target;
     (void)snprintf(ret->approver, sizeof(ret->approver), "command:%s", program);
-    CLEANUP_CLOSE int input = request_file(request_json);
+    CLEANUP_CLOSE int input = request_file(question->request_json);
     if (input < 0) {
         approval_unavailable(ret, "%s could not be asked: %s", program, strerror(errno));
         return;
@@ -148,10 +148,10 @@ void approval_by_command(const char *program, const json_t *request, const char 
         .input = input,
         .error = -1,
         .output_limit = OUTPUT_LIMIT,
-        .wait_ms = approval_wait_ms(request),
-        .cancelled_fd = cancelled_fd,
+        .wait_ms = approval_wait_ms(question->request),
+        .cancelled_fd = question->cancelled_fd,
     };
     CLEANUP(program_result_clear) struct program_result result;
     bounded_program_run(&bounded, &result);
-    read_result(program, &result, bounded.wait_ms, request, ret);
+    read_result(program, &result, bounded.wait_ms, question->request, ret);
 }

@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "approval/approval.h"
 #include "approval/approval_decision.h"
 #include "approval/approval_store.h"
-#include "approval/approver.h"
 
 #define APPROVAL_GRANT_DAYS 30u /* lifetime of a grant, unless given */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits in the store for an answer. On the thread inside tool_invoke(). */
-#include "approval/approver.h"
+#include "approval/approval.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void report_failure(struct approval_decision *ret, const struct failure *
                          failure->hint);
 }
 
-static void say_pending(const char *id, struct approval_decision *ret)
+static void report_pending(const char *id, struct approval_decision *ret)
 {
     ret->word = APPROVAL_WORD_PENDING;
     (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
@@ -57,61 +57,44 @@ static int64_t open_seconds(int64_t wait_ms)
     return (wait_ms + 999) / 1000 + 1;
 }
 
-static bool put_request(struct approval_store *store, const struct approver *approver,
-                        const struct approval_subject *subject, const char *request_json,
-                        int64_t wait_ms, char ret_id[APPROVAL_STORE_ID + 1],
-                        struct failure *failure)
-{
-    bool pending = approver->mode == APPROVAL_PENDING;
-    return approval_store_ask(store, subject, request_json, pending,
-                              pending ? PENDING_S : open_seconds(wait_ms), ret_id, failure);
-}
-
-static void ask_and_wait(struct approval_store *store, const struct approver *approver,
-                         const struct approval_subject *subject, const json_t *request,
-                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
+static void ask_and_wait(struct approval_store *store, const struct approval_question *question,
+                         const struct approval_subject *subject, struct approval_decision *ret)
 {
     struct failure failure;
     char id[APPROVAL_STORE_ID + 1];
     enum approval_state state = APPROVAL_STATE_GONE;
-    bool pending = approver->mode == APPROVAL_PENDING;
-    int wait_ms = approval_wait_ms(request);
-    uint64_t deadline = monotonic_ms() + wait_ms;
+    bool pending = question->approver->mode == APPROVAL_PENDING;
+    int wait_ms = approval_wait_ms(question->request);
+    uint64_t deadline = monotonic_ms() + (uint64_t)wait_ms;
     if (pending && !approval_store_take_identical(store, subject, id, &state, ret, &failure)) {
         report_failure(ret, &failure);
-        return;
-    }
-    if (state == APPROVAL_STATE_ANSWERED) {
+    } else if (state == APPROVAL_STATE_ANSWERED) {
         (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
-        return;
-    }
-    if (state != APPROVAL_STATE_OPEN &&
-        !put_request(store, approver, subject, request_json, wait_ms, id, &failure)) {
+    } else if (state != APPROVAL_STATE_OPEN &&
+               !approval_store_ask(store, subject, question->request_json, pending,
+                                   pending ? PENDING_S : open_seconds(wait_ms), id, &failure)) {
         report_failure(ret, &failure);
-        return;
+    } else if (pending) {
+        report_pending(id, ret);
+    } else {
+        (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+        wait_for_answer(store, id, deadline, question->cancelled_fd, ret);
+        approval_store_withdraw(store, id);
     }
-    if (pending) {
-        say_pending(id, ret);
-        return;
-    }
-    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
-    wait_for_answer(store, id, deadline, cancelled_fd, ret);
-    approval_store_withdraw(store, id);
 }
 
-void approval_by_queue(const struct approver *approver, const json_t *request,
-                       const char *request_json, int cancelled_fd, struct approval_decision *ret)
+void approval_by_queue(const struct approval_question *question, struct approval_decision *ret)
 {
     struct failure failure;
     struct approval_subject subject;
     (void)snprintf(ret->approver, sizeof(ret->approver), "queue");
-    if (!approval_subject_of(request, &subject)) {
+    if (!approval_subject_of(question->request, &subject)) {
         approval_unavailable(ret, "the provider's approval request has no hash");
         return;
     }
     CLEANUP(approval_store_close) struct approval_store *store = NULL;
-    if (!approval_store_open(approver->store, true, &store, &failure))
+    if (!approval_store_open(question->approver->store, true, &store, &failure))
         report_failure(ret, &failure);
     else
-        ask_and_wait(store, approver, &subject, request, request_json, cancelled_fd, ret);
+        ask_and_wait(store, question, &subject, ret);
 }

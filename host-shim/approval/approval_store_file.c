@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/state_file.h"
-#include "base/trusted_file.h"
 
 #define BUSY_MS    20000
 #define VERSION    "1"

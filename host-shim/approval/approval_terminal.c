@@ -3,7 +3,7 @@
  * Asks the person at the controlling terminal; never standard input, which may be a model's pipe.
  * Only an answer typed after the question counts. On the thread inside tool_invoke().
  */
-#include "approval/approver.h"
+#include "approval/approval.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 static const char header[] =
     "\n------------------------------------------------------------------------\n"
     "toolhost: an agent asks to run this\n";
-static const char question[] = "Run this? [y/N] ";
+static const char prompt[] = "Run this? [y/N] ";
 
 /* A background job that reads from its terminal is stopped, and would then hang for good. */
 static int open_terminal(struct approval_decision *decision)
@@ -81,7 +81,7 @@ static bool draw(int fd, const json_t *request, bool edited, unsigned row_limit,
         (void)fprintf(page, "%zu line%s not shown: answer a to see all\n", *ret_hidden,
                       *ret_hidden == 1 ? " is" : "s are");
     write_answers(page, request, edited);
-    (void)fputs(question, page);
+    (void)fputs(prompt, page);
     bool drawn = !ferror(page);
     drawn = fclose(page) == 0 && drawn;
     return drawn && write_fully(fd, text, length);
@@ -228,10 +228,10 @@ static void ask_at_terminal(int fd, const json_t *request, int cancelled_fd,
     }
 }
 
-void approval_by_terminal(const json_t *request, int cancelled_fd, struct approval_decision *ret)
+void approval_by_terminal(const struct approval_question *question, struct approval_decision *ret)
 {
     approval_name_user("terminal", ret->approver, sizeof(ret->approver));
     CLEANUP_CLOSE int fd = open_terminal(ret);
     if (fd >= 0)
-        ask_at_terminal(fd, request, cancelled_fd, ret);
+        ask_at_terminal(fd, question->request, question->cancelled_fd, ret);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks a web service. On the thread inside tool_invoke(). */
-#include "approval/approver.h"
+#include "approval/approval.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -266,31 +266,30 @@ static void read_answer(const struct webhook *webhook, const json_t *request,
     approval_read_decision(webhook->body, webhook->length, request, ret);
 }
 
-static void ask_service(struct webhook *webhook, const json_t *request, const char *request_json,
+static void ask_service(struct webhook *webhook, const struct approval_question *question,
                         struct approval_decision *ret)
 {
-    long status = exchange(webhook, request_json, ret);
+    long status = exchange(webhook, question->request_json, ret);
     while (status == NOT_YET) {
         if (!approval_wait(-1, webhook->cancelled_fd, webhook->deadline, POLL_EVERY_MS, ret))
             return;
         status = exchange(webhook, NULL, ret);
     }
     if (status == DECIDED)
-        read_answer(webhook, request, ret);
+        read_answer(webhook, question->request, ret);
     else if (status != 0)
         approval_unavailable(ret, "the webhook answered with status %ld", status);
 }
 
-void approval_by_webhook(const struct approver *approver, const json_t *request,
-                         const char *request_json, int cancelled_fd, struct approval_decision *ret)
+void approval_by_webhook(const struct approval_question *question, struct approval_decision *ret)
 {
     CLEANUP(webhook_clear)
     struct webhook webhook = {
-        .url = approver->url,
-        .deadline = monotonic_ms() + approval_wait_ms(request),
-        .cancelled_fd = cancelled_fd,
+        .url = question->approver->target,
+        .deadline = monotonic_ms() + approval_wait_ms(question->request),
+        .cancelled_fd = question->cancelled_fd,
     };
     (void)snprintf(ret->approver, sizeof(ret->approver), "webhook");
-    if (prepare(&webhook, approver, ret))
-        ask_service(&webhook, request, request_json, ret);
+    if (prepare(&webhook, question->approver, ret))
+        ask_service(&webhook, question, ret);
 }

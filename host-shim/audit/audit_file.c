@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/trusted_file.h"
+#include "base/state_file.h"
 
 #define CODE         "audit_unavailable"
 #define LOCK_WAIT_MS 30000

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/digest.h"
-#include "base/trusted_file.h"
+#include "base/state_file.h"
 
 #define CODE "audit_key_unusable"
 

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "host/capability_grant.h"
+#include "host/capability.h"
 #include "host/secret_file.h"
 
 __attribute__((format(printf, 2, 3))) static void notice(const struct grants *grants,

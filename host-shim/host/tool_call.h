@@ -12,7 +12,7 @@
 
 #include "audit/audit_setting.h"
 #include "base/failure.h"
-#include "host/capability_manifest.h"
+#include "host/capability.h"
 #include "host/host_callbacks.h"
 #include "host/provider.h"
 #include "options/options.h"

@@ -14,7 +14,6 @@
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"
 #include "mcp/server_state.h"
-#include "mcp/wire/incoming.h"
 #include "mcp/wire/json_rpc.h"
 
 #define HANDSHAKE 1u

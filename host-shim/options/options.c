@@ -237,7 +237,7 @@ static bool check_approver(const struct options *options, struct failure *failur
 {
     if (options->approver.mode == APPROVAL_WEBHOOK && !options->approver.webhook_key)
         return failure_usage(failure, "--approve webhook:%s needs --webhook-key FILE",
-                             options->approver.url);
+                             options->approver.target);
     if (options->elicitation_choice && (options->approver_named || options->no_elicitation))
         return failure_usage(failure, "--elicitation-choice is for approval by the client, which "
                                       "--approve and --no-elicitation switch off");

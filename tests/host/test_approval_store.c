@@ -174,7 +174,7 @@ END_TEST
 static enum approval_word decide(const char *answer, const char *request_json, const char *reason)
 {
     const struct approver approver = {
-        .mode = APPROVAL_COMMAND, .program = program_path, .store = store_path};
+        .mode = APPROVAL_COMMAND, .target = program_path, .store = store_path};
     CLEANUP(approval_clear) struct approval_decision decision;
     FILE *program = fopen(program_path, "we");
     (void)fprintf(program, "#!/bin/sh\ncat >/dev/null\necho '{\"decision\":\"%s\"}'\n", answer);

@@ -9,7 +9,7 @@
 #include "audit/audit_line.h"
 #include "audit/audit_log.h"
 #include "base/cleanup.h"
-#include "base/trusted_file.h"
+#include "base/state_file.h"
 #include "tap_suite.h"
 
 static char home[] = P_tmpdir "/audit-units-XXXXXX";

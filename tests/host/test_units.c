@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "approval/approval.h"
 #include "approval/approval_show.h"
-#include "approval/approver.h"
 #include "audit/audit_line.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/text_escape.h"
 #include "formats/doctor_report.h"
 #include "formats/run_outcome.h"
-#include "host/capability_grant.h"
+#include "host/capability.h"
 #include "metrics/prometheus_text.h"
 #include "options/options.h"
 #include "tap_suite.h"
@@ -176,7 +176,7 @@ START_TEST(options_keep_the_programs_arguments)
     ck_assert(options_parse((int)COUNT_OF(arguments) - 1, arguments, &options, &failure));
     ck_assert_int_eq(options.command, COMMAND_RUN);
     ck_assert_int_eq(options.approver.mode, APPROVAL_COMMAND);
-    ck_assert_str_eq(options.approver.program, "x");
+    ck_assert_str_eq(options.approver.target, "x");
     ck_assert_str_eq(options.secrets.pairs[0].name, "N");
     ck_assert_str_eq(options.secrets.pairs[0].value, "/f=1");
     ck_assert_uint_eq(options.program_argument_count, 2);

@@ -12,7 +12,6 @@
 #include "base/digest.h"
 #include "mcp/approval/input_required.h"
 #include "mcp/approval/request_state.h"
-#include "mcp/wire/incoming.h"
 #include "mcp/wire/json_rpc.h"
 #include "mcp/wire/line_reader.h"
 #include "mcp/wire/listener.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks a line over, then has it read. Pure code, any thread. */
-#include "mcp/wire/incoming.h"
 
 #include <stdbool.h>
 #include <stdio.h>

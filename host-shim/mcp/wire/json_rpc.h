@@ -38,6 +38,19 @@ struct rpc_message {
 
 struct rpc_message rpc_read(const json_t *message);
 
+#define INCOMING_VALUES 131072u /* in one line */
+
+struct incoming_problem {
+    int code;
+    char message[256];
+    json_t *id; /* new, or NULL */
+};
+
+/* A client's line as JSON, within bounds that are held before memory is spent on it. New; NULL with
+ * the problem. What cannot be read is refused under its own identifier where that can be told, so
+ * that the client need not wait for an answer that would never come. */
+json_t *incoming_read(const char *line, size_t length, struct incoming_problem *ret_problem);
+
 /* New messages; NULL when out of memory. id is copied, result, data and params are taken over. */
 json_t *rpc_result(const json_t *id, json_t *result);
 /* id NULL leaves it out, as the protocol's schema wants it; data may be NULL. */

@@ -1,11 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a manifest's lists of capabilities. Pure code, any thread. */
-#include "host/capability_manifest.h"
+/* Reads the grants of the command line, and a manifest's lists. Pure code, any thread. */
+#include "host/capability.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
+
+static bool begins_with(const char *text, const char *beginning, size_t length)
+{
+    return strncmp(text, beginning, length) == 0;
+}
+
+enum capability_verdict capability_judge(const char *const *grants, size_t count, const char *asked)
+{
+    size_t name_length = strcspn(asked, "=");
+    bool whole = asked[name_length] == '\0';
+    if (strcmp(asked + name_length, "=!") == 0) /* asked to see what a host says to nonsense */
+        return CAPABILITY_PROBE;
+    bool granted = false;
+    for (size_t i = 0; i < count; i++) {
+        bool denial = grants[i][0] == '!';
+        const char *grant = grants[i] + (denial ? 1 : 0);
+        bool same = strcmp(grant, asked) == 0;
+        bool of_name = begins_with(grant, asked, name_length);
+        bool covers = of_name && grant[name_length] == '\0';
+        bool part = whole && of_name && grant[name_length] == '=';
+        if (denial && (same || covers || part))
+            return CAPABILITY_DENIED;
+        if (!denial && (same || covers))
+            granted = true;
+    }
+    return granted ? CAPABILITY_GRANTED : CAPABILITY_NOT_GRANTED;
+}
 
 static bool add_all(json_t *list, const json_t *names)
 {

@@ -2,11 +2,12 @@
 /*
  * What an interpreter that is started ahead of its run finds open, and what one that is copied and
  * the supervisor say to each other. Both sides: interpreter_start.c and supervisor/fork_server/,
- * run_taker.c and python/fork_server.c.
+ * take_run.c and python/.
  */
 #pragma once
 
 #include <stdint.h>
+#include <sys/syscall.h>
 
 /* What an interpreter that is started in a sandbox has open beside 0-2. */
 enum interpreter_fd {
@@ -43,3 +44,12 @@ struct fork_server_answer {
     int32_t pid; /* in the supervisor's pid namespace; -1 */
     int32_t error_number;
 };
+
+/* How a copy asks its init to end the run in place of exit_group(2): the kernel takes a millisecond
+ * over the memory of a copy before it tells the parent, and nobody need wait for that. The filter's
+ * listener tells the init of the call (the group "exit request" of policies/seccomp/calls.json),
+ * which kills the caller and all others and reports the status that was asked for. What a program
+ * gains by asking itself is its end. The kernel has had nothing behind the call since Linux 3.1
+ * (nfsservctl(2)). */
+#define EXIT_REQUEST_CALL SYS_nfsservctl /* (EXIT_REQUEST_WORD, status as of exit(3)) */
+#define EXIT_REQUEST_WORD UINT64_C(0x65786974)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "backends/process/sandbox/run_taker.h"
+#include "backends/process/sandbox/sandbox.h"
 
 typedef struct napi_env__ *napi_env;
 typedef struct napi_value__ *napi_value;
@@ -42,8 +42,8 @@ napi_value napi_register_module_v1(napi_env environment, napi_value exports)
     struct taken_run run;
     napi_value both;
     (void)exports;
-    run_taker_adopt(&sandbox);
-    run_taker_wait(&sandbox, &run);
+    interpreter_adopt(&sandbox);
+    interpreter_take_run(&sandbox, &run);
     napi_value arguments = array_of(environment, run.arguments);
     napi_value variables = array_of(environment, run.environment);
     if (!arguments || !variables || napi_create_array(environment, &both) != 0 ||

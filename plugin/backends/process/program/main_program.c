@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/process/messages/exit_request.h"
+#include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/program/single_process_fast_path.h"
 #include "base/cleanup.h"
 

@@ -18,7 +18,7 @@ struct main_program {
     int children;     /* parent: signalfd for SIGCHLD */
     int listener;     /* parent: of the child's filter, -1: it has none */
     /* In the parent, the caller's to set: */
-    bool may_ask;           /* the child to be ended (exit_request.h) */
+    bool may_ask;           /* the child to be ended (interpreter_protocol.h) */
     bool memory_is_counted; /* by a control group, up to the end */
     int loadavg;            /* single_process_fast_path_open(), -1: none */
 };

@@ -9,7 +9,7 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
-#include "backends/process/messages/exit_request.h"
+#include "backends/process/messages/interpreter_protocol.h"
 
 static pid_t armed;  /* the copy; what it forks is another */
 static bool exiting; /* by exit(3), with this status */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a copied interpreter: at the very end of exit(3) its init is asked to end it
- * (exit_request.h). A program that ends otherwise, or has had a thread, ends by itself. Runs inside
- * the interpreter.
+ * (interpreter_protocol.h). A program that ends otherwise, or has had a thread, ends by itself.
+ * Runs inside the interpreter.
  */
 #pragma once
 

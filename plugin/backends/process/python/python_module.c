@@ -8,7 +8,7 @@
 #include "backends/process/python/finalization.h"
 #include "backends/process/python/fork_server.h"
 #include "backends/process/python/python_abi.h"
-#include "backends/process/sandbox/run_taker.h"
+#include "backends/process/sandbox/sandbox.h"
 
 static struct sandbox sandbox; /* this process is its payload, or is to be copied into such */
 
@@ -31,7 +31,7 @@ static PyObject *adopt(PyObject *self, PyObject *arguments)
 {
     (void)self;
     (void)arguments;
-    run_taker_adopt(&sandbox);
+    interpreter_adopt(&sandbox);
     return PyList_New(0);
 }
 
@@ -88,7 +88,7 @@ static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
     struct taken_run run;
     (void)self;
     (void)arguments;
-    run_taker_wait(&sandbox, &run);
+    interpreter_take_run(&sandbox, &run);
     PyObject *own_arguments = list_of(run.arguments);
     PyObject *environment = own_arguments ? list_of(run.environment) : NULL;
     PyObject *both = environment ? PyTuple_Pack(2, own_arguments, environment) : NULL;

@@ -85,6 +85,16 @@ _Noreturn void interpreter_start(struct sandbox *sandbox);
 /* take_run.c: waits for the run, whose description *ret becomes; what fails is reported and ends
  * the process. */
 void take_run(struct sandbox *sandbox, struct run_description *ret);
+
+/* What of its run an interpreter has to put in place. NULL-terminated, as long as the process. */
+struct taken_run {
+    char **arguments; /* behind those that it was started with */
+    char **environment;
+};
+/* An interpreter that was started in its sandbox: *ret is what its payload left it. */
+void interpreter_adopt(struct sandbox *ret);
+/* In an interpreter, before any line of the program: payload_take_run(). Ends it after a trial. */
+void interpreter_take_run(struct sandbox *sandbox, struct taken_run *ret);
 /* check_namespaces.c */
 int check_user_namespace(struct sandbox *sandbox);
 int check_pid_namespace(struct sandbox *sandbox);

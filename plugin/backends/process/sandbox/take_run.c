@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the taking over of a run by the process that becomes its program; the other side is
- * sandbox_handle_give_run(). Runs in pid 2 of a sandbox, single-threaded, behind every layer that
- * needs no run.
+ * Owns the taking over of a run by the process that becomes its program, which may be an
+ * interpreter already; the other side is sandbox_handle_give_run(). Runs in pid 2 of a sandbox,
+ * single-threaded, behind every layer that needs no run.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
+#include "backends/process/messages/interpreter_protocol.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
+
+static bool has_pipe; /* of an interpreter's streams, until the run's are there */
 
 /* The descriptors of a run from its description on, in the order of enum run_fd. */
 struct handed_over {
@@ -79,4 +83,40 @@ void take_run(struct sandbox *sandbox, struct run_description *ret)
     given.isolation.seccomp_instructions = sandbox->isolation.seccomp_instructions;
     sandbox->isolation = given.isolation;
     sandbox->description = ret;
+}
+
+static void close_at_execve(int fd)
+{
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        main_program_fail(INTERPRETER_FD_REPORT, RUN_FAILURE_INTERNAL, errno,
+                          "arrange descriptors");
+}
+
+void interpreter_adopt(struct sandbox *ret)
+{
+    ret->supervisor = INTERPRETER_FD_SUPERVISOR;
+    ret->report = INTERPRETER_FD_REPORT;
+    ret->listener = INTERPRETER_FD_LISTENER;
+    close_at_execve(ret->supervisor);
+    close_at_execve(ret->report);
+    close_at_execve(ret->listener);
+    if (read(INTERPRETER_FD_ISOLATION, &ret->isolation, sizeof(ret->isolation)) !=
+        sizeof(ret->isolation))
+        main_program_fail(ret->report, RUN_FAILURE_INTERNAL, errno, "read the applied layers");
+    close_fd(INTERPRETER_FD_ISOLATION);
+    close_at_execve(INTERPRETER_FD_PIPE);
+    has_pipe = true;
+}
+
+void interpreter_take_run(struct sandbox *sandbox, struct taken_run *ret)
+{
+    static struct run_description description;
+    static struct program environment;
+    payload_take_run(sandbox, &description, &environment);
+    if (has_pipe)
+        close_fd(INTERPRETER_FD_PIPE);
+    if (description.purpose == RUN_PURPOSE_TRIAL)
+        _exit(0);
+    ret->arguments = &description.argv[description.preparation.argument_count];
+    ret->environment = environment.environment;
 }

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +18,15 @@
 #include "backends/common/descriptor_limit.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
+
+/* ioprio_set(2), which has no header. */
+#define IOPRIO_OF_PROCESS   1
+#define IOPRIO_CLASS(value) ((value) >> 13)
+#define IOPRIO_LEVEL(value) ((value)&7)
+#define IOPRIO_NONE         0 /* follows the processor's priority */
+#define IOPRIO_REAL_TIME    1
+#define IOPRIO_BEST_EFFORT  2
+#define IOPRIO_USUAL_LEVEL  4
 
 /* A pidfd of the process that made the control socket, which must be our parent: between the two
  * looks at getppid() the number cannot have gone to somebody else. -1 where it has ended. */
@@ -47,6 +59,54 @@ static void reset_signals(void)
         (void)signal(number, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int leave_real_time(void)
+{
+    static const struct sched_param ordinary = {.sched_priority = 0};
+    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+    if (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE)
+        return 0;
+    return sched_setscheduler(0, SCHED_OTHER, &ordinary);
+}
+
+static int leave_priority(void)
+{
+    return getpriority(PRIO_PROCESS, 0) < 0 ? setpriority(PRIO_PROCESS, 0, 0) : 0;
+}
+
+static int leave_disk_priority(void)
+{
+    long priority = syscall(SYS_ioprio_get, IOPRIO_OF_PROCESS, 0);
+    if (priority < 0)
+        return 0; /* a kernel without any */
+    bool before_others = IOPRIO_CLASS(priority) == IOPRIO_REAL_TIME ||
+                         (IOPRIO_CLASS(priority) == IOPRIO_BEST_EFFORT &&
+                          IOPRIO_LEVEL(priority) < IOPRIO_USUAL_LEVEL);
+    return before_others ? (int)syscall(SYS_ioprio_set, IOPRIO_OF_PROCESS, 0, IOPRIO_NONE) : 0;
+}
+
+/* Raising it needs no privilege. */
+static int leave_protection_from_lack_of_memory(void)
+{
+    char text[16];
+    CLEANUP_CLOSE int fd = open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    if (length <= 0 || text[0] != '-')
+        return 0;
+    CLEANUP_CLOSE int out = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    return out >= 0 && write(out, "0", 1) == 1 ? 0 : -1;
+}
+
+/* What a host may have before others (systemd.exec(5): CPUSchedulingPolicy=, Nice=,
+ * IOSchedulingClass=, OOMScoreAdjust=) is handed down to every process it starts. A program is to
+ * have none of it: it would run before the machine's own processes, and be killed after them where
+ * memory is short. As /proc is the machine's, before the process becomes undumpable. */
+static int drop_scheduling_privileges(void)
+{
+    if (leave_real_time() < 0 || leave_priority() < 0 || leave_disk_priority() < 0)
+        return -1;
+    return leave_protection_from_lack_of_memory();
 }
 
 static int settle(void)

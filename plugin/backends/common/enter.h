@@ -10,10 +10,3 @@
  * serves, with a pidfd of the host (the caller's to close); -1 where the host has ended or the
  * process could not be settled. */
 int backend_enter(void);
-
-/* What a host may have before others (systemd.exec(5): CPUSchedulingPolicy=, Nice=,
- * IOSchedulingClass=, OOMScoreAdjust=) is handed down to every process it starts. A program is to
- * have none of it: it would run before the machine's own processes, and be killed after them where
- * memory is short. Of the calling process, which starts the others; as /proc is the machine's,
- * before the process becomes undumpable. 0, or -1 with errno where it keeps some of it. */
-int drop_scheduling_privileges(void);

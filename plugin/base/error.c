@@ -50,8 +50,26 @@ __attribute__((format(printf, 3, 0))) static void format_text(char *text, size_t
     make_presentable(text);
 }
 
-static void set_code(struct error *error, enum error_code code)
+/* Unlike strerror(): thread-safe, and not in the language of the host's locale. */
+static void add_description(struct error *error, int error_number)
 {
+    const char *description = strerrordesc_np(error_number);
+    size_t length = strlen(error->message);
+    char *end = error->message + length;
+    if (description)
+        (void)snprintf(end, sizeof(error->message) - length, ": %s", description);
+    else
+        (void)snprintf(end, sizeof(error->message) - length, ": error %d", error_number);
+    make_presentable(error->message);
+}
+
+__attribute__((format(printf, 4, 0))) static void set_all(struct error *error, enum error_code code,
+                                                          int error_number, const char *format,
+                                                          va_list arguments)
+{
+    format_text(error->message, sizeof(error->message), format, arguments);
+    if (error_number != 0)
+        add_description(error, error_number);
     error->code = code;
     error->retry_after_ms = 0;
     (void)snprintf(error->hint, sizeof(error->hint), "%s", error_code_hint(code));
@@ -61,9 +79,8 @@ int error_set(struct error *error, enum error_code code, const char *format, ...
 {
     va_list arguments;
     va_start(arguments, format);
-    format_text(error->message, sizeof(error->message), format, arguments);
+    set_all(error, code, 0, format, arguments);
     va_end(arguments);
-    set_code(error, code);
     return -1;
 }
 
@@ -72,23 +89,8 @@ int error_set_errno(struct error *error, enum error_code code, int error_number,
 {
     va_list arguments;
     va_start(arguments, format);
-    format_text(error->message, sizeof(error->message), format, arguments);
+    set_all(error, code, error_number, format, arguments);
     va_end(arguments);
-    if (error_number == 0) { /* nothing of the system's */
-        set_code(error, code);
-        return -1;
-    }
-    /* Unlike strerror(): thread-safe, and not in the language of the host's locale. */
-    const char *description = strerrordesc_np(error_number);
-    size_t length = strlen(error->message);
-    if (description)
-        (void)snprintf(error->message + length, sizeof(error->message) - length, ": %s",
-                       description);
-    else
-        (void)snprintf(error->message + length, sizeof(error->message) - length, ": error %d",
-                       error_number);
-    make_presentable(error->message);
-    set_code(error, code);
     return -1;
 }
 

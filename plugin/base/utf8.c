@@ -46,31 +46,34 @@ size_t utf8_sequence(const unsigned char *bytes, size_t length)
     return overlong || surrogate || too_high ? 0 : promised;
 }
 
+/* The length of the clean text, which is also put into ret where that is not NULL. */
+static size_t replace_broken(const unsigned char *bytes, size_t length, char *ret,
+                             bool *ret_replaced)
+{
+    size_t used = 0;
+    *ret_replaced = false;
+    for (size_t i = 0; i < length;) {
+        size_t sequence = utf8_sequence(bytes + i, length - i);
+        size_t count = sequence > 0 ? sequence : REPLACEMENT_LENGTH;
+        if (ret)
+            memcpy(ret + used, sequence > 0 ? (const char *)bytes + i : replacement, count);
+        *ret_replaced = *ret_replaced || sequence == 0;
+        used += count;
+        i += sequence > 0 ? sequence : 1;
+    }
+    return used;
+}
+
 char *utf8_sanitize(const unsigned char *bytes, size_t length, size_t *ret_length,
                     bool *ret_replaced)
 {
-    size_t clean_length = 0;
-    bool replaced = false;
-    for (size_t i = 0; i < length;) {
-        size_t sequence = utf8_sequence(bytes + i, length - i);
-        replaced = replaced || sequence == 0;
-        clean_length += sequence > 0 ? sequence : REPLACEMENT_LENGTH;
-        i += sequence > 0 ? sequence : 1;
-    }
+    bool replaced;
+    size_t clean_length = replace_broken(bytes, length, NULL, &replaced);
     char *clean = malloc(clean_length + 1);
     if (!clean)
         return NULL;
-    char *next = clean;
-    for (size_t i = 0; i < length;) {
-        size_t sequence = utf8_sequence(bytes + i, length - i);
-        if (sequence > 0)
-            memcpy(next, bytes + i, sequence);
-        else
-            memcpy(next, replacement, REPLACEMENT_LENGTH);
-        next += sequence > 0 ? sequence : REPLACEMENT_LENGTH;
-        i += sequence > 0 ? sequence : 1;
-    }
-    *next = '\0';
+    (void)replace_broken(bytes, length, clean, &replaced);
+    clean[clean_length] = '\0';
     *ret_length = clean_length;
     *ret_replaced = replaced;
     return clean;

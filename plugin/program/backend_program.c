@@ -105,18 +105,29 @@ static int spawn_program(const char *path, int control, pid_t *ret)
     return result;
 }
 
+/* 0: not by then; otherwise it has ended, or cannot be watched. */
+static int wait_for_end(int pidfd, uint64_t deadline)
+{
+    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&ended, 1, deadline_poll_timeout(deadline));
+    } while (ready < 0 && errno == EINTR);
+    return ready;
+}
+
+static void send_kill(int pidfd)
+{
+    (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
 /* The launcher ends at once and leaves the backend to init; one that does not is killed. A host
  * that reaps everything may be first. */
 static void reap_launcher(pid_t launcher, uint64_t deadline)
 {
     CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, launcher, 0);
-    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-    int ready = 0;
-    do {
-        ready = pidfd >= 0 ? poll(&ended, 1, deadline_poll_timeout(deadline)) : 1;
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0 && waitpid(launcher, NULL, WNOHANG) == 0)
-        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    if (pidfd >= 0 && wait_for_end(pidfd, deadline) == 0 && waitpid(launcher, NULL, WNOHANG) == 0)
+        send_kill(pidfd);
     while (waitpid(launcher, NULL, 0) < 0 && errno == EINTR)
         continue;
 }
@@ -195,20 +206,19 @@ int backend_program_start(const char *name, struct backend_program *ret, struct 
     return 0;
 }
 
-static int wait_for_end(int pidfd, int timeout_ms)
+/* Only where the gateway is init or a subreaper does the backend end as its child. */
+static int await_end(const struct backend_program *program, uint64_t timeout_ms)
 {
-    uint64_t deadline = monotonic_ms() + (uint64_t)timeout_ms;
-    struct pollfd ended = {.fd = pidfd, .events = POLLIN};
-    int ready = 0;
-    do {
-        ready = poll(&ended, 1, deadline_poll_timeout(deadline));
-    } while (ready < 0 && errno == EINTR);
-    return ready;
+    int ended = wait_for_end(program->pidfd, monotonic_ms() + timeout_ms);
+    if (ended > 0)
+        (void)waitid(P_PIDFD, (id_t)program->pidfd, NULL, WEXITED | WNOHANG);
+    return ended;
 }
 
-static void send_kill(int pidfd)
+static void kill_and_await(const struct backend_program *program)
 {
-    (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    send_kill(program->pidfd);
+    (void)await_end(program, STOP_TIMEOUT_MS);
 }
 
 void backend_program_stop(struct backend_program *program)
@@ -218,32 +228,21 @@ void backend_program_stop(struct backend_program *program)
     if (ours)
         (void)shutdown(program->control, SHUT_RDWR);
     close_fd(TAKE_FD(program->control));
-    if (ours && program->pidfd >= 0) {
-        if (wait_for_end(program->pidfd, STOP_TIMEOUT_MS) == 0) {
-            send_kill(program->pidfd);
-            (void)wait_for_end(program->pidfd, STOP_TIMEOUT_MS);
-        }
-        /* Only where the gateway is init or a subreaper does the backend end as its child. */
-        (void)waitid(P_PIDFD, (id_t)program->pidfd, NULL, WEXITED | WNOHANG);
-    }
+    if (ours && program->pidfd >= 0 && await_end(program, STOP_TIMEOUT_MS) == 0)
+        kill_and_await(program);
     backend_program_forget(program);
 }
 
 void backend_program_forget_ended(struct backend_program *program)
 {
-    if (!backend_program_is_ours(program) || program->pidfd < 0 ||
-        wait_for_end(program->pidfd, ENDING_TIMEOUT_MS) <= 0)
-        return;
-    (void)waitid(P_PIDFD, (id_t)program->pidfd, NULL, WEXITED | WNOHANG);
-    backend_program_forget(program);
+    if (backend_program_is_ours(program) && program->pidfd >= 0 &&
+        await_end(program, ENDING_TIMEOUT_MS) > 0)
+        backend_program_forget(program);
 }
 
 void backend_program_kill(struct backend_program *program)
 {
-    if (backend_program_is_ours(program) && program->pidfd >= 0) {
-        send_kill(program->pidfd);
-        (void)wait_for_end(program->pidfd, STOP_TIMEOUT_MS);
-        (void)waitid(P_PIDFD, (id_t)program->pidfd, NULL, WEXITED | WNOHANG);
-    }
+    if (backend_program_is_ours(program) && program->pidfd >= 0)
+        kill_and_await(program);
     backend_program_forget(program);
 }

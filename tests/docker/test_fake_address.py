@@ -21,6 +21,9 @@ def test_nobody_there():
     if os.path.exists(socket_path):
         os.unlink(socket_path)
     refusal(None, "backend_unavailable", "docker is not installed or its socket is not there: cannot connect to the Docker daemon at unix://")
+    os.mkdir(socket_path)
+    refusal(None, "backend_unavailable", "not a socket")
+    os.rmdir(socket_path)
     with FakeEngine(socket_path):
         pass
     refusal(None, "backend_unavailable", "docker is not running: cannot connect to the Docker daemon at unix://")

@@ -2,6 +2,7 @@
 /* Where the engine is looked for: addresses, certificates, docker's contexts, sockets; and what is
  * said where it cannot be had. Each case has a directory of docker's configuration of its own. */
 #include <check.h>
+#include <errno.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "backends/docker/engine/engine_address.h"
@@ -355,7 +357,11 @@ static int listen_at(const char *path)
 
 static void diagnoses(enum engine_problem problem, const char *words)
 {
-    engine_address_diagnose(&address, &fault);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    (void)snprintf(name.sun_path, sizeof(name.sun_path), "%s", address.socket_path);
+    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_lt(connect(fd, (const struct sockaddr *)&name, sizeof(name)), 0);
+    engine_address_explain(&address, errno, &fault);
     ck_assert_msg(fault.problem == problem, "problem %d: %s", fault.problem, fault.message);
     ck_assert_msg(strstr(fault.message, words) != NULL, "no \"%s\": %s", words, fault.message);
 }

@@ -224,48 +224,27 @@ bool engine_address_resolve(const struct run_docker *docker, struct engine_addre
     return find_socket(ret, fault);
 }
 
-static int try_socket(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct stat status;
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return errno;
-    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
-        return 0;
-    int reason = errno;
-    /* The kernel's error is the same for a file that is no socket and a socket without a listener.
-     */
-    if (reason == ECONNREFUSED && stat(path, &status) == 0 && !S_ISSOCK(status.st_mode))
-        return ENOTSOCK;
-    return reason;
-}
-
-void engine_address_diagnose(const struct engine_address *address, struct engine_fault *fault)
+void engine_address_explain(const struct engine_address *address, int reason,
+                            struct engine_fault *fault)
 {
     const char *path = address->socket_path;
-    int reason = try_socket(path);
-    switch (reason) {
-    case ENOENT:
-    case ENOTDIR:
-    case ENOTSOCK:
+    struct stat status;
+    /* The kernel's error is the same for a file that is no socket and a socket without a listener.
+     */
+    bool is_other_file =
+        reason == ECONNREFUSED && stat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
+    if (reason == ENOENT || reason == ENOTDIR || is_other_file)
         engine_fault_set(fault, ENGINE_PROBLEM_NOT_INSTALLED, NOT_INSTALLED CANNOT_CONNECT ": %s",
-                         path, reason == ENOTSOCK ? "not a socket" : "no such file or directory");
-        return;
-    case ECONNREFUSED:
+                         path, is_other_file ? "not a socket" : "no such file or directory");
+    else if (reason == ECONNREFUSED)
         engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
                          "docker is not running: " CANNOT_CONNECT ": connection refused", path);
-        return;
-    case EACCES:
-    case EPERM:
+    else if (reason == EACCES || reason == EPERM)
         engine_fault_set(fault, ENGINE_PROBLEM_NO_PERMISSION,
                          "permission denied while trying to connect to the Docker daemon socket at "
                          "unix://%s (user id %u)",
                          path, geteuid());
-        return;
-    default:
+    else
         engine_fault_set(fault, ENGINE_PROBLEM_SILENT, CANNOT_CONNECT ": %s", path,
                          reason == 0 ? "the daemon closes the connection" : strerror(reason));
-    }
 }

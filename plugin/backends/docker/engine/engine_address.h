@@ -41,9 +41,9 @@ bool engine_address_resolve(const struct run_docker *docker, struct engine_addre
 bool engine_address_find(const char *const *paths, size_t count, struct engine_address *ret,
                          struct engine_fault *fault);
 
-/* After a failed connection to a socket: connects once more without libcurl, and reports why that
- * fails. */
-void engine_address_diagnose(const struct engine_address *address, struct engine_fault *fault);
+/* Why the socket cannot be connected to; reason: the errno of the attempt. */
+void engine_address_explain(const struct engine_address *address, int reason,
+                            struct engine_fault *fault);
 
 /*
  * Docker's contexts: names for engines, stored by "docker context" in the directory of docker's own

@@ -115,7 +115,7 @@ static void explain_connection(const struct failure *failure, struct engine_faul
     long reason = 0;
     (void)curl_easy_getinfo(failure->easy, CURLINFO_OS_ERRNO, &reason);
     if (failure->address->socket_path[0] != '\0')
-        engine_address_diagnose(failure->address, fault);
+        engine_address_explain(failure->address, (int)reason, fault);
     else if (reason == ECONNREFUSED && failure->result == CURLE_COULDNT_CONNECT)
         engine_fault_set(fault, ENGINE_PROBLEM_NOT_RUNNING,
                          "docker is not running: cannot connect to the Docker daemon at %.100s: "

@@ -196,7 +196,7 @@ def test_a_total_that_no_run_fits_into_is_refused():
     tap.contains(answer["error"]["message"], "/memory_total_bytes: is less than the 268435456 bytes of one run of sh")
 
 
-def test_who_came_first_goes_first():
+def test_calls_run_in_the_order_of_their_arrival():
     use(max_runs=1)
     holder = hold_place()
     callers = line_up(*(Caller(f"{number}") for number in range(5)))
@@ -282,7 +282,7 @@ def test_a_full_queue_refuses():
     expect_nobody()
 
 
-def test_a_full_queue_has_room_for_who_has_fewer():
+def test_a_full_queue_has_room_for_a_principal_with_fewer_calls():
     use(max_runs=1, max_queued=3)
     holder = hold_place(principal="a")
     callers = line_up(*(Caller(f"a{number}", "a", request=WITH_SECRET) for number in range(3)))
@@ -316,7 +316,7 @@ def answer(tokens):
         tap.equal(provider.reply(token, {"decision": "allow_once"}), ACCEPTED)
 
 
-def test_who_waits_for_approval_has_nobody_s_place():
+def test_a_call_that_waits_for_approval_holds_no_run_slot():
     use(max_runs=1, max_queued=0)
     tokens = []
     callers = [Caller(f"{number}", request={**ECHO, "args": [str(number)]}, request_approval=ask_later(tokens)) for number in range(3)]
@@ -360,7 +360,7 @@ def test_approvals_that_wait_are_bounded():
     expect_nobody()
 
 
-def test_who_has_to_find_out_takes_a_place():
+def test_a_call_that_needs_a_trial_run_takes_a_run_slot():
     """The first call of its kind starts processes before anybody is asked. (With the network, as tool_status() tries without.)"""
     use(max_runs=1, network={"allowed": True})
     holder = hold_place()

@@ -105,7 +105,7 @@ def test_the_id_of_a_request_that_waits_already():
     provider.reset()
 
 
-def test_nobody_could_be_asked():
+def test_an_unavailable_approver_is_no_denial():
     """A host that could ask nobody says so, and no one is named for it; no request offers it as a decision."""
     got, result, host, reply, asked = call(ECHO, {"decision": "unavailable", "approver": "terminal:root", "reason": "no terminal"})
     tap.equal((reply, got, result["status"], result["error"]["code"]), (ACCEPTED, NOT_RUN, "denied", "approval_unavailable"))
@@ -157,7 +157,7 @@ def test_nothing_stands_with_a_workspace():
     provider.reset()
 
 
-def test_who_remembers_what():
+def test_only_a_session_decision_is_remembered():
     """once and always are asked about again (always is the host's to remember), session is not, in its session."""
     for decision, again in (("allow_once", 1), ("allow_always", 1), ("allow_session", 0)):
         request = {**ECHO, "args": [decision, "again"]}
@@ -171,7 +171,7 @@ def test_who_remembers_what():
     provider.reset()
 
 
-def test_nobody_named_is_nobody_else():
+def test_a_missing_principal_is_not_an_empty_one():
     """A host that names no principal, and one whose principal has an empty name."""
     for granted, other in (({}, {"principal": ""}), ({"principal": ""}, {})):
         request = {**ECHO, "args": ["nobody", *granted]}

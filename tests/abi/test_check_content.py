@@ -147,7 +147,7 @@ def test_no_word_is_a_check_that_failed():
     call(answering(good), {"action": "warn", "required": True})
 
 
-def test_who_offers_none_is_refused_where_it_is_required():
+def test_a_host_without_a_check_is_refused_where_one_is_required():
     call(None)
     call(None, {"action": "refuse"})
     result, _ = call(None, {"action": "warn", "required": True}, NOT_RUN)

@@ -251,7 +251,7 @@ def ran_any(request):
     return result
 
 
-def test_who_a_caller_says_it_is_brings_no_answer_of_another():
+def test_a_claimed_identity_gets_no_answer_of_another_principal():
     tokens = []
 
     def later(token, _request, verdict):

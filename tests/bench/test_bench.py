@@ -84,7 +84,7 @@ def test_each_caller_has_its_runs():
     tap.equal(told["reason"], None)
 
 
-def test_who_prints_something_else_fails():
+def test_a_contestant_with_other_output_fails():
     told = contest([HI, {"name": "other", "argv": ["/bin/echo", "ho"]},
                     {"name": "ill", "argv": ["/bin/sh", "-c", "echo hi; exit 3"]},
                     {"name": "none", "argv": ["/nonexistent"]}], expect="hi\n")

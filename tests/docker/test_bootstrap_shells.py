@@ -124,7 +124,7 @@ def test_a_name_without_a_program_is_missing():
     every_shell(check)
 
 
-def test_what_a_shell_keeps_starts_nothing():
+def test_a_variable_that_the_shell_keeps_starts_nothing():
     """Even where the gateway did not know of the name."""
     refusing = 0
     for shell in ("dash", "bash"):
@@ -140,7 +140,7 @@ def test_what_a_shell_keeps_starts_nothing():
     tap.true(refusing >= len(KEPT), "positive control: a shell does keep them")
 
 
-def test_gateway_refuses_what_shells_keep():
+def test_gateway_refuses_variables_that_shells_keep():
     for name in KEPT:
         host = Host(("sandbox.exec", "sandbox.exec.secrets:one"), secrets={"one": b"value"})
         for member in ({"env": {name: "x"}}, {"secrets": {name: "{{secret:one}}"}}):

@@ -17,7 +17,7 @@ from engine_calls import call, directory, refusal, socket_path, run
 from fake_engine import FakeEngine
 
 
-def test_nobody_there():
+def test_a_missing_or_dead_socket_is_reported():
     if os.path.exists(socket_path):
         os.unlink(socket_path)
     refusal(None, "backend_unavailable", "docker is not installed or its socket is not there: cannot connect to the Docker daemon at unix://")

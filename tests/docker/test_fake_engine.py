@@ -287,7 +287,7 @@ def test_no_workspace():
         tap.equal(engine.requests, [], "requests to the engine")
 
 
-def test_a_mount_that_nobody_asked_for():
+def test_an_unrequested_mount_is_refused():
     for mount in ({"Type": "bind", "Source": "/", "Destination": "/work", "RW": False}, {"Type": "volume", "Destination": "/data"}):
         with FakeEngine(socket_path, lie={"Mounts": [mount]}) as engine:
             refusal(engine, "sandbox_unavailable", "Mounts differs")

@@ -203,7 +203,7 @@ def test_one_that_is_not_as_asked_for_refuses_nobody():
         end(engine)
 
 
-def test_none_is_kept_that_nobody_asks_for():
+def test_an_unused_pool_is_given_up():
     with FakeEngine(socket_path) as engine:
         keep(idle_ms=700)
         completes()
@@ -218,7 +218,7 @@ def told():
     return state == "answered" and {kind: (row["ready"], row["wanted"]) for kind, row in rows.items()}
 
 
-def test_what_is_ready_is_told_at_that_moment():
+def test_the_status_reports_the_pool_of_this_moment():
     with FakeEngine(socket_path) as engine:
         keep(ready=2, idle_ms=6000)
         tap.equal(provider.pool("docker")[0], "stopped")

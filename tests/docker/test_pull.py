@@ -118,7 +118,7 @@ def test_registry_that_does_not_have_it():
     refused(call(f"{registry.address}/other:1", "missing"), "backend_unavailable", "pull refused")
 
 
-def test_nobody_at_the_registry():
+def test_an_unreachable_registry_is_reported():
     refused(call(f"127.0.0.1:{free_port()}/sandbox:1", "missing"), "backend_unavailable", "pull refused")
 
 

@@ -123,7 +123,7 @@ def test_nothing_of_a_program_is_in_the_configuration_or_on_disk():
     control.unlink()
 
 
-def test_what_surrounds_the_program():
+def test_the_program_s_surroundings_are_isolated():
     output = run(
         "import os, socket, ctypes\n"
         "def tried(what):\n    try: what(); return 'done'\n    except OSError as e: return os.strerror(e.errno)\n"
@@ -141,7 +141,7 @@ def test_what_surrounds_the_program():
     tap.true(set(output["isolation"]["missing"]) <= {"user_namespace", "landlock"}, output["isolation"])
 
 
-def test_what_killed_hosts_and_backends_leave_is_swept():
+def test_leftovers_of_killed_hosts_and_backends_are_swept():
     """Killed at one moment, host and backend, so that nobody cleans up before the next backend meets the engine."""
     modes.adopt_orphans()
     rounds, left = 50 if modes.LONG else 5, set()

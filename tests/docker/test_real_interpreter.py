@@ -74,7 +74,7 @@ def ready_run(code, **more):
     raise AssertionError("no container was ready")
 
 
-def test_what_is_ready_is_told():
+def test_the_status_reports_ready_interpreters():
     use(READY)
     run("pass")
     await_ready()
@@ -101,7 +101,7 @@ def test_a_program_cannot_tell():
     tap.equal(different, [], "programs that can tell")
 
 
-def test_what_comes_with_a_run_is_its_own():
+def test_each_run_has_its_own_secrets_and_files():
     use(READY, secrets={"allowed": ["KEY"]})
     run("pass")
     large = "x" * 30_000

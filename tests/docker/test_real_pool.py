@@ -82,7 +82,7 @@ def told():
     return state, {kind: (row["ready"], row["wanted"], row["memory_bytes"]) for kind, row in rows.items()}
 
 
-def test_what_is_ready_is_told():
+def test_the_status_reports_ready_containers():
     use()
     tap.equal(told()[0], "stopped")
     run()
@@ -121,7 +121,7 @@ def test_those_that_wait_share_nothing():
         tap.equal((state["HostConfig"]["NetworkMode"], state["HostConfig"]["IpcMode"], state["Mounts"]), ("none", "none", []))
 
 
-def test_what_comes_with_a_run_is_its_own():
+def test_each_run_has_its_own_secrets_and_files():
     use(secrets={"allowed": ["KEY"]})
     run()
     for number in range(READY + 1):

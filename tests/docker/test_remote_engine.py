@@ -197,7 +197,7 @@ def test_certificate_for_another_name():
     refuses("is not valid for the host", policy_of(host=f"tcp://localhost:{PORT}"))
 
 
-def test_addresses_nobody_serves():
+def test_addresses_without_an_engine_are_reported():
     refuses("docker is not running: cannot connect to the Docker daemon at", policy_of(host=f"tcp://127.0.0.1:{free_port()}"))
     refuses("no such host", policy_of(host="tcp://engine.invalid:2376"))
     refuses("unencrypted", policy_of(None, host="tcp://192.0.2.1:2375"))

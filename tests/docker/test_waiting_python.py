@@ -144,7 +144,7 @@ def test_nor_by_which_module_ends_first():
         raise tap.Skip(f"not told of {', '.join(others)}: {OTHER_ORDER}")
 
 
-def test_no_collection_looks_at_what_was_there_before():
+def test_collections_skip_objects_from_before_the_program():
     [python, *_] = INTERPRETERS
     code = b"import gc; print(gc.get_freeze_count() > 1000, gc.isenabled(), gc.is_tracked(globals()), any(o is globals() for o in gc.get_objects()))"
     tap.equal(after_waiting(Room(python).waiting(message([("main.py", code)])))[1], b"True True True True\n")
@@ -184,7 +184,7 @@ def test_in_whatever_pieces_it_comes():
         tap.equal(shown([whole[at:at + size] for at in range(0, len(whole), size)]), seen, size)
 
 
-def test_what_is_no_message_begins_no_program():
+def test_a_malformed_message_starts_no_program():
     [python, *_] = INTERPRETERS
     whole = message([("main.py", b"print('begun')"), ("data", b"\0" * 10)], stdin=b"in")
     tap.equal(after_waiting(Room(python).waiting(whole)), (0, b"begun\n", b""), "positive control")

@@ -33,7 +33,7 @@ class AtTheTerminal(HostTest):
             self.assertEqual((status, out), (125, b""), text)
             self.assertIn(b"approval_denied", err)
 
-    def test_what_is_shown(self):
+    def test_the_whole_request_is_shown(self):
         terminal = self.ask("echo first\necho second", "--network", "--use-secret", "KEY=my-key", "--", "an argument")
         screen = terminal.wait_for(QUESTION)
         for text in ("code_execute", "network", "true", "my-key", "an argument", "    1 | echo first", "    2 | echo second",
@@ -50,7 +50,7 @@ class AtTheTerminal(HostTest):
         for byte in "\x1b\x07\x9b\u202e\u200b\u2066":
             self.assertNotIn(byte, screen)
 
-    def test_what_looks_like_a_letter_is_written_out(self):
+    def test_look_alike_letters_are_written_out(self):
         terminal = self.ask("import \u043es; r\u0435move(\u037e) # \u043f\u0440\u0438\u0432\u0435\u0442")
         screen = terminal.wait_for(QUESTION)
         self.assertIn("import <U+043E>s; r<U+0435>move(<U+037E>) # \u043f\u0440\u0438\u0432\u0435\u0442", screen)
@@ -76,7 +76,7 @@ class AtTheTerminal(HostTest):
         terminal.type("n\n")
         self.assertEqual(terminal.end()[0], 125)
 
-    def test_what_was_typed_before_the_question_does_not_count(self):
+    def test_input_typed_before_the_question_does_not_count(self):
         gate = self.path("gate")
         os.mkfifo(gate)
         terminal = Terminal(self, ["run", "-l", "sh", gate, "--audit", self.audit_file])
@@ -90,7 +90,7 @@ class AtTheTerminal(HostTest):
         terminal.type("\n")
         self.assertEqual(terminal.end()[:2], (125, b""))
 
-    def test_nobody_answers(self):
+    def test_an_unanswered_request_is_denied(self):
         terminal = self.ask("echo ran", FIXTURE_EXPIRES_MS="300")
         terminal.wait_for("denied")
         status, out, err = terminal.end()

@@ -114,7 +114,7 @@ class Queue(StoreTest):
         self.assertEqual(self.open_requests(), [])
         self.approvals("approve", request["id"], status=1)
 
-    def test_nobody_answers(self):
+    def test_an_unanswered_request_is_denied(self):
         policy = self.path("policy.json", '{"approval": {"timeout_ms": 300}}')
         done = self.run_with("echo ran", "queue", "--policy", policy)
         self.assertEqual((done.returncode, done.stdout), (125, b""))
@@ -131,7 +131,7 @@ class Queue(StoreTest):
             database.close()
             self.assertEqual(opened, (seconds,), wait_ms)
 
-    def test_a_request_that_expires_is_nobody_s_denial(self):
+    def test_an_expired_request_names_no_approver(self):
         process = self.start("echo ran", "queue")
         self.wait_for_request()
         self.change("UPDATE requests SET expires = 1")
@@ -321,7 +321,7 @@ class Grants(StoreTest):
             done = self.run_with(code, ASKED, *options)
             self.assertEqual((done.returncode, done.stdout), (125, b""), (code, options))
 
-    def test_what_is_revoked_is_asked_about(self):
+    def test_a_revoked_grant_is_asked_about_again(self):
         self.approvals("revoke", self.grant()["id"])
         self.assertEqual(self.run_with("echo granted", ASKED).returncode, 125)
         self.assertIn(b"approval_unknown", self.approvals("revoke", "0" * 16, status=1).stderr)
@@ -523,7 +523,7 @@ class ByProgram(StoreTest):
         self.assertRegex(self.grants()[0]["approver"], "^command:")
         self.assertEqual(self.decide({"decision": "deny"}).stdout, b"asked\n", "the grant answers first")
 
-    def test_what_cannot_be_remembered_is_for_this_once(self):
+    def test_a_grant_that_cannot_be_stored_allows_once(self):
         os.chmod(self.home, 0o777)
         done = self.decide({"decision": "allow_always"})
         self.assertEqual(done.stdout, b"asked\n")

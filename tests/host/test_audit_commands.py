@@ -122,7 +122,7 @@ class Keys(Commands):
         self.assertEqual(self.audit("rotate", self.audit_file, "--audit-key", other).returncode, 0)
         self.assertEqual(self.audit("verify", self.audit_file, "--audit-key", key, "--audit-key", other).returncode, 0)
 
-    def test_who_signs_is_part_of_the_chain(self):
+    def test_the_signing_key_is_part_of_the_chain(self):
         for first, second, said in ((KEY, None, b"is signed by nobody where key " + key_id(KEY).encode() + b" belongs"),
                                     (None, KEY, b"is signed by key " + key_id(KEY).encode() + b" where key none belongs")):
             sealed = Sealed(first).add({"a": 1})

@@ -91,7 +91,7 @@ class Records(HostTest):
         self.expect(refused, "refused", error="approval_denied", status="denied")
         self.assertEqual((refused["approval"]["approver"], refused["approval"]["decision"]), ("flag:never", "deny"))
 
-    def test_nobody_could_be_asked(self):
+    def test_an_unavailable_approver_is_no_denial(self):
         """An approver who is not there is nobody's denial."""
         key = self.path("key", "k" * 32)
         closed = ["--approvals", "/dev/null/there/approvals.sqlite"]
@@ -108,7 +108,7 @@ class Records(HostTest):
         done, records = self.call("echo ran", approve="never")
         self.assertEqual(records[-1]["error"], "approval_denied", "control: somebody's word")
 
-    def test_nobody_answers(self):
+    def test_an_unanswered_request_is_recorded(self):
         policy = self.path("policy.json", json.dumps({"approval": {"timeout_ms": 300}}))
         _, records = self.call("echo ran", "--policy", policy, approve="queue")
         self.expect(records[-1], "refused", error="approval_timeout")

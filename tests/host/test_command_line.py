@@ -63,7 +63,7 @@ class Options(CommandLine):
         for given in ("20s", "1m", "1h"):
             self.assertEqual(self.run_code("echo x", "--timeout", given).returncode, 0)
 
-    def test_what_was_probably_meant(self):
+    def test_misspelled_words_get_a_suggestion(self):
         for arguments, hint in ((["rnu"], "did you mean run?"), (["aprovals"], "did you mean approvals?"),
                                 (["run", "--netwrok"], "did you mean --network?"), (["run", "--timeuot", "5s"], "did you mean --timeout?"),
                                 (["run", "--secrets", "a=b"], "did you mean --secret?"), (["audit", "shwo"], "did you mean toolhost audit show?"),
@@ -134,7 +134,7 @@ class Set(CommandLine):
         self.assertEqual(self.printed_with('args=["p", "q"]', 'env={"A": "2"}', 'files={"path": "f", "content": "data"}'), "2||p|q|data")
         self.assertEqual(self.printed_with("env=B=3", "args=last", given=("--env", "A=2", "--timeout", "5s")), "2|3|last|")
 
-    def test_what_is_refused(self):
+    def test_bad_settings_are_refused(self):
         run = ("run", "-l", "sh", "-c", "echo x")
         for setting, said in (("timeout_ms=soon", "--set timeout_ms: soon is no value of it"), ("timeout_ms=-1K", "no value of it"),
                               ("timeout_ms=99999999999999999999", "no value of it"), ("timeout_ms=1.5", "no value of it"),
@@ -172,13 +172,13 @@ class CutOff(CommandLine):
     RESULT = {"status": "completed", "stdout": "beginning...end\n", "stderr": "", "exit_code": 0,
               "truncated": {"stdout": True, "stderr": False}, "error": None}
 
-    def test_it_is_said_of_what_was_not_printed(self):
+    def test_unprinted_output_is_mentioned(self):
         done = self.toolhost("run", "-l", "sh", "-c", "x", "--audit", "/dev/null", TOOLHOST_PLUGIN=SCRIPTED,
                              SCRIPTED_RESULT=self.path("result.json", json.dumps(self.RESULT)))
         self.assertEqual((done.returncode, done.stdout), (0, b"beginning...end\n"))
         self.assertIn(b"stdout was cut off", done.stderr)
 
-    def test_it_is_not_said_of_what_was_streamed_in_full(self):
+    def test_output_streamed_in_full_is_not_mentioned(self):
         if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
             self.skipTest("its mode is not available on this machine")
         done = self.toolhost("run", "-l", "sh", "-c", "seq 1 30000", "--approve", "always", "--audit", "/dev/null", TOOLHOST_PLUGIN=CODE_EXECUTE)
@@ -221,7 +221,7 @@ class ApprovalsList(CommandLine):
     def listed(self, *options):
         return json.loads(self.printed("approvals", "list", "--json", *options))
 
-    def test_open_is_what_waits_for_an_answer(self):
+    def test_open_lists_requests_that_wait_for_an_answer(self):
         self.run_code("echo x", approve="pending")
         waiting = self.listed("--open")
         self.assertEqual([(row["kind"], row["state"]) for row in waiting], [("request", "open")])

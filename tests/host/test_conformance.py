@@ -30,7 +30,7 @@ class Conformance(HostTest):
                 self.assertIn(f"not ok 1 - {case}\n# ".encode(), done.stdout)
                 self.assertTrue(done.stdout.endswith(b"# 0 passed, 1 failed, 0 skipped\n"))
 
-    def test_what_is_no_provider(self):
+    def test_a_file_that_is_no_provider_fails(self):
         junk = self.path("junk.so", b"\x7fELF and no more")
         done = self.toolhost("conformance", junk, timeout=300)
         self.assertEqual(done.returncode, 1)

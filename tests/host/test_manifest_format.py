@@ -73,7 +73,7 @@ class ManifestTest(HostTest):
 
 
 class Rules(ManifestTest):
-    def test_each_rule_sees_what_breaks_it(self):
+    def test_each_rule_finds_its_violation(self):
         for form, rules in RULES.items():
             for rule in rules:
                 self.assertFalse(rule.kept(*rule.broken_by), (form, rule.source))
@@ -217,7 +217,7 @@ class Refusals(ManifestTest):
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertIn(message, done.stderr.decode())
 
-    def test_what_cannot_be_offered(self):
+    def test_tools_that_cannot_be_offered_are_refused(self):
         def tool(schema, name="t"):
             return {"name": name, "description": "", "input_schema": schema}
 

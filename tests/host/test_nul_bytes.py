@@ -71,7 +71,7 @@ class Results(HostTest):
     def test_invoke(self):
         self.assertEqual(json.loads(self.scripted("invoke", NUL).stdout), NUL)
 
-    def test_run_prints_what_was_not_streamed(self):
+    def test_run_prints_output_that_was_not_streamed(self):
         done = self.scripted("run", NUL, "-l", "sh", "-c", "x")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"a\0b\n", b"c\0d"))
 

@@ -20,7 +20,7 @@ class Streams(HostTest):
     def test_bytes_that_are_no_text_pass_unchanged(self):
         self.assertEqual(self.run_code("raw").stdout, b"\xff\x00\xfe\n")
 
-    def test_what_a_provider_prints_stays_off_standard_output(self):
+    def test_a_provider_s_prints_stay_off_standard_output(self):
         done = self.run_code("echo mine", plugin="prints_to_stdout")
         self.assertEqual(done.stdout, b"mine\n")
         self.assertIn(b"a provider that prints", done.stderr)
@@ -28,7 +28,7 @@ class Streams(HostTest):
                              stdin=b'{"language":"sh","code":"echo x"}', plugin="prints_to_stdout")
         self.assertEqual(json.loads(done.stdout)["stdout"], "x\n")
 
-    def test_verbose_says_what_isolated_it(self):
+    def test_verbose_names_the_isolation_layers(self):
         done = self.run_code("echo x", "-v")
         self.assertIn(b"mode=fixture applied=imagination missing=namespaces", done.stderr)
         self.assertNotIn(b"mode=", self.run_code("echo x", "-v", approve="never").stderr)
@@ -45,7 +45,7 @@ class Streams(HostTest):
         self.assertEqual((done.returncode, done.stdout), (0, b"x\n"))
 
 
-    def test_what_takes_long_is_told_beside_the_output(self):
+    def test_progress_is_reported_beside_the_output(self):
         done = self.run_code("note pulling \033[2J\nnote still\necho x")
         self.assertEqual((done.returncode, done.stdout), (0, b"x\n"))
         self.assertIn(b"toolhost: pulling <U+001B>[2J\ntoolhost: still\n", done.stderr)
@@ -104,7 +104,7 @@ class ExitStatus(HostTest):
                 self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
                 self.assertIn(b"toolhost: usage: ", done.stderr)
 
-    def test_wrong_usage_says_what_is_wanted(self):
+    def test_wrong_usage_gets_a_usage_message(self):
         for arguments, words in ((["audit"], "audit needs verify, show, head or rotate"), (["policy"], "policy needs check or explain"),
                                  (["doctor", "now"], "doctor does not take the argument now"), (["run", "a.sh", "b"], "own arguments after --"),
                                  (["run", "-c", "x", "--timeout-ms", "0"], "--timeout-ms must be 1 to 86400000 milliseconds, not 0"),

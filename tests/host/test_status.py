@@ -46,7 +46,7 @@ class Status(HostTest):
         for bad in ("a 1\n", good + 'a{b="c\\"\\\\"} 1\n', "# TYPE a gauge\na{b=\"c\"d\"} 1\n", "# TYPE a gauge\na 1", "# TYPE a counter\na 1\n"):
             self.assertRaises(AssertionError, metrics, bad)
 
-    def test_metrics_say_what_the_json_says(self):
+    def test_metrics_agree_with_the_json(self):
         told = json.loads(self.status("--json").stdout)
         done = self.status("--format", "prometheus")
         found = metrics(done.stdout.decode())

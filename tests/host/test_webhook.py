@@ -185,7 +185,7 @@ class Webhook(HostTest):
     def test_a_flood_denies(self):
         self.refuses(lambda *_: (200, b" " * (7 << 20)), "longer than")
 
-    def test_nobody_is_there(self):
+    def test_an_unreachable_service_is_no_decision(self):
         done = self.call("http://127.0.0.1:1/")
         self.assertEqual((done.returncode, done.stdout), (125, b""))
         self.assertIn(b"could not be asked", done.stderr)
@@ -197,7 +197,7 @@ class Webhook(HostTest):
             self.assertEqual((done.returncode, done.stdout), (125, b""), url)
             self.assertIn(b"must be https", done.stderr, url)
 
-    def test_a_certificate_that_nobody_vouches_for(self):
+    def test_an_untrusted_certificate_is_refused(self):
         with tempfile.TemporaryDirectory() as directory:
             place = pathlib.Path(directory)
             Authority(place / "authority", "nobody").issue(place / "server", "127.0.0.1", "serverAuth", "IP:127.0.0.1")

@@ -36,7 +36,7 @@ def setting(name, value):
     pathlib.Path("/proc/sys", name).write_text(value)
 
 
-def test_the_host_is_what_it_should_be():
+def test_the_host_is_as_described():
     tap.equal(pathlib.Path("/proc/self/cgroup").read_text(), "0::/gateway/leaf\n", "one hierarchy, of version 2")
     tap.equal((CGROUPS / "cgroup.subtree_control").read_text().split(), ["memory", "pids"])
     print(f"# Linux {os.uname().release}")

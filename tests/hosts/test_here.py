@@ -33,7 +33,7 @@ def has_layer(report, state, layer):
     tap.contains(report, f"  {state}  {layer}: ", "doctor")
 
 
-def test_whoever_runs_the_tests():
+def test_the_user_of_the_tests():
     seen = told(run([sys.executable, HERE / "observe.py"]))
     observe.check(seen)
     doctor = run(DOCTOR)

@@ -72,14 +72,14 @@ class ByHandshake(McpTest):
         wire.call("ping")
         self.assertEqual(self.ran(), [])
 
-    def test_nobody_answers(self):
+    def test_an_unanswered_question_is_denied(self):
         wire, id = self.start_call(FIXTURE_EXPIRES_MS="50")
         self.asked(wire)
         self.assertTrue(wire.answer_to(id)["result"]["isError"])
         self.assertIn("in time", self.said())
         self.assertEqual(self.ran(), [])
 
-    def test_a_client_that_cannot_ask_is_told_who_could(self):
+    def test_a_client_that_cannot_ask_is_told_of_other_approvers(self):
         for capabilities in ({}, {"elicitation": {"url": {}}}, {"elicitation": True}, {"sampling": {}}):
             wire, id = self.start_call(capabilities=capabilities, plugin=CODE_EXECUTE)
             result = wire.answer_to(id)["result"]
@@ -112,7 +112,7 @@ class Switched(McpTest):
         self.assertIn("because", result["content"][0]["text"])
         self.assertFalse([message for message in wire.seen if message.get("method")])
 
-    def test_what_was_allowed_for_good_is_asked_of_nobody(self):
+    def test_a_standing_grant_is_not_asked_about(self):
         program = os.path.join(self.home, "approver")
         with open(program, "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\necho \'{"decision": "allow_always"}\'\n')
@@ -195,7 +195,7 @@ class Choice(McpTest):
                 self.assertEqual(field["enum"], ["allow_once", "allow_session", "allow_always"])
                 self.assertNotIn("required", form["requestedSchema"])
 
-    def test_what_is_chosen_stands_for_so_long(self):
+    def test_the_chosen_duration_is_kept(self):
         for modern in (False, True):
             wire = self.start_one("--elicitation-choice")
             self.assert_ran(self.answer(wire, modern, {"content": {"decision": "allow_session"}})[0])
@@ -213,7 +213,7 @@ class Choice(McpTest):
             self.assertIn("mcp-client:", json.dumps(self.records()))
             shutil.rmtree(os.path.join(self.home, ".local"))
 
-    def test_what_cannot_be_chosen_denies(self):
+    def test_an_unknown_choice_denies(self):
         for modern in (False, True):
             wire = self.start_one("--elicitation-choice")
             for word in ("deny", "cancel", "edit", "ALLOW_ONCE", "allow", "x", 7, True, ["allow_once"], {}):
@@ -230,7 +230,7 @@ class Choice(McpTest):
                 self.assert_ran(result)
                 self.assertEqual(form["requestedSchema"]["properties"], {})
 
-    def test_only_what_the_policy_takes_is_offered(self):
+    def test_only_durations_that_the_policy_allows_are_offered(self):
         policy = os.path.join(self.home, "policy.json")
         for decisions, offered in ((["once"], None), (["once", "session"], ["allow_once", "allow_session"])):
             with open(policy, "w", encoding="utf-8") as file:
@@ -358,7 +358,7 @@ class ByNextTry(NextTry):
 class ByNextTryOfTheRealProvider(ByNextTry):
     plugin = CODE_EXECUTE
 
-    def test_the_audit_log_says_who_allowed_what(self):
+    def test_the_audit_log_names_the_approver(self):
         wire, asked = self.ask()
         wire.call("tools/call", self.answered(wire, asked["requestState"]))
         approval = [json.dumps(record) for record in self.records() if "mcp-client:" in json.dumps(record)]

@@ -140,7 +140,7 @@ class Schema(ClientTest):
                     for error in self.validator(revision, name).iter_errors(value)]
         self.assertEqual(problems, [], f"{revision} {name}: {json.dumps(value)[:600]}")
 
-    def test_it_sees_what_is_wrong(self):
+    def test_it_finds_planted_violations(self):
         good = {"resultType": "complete", "content": [{"type": "text", "text": "x"}]}
         for wrong in ({**good, "content": [{"type": "text"}]}, {**good, "resultType": 7}, {**good, "isError": "no"}):
             self.hold(MODERN, "CallToolResult", good)

@@ -42,7 +42,7 @@ class Metrics(McpTest):
         self.assertEqual(self.process.wait(PATIENCE), 0)
         self.assertEqual([name for name in os.listdir(self.home) if name.startswith("toolhost.prom")], [], "it ends with the server")
 
-    def test_what_is_ready_now(self):
+    def test_metrics_report_the_pool_of_this_moment(self):
         row = '{backend="process",interpreter="none"}'
         policy = os.path.join(self.home, "policy.json")
         with open(policy, "w", encoding="utf-8") as file:
@@ -132,7 +132,7 @@ class OverHttp(McpTest):
             self.assertEqual(b"toolhost_ready" in answer, wanted == b" 200 ", request)
         self.assertIn(b" 200 OK\r\n", self.exchange(b"GET /metrics HTTP/1.0\r\n\r\n"))
 
-    def test_clients_that_behave_badly_keep_nobody_for_long(self):
+    def test_misbehaving_clients_do_not_block_others_for_long(self):
         wire = self.started("--metrics-listen", self.address)
         silent = [socket.create_connection(("127.0.0.1", self.port), PATIENCE) for _ in range(3)]
         begin = time.monotonic()

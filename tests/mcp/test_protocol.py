@@ -27,7 +27,7 @@ class Handshake(McpTest):
         for unknown in ("1999-01-01", MODERN):
             self.assertEqual(self.start().handshake(unknown)["protocolVersion"], HANDSHAKE[0])
 
-    def test_says_who_serves(self):
+    def test_discover_names_the_server(self):
         result = self.start().handshake()
         self.assertEqual(result["serverInfo"], {"name": "fixture", "version": "1.0.0"})
         self.assertIn("tools", result["capabilities"])
@@ -77,7 +77,7 @@ class Modern(McpTest):
         self.assertEqual((result["resultType"], result["isError"]), ("complete", False))
         self.assertEqual(result["structuredContent"]["stdout"], "42\n")
 
-    def test_what_is_missing_is_said(self):
+    def test_a_missing_member_is_named(self):
         wire = self.start()
         for left_out in ("protocolVersion", "clientCapabilities"):
             given = {k: v for k, v in meta().items() if not k.endswith(left_out)}
@@ -93,7 +93,7 @@ class Modern(McpTest):
         self.assertEqual(error["data"]["requested"], "2031-01-01")
         self.assertIn(MODERN, error["data"]["supported"])
 
-    def test_what_was_removed(self):
+    def test_removed_methods_are_unknown(self):
         wire = self.start()
         for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "nonsense"):
             self.assertEqual(wire.error(method, {"_meta": meta()})["code"], -32601, method)
@@ -170,7 +170,7 @@ class Errors(McpTest):
         wire.send_line(b" \r")
         self.assertEqual(wire.call("ping"), {})
 
-    def test_what_cannot_be_read_is_answered_under_its_own_identifier(self):
+    def test_an_unreadable_request_is_answered_under_its_own_id(self):
         wire = self.started()
         half = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": wire.tool_call("echo \ud83d"), "id": 7})
         wire.send_line(half.encode())
@@ -179,7 +179,7 @@ class Errors(McpTest):
         self.assertIn("it has an escape that is not a Unicode character, at line 1, byte", error["message"])
         self.assertNotIn("ud83d", error["message"].lower())  # the library's words repeat the text
 
-    def test_what_cannot_be_read_is_told_in_words_of_our_own(self):
+    def test_parse_errors_have_our_own_words(self):
         wire = self.started()
         for line, words in ((b"{", "it ends too early"), (b"nonsense", "it is not JSON"), (b'{"canary":1 "x":2}', "it is not JSON"),
                             (b'{"a":1,"a":2}', "it has a member twice"), (b"{} canary", "there is more after its value"),
@@ -331,7 +331,7 @@ class Calls(McpTest):
         self.assertEqual(wire.error("logging/setLevel", {"level": "debug\0x"})["code"], -32602)
         self.assertEqual(self.ran(), [])
 
-    def test_what_takes_long_is_told_a_line_at_a_time(self):
+    def test_progress_is_sent_a_line_at_a_time(self):
         wire = self.started()
         answer = wire.call("tools/call", {**wire.tool_call("note pulling\nnote 50 %\nnote 100 %\nsleep 0.3\necho out\nsleep 0.3"),
                                           "_meta": {"progressToken": 7}})
@@ -339,7 +339,7 @@ class Calls(McpTest):
         self.assertEqual(told, "pulling\n50 %\n100 %\nout\n")
         self.assertEqual(answer["structuredContent"]["stdout"], "out\n")
 
-    def test_what_a_provider_prints_stays_off_the_wire(self):
+    def test_a_provider_s_prints_stay_off_the_wire(self):
         wire = self.started(plugin="prints_to_stdout")
         result = wire.call("tools/call", wire.tool_call("echo mine"))
         self.assertEqual(result["structuredContent"]["stdout"], "mine\n")
@@ -421,7 +421,7 @@ class Calls(McpTest):
             wire = self.started("--mode", mode, "--policy", file.name, *options, plugin=CODE_EXECUTE)
             return wire.call("tools/list", {})["tools"][0]["inputSchema"]["properties"]
 
-    def test_what_is_offered_is_what_the_policy_allows(self):
+    def test_the_schema_offers_what_the_policy_allows(self):
         usual = self.offered()
         for name in ("network", "secrets", "image", "session"):
             self.assertNotIn(name, usual)
@@ -434,7 +434,7 @@ class Calls(McpTest):
         self.assertEqual(wide["timeout_ms"]["maximum"], 2000)
         self.assertNotIn("files", self.offered(capabilities=["sandbox.exec"]))
 
-    def test_descriptions_fit_what_is_offered(self):
+    def test_descriptions_fit_the_offered_schema(self):
         usual = self.offered()
         self.assertIn("py", re.findall(r"\w+", usual["language"]["description"]), "the control: an alias of what is offered")
         self.assertEqual(usual["timeout_ms"]["description"], "Wall-clock time for the run in milliseconds: 10000 where it is left out, at most 300000.")
@@ -448,7 +448,7 @@ class Calls(McpTest):
         self.assertEqual(mixed["timeout_ms"]["description"],
                          "Wall-clock time for the run in milliseconds: 10000 to 20000, by language, where it is left out, at most 300000.")
 
-    def test_what_is_offered_is_what_the_host_grants(self):
+    def test_the_schema_offers_what_the_host_grants(self):
         wide = {"network": {"allowed": True}, "secrets": {"allowed": ["a"]}}
         for name, grant in (("network", "sandbox.exec.network"), ("secrets", "sandbox.exec.secrets"), ("secrets", "sandbox.exec.secrets=a")):
             self.assertNotIn(name, self.offered(**wide))
@@ -460,7 +460,7 @@ class Calls(McpTest):
         self.assertIn("files", self.offered())
         self.assertNotIn("files", self.offered("--cap", "!sandbox.exec.files"))
 
-    def test_what_is_offered_is_what_the_context_leaves(self):
+    def test_the_schema_offers_what_the_context_leaves(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"languages": ["sh"], "limits": {"wall_ms": 2000}}, file)
             file.flush()
@@ -563,7 +563,7 @@ class TheEnd(McpTest):
         process.stdin.write(self.PING)
         self.assertEqual(process.wait(PATIENCE), 0)
 
-    def test_what_cannot_start_says_why(self):
+    def test_a_failed_start_gives_its_reason(self):
         for arguments in (("--mode", "none"), ("--policy", "/no/such/policy")):
             self.start(*arguments)
             self.assertEqual(self.process.wait(PATIENCE), 1)

@@ -177,7 +177,7 @@ def test_a_core_dump_of_the_gateway_has_no_secret():
         tap.equal(traces.in_files(gateway.work, gateway.values), [])
 
 
-def test_what_was_left_on_purpose_is_found():
+def test_a_planted_secret_is_found():
     root_needed()
     with Gateway() as gateway:
         value = gateway.values[0]

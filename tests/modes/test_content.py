@@ -138,12 +138,12 @@ def compare(table):
     tap.true(not wrong, "\n".join(map(repr, wrong)))
 
 
-def test_what_is_seen():
+def test_dangerous_code_is_found():
     # Each line takes a call; docker mode's are slow, and the checker the same.
     compare(SEEN if MODE == "process" else SEEN[::10])
 
 
-def test_what_is_not_seen():
+def test_some_code_escapes_the_check():
     compare([(line, set()) for line in (NOT_SEEN if MODE == "process" else NOT_SEEN[:2])])
 
 
@@ -157,7 +157,7 @@ def test_a_warning_goes_to_the_approver_and_the_result():
     tap.equal(result["notes"], ["content check: line 3, column 1: imports os, which the policy forbids (forbidden_module)"])
 
 
-def test_a_refusal_asks_nobody_and_runs_nothing():
+def test_a_refusal_asks_for_no_approval_and_runs_nothing():
     use(RULES)
     result, host = invoke("print(1)\neval('1')\nimport os", NOT_RUN)
     tap.equal(result["status"], "denied")
@@ -180,7 +180,7 @@ def test_an_edit_is_checked_too():
     tap.equal(provider.invoke({"language": "python", "code": "print(1)"}, edit("print(2)"))[1]["stdout"], "2\n")
 
 
-def test_lists_that_are_empty_mean_what_they_say():
+def test_an_empty_list_allows_or_forbids_nothing():
     use({"action": "refuse", "allowed_modules": []})
     tap.contains(invoke("import json", NOT_RUN)[0]["error"]["message"], "imports json, which is not in the policy's list")
     invoke("from __future__ import annotations\nprint(1)", OK)
@@ -200,7 +200,7 @@ NOT_IN_THE_LIST = ["import subprocess", "import os", "import sys as s", "from os
                    "import importlib\nimportlib.__import__('os')", "def f():\n    import re\nf()", "import posix"]
 
 
-def test_what_is_not_in_the_list_is_refused():
+def test_modules_outside_of_the_list_are_refused():
     use(LIST)
     for code in NOT_IN_THE_LIST if MODE == "process" else NOT_IN_THE_LIST[::5]:
         result, host = invoke(code, NOT_RUN)
@@ -220,7 +220,7 @@ def test_files_that_come_along():
     tap.contains(invoke("import re", NOT_RUN, [("re.py", "")])[0]["error"]["message"], "imports re")
 
 
-def test_what_is_no_python():
+def test_unparsable_code_is_found():
     for required, wanted in (True, NOT_RUN), (False, OK):
         use({"action": "refuse", "required": required, "forbidden_modules": ["os"]})
         result, host = invoke("print(\n", wanted)

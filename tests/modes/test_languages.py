@@ -77,7 +77,7 @@ def test_library_that_is_not_there():
     tap.equal(run("python", "print(\"ModuleNotFoundError: No module named 'x'\")")["notes"], [], "a program that ends well")
 
 
-def test_environment_is_only_what_was_given():
+def test_the_environment_has_only_given_variables():
     code = "import os\nprint(*sorted(os.environ))"
     names = set(run("python", code, env={"GIVEN": "a b"})["stdout"].split())
     given = {"GIVEN", "HOME", "LANG", "PATH", "PWD", "TMPDIR", "TZ", "USER"}

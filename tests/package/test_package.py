@@ -35,7 +35,7 @@ made("dpkg-deb", "--extract", package, root)
 toolhost = root / "usr" / "bin" / "toolhost"
 
 
-def test_it_depends_on_what_it_is_linked_with():
+def test_it_depends_on_the_libraries_it_links():
     fields = made("dpkg-deb", "--field", package, "Depends")
     for library in ("libc6", "libjansson4", "libseccomp2", "libcurl4", "libmd0"):
         tap.contains(fields, library)

@@ -120,7 +120,7 @@ def test_a_hint_says_who_grants_it_and_leads_out():
                 tap.true(after["code"] != "access_denied", f"{name}: {after}")
 
 
-def test_what_the_context_takes_away_is_nobodys_to_grant():
+def test_a_host_cannot_grant_capabilities_that_the_context_removed():
     host = ThisHost(lambda asked: True)
     host.struct.context_json = b'{"policy": {"capabilities": ["sandbox.exec"]}}'
     error = decide({}, [EXEC, "sandbox.exec.files"], host, {"files": [{"path": "f", "content": ""}]})

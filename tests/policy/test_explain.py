@@ -90,7 +90,7 @@ def test_says_what_would_happen_and_why():
             tap.equal(told["error"] is None, outcome != "deny", f"{request}: {told['error']}")
 
 
-def test_what_is_told_is_what_happens():
+def test_the_explanation_agrees_with_the_call():
     with Folder() as folder:
         file = folder.policy(POLICY)
         told = [explain(file, request, context) for request, context, *_ in REQUESTS]

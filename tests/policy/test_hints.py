@@ -149,7 +149,7 @@ def test_a_mode_that_is_advised_is_allowed():
             tap.equal(advised, sorted(allowed), answer["error"])
 
 
-def test_what_a_workspace_needs_is_allowed():
+def test_a_hint_names_only_modes_that_the_policy_allows():
     for allowed, advised in ((["docker"], False), (["docker", "process"], True)):
         policy = {"modes": {"default": "docker", "allowed": allowed}, "docker": {"host": "unix:///nonexistent/docker.sock"}}
         tap.equal(provider.use_policy({**policy, "approval": {"default": "allow"}}, "docker"), 0)

@@ -85,7 +85,7 @@ MALFORMED = [
 ]
 
 
-def test_what_is_left():
+def test_narrowed_requests_have_their_outcome():
     use(POLICY)
     for narrowing, request, outcome, code, words in LEFT:
         told = explain(request, narrowing)
@@ -93,7 +93,7 @@ def test_what_is_left():
         tap.true(told["why"].startswith(words), f"{narrowing}: {told['why']}")
 
 
-def test_what_would_widen_is_refused():
+def test_a_widening_context_is_refused():
     use(POLICY)
     for narrowing, words in WIDER:
         for request in (SH, {"language": "perl", "code": "1"}):
@@ -108,7 +108,7 @@ def test_what_would_widen_is_refused():
     tap.contains(explain(SH, {"network": True})["error"]["message"], "/policy/network: the policy allows no network")
 
 
-def test_what_is_no_narrowing_is_refused():
+def test_a_malformed_narrowing_is_refused():
     use(POLICY)
     for narrowing, words in MALFORMED:
         host = Host(RIGHTS, context={"policy": narrowing})

@@ -176,7 +176,7 @@ def test_one_request_by_its_hash():
     provider.reset()
 
 
-def test_what_is_explained():
+def test_the_explanation_names_the_differing_member():
     """Why a rule that allows the code does not apply."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(policy(*RULES), file)

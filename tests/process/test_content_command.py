@@ -45,7 +45,7 @@ def test_it_is_told_the_program_and_believed():
     call(says({"findings": []}), OK, action="refuse", required=True)
 
 
-def test_what_is_no_answer():
+def test_a_bad_answer_is_a_failed_check():
     for script, why in (("exit 1\n", "it did not end with status 0"), (says(ANSWER) + "exit 1\n", "it did not end with status 0"), ("", "answer:"),
                         ("echo junk\n", "answer:"), (says(ANSWER) + "echo more\n", "answer:"), ("kill -9 $$\n", "signal"),
                         ("head -c 100000 /dev/zero\n", "it printed too much"), ("exec /nowhere/at/all\n", "it did not end with status 0")):

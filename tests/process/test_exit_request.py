@@ -52,7 +52,7 @@ def test_it_is_granted_and_what_follows_is_not_reached():
     ended(ready_run(ASK + "ask(256 + 3)"), 3)  # as of exit(3): the low byte
 
 
-def test_what_a_copy_used_is_told():
+def test_usage_of_a_copy_is_reported():
     use()
     used = ready_run(ASK + "import time\nwhile time.process_time() < 0.3: pass\nthings = bytearray(64 << 20)\nask(0)")["usage"]
     tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, used)
@@ -61,7 +61,7 @@ def test_what_a_copy_used_is_told():
     tap.true(290 <= used["user_ms"] + used["system_ms"] <= used["wall_ms"] + 200, f"of a child as well: {used}")
 
 
-def test_what_others_used_is_told():
+def test_usage_of_other_processes_is_reported():
     """Who is still there is waited for, and so counted: an answer that overlooked them would lack it."""
     use()
     begins = "import signal, time\nthere, here = os.pipe()\n"
@@ -90,7 +90,7 @@ VFORK = ("import ctypes, mmap, os\nfrom ctypes import CDLL, addressof, c_char, c
          "    return child, os.waitpid(child, 0)[1]\n")
 
 
-def test_what_a_child_of_vfork_used_is_told():
+def test_usage_of_a_vfork_child_is_reported():
     """Such a child leaves no page faults, which told of children once."""
     use()
     for end in ("ask(0)", "pass"):
@@ -101,7 +101,7 @@ def test_what_a_child_of_vfork_used_is_told():
         tap.true(used >= burnt, f"{end}: the child had {burnt} ms, and the run has {result['usage']}")
 
 
-def test_others_end_with_who_asks():
+def test_other_processes_end_with_the_one_that_asks():
     """They are gone when it is answered."""
     use()
     sleep = "os.execlp('sleep', 'sleep', '{argument}')\n"

@@ -96,7 +96,7 @@ def test_a_copy_that_waits_holds_what_a_run_writes_to():
         tap.true(of_its_own <= 4096, f"{of_its_own} KiB, as the profiled child has told; without one it would be all that is writable")
 
 
-def test_what_is_random_is_another_in_each():
+def test_each_copy_draws_other_random_numbers():
     use()
     run()
     drawn = {ready_run("import os, random, secrets, tempfile, uuid\nprint(random.random(), random.Random().random(), os.urandom(4), secrets.token_hex(4), uuid.uuid4(), tempfile.mktemp())")["stdout"]

@@ -84,7 +84,7 @@ def test_the_key_between_processes():
     compare("import multiprocessing\n", "made.multiprocessing.current_process().authkey", "bytes(made.multiprocessing.process.current_process()._config['authkey'])", alike=False)
 
 
-def test_what_the_libraries_draw():
+def test_libraries_draw_other_numbers_in_each_copy():
     compare("import secrets, ssl, tempfile, uuid\nssl.RAND_bytes(8)\nuuid.uuid1()\nnext(tempfile._get_candidate_names())\n",
             "made.ssl.RAND_bytes(8)", "made.secrets.token_hex(8)", "made.uuid.uuid1().int", "made.uuid.uuid4().int", "next(made.tempfile._get_candidate_names())", alike=False)
 

@@ -66,7 +66,7 @@ def test_one_that_does_more_waits_in_its_sandbox():
         expect(STARTED, text, "modules_do_more", f": named {what}")
 
 
-def test_what_each_of_several_does_is_told():
+def test_each_module_s_effects_are_named():
     (DISTRIBUTION / "other_one.py").write_text("import subprocess\nsubprocess.run('exit 0; clean', shell=True)\nopen('/tmp/x', 'w')\n")
     (DISTRIBUTION / "quiet.py").write_text("value = 1\n")
     expect(STARTED, "import os\nos.system('true')\n", "modules_do_more", ": named starts true; other_one starts sh, writes files", named=["named", "quiet", "other_one"])

@@ -102,7 +102,7 @@ def test_those_that_are_ready_share_nothing():
     tap.true(len(groups) == READY or "code-execute" not in groups.pop(), "control groups")
 
 
-def test_what_comes_with_the_run_is_the_run_s():
+def test_each_run_has_its_own_secrets_and_files():
     use(secrets={"allowed": ["KEY"]})
     run()
     for number in range(READY + 1):
@@ -142,7 +142,7 @@ def test_one_that_was_killed_is_replaced():
     tap.equal(run()["stdout"], "hi\n")
 
 
-def test_none_is_kept_that_nobody_asks_for():
+def test_an_unused_pool_is_given_up():
     use(idle_ms=3000)
 
     def some_are_ready():

@@ -76,13 +76,13 @@ def test_the_first_of_a_gateway_finds_it_where_the_gateway_has_asked():
         tap.equal(provider.counters()["sandboxes_ready"] - before, 1, name)
 
 
-def test_what_has_waited_plots():
+def test_a_waiting_interpreter_plots():
     use(1)
     run(PLOT)
     plots(waiting.ready_run(provider, lambda: run(PLOT), 1, STARTED))
 
 
-def test_what_has_waited_ends_quickly_and_whole():
+def test_a_waiting_interpreter_ends_quickly_and_finalizes():
     """What was imported beforehand is kept from collections; what the program made is not."""
     use(1)
     code = ("import atexit, gc, pandas, weakref\nclass Thing:\n    def __del__(self): print('gone', self.name)\nthing, cycle = Thing(), Thing()\n"

@@ -51,7 +51,7 @@ def test_without_one_there_is_nothing():
     tap.equal(output["stdout"], "seen\n", output)
 
 
-def test_nobody_writes_to_it():
+def test_programs_cannot_write_to_it():
     (workspace / "open").mkdir(exist_ok=True)
     (workspace / "open").chmod(0o777)
     (workspace / "open" / "file").write_text("as it was")

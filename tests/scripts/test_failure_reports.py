@@ -126,7 +126,7 @@ def test_words_belong_to_their_case():
     tap.lacks(crashes, "and its second line")
 
 
-def test_what_passes_the_second_time_says_what_failed_first():
+def test_a_pass_on_the_second_run_reports_the_first_failure():
     output, status = project.count("unfinished", again=True)
     tap.equal(status, 0, "status")
     tap.contains(output, "unsteady: build unit: unfinished: ERROR\n    the last words of the program")

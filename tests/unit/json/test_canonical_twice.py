@@ -78,7 +78,7 @@ def test_key_order_by_utf16():
         tap.equal(units, sorted(units), "a third opinion: big-endian UTF-16 sorts by its bytes")
 
 
-def test_what_has_no_canonical_text():
+def test_some_values_have_no_canonical_text():
     tap.equal(ask(['"\\ud800"', '"\\udc00\\ud800"', "1.5", "1e2", "[0.1]", '{"a":1,"a":2}', "nonsense", "-0.0", '{"a":[[1e400]]}']),
               [b"none"] * 9)
     tap.equal(ask(['"\\ud83d\\ude00"', "-0", " [ ] "]), ["\"\U0001f600\"".encode(), b"0", b"[]"], "positive control")

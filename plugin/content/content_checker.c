@@ -38,7 +38,7 @@ static struct content_answer verdict_of_end(const struct content_program *progra
     if (ended->cause == RUN_CAUSE_CANCELLED)
         return cancelled(error);
     if (ended->failure != RUN_FAILURE_NONE) {
-        readiness_explain(ended, program->language, program->image, &fault);
+        readiness_explain(ended, program->mode, program->language, program->image, &fault);
         return content_failed(program->who, fault.message);
     }
     if (ended->cause != RUN_CAUSE_EXIT)

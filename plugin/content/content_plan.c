@@ -28,7 +28,6 @@ bool content_plan_check(const struct call *call, size_t file_limit, struct run_d
     ret->files = calloc(file_limit, sizeof(*ret->files));
     return ret->files && describe_common(policy, mode, language, false, ret) &&
            describe_image(policy, mode, image->name, &ret->image) &&
-           describe_docker(&policy->docker, mode, &ret->docker) &&
            describe_text(image->id, &ret->image.id) && describe_text("", &ret->workspace) &&
            describe_command(ret, describe_command_of(policy, mode, language), language->file) &&
            preparation_fill(&language->preparation, &no_request, language->file, ret);

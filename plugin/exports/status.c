@@ -47,14 +47,6 @@ static json_t *error_json(const struct error *error)
                      error->message, "hint", error->hint);
 }
 
-static json_t *engine_json(const struct engine_report *engine)
-{
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name", engine->name, "version",
-                     engine->version, "api", engine->api, "runtime", engine->runtime,
-                     "runtime_version", engine->runtime_version, "rootless", (int)engine->rootless,
-                     "user_namespace", (int)engine->user_namespace);
-}
-
 /* The trial's result for one layer. After a failure no further layer was tried. */
 static const char *layer_state(const struct run_event *trial, enum isolation_layer layer)
 {
@@ -84,8 +76,7 @@ static json_t *layer_json(enum sandbox_mode mode, const struct run_event *trial,
     json_t *json = json_pack("{s:s, s:s, s:s}", "name", isolation_layer_name(layer), "state", state,
                              "detail", detail);
     if (strcmp(state, "failed") == 0 || strcmp(state, "missing") == 0) {
-        char remedy[512];
-        sandbox_mode_row(mode)->explain_layer(layer, trial->error_number, remedy, sizeof(remedy));
+        const char *remedy = sandbox_mode_row(mode)->layer_remedy(layer, trial->error_number);
         (void)json_object_set_new(json, "remedy", json_string(remedy));
     }
     return json;
@@ -122,21 +113,20 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
 {
     struct error error;
     struct run_event trial = {0};
-    bool isolates = sandbox_mode_row(mode)->isolates;
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
     bool reported = backend_exists(mode, &error) && try_images(policy, mode, &trial, &error);
     bool available = reported && trial.failure == RUN_FAILURE_NONE && trial.exit_code == 0;
     if (reported && !available)
-        readiness_explain(&trial, NULL, NULL, &error);
+        readiness_explain(&trial, mode, NULL, NULL, &error);
     json_t *layers = json_array();
-    for (int layer = 0; reported && isolates && layer < LAYER_COUNT; layer++)
+    for (int layer = 0; reported && row->isolates && layer < LAYER_COUNT; layer++)
         (void)json_array_append_new(layers, layer_json(mode, &trial, (enum isolation_layer)layer));
     *ret_available = available;
-    json_t *json =
-        json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", sandbox_mode_name(mode), "available",
-                  (int)available, "allowed", (int)policy->mode_allowed[mode], "layers", layers,
-                  "error", available ? json_null() : error_json(&error));
-    if (trial.engine.name[0] != '\0')
-        (void)json_object_set_new(json, "engine", engine_json(&trial.engine));
+    json_t *json = json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", row->name, "available",
+                             (int)available, "allowed", (int)policy->mode_allowed[mode], "layers",
+                             layers, "error", available ? json_null() : error_json(&error));
+    if (reported && row->add_status)
+        row->add_status(json, &trial);
     return json;
 }
 

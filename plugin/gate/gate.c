@@ -328,8 +328,8 @@ static bool run_program(struct call *call, struct error *error)
     bool ended = run_execute(&call->run, &call->outcome, error);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {
-        readiness_explain(&call->outcome.ended, call->language, call->description.image.name,
-                          error);
+        readiness_explain(&call->outcome.ended, call->configuration.mode, call->language,
+                          call->description.image.name, error);
         return false;
     }
     return ended;

@@ -95,9 +95,13 @@ void offer_hint_language(const struct call *call, const char *operators_part, st
 void offer_hint_image(const struct call *call, bool language_has_its_own, struct error *error)
 {
     char names[NAMES_LIMIT];
+    char add_image[80];
     struct host_grants grants;
     const struct offer offer = {&call->configuration, &call->context.narrowing,
                                 ask_host(call, &grants)};
+    (void)snprintf(add_image, sizeof(add_image),
+                   "add an image for this one to the policy's \"%s.images\"",
+                   sandbox_mode_name(call->configuration.mode));
     offer_images(&offer, names, sizeof(names));
     if (names[0] != '\0')
         error_set_hint(error, "%suse one of: %s",
@@ -105,6 +109,5 @@ void offer_hint_image(const struct call *call, bool language_has_its_own, struct
     else if (language_has_its_own)
         error_set_hint(error, "leave image out");
     else
-        offer_hint_language(call, "add an image for this one to the policy's \"docker.images\"",
-                            error);
+        offer_hint_language(call, add_image, error);
 }

@@ -3,6 +3,7 @@
  * tool_status(). */
 #include "gate/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,8 +66,7 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
         return true;
     }
     if (request->image && !sandbox_mode_row(call->configuration.mode)->has_images) {
-        error_set(error, ERROR_NOT_SUPPORTED,
-                  "request: /image: only docker mode has images; the mode is %s",
+        error_set(error, ERROR_NOT_SUPPORTED, "request: /image: mode %s has no images",
                   sandbox_mode_name(call->configuration.mode));
         return true;
     }
@@ -77,7 +77,9 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
 static bool choose_image(const struct call *call, const char **ret, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
+    const char *mode = sandbox_mode_name(call->configuration.mode);
     const char *asked = call->request.image;
+    char add_image[64];
     if (!sandbox_mode_row(call->configuration.mode)->has_images) {
         *ret = NULL;
         return true;
@@ -90,8 +92,9 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     }
     if (!asked && !own) {
         error_set(error, ERROR_LANGUAGE_NOT_ALLOWED,
-                  "the policy has no docker image for the language %s", call->language->name);
-        offer_hint_language(call, "add it to the policy's \"docker.images\"", error);
+                  "the policy has no %s image for the language %s", mode, call->language->name);
+        (void)snprintf(add_image, sizeof(add_image), "add it to the policy's \"%s.images\"", mode);
+        offer_hint_language(call, add_image, error);
         return false;
     }
     *ret = asked ? asked : own->name;
@@ -113,12 +116,13 @@ static const char *find_shell_name_of_secrets(const struct request *request)
     return NULL;
 }
 
-static bool refuse_shell_name(const char *member, const char *name, struct error *error)
+static bool refuse_shell_name(const struct call *call, const char *member, const char *name,
+                              struct error *error)
 {
     error_set(error, ERROR_INVALID_INPUT,
-              "request: /%s/%s: cannot be set in docker mode: the shell that starts the program "
+              "request: /%s/%s: cannot be set in %s mode: the shell that starts the program "
               "reserves this variable",
-              member, name);
+              member, name, sandbox_mode_name(call->configuration.mode));
     error_set_hint(error, "give the variable another name, or set it in the program");
     return true;
 }
@@ -132,15 +136,15 @@ static bool refuse_shell_names(const struct call *call, struct error *error)
     if ((name = find_shell_name_of_policy(call))) {
         error_set(error, ERROR_INVALID_POLICY,
                   "policy: the variable %s in \"environment\" of the policy or of the language %s "
-                  "cannot be set in docker mode: the shell that starts the program reserves it",
-                  name, call->language->name);
+                  "cannot be set in %s mode: the shell that starts the program reserves it",
+                  name, call->language->name, sandbox_mode_name(call->configuration.mode));
         error_set_hint(error, "remove the variable from the policy");
         return true;
     }
     if ((name = shell_names_find(request->environment)))
-        return refuse_shell_name("env", name, error);
+        return refuse_shell_name(call, "env", name, error);
     if ((name = find_shell_name_of_secrets(request)))
-        return refuse_shell_name("secrets", name, error);
+        return refuse_shell_name(call, "secrets", name, error);
     return false;
 }
 
@@ -173,7 +177,6 @@ bool plan_run(struct call *call, struct error *error)
     if (!describe_common(policy, call->configuration.mode, call->language, call->request.network,
                          description) ||
         !describe_image(policy, call->configuration.mode, image, &description->image) ||
-        !describe_docker(&policy->docker, call->configuration.mode, &description->docker) ||
         !describe_text(call->context.workspace, &description->workspace) ||
         !describe_command(description,
                           describe_command_of(policy, call->configuration.mode, call->language),

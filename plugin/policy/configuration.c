@@ -3,7 +3,6 @@
 #include "policy/configuration.h"
 
 #include <jansson.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,62 +69,15 @@ static bool choose_mode(const struct policy *policy, const char *sandbox, enum s
     return true;
 }
 
-/* One text of the environment, where the policy gives none. */
-static bool take_variable(const char *name, size_t limit, char **text, struct error *error)
+/* The policy is not shared yet. */
+static bool add_environment(struct policy *policy, struct error *error)
 {
-    const char *value = secure_getenv(name);
-    if (*text || !value || value[0] == '\0')
-        return true;
-    if (strlen(value) > limit) {
-        error_set(error, ERROR_INVALID_POLICY, "%s is longer than %zu bytes", name, limit);
-        return false;
-    }
-    *text = strdup(value);
-    if (!*text)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for %s", name);
-    return *text != NULL;
-}
-
-/* Where docker keeps its own configuration: DOCKER_CONFIG, else ~/.docker. */
-static bool find_config_directory(struct policy_docker *docker, struct error *error)
-{
-    if (!take_variable("DOCKER_CONFIG", PATH_MAX - 1, &docker->config_directory, error))
-        return false;
-    const char *home = secure_getenv("HOME");
-    if (docker->config_directory || !home || home[0] != '/')
-        return true;
-    if (asprintf(&docker->config_directory, "%s/.docker", home) < 0) {
-        docker->config_directory = NULL;
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for docker's directory");
-        return false;
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        if (row->add_environment && !row->add_environment(&policy->options[i], error))
+            return false;
     }
     return true;
-}
-
-static bool is_path_or_nothing(const char *name, const char *path, struct error *error)
-{
-    if (!path || path[0] == '/')
-        return true;
-    error_set(error, ERROR_INVALID_POLICY, "%s must be an absolute path", name);
-    return false;
-}
-
-/* The operator chooses the engine: by the policy, else by the variables that every docker client
- * knows. A policy that names an engine has settled the context too. The policy is not shared yet.
- */
-static bool choose_engine(struct policy *policy, struct error *error)
-{
-    struct policy_docker *docker = &policy->docker;
-    const char *verify = secure_getenv("DOCKER_TLS_VERIFY");
-    bool settled = docker->host || docker->context;
-    if (!settled && (!take_variable("DOCKER_HOST", RUN_HOST_LIMIT, &docker->host, error) ||
-                     !take_variable("DOCKER_CONTEXT", RUN_NAME_LIMIT, &docker->context, error)))
-        return false;
-    docker->tls = docker->certificates || (verify && verify[0] != '\0');
-    return take_variable("DOCKER_CERT_PATH", PATH_MAX - 1, &docker->certificates, error) &&
-           find_config_directory(docker, error) &&
-           is_path_or_nothing("DOCKER_CERT_PATH", docker->certificates, error) &&
-           is_path_or_nothing("DOCKER_CONFIG", docker->config_directory, error);
 }
 
 static bool load(const char *policy_file, const char *sandbox, struct configuration *ret,
@@ -134,7 +86,7 @@ static bool load(const char *policy_file, const char *sandbox, struct configurat
     CLEANUP(configuration_clear) struct configuration loaded = {0};
     loaded.policy = policy_file ? policy_load_file(policy_file, error) : policy_load_builtin(error);
     if (!loaded.policy || !choose_mode(loaded.policy, sandbox, &loaded.mode, error) ||
-        !choose_engine(loaded.policy, error))
+        !add_environment(loaded.policy, error))
         return false;
     *ret = loaded;
     loaded.policy = NULL;

@@ -152,7 +152,8 @@ static void policy_free(struct policy *policy)
 {
     json_clear_members(policy_members, policy);
     json_clear_members(policy_images_members, policy);
-    policy_docker_clear(&policy->docker);
+    for (size_t i = 0; i < COUNT_OF(policy->options); i++)
+        free(policy->options[i].bytes);
     json_decref(policy->patch);
     free(policy->source);
     free(policy);

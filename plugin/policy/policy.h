@@ -121,17 +121,6 @@ struct policy_images {
     enum run_pull pull;
 };
 
-/* Docker mode. A NULL text is one that the policy does not give; configuration.c then takes what
- * the environment gives to every docker client. */
-struct policy_docker {
-    char *host; /* address of the engine */
-    char *context;
-    char *config_directory; /* from the environment only */
-    char *certificates;
-    bool tls; /* from the environment, or because there are certificates */
-    char *runtime;
-};
-
 struct secret_provider;
 
 struct policy {
@@ -175,7 +164,7 @@ struct policy {
     struct policy_language *languages;
     size_t language_count;
     struct policy_images images;
-    struct policy_docker docker;
+    struct wire_bytes options[SANDBOX_MODE_COUNT]; /* each for the backend of its mode */
     struct policy_content content;
 };
 
@@ -205,8 +194,6 @@ const struct policy_limit *policy_limit_at(const struct policy_limits *of,
 /* NULL where the policy does not offer the language. */
 const struct policy_language *policy_find_language(const struct policy *policy, const char *name);
 
-/* Releases the members of the section. */
-void policy_docker_clear(struct policy_docker *docker);
 /* The image of the language, NULL where the policy has none. */
 const struct policy_image *policy_find_image(const struct policy *policy, const char *language);
 /* Whether the name can be an image that the policy lets run: with a digest where the policy wants

@@ -5,6 +5,7 @@
  */
 #include "policy/policy_parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -82,8 +83,15 @@ bool policy_check_language(const struct json_place *place, const char *name)
 bool policy_check_mode(const struct json_place *place, const char *name)
 {
     enum sandbox_mode mode;
-    return sandbox_mode_parse(name, &mode) ||
-           json_place_refuse(place, "must be docker, process or none");
+    char names[128] = "";
+    if (sandbox_mode_parse(name, &mode))
+        return true;
+    for (size_t i = 0, length = 0; i < SANDBOX_MODE_COUNT; i++, length = strlen(names)) {
+        const char *before = i + 1 == SANDBOX_MODE_COUNT ? " or " : ", ";
+        (void)snprintf(names + length, sizeof(names) - length, "%s%s", i == 0 ? "" : before,
+                       sandbox_mode_name((enum sandbox_mode)i));
+    }
+    return json_place_refuse(place, "must be %s", names);
 }
 
 bool policy_check_capability(const struct json_place *place, const char *name)
@@ -274,7 +282,7 @@ static const struct json_member view[] = {
 };
 
 /* In this order: approval looks at modes, outer_uids at max_runs, languages at limits,
- * only_languages, memory_total_bytes and docker at languages. */
+ * only_languages and memory_total_bytes at languages. */
 const struct json_member policy_members[] = {
     {"version", .read = read_version},
     {"description", .optional = true, .read = check_description},
@@ -299,14 +307,32 @@ const struct json_member policy_members[] = {
      .items = &policy_languages},
     {"only_languages", .optional = true, .read = policy_read_only_languages},
     {"memory_total_bytes", .read = policy_read_memory_total},
-    {"docker", .read = policy_read_docker},
     {"content_checks", &member_object, AT(content), .members = policy_content_members},
     {0},
 };
 
+/* The sections of modes, which look at languages. */
+static bool read_options(const struct json_place *root, json_t *merged, struct policy *policy)
+{
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
+        struct json_place place = json_place_named(root, row->name);
+        if (row->read_options && !row->read_options(&place, json_object_get(merged, row->name),
+                                                    policy, &policy->options[i]))
+            return false;
+    }
+    return true;
+}
+
 bool policy_parse(const struct json_place *root, json_t *merged, struct policy *policy)
 {
-    if (!json_read_members(root, merged, policy_members, policy))
+    struct json_member members[COUNT_OF(policy_members) + SANDBOX_MODE_COUNT] = {0};
+    size_t count = COUNT_OF(policy_members) - 1;
+    memcpy(members, policy_members, sizeof(policy_members));
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++)
+        if (sandbox_mode_row((enum sandbox_mode)i)->read_options)
+            members[count++].name = sandbox_mode_name((enum sandbox_mode)i);
+    if (!json_read_members(root, merged, members, policy) || !read_options(root, merged, policy))
         return false;
     policy_bound_shapes(&policy->limits); /* languages may raise what is as the file has it */
     return true;

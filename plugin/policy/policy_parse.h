@@ -38,7 +38,6 @@ bool policy_read_language_limits(const struct json_place *place, json_t *value, 
 bool policy_read_pools(const struct json_place *place, json_t *value, void *object);
 /* Takes the languages away that it does not name. */
 bool policy_read_only_languages(const struct json_place *place, json_t *value, void *object);
-bool policy_read_docker(const struct json_place *place, json_t *value, void *object);
 /* Of the section of a mode that has images, by policy_images_members. After the languages. */
 bool policy_read_images(const struct json_place *place, json_t *value, struct policy *policy);
 

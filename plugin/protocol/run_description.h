@@ -12,15 +12,16 @@
 #include <stdint.h>
 
 #include "directory.h"
+#include "wire.h"
 
 #define RUN_ID_LENGTH         32                   /* hexadecimal digits */
 #define RUN_DESCRIPTION_LIMIT (UINT32_C(64) << 20) /* bytes; a longer one is refused unread */
 #define RUN_STRINGS_LIMIT     4096                 /* members of one list */
-#define RUN_HOST_LIMIT        255                  /* bytes of an engine's address */
 #define RUN_IMAGE_LIMIT       255                  /* bytes of an image's name */
 #define RUN_POOL_LIMIT        256                  /* sandboxes ready at one time */
 #define RUN_POOL_IDLE_LIMIT   (UINT64_C(86400000)) /* milliseconds */
-#define RUN_NAME_LIMIT        127                  /* of a context, a runtime, an image's id */
+#define RUN_NAME_LIMIT        127                  /* of an image's id, a module, an option */
+#define RUN_OPTIONS_LIMIT     16384                /* bytes of a mode's own options */
 #define RUN_RENEW_LIMIT       1000000              /* copies of one interpreter */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 #define RUN_HOME              "/home/sandbox"      /* its working directory, not in mode none */
@@ -66,16 +67,6 @@ struct run_image {
     uint32_t pull;           /* enum run_pull */
 };
 
-/* Docker mode; texts are "" where nothing is given, and NULL is written as "". */
-struct run_docker {
-    char *host;             /* the engine's address; "": of the context, else the usual places */
-    char *context;          /* name of a docker context; "": the one that docker would take */
-    char *config_directory; /* docker's own configuration, which has the contexts */
-    char *certificates;     /* directory of ca.pem, cert.pem and key.pem */
-    uint32_t tls;           /* 1: TCP addresses are spoken to over TLS */
-    char *runtime;          /* OCI runtime, "": the engine's default */
-};
-
 /* The backend's task. */
 enum run_purpose {
     RUN_PURPOSE_PROGRAM,
@@ -114,7 +105,7 @@ struct run_description {
     char run_id[RUN_ID_LENGTH + 1];
     uint32_t isolation;      /* enum run_isolation */
     uint32_t purpose;        /* enum run_purpose */
-    uint32_t network;        /* 1: the host's network, or in docker mode the engine's bridge */
+    uint32_t network;        /* 1: a network, which one is the mode's */
     uint64_t required;       /* LAYER_BITs without which the run is refused */
     uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */
     uint32_t outer_uid_count;
@@ -131,11 +122,12 @@ struct run_description {
     char *workspace; /* absolute path of a directory shown read-only at RUN_WORKSPACE, "": none */
     struct directory_id workspace_id; /* no other directory is shown */
     struct run_image image;
-    struct run_docker docker;
-    uint32_t pool_size;    /* how many like this one are to be kept ready from now on ... */
-    uint32_t pool_most;    /* ... and how many where more are asked for; not less than that */
-    uint64_t pool_memory;  /* bytes that all that is kept ready may hold; 0: not limited */
-    uint64_t pool_idle_ms; /* for how long after the last one that asked for it */
+    struct wire_bytes options; /* the operator's, in a form that only the mode's row and its
+                                  backend know */
+    uint32_t pool_size;        /* how many like this one are to be kept ready from now on ... */
+    uint32_t pool_most;        /* ... and how many where more are asked for; not less than that */
+    uint64_t pool_memory;      /* bytes that all that is kept ready may hold; 0: not limited */
+    uint64_t pool_idle_ms;     /* for how long after the last one that asked for it */
     struct run_preparation preparation; /* of those that are kept ready */
 };
 

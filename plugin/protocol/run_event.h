@@ -14,6 +14,7 @@
 
 #define PROTOCOL_VERSION        12
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
+#define RUN_DETAILS_LIMIT       384
 
 /* X(constant, name) - how a run ended, as the result's "cause" names it. */
 #define RUN_CAUSES(X)                         \
@@ -79,15 +80,10 @@ enum run_event_type {
     RUN_EVENT_TYPE_COUNT
 };
 
-/* Docker mode, in STARTED and ENDED; "" and 0 where not known. */
-struct engine_report {
-    char name[32]; /* "docker", "podman" */
-    char version[48];
-    char api[16];
-    char runtime[64];
-    char runtime_version[48];
-    uint32_t rootless;
-    uint32_t user_namespace;
+/* In STARTED and ENDED: what a backend says of itself, in a form that only its mode's row knows. */
+struct run_details {
+    uint32_t length; /* 0: nothing */
+    unsigned char bytes[RUN_DETAILS_LIMIT];
 };
 
 /* The state of a run's sandbox when the run came. */
@@ -101,7 +97,7 @@ enum sandbox_origin {
 struct run_event {
     uint32_t type; /* enum run_event_type */
     struct isolation_report isolation;
-    struct engine_report engine;
+    struct run_details details;
     char image_id[80]; /* of the image that it comes from; "": not known */
     uint32_t origin;   /* enum sandbox_origin */
     /* The rest is for ENDED. */

@@ -29,6 +29,12 @@ void wire_put_string(struct wire_writer *writer, const char *string);
 /* A NULL-terminated list; NULL is the empty list. */
 void wire_put_strings(struct wire_writer *writer, char *const *strings);
 
+/* Bytes of a form that only writer and reader of that member know. */
+struct wire_bytes {
+    unsigned char *bytes; /* owned; NULL: none */
+    size_t length;
+};
+
 struct wire_reader {
     const unsigned char *bytes;
     size_t length;

@@ -21,6 +21,17 @@ static void put_number(struct wire_writer *writer, const struct wire_field *fiel
     }
 }
 
+static void put_counted(struct wire_writer *writer, const struct wire_field *field,
+                        const void *member)
+{
+    uint32_t length = 0;
+    memcpy(&length, member, sizeof(length));
+    if (length > field->most)
+        writer->failed = true;
+    else
+        wire_put_bytes(writer, (const char *)member + sizeof(length), length);
+}
+
 void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields, size_t count,
                      const void *structure)
 {
@@ -40,6 +51,14 @@ void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields
         }
         case WIRE_KIND_STRINGS:
             wire_put_strings(writer, *(char **const *)member);
+            break;
+        case WIRE_KIND_BYTES: {
+            const struct wire_bytes *bytes = member;
+            wire_put_bytes(writer, bytes->bytes, bytes->length);
+            break;
+        }
+        case WIRE_KIND_COUNTED:
+            put_counted(writer, field, member);
             break;
         }
     }
@@ -82,6 +101,17 @@ static void get_strings(struct wire_reader *reader, const struct wire_field *fie
             reader->failed = true;
 }
 
+static void get_counted(struct wire_reader *reader, const struct wire_field *field, void *member)
+{
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *bytes = wire_get_bytes(reader, field->most, &length);
+    uint32_t count = (uint32_t)length;
+    if (!bytes)
+        return;
+    memcpy(member, &count, sizeof(count));
+    memcpy((char *)member + sizeof(count), bytes, length);
+}
+
 void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields, size_t count,
                      void *structure)
 {
@@ -100,6 +130,14 @@ void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields
         case WIRE_KIND_STRINGS:
             get_strings(reader, field, member);
             break;
+        case WIRE_KIND_BYTES: {
+            struct wire_bytes *bytes = member;
+            bytes->bytes = wire_get_bytes(reader, field->most, &bytes->length);
+            break;
+        }
+        case WIRE_KIND_COUNTED:
+            get_counted(reader, field, member);
+            break;
         }
     }
 }
@@ -110,6 +148,8 @@ void wire_release_fields(const struct wire_field *fields, size_t count, void *st
         void *member = (char *)structure + field->offset;
         if (field->kind == WIRE_KIND_STRING)
             free(TAKE_POINTER(*(char **)member));
+        else if (field->kind == WIRE_KIND_BYTES)
+            free(TAKE_POINTER(((struct wire_bytes *)member)->bytes));
         else if (field->kind == WIRE_KIND_STRINGS)
             strings_wipe_free(TAKE_POINTER(*(char ***)member));
     }

@@ -17,6 +17,8 @@ enum wire_kind {
     WIRE_KIND_TEXT,    /* characters in the structure itself, with their NUL */
     WIRE_KIND_STRING,  /* char *, new; NULL is written as "" */
     WIRE_KIND_STRINGS, /* char **, NULL-terminated, new; NULL is written as the empty list */
+    WIRE_KIND_BYTES,   /* struct wire_bytes, new */
+    WIRE_KIND_COUNTED, /* a uint32_t, and so many bytes of the array behind it */
 };
 
 struct wire_field {
@@ -37,6 +39,15 @@ struct wire_field {
     {                                                                                            \
         WIRE_KIND_TEXT, WIRE_MEMBER(structure, member), sizeof(((structure *)0)->member) - 1, 0, \
             false                                                                                \
+    }
+#define WIRE_BYTES(structure, member, most)                             \
+    {                                                                   \
+        WIRE_KIND_BYTES, WIRE_MEMBER(structure, member), most, 0, false \
+    }
+#define WIRE_COUNTED(structure, member)                                   \
+    {                                                                     \
+        WIRE_KIND_COUNTED, WIRE_MEMBER(structure, member),                \
+            sizeof(((structure *)0)->member) - sizeof(uint32_t), 0, false \
     }
 #define WIRE_STRING(structure, member, most)                             \
     {                                                                    \
@@ -61,5 +72,5 @@ void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields
  * until then is there, to be released. */
 void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields, size_t count,
                      void *structure);
-/* Releases the strings, and wipes those of lists; the pointers are NULL then. */
+/* Releases strings and bytes, and wipes the strings of lists; the pointers are NULL then. */
 void wire_release_fields(const struct wire_field *fields, size_t count, void *structure);

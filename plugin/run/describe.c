@@ -16,6 +16,15 @@
 static const char *const network_paths[] = {"/etc/resolv.conf", "/etc/ssl",
                                             "/usr/share/ca-certificates", NULL};
 
+static bool copy_options(const struct wire_bytes *options, struct wire_bytes *ret)
+{
+    if (options->length == 0)
+        return true;
+    ret->bytes = (unsigned char *)copy_bytes((const char *)options->bytes, options->length);
+    ret->length = ret->bytes ? options->length : 0;
+    return ret->bytes != NULL;
+}
+
 /* The lists that do not depend on the request; argv[0] only, the rest of argv is the caller's. */
 bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      const struct policy_language *language, bool network,
@@ -35,6 +44,7 @@ bool describe_common(const struct policy *policy, enum sandbox_mode mode,
     ret->outer_uid_base = policy->outer_uid_base;
     ret->outer_uid_count = policy->outer_uid_count;
     bool filled =
+        copy_options(&policy->options[mode], &ret->options) &&
         string_list_append_all(&ret->runtime_path, (const char *const *)policy->runtime_path) &&
         string_list_append_all(&ret->read_only_paths, (const char *const *)policy->read_only) &&
         environment_set_all(&ret->environment, policy->environment);
@@ -63,20 +73,6 @@ bool describe_image(const struct policy *policy, enum sandbox_mode mode, const c
     ret->require_digest = policy->images.require_digest;
     ret->pull = RUN_PULL_NEVER; /* only trials fetch: see readiness.c */
     return describe_text(name, &ret->name);
-}
-
-/* The engine's address and options: docker mode only. */
-bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode,
-                     struct run_docker *ret)
-{
-    if (!sandbox_mode_row(mode)->has_images)
-        return true;
-    ret->tls = docker->tls;
-    return describe_text(docker->host, &ret->host) &&
-           describe_text(docker->context, &ret->context) &&
-           describe_text(docker->config_directory, &ret->config_directory) &&
-           describe_text(docker->certificates, &ret->certificates) &&
-           describe_text(docker->runtime, &ret->runtime);
 }
 
 uint64_t *describe_limit(struct run_limits *of, const struct policy_limit_row *row)
@@ -142,7 +138,6 @@ bool describe_trial(const struct trial_subject *subject, struct run_description 
     const char *program = language ? describe_command_of(policy, subject->mode, language)[0] : "sh";
     if (!describe_common(policy, subject->mode, language, subject->network, &description) ||
         !describe_image(policy, subject->mode, subject->image, &description.image) ||
-        !describe_docker(&policy->docker, subject->mode, &description.docker) ||
         !describe_text(subject->workspace, &description.workspace) ||
         !string_list_append(&description.argv, program))
         return false;

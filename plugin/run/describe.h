@@ -14,7 +14,7 @@
 #include "protocol/run_description.h"
 #include "vocabulary/sandbox_mode.h"
 
-/* The lists that do not depend on the request; language NULL: none. */
+/* What does not depend on the request; language NULL: none. */
 bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      const struct policy_language *language, bool network,
                      struct run_description *ret);
@@ -23,9 +23,6 @@ bool describe_text(const char *text, char **ret);
 /* The image of that name; nothing in modes without images. */
 bool describe_image(const struct policy *policy, enum sandbox_mode mode, const char *name,
                     struct run_image *ret);
-/* The engine's address and options; nothing outside of docker mode. */
-bool describe_docker(const struct policy_docker *docker, enum sandbox_mode mode,
-                     struct run_docker *ret);
 /* The place of a limit of the table, which has one. */
 uint64_t *describe_limit(struct run_limits *of, const struct policy_limit_row *row);
 /* The defaults. */
@@ -45,9 +42,9 @@ struct trial_subject {
     const struct policy *policy;
     enum sandbox_mode mode;
     const struct policy_language *language; /* NULL: the layers alone, with "sh" as the program */
-    const char *image;                      /* docker mode; NULL: there is none */
+    const char *image;                      /* NULL: there is none */
     bool network;
-    enum run_pull pull;    /* docker mode */
+    enum run_pull pull;    /* of the image */
     const char *workspace; /* NULL: there is none */
     struct directory_id workspace_id;
 };

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "run/backend_client.h"
 #include "run/describe.h"
-#include "run/remedy.h"
 #include "run/run.h"
 
 #define REMEMBERED_LIMIT 64
@@ -80,7 +79,7 @@ void readiness_forget(void)
     (void)pthread_mutex_unlock(&remembered_mutex);
 }
 
-static void explain_missing_runtime(const struct run_event *ended,
+static void explain_missing_runtime(const struct run_event *ended, enum sandbox_mode mode,
                                     const struct policy_language *language, const char *image,
                                     struct error *error)
 {
@@ -89,42 +88,45 @@ static void explain_missing_runtime(const struct run_event *ended,
         error_set_hint(
             error,
             "the image %.150s does not have it, and a run downloads nothing: use another language, "
-            "or give this one another image in the policy's \"docker.images\"",
-            image);
+            "or give this one another image in the policy's \"%s.images\"",
+            image, sandbox_mode_name(mode));
     else if (language)
         error_set_hint(error,
                        "install the package %s on the gateway's machine, or use another language",
                        language->package);
 }
 
-static void explain_layer(const struct run_event *ended, const char *image, struct error *error)
+static void explain_layer(const struct run_event *ended, const char *remedy, struct error *error)
 {
     enum isolation_layer layer = (enum isolation_layer)ended->failed_layer;
     error_set_errno(error, ERROR_SANDBOX_UNAVAILABLE, ended->error_number,
                     "sandbox unavailable: %s%s%.200s", isolation_layer_name(layer),
                     ended->message[0] != '\0' ? ": " : "", ended->message);
-    char hint[sizeof(error->hint)];
-    remedy_for_layer(layer, ended->error_number, hint, sizeof(hint));
-    error_set_hint(error, "%s", image ? remedy_for_container_layer(layer) : hint);
+    error_set_hint(error, "%s", remedy);
 }
 
-void readiness_explain(const struct run_event *ended, const struct policy_language *language,
-                       const char *image, struct error *error)
+void readiness_explain(const struct run_event *ended, enum sandbox_mode mode,
+                       const struct policy_language *language, const char *image,
+                       struct error *error)
 {
+    const struct sandbox_mode_row *row = sandbox_mode_row(mode);
     switch ((enum run_failure)ended->failure) {
     case RUN_FAILURE_RUNTIME_MISSING:
-        explain_missing_runtime(ended, language, image, error);
+        explain_missing_runtime(ended, mode, language, image, error);
         return;
     case RUN_FAILURE_EXEC:
         error_set_errno(error, ERROR_RUNTIME_NOT_FOUND, ended->error_number,
                         "runtime does not start: %.200s", ended->message);
         return;
     case RUN_FAILURE_LAYER:
-        explain_layer(ended, image, error);
+        explain_layer(
+            ended,
+            row->layer_remedy((enum isolation_layer)ended->failed_layer, ended->error_number),
+            error);
         return;
     case RUN_FAILURE_WORKSPACE:
-        explain_layer(ended, image, error);
-        error_set_hint(error, "%s", remedy_for_workspace(ended->error_number));
+        explain_layer(
+            ended, row->workspace_remedy ? row->workspace_remedy(ended->error_number) : "", error);
         return;
     case RUN_FAILURE_OTHER_WORKSPACE:
         error_set(
@@ -197,7 +199,7 @@ bool readiness_prepare(const struct trial_subject *subject, const char *word, st
         return false;
     if (ret->failure == RUN_FAILURE_NONE)
         return true;
-    readiness_explain(ret, subject->language, NULL, error);
+    readiness_explain(ret, subject->mode, subject->language, NULL, error);
     return false;
 }
 
@@ -215,7 +217,7 @@ bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct
         return false;
     if (ret->failure == RUN_FAILURE_NONE)
         return true;
-    readiness_explain(ret, NULL, NULL, error);
+    readiness_explain(ret, mode, NULL, NULL, error);
     return false;
 }
 
@@ -244,7 +246,7 @@ bool readiness_check(const struct trial_subject *subject, const struct trial_wat
     }
     if (ended.failure != RUN_FAILURE_NONE || ended.cause != RUN_CAUSE_EXIT ||
         ended.exit_code != 0) {
-        readiness_explain(&ended, subject->language, subject->image, error);
+        readiness_explain(&ended, subject->mode, subject->language, subject->image, error);
         return false;
     }
     memcpy(key.image_id, ended.image_id, IMAGE_ID_SIZE);

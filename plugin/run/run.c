@@ -171,7 +171,7 @@ static int take_start(struct loop *loop, const struct run_event *event, struct e
     loop->outcome.started = true;
     loop->told_at_ms = UINT64_MAX;
     loop->outcome.ended.isolation = event->isolation; /* holds even if no end is heard of */
-    loop->outcome.ended.engine = event->engine;
+    loop->outcome.ended.details = event->details;
     memcpy(loop->outcome.ended.image_id, event->image_id, sizeof(event->image_id));
     loop->outcome.ended.origin = event->origin;
     if (!loop->ordered_to_end)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The modes in which a program can run. Each is one row, which says what the gateway has to know of
- * it; everything else asks the row and compares no mode. The rows are in plugin/modes/, because
- * some of their functions need what is above this folder. Constant data, any thread.
+ * it; everything else asks the row and compares no mode. A row is part of its backend, in the
+ * folder gateway/ of plugin/backends/NAME/. Constant data, any thread.
  */
 #pragma once
 
@@ -13,7 +13,9 @@
 #include "protocol/layers.h"
 #include "vocabulary/capability.h"
 
-/* X(constant, its row), the strongest first. */
+/* X(constant, its row), the strongest first. The constant is the mode's name in capital letters. A
+ * mode with a folder of its name in plugin/backends/ has its backend built from there: meson reads
+ * these lines. */
 #define SANDBOX_MODES(X)     \
     X(DOCKER, docker_mode)   \
     X(PROCESS, process_mode) \
@@ -29,6 +31,11 @@ enum sandbox_mode {
 struct call;
 struct error;
 struct json_draft;
+struct json_place;
+struct json_t;
+struct policy;
+struct run_event;
+struct wire_bytes;
 
 struct sandbox_mode_row {
     const char *name;
@@ -45,18 +52,32 @@ struct sandbox_mode_row {
     const char *not_allowed;   /* what to do where the policy does not allow it; NULL: the usual */
     enum sandbox_mode checked_in; /* where content checks run */
 
-    bool has_images;           /* a run comes from an image of the policy's "docker" */
+    bool has_images;           /* a run comes from an image of the policy's */
     bool has_shell;            /* a shell starts the program, and keeps some variables for itself */
     bool shows_workspace;      /* read-only, without the machine's sockets */
     bool prepares_interpreter; /* and can say how */
     bool pool_grows;           /* the policy's pool has "most" and "memory_bytes" */
     const char *network;       /* whose network a program has, where it has one */
 
-    /* What can be done where a layer cannot be had: writes a text of at most size bytes. */
-    void (*explain_layer)(enum isolation_layer layer, int error_number, char *hint, size_t size);
+    /* Reads the mode's section of the policy (NULL: it is not there), a member of its name, into
+     * the options that its backend understands (run_description.h). NULL: the policy has none. */
+    bool (*read_options)(const struct json_place *place, struct json_t *section,
+                         struct policy *policy, struct wire_bytes *ret);
+    /* Adds what the environment of the gateway says to them. NULL: nothing. */
+    bool (*add_environment)(struct wire_bytes *options, struct error *error);
+    /* What an operator can do where a layer, or a workspace, cannot be had. */
+    const char *(*layer_remedy)(enum isolation_layer layer, int error_number);
+    const char *(*workspace_remedy)(int error_number); /* NULL: it shows none */
     /* The members of the result's "isolation.details". NULL: there are none. */
     void (*write_details)(struct json_draft *draft, const struct call *call);
+    /* Adds what a trial has shown of the backend to the mode's object in tool_status(). NULL:
+     * nothing. */
+    void (*add_status)(struct json_t *status, const struct run_event *trial);
 };
+
+#define X(constant, row) extern const struct sandbox_mode_row row;
+SANDBOX_MODES(X)
+#undef X
 
 const struct sandbox_mode_row *sandbox_mode_row(enum sandbox_mode mode);
 const char *sandbox_mode_name(enum sandbox_mode mode);

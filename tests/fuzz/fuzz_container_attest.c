@@ -17,7 +17,6 @@ static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .s
 
 static json_t *ask(const json_t *input)
 {
-    static char no_runtime[] = "";
     static const char *const seccomp[2] = {"{}", "{}"};
     const char *runtime = json_string_value(json_object_get(input, "runtime"));
     const struct run_description description = {
@@ -27,9 +26,9 @@ static json_t *ask(const json_t *input)
                    .open_files = 32,
                    .scratch_bytes = 1 << 20},
         .network = json_is_true(json_object_get(input, "network")),
-        .docker = {.runtime = runtime ? (char *)(uintptr_t)runtime : no_runtime},
     };
-    return container_config_for_run(&description, ID, &owner, seccomp, 1000);
+    return container_config_for_run(&description, runtime ? runtime : "", ID, &owner, seccomp,
+                                    1000);
 }
 
 /* As an engine describes what was asked for. */

@@ -59,7 +59,8 @@ static void check(const struct run_description *description)
     }
     MUST(description->private_file_count <= description->file_count);
     MUST(description->workspace[0] == '\0' || description->workspace[0] == '/');
-    MUST(description->image.pull < RUN_PULL_COUNT && description->docker.tls <= 1);
+    MUST(description->image.pull < RUN_PULL_COUNT &&
+         description->options.length <= RUN_OPTIONS_LIMIT);
 }
 
 static unsigned char *encode(const struct run_description *description, size_t *ret_length)
@@ -167,14 +168,13 @@ static void take_limits(struct source *source, struct run_limits *limits)
     limits->scratch_inodes = take_number(source);
 }
 
-static void take_docker(struct source *source, struct run_docker *docker)
+static void take_options(struct source *source, struct wire_bytes *options)
 {
-    docker->host = take_text(source, "");
-    docker->context = take_text(source, "");
-    docker->config_directory = take_text(source, "/");
-    docker->certificates = take_text(source, "/");
-    docker->tls = take_byte(source) & 1;
-    docker->runtime = take_text(source, "");
+    options->length = take_byte(source);
+    options->bytes = calloc(1, options->length + 1);
+    MUST(options->bytes != NULL);
+    for (size_t i = 0; i < options->length; i++)
+        options->bytes[i] = take_byte(source);
 }
 
 static void take_image(struct source *source, struct run_image *image)
@@ -203,7 +203,7 @@ static struct run_description take_description(struct source *source)
     description.read_only_paths = take_list(source, "/", 0);
     take_files(source, &description);
     description.workspace = take_text(source, "/");
-    take_docker(source, &description.docker);
+    take_options(source, &description.options);
     take_image(source, &description.image);
     description.workspace_id.device = take_number(source);
     description.workspace_id.inode = take_number(source);
@@ -234,6 +234,8 @@ static void try_made(const uint8_t *data, size_t size)
     for (size_t i = 0; i < made.file_count; i++)
         MUST(decoded.files[i].length == made.files[i].length &&
              memcmp(decoded.files[i].content, made.files[i].content, made.files[i].length) == 0);
+    MUST(decoded.options.length == made.options.length &&
+         memcmp(decoded.options.bytes, made.options.bytes, made.options.length) == 0);
     MUST(strcmp(decoded.image.id, made.image.id) == 0);
     MUST(directory_id_equal(&decoded.workspace_id, &made.workspace_id));
     must_be_whole(message, length);

@@ -60,7 +60,7 @@ static void check(const struct run_event *event)
     MUST(is_good(event));
     MUST(memchr(event->message, '\0', sizeof(event->message)) != NULL);
     MUST(memchr(event->remedy, '\0', sizeof(event->remedy)) != NULL);
-    MUST(memchr(event->engine.name, '\0', sizeof(event->engine.name)) != NULL);
+    MUST(event->details.length <= RUN_DETAILS_LIMIT);
     MUST(memchr(event->image_id, '\0', sizeof(event->image_id)) != NULL);
     MUST(run_cause_name((enum run_cause)event->cause) != NULL);
 }
@@ -98,11 +98,7 @@ static void try_made(const uint8_t *data, size_t size)
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     memset(&made, 0, sizeof(made));
     memcpy(&made, data, size < sizeof(made) ? size : sizeof(made));
-    end_text(made.engine.name, sizeof(made.engine.name));
-    end_text(made.engine.version, sizeof(made.engine.version));
-    end_text(made.engine.api, sizeof(made.engine.api));
-    end_text(made.engine.runtime, sizeof(made.engine.runtime));
-    end_text(made.engine.runtime_version, sizeof(made.engine.runtime_version));
+    made.details.length %= RUN_DETAILS_LIMIT + 1;
     end_text(made.image_id, sizeof(made.image_id));
     end_text(made.groups, sizeof(made.groups));
     end_text(made.message, sizeof(made.message));
@@ -115,6 +111,8 @@ static void try_made(const uint8_t *data, size_t size)
     check(&decoded);
     MUST(decoded.type == made.type && decoded.exit_code == made.exit_code);
     MUST(decoded.origin == made.origin);
+    MUST(decoded.details.length == made.details.length &&
+         memcmp(decoded.details.bytes, made.details.bytes, made.details.length) == 0);
     MUST(strcmp(decoded.message, made.message) == 0 && strcmp(decoded.groups, made.groups) == 0);
     MUST(memcmp(&decoded.usage, &made.usage, sizeof(made.usage)) == 0);
     must_be_whole(message, length);

@@ -228,7 +228,8 @@ def test_it_says_what_the_parser_says():
 def test_every_member_of_the_parser_is_in_the_schema():
     """By the rows of the parser's tables, as it tells nobody what it knows; a member that was removed has a row that refuses it."""
     known = {name for path, _ in places(SCHEMA) for name in path if isinstance(name, str)}
-    sources = sorted((POLICIES.parent / "plugin" / "policy").glob("**/policy_*.c"))
+    plugin = POLICIES.parent / "plugin"
+    sources = sorted([*(plugin / "policy").glob("**/policy_*.c"), *(plugin / "backends").glob("*/gateway/*.c")])
     rows = [(source.name, name) for source in sources for name in re.findall(r'^(?:#define \w+)? +\{(?:\.name = )?"([^"]+)"(?!.*refuse_)', source.read_text(), re.M)]
     tap.true(len(rows) > 80, len(rows))
     missing = [f"{name}: {member}" for name, member in rows if member not in known]
@@ -237,7 +238,7 @@ def test_every_member_of_the_parser_is_in_the_schema():
 
 def test_every_mode_can_be_allowed():
     plugin = POLICIES.parent / "plugin"
-    rows = "".join(path.read_text(encoding="utf-8") for path in sorted((plugin / "modes").glob("*.c")))
+    rows = "".join(path.read_text(encoding="utf-8") for path in sorted((plugin / "backends").glob("*/gateway/*.c")))
     names = dict(re.findall(r'const struct sandbox_mode_row (\w+) = \{\n    \.name = "(\w+)"', rows))
     listed = re.findall(r"X\([A-Z_]+, (\w+)\)", (plugin / "vocabulary" / "sandbox_mode.h").read_text(encoding="utf-8"))
     modes = [names[row] for row in listed]

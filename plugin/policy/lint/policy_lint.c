@@ -271,28 +271,31 @@ static void look_at_images(struct lint *lint)
     const struct policy *policy = lint->policy;
     char names[NAMES_LIMIT];
     char what[64] = "run";
+    char images[64];
+    char offered[64];
     bool alone;
     const struct sandbox_mode_row *mode = find_mode_with_images(policy, &alone);
     const char *level = alone ? POLICY_FINDING_WARNING : POLICY_FINDING_NOTICE;
     if (!mode)
         return;
+    (void)snprintf(images, sizeof(images), "/%s/images", mode->name);
+    (void)snprintf(offered, sizeof(offered), "/%s/offered", mode->name);
     if (!alone)
         (void)snprintf(what, sizeof(what), "run in %s mode", mode->name);
     size_t settled = join_languages(policy, IMAGE_SETTLED, names);
     if (alone && settled == 0)
-        find(lint, level, "/docker/images", NULL,
-             "nothing can run yet: no language has a usable image");
+        find(lint, level, images, NULL, "nothing can run yet: no language has a usable image");
     if (join_languages(policy, IMAGE_UNSETTLED, names) > 0)
         find(
-            lint, level, "/docker/images", NULL,
+            lint, level, images, NULL,
             "cannot %s yet: %s. Their images have no digest%s, or a placeholder for one: write "
             "NAME@sha256:DIGEST (docker images --digests), or leave them out of \"only_languages\"",
             what, names, policy->images.require_digest ? ", which require_digest demands" : "");
     if (join_languages(policy, IMAGE_ABSENT, names) > 0)
-        find(lint, level, "/docker/images", NULL, "cannot %s: %s. They have no image", what, names);
+        find(lint, level, images, NULL, "cannot %s: %s. They have no image", what, names);
     for (size_t i = 0; i < string_list_count(policy->images.offered); i++)
         if (!policy_image_is_settled(policy, policy->images.offered[i]))
-            find(lint, POLICY_FINDING_WARNING, "/docker/offered", NULL,
+            find(lint, POLICY_FINDING_WARNING, offered, NULL,
                  "the image %s cannot be used: it has no digest, or a placeholder for one",
                  policy->images.offered[i]);
 }

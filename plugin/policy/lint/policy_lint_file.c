@@ -158,8 +158,8 @@ static void look_at_languages_below(struct file_lint *lint, const json_t *file,
 
 void policy_lint_file(const struct policy *policy, struct policy_findings *findings)
 {
-    static const char *const by_language[][2] = {
-        {"languages", NULL}, {"docker", "images"}, {"content_checks", "languages"}};
+    static const char *const languages[] = {"languages", NULL};
+    static const char *const checks[] = {"content_checks", "languages"};
     struct file_lint lint = {.policy = policy, .findings = findings};
     struct error unused;
     struct json_place root = json_place_root("policy", ERROR_INVALID_POLICY, &unused);
@@ -172,6 +172,11 @@ void policy_lint_file(const struct policy *policy, struct policy_findings *findi
     }
     walk(&lint, &root, policy->patch, builtin);
     look_at_languages(&lint, policy->patch, builtin);
-    for (size_t i = 0; i < COUNT_OF(by_language); i++)
-        look_at_languages_below(&lint, policy->patch, by_language[i]);
+    look_at_languages_below(&lint, policy->patch, languages);
+    for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
+        const char *const images[] = {sandbox_mode_name((enum sandbox_mode)i), "images"};
+        if (sandbox_mode_row((enum sandbox_mode)i)->has_images)
+            look_at_languages_below(&lint, policy->patch, images);
+    }
+    look_at_languages_below(&lint, policy->patch, checks);
 }

@@ -83,21 +83,22 @@ static void put_context(const char *host, const char *more)
     put(META, text);
 }
 
-static struct run_docker asked(const char *host, const char *context, uint32_t tls)
+static struct docker_options asked(const char *host, const char *context, uint32_t tls)
 {
-    return (struct run_docker){.host = TEXT(host),
-                               .context = TEXT(context),
-                               .config_directory = directory,
-                               .certificates = TEXT(""),
-                               .tls = tls};
+    return (struct docker_options){.host = TEXT(host),
+                                   .context = TEXT(context),
+                                   .config_directory = directory,
+                                   .certificates = TEXT(""),
+                                   .tls = tls};
 }
 
-static bool resolve(const struct run_docker docker)
+static bool resolve(const struct docker_options docker)
 {
     return engine_address_resolve(&docker, &address, &fault);
 }
 
-static void refuses(const struct run_docker docker, enum engine_problem problem, const char *words)
+static void refuses(const struct docker_options docker, enum engine_problem problem,
+                    const char *words)
 {
     struct engine_address before = address;
     ck_assert_msg(!resolve(docker), "taken: %s", address.base);
@@ -207,7 +208,7 @@ END_TEST
 START_TEST(named_certificates_are_taken_instead)
 {
     put("ca.pem", "authority");
-    struct run_docker docker = asked("tcp://engine.example", "", 1);
+    struct docker_options docker = asked("tcp://engine.example", "", 1);
     docker.certificates = below("other");
     refuses(docker, ENGINE_PROBLEM_CERTIFICATES, "/other/ca.pem: No such file");
     put("other/ca.pem", "authority");
@@ -219,7 +220,7 @@ END_TEST
 
 START_TEST(certificates_that_cannot_be_used)
 {
-    struct run_docker docker = asked("tcp://engine.example", "", 1);
+    struct docker_options docker = asked("tcp://engine.example", "", 1);
     refuses(docker, ENGINE_PROBLEM_CERTIFICATES, "ca.pem: No such file");
     put("ca.pem", "authority");
     put("cert.pem", "certificate");
@@ -279,7 +280,7 @@ START_TEST(current_context)
     ck_assert(resolve(asked("", "", 0)));
     ck_assert_str_eq(address.socket_path, "/run/other.sock");
     char name[RUN_NAME_LIMIT + 1] = "unchanged";
-    struct run_docker docker = asked("", "default", 0);
+    struct docker_options docker = asked("", "default", 0);
     ck_assert(engine_context_choose(&docker, name, &fault));
     ck_assert_str_eq(name, "");
     static const char *const none[] = {"{}", "{\"currentContext\":\"\"}",
@@ -326,7 +327,7 @@ START_TEST(contexts_that_are_refused)
         refuses(asked("", names[i], 0), ENGINE_PROBLEM_ADDRESS,
                 "the name of the docker context is not valid");
     refuses(asked("", "remote", 0), ENGINE_PROBLEM_ADDRESS, "no docker context remote");
-    struct run_docker nowhere = asked("", "remote", 0);
+    struct docker_options nowhere = asked("", "remote", 0);
     nowhere.config_directory = TEXT("");
     refuses(nowhere, ENGINE_PROBLEM_ADDRESS, "no docker context remote");
     put_context("ssh://user@engine.example", "");

@@ -18,15 +18,13 @@
 
 static const char id[] = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-static char no_runtime[] = "";
-
 static json_t *make(const struct run_limits *limits, const char *image, const char *run_id)
 {
     static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
     static const char *const seccomp[2] = {"{}", "{}"};
-    struct run_description description = {.limits = *limits, .docker = {.runtime = no_runtime}};
+    struct run_description description = {.limits = *limits};
     (void)snprintf(description.run_id, sizeof(description.run_id), "%s", run_id);
-    return container_config_for_run(&description, image, &owner, seccomp, 1000);
+    return container_config_for_run(&description, "", image, &owner, seccomp, 1000);
 }
 
 static json_t *everyday(void)
@@ -234,14 +232,11 @@ END_TEST
 /* What the operator settles for a run, and nothing else for it. */
 START_TEST(runtime_and_network_are_only_themselves)
 {
-    static char crun[] = "crun";
     static const char *const seccomp[2] = {"{}", "{}"};
-    struct run_description description = {.limits = {.memory_bytes = 1},
-                                          .docker = {.runtime = no_runtime}};
-    json_auto_t *plain = container_config_template(&description, id, seccomp);
-    description.docker.runtime = crun;
+    struct run_description description = {.limits = {.memory_bytes = 1}};
+    json_auto_t *plain = container_config_template(&description, "", id, seccomp);
     description.network = true;
-    json_auto_t *other = container_config_template(&description, id, seccomp);
+    json_auto_t *other = container_config_template(&description, "crun", id, seccomp);
     json_t *host = json_object_get(other, "HostConfig");
     ck_assert_str_eq(json_string_value(json_object_get(host, "Runtime")), "crun");
     ck_assert_str_eq(json_string_value(json_object_get(host, "NetworkMode")), "bridge");

@@ -89,7 +89,6 @@ static const struct member of_host[] = {
 
 static json_t *make(bool network)
 {
-    static char nothing[] = "";
     static const char *const seccomp[] = {"{0}", "{1}"};
     static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
     const struct run_description description = {
@@ -102,9 +101,8 @@ static json_t *make(bool network)
                    .scratch_bytes = 1 << 20,
                    .scratch_inodes = 100},
         .network = network,
-        .docker = {.runtime = nothing},
     };
-    return container_config_for_run(&description, "i", &owner, seccomp, 1000);
+    return container_config_for_run(&description, "", "i", &owner, seccomp, 1000);
 }
 
 /* Each is there, and taken out of the object. */

@@ -17,8 +17,6 @@
 static char engines[2]; /* two addresses */
 #define ENGINE(index) ((struct engine *)(void *)&engines[index])
 
-static char nothing[] = "";
-static char crun[] = "crun";
 static const char *const seccomp[2] = {"without", "with"};
 static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
 
@@ -27,13 +25,12 @@ static struct run_description everyday(void)
     return (struct run_description){
         .run_id = "0123456789abcdef0123456789abcdef",
         .limits = {.wall_ms = 1000, .cpu_ms = 1500, .memory_bytes = 64 << 20, .processes = 16},
-        .docker = {.runtime = nothing},
     };
 }
 
 static json_t *template_of(const struct run_description *description, const char *image)
 {
-    json_t *template = container_config_template(description, image, seccomp);
+    json_t *template = container_config_template(description, "", image, seccomp);
     ck_assert_ptr_nonnull(template);
     return template;
 }
@@ -60,8 +57,7 @@ START_TEST(each_member_of_a_configuration_makes_another_template)
         ck_assert_msg(!json_equal(template, other_limit), "limit %zu", i);
         *limits[i] -= 1000;
     }
-    description.docker.runtime = crun;
-    json_auto_t *other_runtime = template_of(&description, "one");
+    json_auto_t *other_runtime = container_config_template(&description, "crun", "one", seccomp);
     ck_assert(!json_equal(template, other_runtime));
 }
 END_TEST
@@ -71,7 +67,7 @@ START_TEST(nothing_of_a_run_is_in_what_waits)
     struct run_description description = everyday();
     json_auto_t *template = template_of(&description, "one");
     json_auto_t *waiting = container_config_waiting(template, &owner, 1000000, 60);
-    json_auto_t *cold = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
+    json_auto_t *cold = container_config_for_run(&description, "", "one", &owner, seccomp, 1000000);
     CLEANUP_FREE char *text = json_dumps(waiting, 0);
     CLEANUP_FREE char *control = json_dumps(cold, 0);
     ck_assert_ptr_null(strstr(text, description.run_id));
@@ -118,7 +114,7 @@ START_TEST(an_interpreter_is_started_with_the_policys_part)
         ck_assert_str_eq(json_string_value(json_array_get(command, length + 1 + i)), told[i]);
     CLEANUP_FREE char *text = json_dumps(waiting, 0);
     ck_assert_ptr_null(strstr(text, "the run's"));
-    json_auto_t *own = container_config_for_run(&description, "one", &owner, seccomp, 1000000);
+    json_auto_t *own = container_config_for_run(&description, "", "one", &owner, seccomp, 1000000);
     ck_assert(
         json_equal(json_object_get(own, "Entrypoint"), json_object_get(template, "Entrypoint")));
     description.argv = LIST("/usr/bin/pypy3", "main.py");

@@ -14,6 +14,7 @@
 #include "../support/random.h"
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/container/embedded_texts.h"
+#include "backends/docker/messages/docker_messages.h"
 #include "base/cleanup.h"
 #include "call/call.h"
 #include "docker_request.h"
@@ -64,8 +65,8 @@ static struct policy *make_policy(size_t number)
 static json_t *make_constant(const struct bench *bench, const struct policy *policy, bool network)
 {
     const struct policy_limits *limits = &policy->limits;
-    char *runtime = policy->docker.runtime;
-    char nothing[] = "";
+    CLEANUP(docker_options_clear) struct docker_options options = {.host = NULL};
+    HOLDS(docker_options_read(&policy->options[SANDBOX_MODE_DOCKER], &options), "no options");
     const struct run_description description = {
         .limits = {.memory_bytes = limits->memory_bytes.default_value,
                    .processes = limits->processes.default_value,
@@ -74,9 +75,8 @@ static json_t *make_constant(const struct bench *bench, const struct policy *pol
                    .scratch_bytes = limits->scratch_bytes.default_value,
                    .scratch_inodes = limits->scratch_inodes.default_value},
         .network = network,
-        .docker = {.runtime = runtime ? runtime : nothing},
     };
-    return container_config_for_run(&description, "", &owner, bench->seccomp, NOW);
+    return container_config_for_run(&description, options.runtime, "", &owner, bench->seccomp, NOW);
 }
 
 /* Takes away what the policies of this test may settle; what is left must be the same for all. */
@@ -199,7 +199,7 @@ static bool plan(struct call *call, const struct bench *bench, size_t number,
 
 /* Over the wire, as to the backend. All canaries are there: it is worth looking for them. */
 static void hand_over(const struct call *call, const struct random_request *request,
-                      struct run_description *ret)
+                      struct run_description *ret, struct docker_options *ret_options)
 {
     size_t length = 0;
     CLEANUP_FREE unsigned char *message = run_description_encode(&call->description, &length);
@@ -208,6 +208,7 @@ static void hand_over(const struct call *call, const struct random_request *requ
           request->text);
     HOLDS(!request->stdin_canary || strstr(call->request.stdin_text, CANARY), "canary of stdin");
     HOLDS(run_description_decode(message, length, ret), "the message is not read back");
+    HOLDS(docker_options_read(&ret->options, ret_options), "the options are not read back");
 }
 
 static void check_body(const json_t *config, const struct random_request *request)
@@ -237,9 +238,10 @@ static bool try_one(const struct bench *bench, uint64_t *state, bool emit)
     if (!plan(&call, bench, number, &request))
         return false;
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
-    hand_over(&call, &request, &description);
-    json_auto_t *config =
-        container_config_for_run(&description, image_id, &owner, bench->seccomp, NOW);
+    CLEANUP(docker_options_clear) struct docker_options options = {.host = NULL};
+    hand_over(&call, &request, &description, &options);
+    json_auto_t *config = container_config_for_run(&description, options.runtime, image_id, &owner,
+                                                   bench->seccomp, NOW);
     HOLDS(config != NULL, "no configuration of %s", request.text);
     const json_t *expected = expect(bench, number, &request, call.run_id, image_id);
     if (!json_equal(expected, config)) {

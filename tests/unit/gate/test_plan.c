@@ -49,7 +49,7 @@ static const struct {
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"session\":\"s\""), ERROR_NOT_SUPPORTED,
      "request: /session"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"image\":\"python:3.11-slim\""), ERROR_NOT_SUPPORTED,
-     "request: /image: only docker mode has images; the mode is process"},
+     "request: /image: mode process has no images"},
     {"{}", SANDBOX_MODE_DOCKER, PYTHON(",\"image\":\"other\""), ERROR_POLICY_DENIED,
      "policy denied: image"},
     {"{\"docker\":{\"images\":{\"python\":null}}}", SANDBOX_MODE_DOCKER, PYTHON(""),

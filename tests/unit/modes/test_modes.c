@@ -27,7 +27,7 @@ START_TEST(each_row_is_whole)
         ck_assert_msg((int)found == i, "%s stands for two modes", row->name);
         ck_assert_msg(row->program && row->program_remedy, "%s: no program", row->name);
         ck_assert_msg(row->grace_ms > 0, "%s: no time to end", row->name);
-        ck_assert_msg(row->network && row->explain_layer, "%s", row->name);
+        ck_assert_msg(row->network && row->layer_remedy, "%s", row->name);
         ck_assert_msg(row_of((int)row->checked_in)->isolates, "%s: checks without a sandbox",
                       row->name);
     }
@@ -43,6 +43,7 @@ START_TEST(isolation_is_either_there_or_asked_for)
         ck_assert_msg(row->isolates == !!row->write_details, "%s", row->name);
         ck_assert_msg(row->isolates == (row->needs == CAPABILITY_EXEC), "%s", row->name);
         ck_assert_msg(row->isolates || !row->shows_workspace, "%s", row->name);
+        ck_assert_msg(row->shows_workspace == !!row->workspace_remedy, "%s", row->name);
         ck_assert_uint_eq(row->mandatory_layers & ~LAYERS_ALL, 0);
     }
 }
@@ -74,11 +75,9 @@ END_TEST
 
 START_TEST(a_missing_layer_has_a_remedy)
 {
-    char hint[512];
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
         for (int layer = 0; layer < LAYER_COUNT; layer++) {
-            hint[0] = '\0';
-            row_of(i)->explain_layer((enum isolation_layer)layer, 0, hint, sizeof(hint));
+            const char *hint = row_of(i)->layer_remedy((enum isolation_layer)layer, 0);
             ck_assert_msg(strlen(hint) > 10, "%s, layer %d: %s", row_of(i)->name, layer, hint);
         }
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "backends/docker/messages/docker_messages.h"
 #include "base/cleanup.h"
 #include "policy/configuration.h"
 #include "tap_suite.h"
@@ -96,10 +97,12 @@ START_TEST(the_environment_names_the_engine)
     ck_assert_int_eq(setenv("DOCKER_CONFIG", "/d", 1), 0);
     ck_assert_msg(prepare("{}", &error), "%s", error.message);
     ck_assert(configuration_current(&current, &error));
-    ck_assert_str_eq(current.policy->docker.host, "tcp://h:1");
-    ck_assert_str_eq(current.policy->docker.certificates, "/c");
-    ck_assert_str_eq(current.policy->docker.config_directory, "/d");
-    ck_assert(current.policy->docker.tls);
+    CLEANUP(docker_options_clear) struct docker_options options;
+    ck_assert(docker_options_read(&current.policy->options[SANDBOX_MODE_DOCKER], &options));
+    ck_assert_str_eq(options.host, "tcp://h:1");
+    ck_assert_str_eq(options.certificates, "/c");
+    ck_assert_str_eq(options.config_directory, "/d");
+    ck_assert(options.tls);
     ck_assert_int_eq(setenv("DOCKER_CERT_PATH", "relative", 1), 0);
     ck_assert(!prepare("{}", &error));
     ck_assert_int_eq(error.code, ERROR_INVALID_POLICY);

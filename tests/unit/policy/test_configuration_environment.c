@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/docker/messages/docker_messages.h"
 #include "base/cleanup.h"
 #include "policy/configuration.h"
 #include "tap_suite.h"
@@ -110,6 +111,13 @@ static void take_current(struct configuration *ret)
     ck_assert_msg(configuration_current(ret, &error), "%s", error.message);
 }
 
+static struct docker_options options_of(const struct configuration *configuration)
+{
+    struct docker_options options;
+    ck_assert(docker_options_read(&configuration->policy->options[SANDBOX_MODE_DOCKER], &options));
+    return options;
+}
+
 START_TEST(an_engine_of_the_policy_is_not_replaced)
 {
     static const char *const policies[] = {"{\"docker\":{\"host\":\"h\",\"certificates\":\"/p\"}}",
@@ -121,11 +129,11 @@ START_TEST(an_engine_of_the_policy_is_not_replaced)
     set("DOCKER_CERT_PATH", "/environment");
     ck_assert_msg(prepare_with_policy(policies[_i], &error), "%s", error.message);
     take_current(&current);
-    const struct policy_docker *docker = &current.policy->docker;
-    ck_assert_pstr_eq(docker->host, _i == 0 ? "h" : NULL);
-    ck_assert_pstr_eq(docker->context, _i == 0 ? NULL : "c");
-    ck_assert_str_eq(docker->certificates, _i == 0 ? "/p" : "/environment");
-    ck_assert_int_eq(docker->tls, _i == 0);
+    CLEANUP(docker_options_clear) struct docker_options options = options_of(&current);
+    ck_assert_str_eq(options.host, _i == 0 ? "h" : "");
+    ck_assert_str_eq(options.context, _i == 0 ? "" : "c");
+    ck_assert_str_eq(options.certificates, _i == 0 ? "/p" : "/environment");
+    ck_assert_int_eq(options.tls, _i == 0);
 }
 END_TEST
 
@@ -135,22 +143,24 @@ START_TEST(an_empty_variable_of_docker_says_nothing)
     set("DOCKER_HOST", "");
     set("DOCKER_TLS_VERIFY", "");
     take_current(&current);
-    ck_assert_ptr_null(current.policy->docker.host);
-    ck_assert(!current.policy->docker.tls);
+    CLEANUP(docker_options_clear) struct docker_options options = options_of(&current);
+    ck_assert_str_eq(options.host, "");
+    ck_assert(!options.tls);
 }
 END_TEST
 
 START_TEST(a_home_has_docker_s_directory)
 {
     static const char *const homes[][2] = {
-        {"/home/me", "/home/me/.docker"}, {"relative", NULL}, {"", NULL}, {NULL, NULL}};
+        {"/home/me", "/home/me/.docker"}, {"relative", ""}, {"", ""}, {NULL, ""}};
     CLEANUP(configuration_clear) struct configuration current = {0};
     (void)unsetenv("DOCKER_CONFIG");
     (void)unsetenv("HOME");
     if (homes[_i][0] != NULL)
         set("HOME", homes[_i][0]);
     take_current(&current);
-    ck_assert_pstr_eq(current.policy->docker.config_directory, homes[_i][1]);
+    CLEANUP(docker_options_clear) struct docker_options options = options_of(&current);
+    ck_assert_str_eq(options.config_directory, homes[_i][1]);
 }
 END_TEST
 

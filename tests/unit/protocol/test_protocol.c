@@ -29,6 +29,8 @@ static const char *const sample_environment[] = {"A=1", "B=", NULL};
 static const char *const sample_directories[] = {"/usr/bin", NULL};
 static const char *const sample_paths[] = {"/usr", "/lib", NULL};
 
+static unsigned char sample_options[] = {0, 1, 255};
+
 static struct run_description sample(void)
 {
     return (struct run_description){
@@ -49,7 +51,7 @@ static struct run_description sample(void)
         .workspace = TEXT("/srv/w"),
         .workspace_id = {.device = 1, .inode = UINT64_MAX},
         .image = {.name = TEXT("i:1"), .pull = RUN_PULL_ALWAYS},
-        .docker = {.host = TEXT("unix:///s"), .tls = 1, .runtime = TEXT("crun")},
+        .options = {sample_options, sizeof(sample_options)},
     };
 }
 
@@ -89,10 +91,8 @@ START_TEST(description_survives)
     ck_assert_str_eq(decoded.workspace, "/srv/w");
     ck_assert_uint_eq(decoded.workspace_id.device, 1);
     ck_assert_uint_eq(decoded.workspace_id.inode, UINT64_MAX);
-    ck_assert_str_eq(decoded.docker.host, "unix:///s");
-    ck_assert_str_eq(decoded.docker.context, "");
-    ck_assert_uint_eq(decoded.docker.tls, 1);
-    ck_assert_str_eq(decoded.docker.runtime, "crun");
+    ck_assert_uint_eq(decoded.options.length, sizeof(sample_options));
+    ck_assert_mem_eq(decoded.options.bytes, sample_options, sizeof(sample_options));
     ck_assert_str_eq(decoded.image.name, "i:1");
     ck_assert_str_eq(decoded.image.id, "");
     ck_assert_uint_eq(decoded.image.pull, RUN_PULL_ALWAYS);
@@ -299,7 +299,8 @@ static struct run_event sample_event(void)
         .usage = {.wall_us = 1, .user_us = RUN_USAGE_UNKNOWN, .process_refusals = UINT64_MAX},
         .swept = 3,
         .preparation = PREPARATION_THREADS,
-        .engine = {.runtime = "crun", .rootless = 1},
+        .details = {.length = 3, .bytes = "o\0o"},
+        .image_id = "sha256:1",
     };
 }
 
@@ -321,9 +322,9 @@ START_TEST(event_survives)
     ck_assert_uint_eq(decoded.usage.user_us, RUN_USAGE_UNKNOWN);
     ck_assert_uint_eq(decoded.swept, 3);
     ck_assert_uint_eq(decoded.preparation, PREPARATION_THREADS);
-    ck_assert_str_eq(decoded.engine.runtime, "crun");
-    ck_assert_str_eq(decoded.engine.version, "");
-    ck_assert_uint_eq(decoded.engine.rootless, 1);
+    ck_assert_uint_eq(decoded.details.length, 3);
+    ck_assert_mem_eq(decoded.details.bytes, "o\0o", 3);
+    ck_assert_str_eq(decoded.image_id, "sha256:1");
     ck_assert_uint_eq(decoded.isolation.missing, LAYER_BIT(LAYER_CGROUP));
     for (size_t cut = 0; cut < length; cut++)
         ck_assert(!run_event_decode(message, cut, &decoded));

@@ -265,8 +265,9 @@ START_TEST(an_end_is_called_what_it_is)
         ended.problem_code = ends[_i].detail;
     (void)snprintf(ended.remedy, sizeof(ended.remedy), "the backend's remedy");
     (void)snprintf(ended.message, sizeof(ended.message), "%s", ends[_i].said);
-    readiness_explain(&ended, ends[_i].no_language ? NULL : python,
-                      ends[_i].in_image ? "i:1" : NULL, &error);
+    readiness_explain(&ended, ends[_i].in_image ? SANDBOX_MODE_DOCKER : SANDBOX_MODE_PROCESS,
+                      ends[_i].no_language ? NULL : python, ends[_i].in_image ? "i:1" : NULL,
+                      &error);
     ck_assert_msg(error.code == ends[_i].code, "%s", error.message);
     ck_assert_str_eq(error.message, ends[_i].message);
     ck_assert_msg(ends[_i].hint == NULL || strstr(error.hint, ends[_i].hint) != NULL, "%s",
@@ -280,7 +281,7 @@ START_TEST(an_engine_that_fails_is_no_longer_known)
     const struct run_event ended = {.failure = RUN_FAILURE_BACKEND};
     struct error error;
     expect_trials(&subject, 1);
-    readiness_explain(&ended, subject.language, subject.image, &error);
+    readiness_explain(&ended, subject.mode, subject.language, subject.image, &error);
     expect_trials(&subject, 2);
 }
 END_TEST

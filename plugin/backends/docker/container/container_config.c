@@ -62,17 +62,17 @@ static json_t *scratch(const struct run_limits *limits)
 }
 
 /* The members of HostConfig that vary. */
-static json_t *host_config(const struct run_description *description, const char *seccomp)
+static json_t *host_config(const struct run_description *description, const char *runtime,
+                           const char *seccomp)
 {
     const struct run_limits *limits = &description->limits;
     json_int_t memory = (json_int_t)limits->memory_bytes;
     json_int_t processes = limits->processes ? (json_int_t)(limits->processes + OWN_PROCESSES) : 0;
-    const char *runtime = description->docker.runtime[0] ? description->docker.runtime : NULL;
     return json_pack("{s:s, s:[s, s+], s:I, s:I, s:I, s:o, s:o, s:s*}", "NetworkMode",
                      description->network ? "bridge" : "none", "SecurityOpt",
                      "no-new-privileges=true", "seccomp=", seccomp, "Memory", memory, "MemorySwap",
                      memory, "PidsLimit", processes, "Ulimits", resource_limits(limits), "Tmpfs",
-                     scratch(limits), "Runtime", runtime);
+                     scratch(limits), "Runtime", runtime[0] ? runtime : NULL);
 }
 
 static json_t *entrypoint(json_t *interpreter)
@@ -85,12 +85,13 @@ static json_t *entrypoint(json_t *interpreter)
 }
 
 /* labels, interpreter: borrowed; an interpreter of NULL is none. */
-static json_t *make_config(const struct run_description *description, const char *image,
-                           const char *const seccomp[2], json_t *labels, json_t *interpreter)
+static json_t *make_config(const struct run_description *description, const char *runtime,
+                           const char *image, const char *const seccomp[2], json_t *labels,
+                           json_t *interpreter)
 {
     json_auto_t *config =
         json_loadb(container_text, container_length, JSON_REJECT_DUPLICATES, NULL);
-    json_auto_t *host = host_config(description, seccomp[description->network != 0]);
+    json_auto_t *host = host_config(description, runtime, seccomp[description->network != 0]);
     json_auto_t *varying =
         json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
                   json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER), "WorkingDir",
@@ -102,16 +103,16 @@ static json_t *make_config(const struct run_description *description, const char
     return TAKE_POINTER(config);
 }
 
-json_t *container_config_for_run(const struct run_description *description, const char *image,
-                                 const struct owner *owner, const char *const seccomp[2],
-                                 int64_t now)
+json_t *container_config_for_run(const struct run_description *description, const char *runtime,
+                                 const char *image, const struct owner *owner,
+                                 const char *const seccomp[2], int64_t now)
 {
     uint64_t wall_ms = description->limits.wall_ms;
     uint64_t wall_s = wall_ms / 1000 + (wall_ms % 1000 != 0);
     int64_t latest = now + LATEST_MARGIN_S +
                      (int64_t)(wall_s && wall_s < LATEST_LONGEST_S ? wall_s : LATEST_LONGEST_S);
     json_auto_t *labels = owner_labels(owner, description->run_id, latest);
-    return make_config(description, image, seccomp, labels, NULL);
+    return make_config(description, runtime, image, seccomp, labels, NULL);
 }
 
 /* The prefix, then "a,b". */
@@ -160,12 +161,12 @@ static json_t *interpreter_arguments(const struct run_description *description)
     return TAKE_POINTER(arguments);
 }
 
-json_t *container_config_template(const struct run_description *description, const char *image,
-                                  const char *const seccomp[2])
+json_t *container_config_template(const struct run_description *description, const char *runtime,
+                                  const char *image, const char *const seccomp[2])
 {
     json_auto_t *labels = json_object();
     json_auto_t *interpreter = interpreter_arguments(description);
-    return make_config(description, image, seccomp, labels, interpreter);
+    return make_config(description, runtime, image, seccomp, labels, interpreter);
 }
 
 enum run_interpreter container_config_interpreter(const json_t *template)

@@ -16,15 +16,15 @@
 #define CONTAINER_USER 65534 /* nobody, in every distribution's passwd */
 
 /* The body of POST /containers/create for one run; new, NULL when out of memory or where a text in
- * it is not UTF-8. image: its id; seccomp: the profiles without and with a network; now: the time,
- * in seconds. */
-json_t *container_config_for_run(const struct run_description *description, const char *image,
-                                 const struct owner *owner, const char *const seccomp[2],
-                                 int64_t now);
+ * it is not UTF-8. runtime: the OCI runtime, "" for the engine's default; image: its id; seccomp:
+ * the profiles without and with a network; now: the time, in seconds. */
+json_t *container_config_for_run(const struct run_description *description, const char *runtime,
+                                 const char *image, const struct owner *owner,
+                                 const char *const seccomp[2], int64_t now);
 
 /* The same without labels: runs with the same template can use each other's container. */
-json_t *container_config_template(const struct run_description *description, const char *image,
-                                  const char *const seccomp[2]);
+json_t *container_config_template(const struct run_description *description, const char *runtime,
+                                  const char *image, const char *const seccomp[2]);
 /* Which interpreter waits in containers of that template. */
 enum run_interpreter container_config_interpreter(const json_t *template);
 /* A configuration of that template, for a container that waits at most waiting_s for a run. Its

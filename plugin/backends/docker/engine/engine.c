@@ -9,11 +9,11 @@
 #include "base/cleanup.h"
 
 /* NULL when out of memory. */
-static char *key_of(const struct run_docker *docker)
+static char *key_of(const struct docker_options *options)
 {
     char *key = NULL;
-    if (asprintf(&key, "%s\n%s\n%s\n%s\n%u", docker->host, docker->context,
-                 docker->config_directory, docker->certificates, docker->tls) < 0)
+    if (asprintf(&key, "%s\n%s\n%s\n%s\n%u", options->host, options->context,
+                 options->config_directory, options->certificates, options->tls) < 0)
         return NULL;
     return key;
 }
@@ -26,10 +26,10 @@ static struct engine *find_by_key(struct docker_environment *environment, const 
     return NULL;
 }
 
-struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
-                           struct engine_fault *fault)
+struct engine *engine_find(struct docker_environment *environment,
+                           const struct docker_options *options, struct engine_fault *fault)
 {
-    CLEANUP_FREE char *key = key_of(docker);
+    CLEANUP_FREE char *key = key_of(options);
     struct engine *engine = key ? find_by_key(environment, key) : NULL;
     if (engine && engine->known)
         return engine;
@@ -40,7 +40,7 @@ struct engine *engine_find(struct docker_environment *environment, const struct 
     }
     /* Searched anew: the usual sockets may have changed. */
     struct engine_address address;
-    if (!engine_address_resolve(docker, &address, fault))
+    if (!engine_address_resolve(options, &address, fault))
         return NULL;
     if (!engine) {
         engine = &environment->engines[environment->engine_count++];

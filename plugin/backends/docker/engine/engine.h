@@ -8,7 +8,7 @@
 #include "backends/docker/engine/engine_facts.h"
 #include "backends/docker/engine/engine_http.h"
 #include "backends/docker/engine/owner.h"
-#include "protocol/run_description.h"
+#include "backends/docker/messages/docker_messages.h"
 
 #define ENGINES_LIMIT 8 /* addresses; operators have one */
 
@@ -41,6 +41,6 @@ struct docker_environment {
 };
 
 /* The engine that the description names; NULL with the fault. */
-struct engine *engine_find(struct docker_environment *environment, const struct run_docker *docker,
-                           struct engine_fault *fault);
+struct engine *engine_find(struct docker_environment *environment,
+                           const struct docker_options *options, struct engine_fault *fault);
 void engine_clear_all(struct docker_environment *environment);

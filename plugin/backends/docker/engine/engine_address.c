@@ -101,7 +101,8 @@ static bool take_certificates(const char *directory, struct engine_address *addr
 
 /* "name", "name:port", "[address]:port": the host without brackets, the port 0 where none is given.
  * No other part of a URL passes. */
-static bool split_host(const char *text, char ret_host[RUN_HOST_LIMIT + 1], unsigned int *ret_port)
+static bool split_host(const char *text, char ret_host[DOCKER_HOST_LIMIT + 1],
+                       unsigned int *ret_port)
 {
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
@@ -110,7 +111,7 @@ static bool split_host(const char *text, char ret_host[RUN_HOST_LIMIT + 1], unsi
     text += bracket;
     size_t length = bracket ? strcspn(text, "]") : strspn(text, allowed);
     const char *rest = text + length + (bracket && text[length] != '\0');
-    if (length == 0 || length > RUN_HOST_LIMIT || (bracket && rest[-1] != ']'))
+    if (length == 0 || length > DOCKER_HOST_LIMIT || (bracket && rest[-1] != ']'))
         return false;
     memcpy(ret_host, text, length);
     ret_host[length] = '\0';
@@ -156,7 +157,7 @@ static bool take_tcp(const char *text, const struct transport *transport,
                      struct engine_address *ret, struct engine_fault *fault)
 {
     const char *place = strstr(text, "://") + 3;
-    char host[RUN_HOST_LIMIT + 1];
+    char host[DOCKER_HOST_LIMIT + 1];
     unsigned int port;
     struct engine_address address = {.client_certificate = false};
     if (!split_host(place, host, &port))
@@ -192,13 +193,13 @@ static bool take_address(const char *text, struct transport transport, struct en
 
 /* Where the context has certificates, they are used, and TLS with them, whatever the description
  * says. */
-static bool take_context(const char *name, const struct run_docker *docker,
+static bool take_context(const char *name, const struct docker_options *options,
                          struct transport transport, struct engine_address *ret,
                          struct engine_fault *fault)
 {
     struct engine_context context;
     struct engine_fault inner;
-    if (!engine_context_read(docker->config_directory, name, &context, fault))
+    if (!engine_context_read(options->config_directory, name, &context, fault))
         return false;
     if (context.certificates[0] != '\0')
         transport = (struct transport){.tls = true, .certificates = context.certificates};
@@ -207,20 +208,21 @@ static bool take_context(const char *name, const struct run_docker *docker,
     return engine_fault_set(fault, inner.problem, "docker context %.40s: %s", name, inner.message);
 }
 
-bool engine_address_resolve(const struct run_docker *docker, struct engine_address *ret,
+bool engine_address_resolve(const struct docker_options *options, struct engine_address *ret,
                             struct engine_fault *fault)
 {
     const struct transport transport = {
-        .tls = docker->tls != 0,
-        .certificates = docker->certificates[0] ? docker->certificates : docker->config_directory,
+        .tls = options->tls != 0,
+        .certificates =
+            options->certificates[0] ? options->certificates : options->config_directory,
     };
     char name[RUN_NAME_LIMIT + 1];
-    if (docker->host[0] != '\0')
-        return take_address(docker->host, transport, ret, fault);
-    if (!engine_context_choose(docker, name, fault))
+    if (options->host[0] != '\0')
+        return take_address(options->host, transport, ret, fault);
+    if (!engine_context_choose(options, name, fault))
         return false;
     if (name[0] != '\0')
-        return take_context(name, docker, transport, ret, fault);
+        return take_context(name, options, transport, ret, fault);
     return find_socket(ret, fault);
 }
 

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 
 #include "backends/docker/engine/engine_fault.h"
-#include "protocol/run_description.h"
+#include "backends/docker/messages/docker_messages.h"
 
 #define ENGINE_CA          "ca.pem"
 #define ENGINE_CERTIFICATE "cert.pem"
@@ -34,7 +34,7 @@ struct engine_address {
  * TCP uses TLS where the description or the context says so; without TLS it must be this machine's
  * loopback. Certificates are files of the description's directory, else of docker's own; ca.pem
  * must be there, the other two may both be missing. */
-bool engine_address_resolve(const struct run_docker *docker, struct engine_address *ret,
+bool engine_address_resolve(const struct docker_options *options, struct engine_address *ret,
                             struct engine_fault *fault);
 
 /* The first of the paths that exists. */
@@ -50,14 +50,14 @@ void engine_address_explain(const struct engine_address *address, int reason,
  * configuration. They are only read here (engine_context.c).
  */
 struct engine_context {
-    char host[RUN_HOST_LIMIT + 1];
+    char host[DOCKER_HOST_LIMIT + 1];
     char certificates[PATH_MAX]; /* directory of its TLS files, "": it has none */
 };
 
 /* The name of the context that docker would use, "" for none: the description's, else the current
  * one of config.json; "default" is no context. An unreadable configuration is a fault: the engine
  * that it names may be another than the one found without it. */
-bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NAME_LIMIT + 1],
+bool engine_context_choose(const struct docker_options *options, char ret_name[RUN_NAME_LIMIT + 1],
                            struct engine_fault *fault);
 
 /* What is stored of that context. A context that does not exist is a fault. */

@@ -56,13 +56,13 @@ static bool take_name(const char *name, char ret_name[RUN_NAME_LIMIT + 1],
     return true;
 }
 
-bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NAME_LIMIT + 1],
+bool engine_context_choose(const struct docker_options *options, char ret_name[RUN_NAME_LIMIT + 1],
                            struct engine_fault *fault)
 {
     char path[PATH_MAX + 16];
-    if (docker->context[0] != '\0' || docker->config_directory[0] == '\0')
-        return take_name(docker->context, ret_name, fault);
-    (void)snprintf(path, sizeof(path), "%s/config.json", docker->config_directory);
+    if (options->context[0] != '\0' || options->config_directory[0] == '\0')
+        return take_name(options->context, ret_name, fault);
+    (void)snprintf(path, sizeof(path), "%s/config.json", options->config_directory);
     json_auto_t *config = read_object(path, fault);
     if (!config && fault->problem != ENGINE_PROBLEM_NONE)
         return false;
@@ -74,7 +74,7 @@ bool engine_context_choose(const struct run_docker *docker, char ret_name[RUN_NA
 }
 
 /* The host of a context's meta.json. Pure. */
-static bool find_host(const char *name, const json_t *meta, char ret_host[RUN_HOST_LIMIT + 1],
+static bool find_host(const char *name, const json_t *meta, char ret_host[DOCKER_HOST_LIMIT + 1],
                       struct engine_fault *fault)
 {
     const json_t *endpoint = json_object_get(json_object_get(meta, "Endpoints"), "docker");
@@ -85,11 +85,11 @@ static bool find_host(const char *name, const json_t *meta, char ret_host[RUN_HO
                                 "the docker context %.60s turns off the verification of the engine "
                                 "(SkipTLSVerify), which is not supported",
                                 name);
-    if (!host || host[0] == '\0' || strlen(host) > RUN_HOST_LIMIT)
+    if (!host || host[0] == '\0' || strlen(host) > DOCKER_HOST_LIMIT)
         return engine_fault_set(fault, ENGINE_PROBLEM_ADDRESS,
                                 "the docker context %.60s names no host of at most %d bytes", name,
-                                RUN_HOST_LIMIT);
-    (void)snprintf(ret_host, RUN_HOST_LIMIT + 1, "%s", host);
+                                DOCKER_HOST_LIMIT);
+    (void)snprintf(ret_host, DOCKER_HOST_LIMIT + 1, "%s", host);
     return true;
 }
 

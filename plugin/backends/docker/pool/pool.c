@@ -73,13 +73,14 @@ static void take_out(struct container *container, uint64_t now)
 }
 
 struct container *pool_take(struct docker_environment *environment, struct engine *engine,
-                            const struct run_description *description, const char *image_id,
-                            struct container_job *job)
+                            const struct run_description *description, const char *runtime,
+                            const char *image_id, struct container_job *job)
 {
     uint64_t now = monotonic_us();
     if (!can_use_waiting(description))
         return NULL;
-    json_auto_t *template = container_config_template(description, image_id, environment->seccomp);
+    json_auto_t *template =
+        container_config_template(description, runtime, image_id, environment->seccomp);
     struct warm_pool *warm_pool =
         template ? warm_pool_demand(environment->warm_pools, engine, template,
                                     description->pool_size, description->pool_idle_ms * 1000, now)

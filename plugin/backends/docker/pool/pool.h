@@ -13,8 +13,8 @@
 /* A waiting container that fits the description; it has the job from now on. NULL: there is none.
  * From now on as many are kept ready as the description says. */
 struct container *pool_take(struct docker_environment *environment, struct engine *engine,
-                            const struct run_description *description, const char *image_id,
-                            struct container_job *job);
+                            const struct run_description *description, const char *runtime,
+                            const char *image_id, struct container_job *job);
 
 /* See struct container_events. */
 void pool_put(struct container *container);

@@ -49,9 +49,11 @@ void run_fail_engine(struct run *run, const struct engine_fault *fault)
     run_fail(run, failure, 0, fault->message);
 }
 
-static bool read_description(int fd, struct run_description *ret)
+static bool read_description(struct run *run, int fd)
 {
-    return run_read_description(fd, ret) && ret->isolation == RUN_ISOLATION_SANDBOX;
+    return run_read_description(fd, &run->description) &&
+           run->description.isolation == RUN_ISOLATION_SANDBOX &&
+           docker_options_read(&run->description.options, &run->options);
 }
 
 /* From here on the secrets are in the message alone, and of the variables those that are the
@@ -97,7 +99,7 @@ static bool check_image(const struct run_image *image, struct engine_fault *faul
 static void begin(struct run *run, const int *fds)
 {
     struct engine_fault fault;
-    if (!read_description(fds[RUN_FD_DESCRIPTION], &run->description)) {
+    if (!read_description(run, fds[RUN_FD_DESCRIPTION])) {
         run_fail(run, RUN_FAILURE_DESCRIPTION, EBADMSG, "unreadable description");
         return;
     }
@@ -109,10 +111,9 @@ static void begin(struct run *run, const int *fds)
         run_fail(run, RUN_FAILURE_INTERNAL, EINVAL, "make the message to the container");
         return;
     }
-    const struct run_docker *docker = &run->description.docker;
     if (run->description.purpose == RUN_PURPOSE_SWEEP ||
         check_image(&run->description.image, &fault))
-        run->engine = engine_find(run->environment, docker, &fault);
+        run->engine = engine_find(run->environment, &run->options, &fault);
     if (run->engine)
         run_begin_steps(run);
     else
@@ -222,7 +223,7 @@ void run_report_start(struct run *run)
     struct run_event event = {
         .type = RUN_EVENT_STARTED,
         .isolation = run->event.isolation,
-        .engine = run->event.engine,
+        .details = run->event.details,
         .exit_code = -1,
     };
     memcpy(event.image_id, run->event.image_id, sizeof(event.image_id));
@@ -406,6 +407,7 @@ void run_free(struct run *run)
     close_fd(run->job.pipes[0]);
     close_fd(run->job.pipes[1]);
     run_description_clear(&run->description);
+    docker_options_clear(&run->options);
     explicit_bzero(run, sizeof(*run)); /* the end of its output, which may name a secret */
     free(run);
 }

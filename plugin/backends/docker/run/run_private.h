@@ -26,6 +26,7 @@ struct run {
     struct docker_environment *environment;
     struct engine *engine;
     struct run_description description; /* without its secrets, once the message is made */
+    struct docker_options options;      /* of the description */
     int socket;                         /* -1: the plugin wants no answer */
     struct container_job job;           /* owned: pipes and message */
     struct engine_call *call;           /* the request under way */

@@ -45,8 +45,8 @@ void run_make_container(struct run *run)
 {
     const struct docker_environment *environment = run->environment;
     json_t *config =
-        container_config_for_run(&run->description, run->event.image_id, &environment->owner,
-                                 environment->seccomp, (int64_t)time(NULL));
+        container_config_for_run(&run->description, run->options.runtime, run->event.image_id,
+                                 &environment->owner, environment->seccomp, (int64_t)time(NULL));
     run->container =
         config ? container_make(run->environment, run->engine, config, &run->job, NULL) : NULL;
     if (!run->container)
@@ -55,8 +55,8 @@ void run_make_container(struct run *run)
 
 void run_get_container(struct run *run)
 {
-    run->container =
-        pool_take(run->environment, run->engine, &run->description, run->event.image_id, &run->job);
+    run->container = pool_take(run->environment, run->engine, &run->description,
+                               run->options.runtime, run->event.image_id, &run->job);
     if (run->container)
         container_stream_handle(run->container);
     else
@@ -93,19 +93,20 @@ static void swept(void *user, const struct sweep_result *result)
     run_conclude(run);
 }
 
-static void fill_report(const struct run *run, struct engine_report *report)
+static void write_report(struct run *run)
 {
     const struct engine_facts *facts = &run->engine->facts;
-    const char *runtime = run->description.docker.runtime;
-    (void)snprintf(report->name, sizeof(report->name), "%s", facts->name);
-    (void)snprintf(report->version, sizeof(report->version), "%s", facts->version);
-    (void)snprintf(report->api, sizeof(report->api), "1.%u", facts->api);
-    (void)snprintf(report->runtime, sizeof(report->runtime), "%.63s",
+    const char *runtime = run->options.runtime;
+    struct engine_report report = {.rootless = facts->rootless,
+                                   .user_namespace = facts->user_namespace};
+    (void)snprintf(report.name, sizeof(report.name), "%s", facts->name);
+    (void)snprintf(report.version, sizeof(report.version), "%s", facts->version);
+    (void)snprintf(report.api, sizeof(report.api), "1.%u", facts->api);
+    (void)snprintf(report.runtime, sizeof(report.runtime), "%.63s",
                    runtime[0] ? runtime : facts->runtime);
-    engine_facts_runtime_version(facts, runtime, report->runtime_version,
-                                 sizeof(report->runtime_version));
-    report->rootless = facts->rootless;
-    report->user_namespace = facts->user_namespace;
+    engine_facts_runtime_version(facts, runtime, report.runtime_version,
+                                 sizeof(report.runtime_version));
+    engine_report_write(&report, &run->event.details);
 }
 
 /* The engine is known: now this run's own questions. */
@@ -122,7 +123,7 @@ void run_go_on_with_engine(struct run *run)
     if (!run->engine->swept)
         (void)sweep_start(run->environment, run->engine, NULL, NULL);
     oom_watch_begin(run->engine);
-    if (!engine_facts_have_runtime(&run->engine->facts, run->description.docker.runtime, &fault)) {
+    if (!engine_facts_have_runtime(&run->engine->facts, run->options.runtime, &fault)) {
         run_fail_engine(run, &fault);
         return;
     }
@@ -139,7 +140,7 @@ void run_go_on_with_engine(struct run *run)
 static void begin_with_engine(struct run *run)
 {
     struct container *stuck = container_stuck(run->environment, run->engine);
-    fill_report(run, &run->event.engine);
+    write_report(run);
     if (!stuck) {
         run_go_on_with_engine(run);
         return;

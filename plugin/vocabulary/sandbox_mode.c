@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of modes. Constant data; runs in the gateway on any thread. */
-#include "modes/modes.h"
+#include "vocabulary/sandbox_mode.h"
 
 #include <string.h>
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remedies by layer. Reads a few files below /proc/sys; runs in the gateway, any thread, only after
- * a failure. */
-#include "run/remedy.h"
-
+/*
+ * The rows of modes process and none: one backend, which a run's description tells what to apply.
+ * Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or tool_status(). After a
+ * failure it reads a few files below /proc/sys.
+ */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "call/call.h"
+#include "vocabulary/sandbox_mode.h"
+#include "json/json_text.h"
+
+#define PROGRAM        "code-execute-process"
+#define PROGRAM_REMEDY "reinstall code-execute: its programs must be next to code_execute.so"
+#define GRACE_MS       2000
 
 /* Is the first character of the file this one? A file that is not there is not. */
 static bool setting_is(const char *path, char value)
@@ -27,7 +33,7 @@ static bool setting_is_zero(const char *path)
            (text[1] == '\n' || text[1] == '\0');
 }
 
-static const char *user_namespace_remedy(int error_number)
+static const char *remedy_for_user_namespace(int error_number)
 {
     if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
         return "AppArmor restricts user namespaces (Ubuntu 23.10 and later): install an AppArmor "
@@ -45,11 +51,13 @@ static const char *user_namespace_remedy(int error_number)
            "CONFIG_USER_NS";
 }
 
-static const char *remedy_text(enum isolation_layer layer, int error_number)
+/* What an operator can do: chosen by the error and by what this host's own settings say, which are
+ * read to explain a failure, never to predict one. */
+static const char *remedy_for_layer(enum isolation_layer layer, int error_number)
 {
     switch (layer) {
     case LAYER_USER_NAMESPACE:
-        return user_namespace_remedy(error_number);
+        return remedy_for_user_namespace(error_number);
     case LAYER_PID_NAMESPACE:
     case LAYER_MOUNT_NAMESPACE:
     case LAYER_NETWORK_NAMESPACE:
@@ -87,12 +95,7 @@ static const char *remedy_text(enum isolation_layer layer, int error_number)
     return "this should work on every supported kernel (Linux 5.12 or newer): report it";
 }
 
-void remedy_for_layer(enum isolation_layer layer, int error_number, char *hint, size_t size)
-{
-    (void)snprintf(hint, size, "%s", remedy_text(layer, error_number));
-}
-
-const char *remedy_for_workspace(int error_number)
+static const char *remedy_for_workspace(int error_number)
 {
     if (error_number == EACCES)
         return "let every user search the directories that lead to the workspace, or call "
@@ -102,11 +105,45 @@ const char *remedy_for_workspace(int error_number)
            "mounted below it; or call without a workspace";
 }
 
-const char *remedy_for_container_layer(enum isolation_layer layer)
+static void write_details(struct json_draft *draft, const struct call *call)
 {
-    if (layer == LAYER_USER_NAMESPACE)
-        return "run the engine rootless, or with \"userns-remap\" in its daemon.json";
-    if (layer == LAYER_LANDLOCK)
-        return "containers do not have it: only mounts and the seccomp profile protect the machine";
-    return "see the engine's own warnings: docker info";
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_integer(draft, "outer_uid", report->outer_uid);
+    json_draft_boolean(draft, "network", call->request.network);
+    json_draft_integer(draft, "seccomp_instructions", report->seccomp_instructions);
 }
+
+const struct sandbox_mode_row process_mode = {
+    .name = "process",
+    .program = PROGRAM,
+    .program_remedy = PROGRAM_REMEDY,
+    .grace_ms = GRACE_MS,
+    .isolates = true,
+    .mandatory_layers = LAYERS_MANDATORY,
+    .needs = CAPABILITY_EXEC,
+    .checked_in = SANDBOX_MODE_PROCESS,
+    .shows_workspace = true,
+    .workspace_remedy = remedy_for_workspace,
+    .prepares_interpreter = true,
+    .pool_grows = true,
+    .network = "the gateway's machine",
+    .layer_remedy = remedy_for_layer,
+    .write_details = write_details,
+};
+
+const struct sandbox_mode_row none_mode = {
+    .name = "none",
+    .program = PROGRAM,
+    .program_remedy = PROGRAM_REMEDY,
+    .grace_ms = GRACE_MS,
+    .needs = CAPABILITY_MODE_NONE,
+    .not_allowed = "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
+                   "the capability sandbox.exec.mode.none",
+    .checked_in = SANDBOX_MODE_PROCESS,
+    .network = "the gateway's machine",
+    .layer_remedy = remedy_for_layer,
+};

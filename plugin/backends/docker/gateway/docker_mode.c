@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The row of mode docker. Runs in the gateway, on the thread inside tool_invoke(), tool_prepare()
+ * or tool_status(). */
+#include "backends/docker/gateway/docker_policy.h"
+#include "backends/docker/messages/docker_messages.h"
+#include "call/call.h"
+#include "vocabulary/sandbox_mode.h"
+#include "json/json_text.h"
+
+static const char *remedy_for_layer(enum isolation_layer layer,
+                                    int error_number __attribute__((unused)))
+{
+    if (layer == LAYER_USER_NAMESPACE)
+        return "run the engine rootless, or with \"userns-remap\" in its daemon.json";
+    if (layer == LAYER_LANDLOCK)
+        return "containers do not have it: only mounts and the seccomp profile protect the machine";
+    return "see the engine's own warnings: docker info";
+}
+
+static void write_or_null(struct json_draft *draft, const char *name, const char *text)
+{
+    json_draft_string(draft, name, text[0] != '\0' ? text : NULL);
+}
+
+static void write_details(struct json_draft *draft, const struct call *call)
+{
+    const struct isolation_report *report = &call->outcome.ended.isolation;
+    const struct engine_report engine = engine_report_read(&call->outcome.ended.details);
+    json_draft_integer(draft, "cgroup_version", report->cgroup_version);
+    json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
+    json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
+    json_draft_boolean(draft, "network", call->request.network);
+    write_or_null(draft, "engine", engine.name);
+    write_or_null(draft, "engine_version", engine.version);
+    write_or_null(draft, "engine_api", engine.api);
+    write_or_null(draft, "runtime", engine.runtime);
+    write_or_null(draft, "runtime_version", engine.runtime_version);
+    json_draft_boolean(draft, "rootless", engine.rootless);
+    json_draft_boolean(draft, "user_namespace", engine.user_namespace);
+    json_draft_string(draft, "image", call->description.image.name);
+    write_or_null(draft, "image_id", call->outcome.ended.image_id);
+}
+
+static void add_status(json_t *status, const struct run_event *trial)
+{
+    const struct engine_report engine = engine_report_read(&trial->details);
+    if (engine.name[0] == '\0')
+        return;
+    (void)json_object_set_new(status, "engine",
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name", engine.name,
+                                        "version", engine.version, "api", engine.api, "runtime",
+                                        engine.runtime, "runtime_version", engine.runtime_version,
+                                        "rootless", (int)engine.rootless, "user_namespace",
+                                        (int)engine.user_namespace));
+}
+
+const struct sandbox_mode_row docker_mode = {
+    .name = "docker",
+    .program = "code-execute-docker",
+    .program_is_missing = "docker is not available: this installation has no docker backend "
+                          "(code-execute-docker is not next to code_execute.so)",
+    .program_remedy = "install the docker backend, or where the policy allows it set "
+                      "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically",
+    .grace_ms = 10000,
+    .isolates = true,
+    /* What every hardened container has. A user namespace is the engine's to give, Landlock is no
+     * part of a container. */
+    .mandatory_layers = LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
+    .needs = CAPABILITY_EXEC,
+    .checked_in = SANDBOX_MODE_DOCKER,
+    .has_images = true,
+    .has_shell = true,
+    .network = "the engine's bridge",
+    .read_options = docker_policy_read,
+    .add_environment = docker_policy_add_environment,
+    .layer_remedy = remedy_for_layer,
+    .write_details = write_details,
+    .add_status = add_status,
+};

@@ -25,7 +25,6 @@
 #define KILL_PAUSE_MS 2
 
 struct command {
-    pid_t pid;
     int pidfd;
     int output; /* read end, non-blocking; -1: at its end */
     unsigned char *bytes;
@@ -59,10 +58,10 @@ static int start_command(const struct secret_order *order, struct command *comma
     CLEANUP_CLOSE int failure_read = failure[0];
     CLEANUP_CLOSE int failure_write = failure[1];
     pid_t parent = getpid();
-    command->pid = fork();
-    if (command->pid < 0)
+    pid_t pid = fork();
+    if (pid < 0)
         return errno;
-    if (command->pid == 0)
+    if (pid == 0)
         execute_command(order, output_write, failure_write, parent);
     close_fd(TAKE_FD(failure_write));
     int error_number = 0;
@@ -70,7 +69,7 @@ static int start_command(const struct secret_order *order, struct command *comma
     do
         count = read(failure_read, &error_number, sizeof(error_number));
     while (count < 0 && errno == EINTR);
-    command->pidfd = (int)syscall(SYS_pidfd_open, command->pid, 0);
+    command->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (count != 0 || command->pidfd < 0)
         return count == (ssize_t)sizeof(error_number) ? error_number : errno;
     command->output = TAKE_FD(output_read);
@@ -125,52 +124,49 @@ static enum secret_outcome follow_command(struct command *command,
     }
 }
 
+/* Their pids are no other processes', because only this process reaps them. */
 static void kill_children(void)
 {
     int pid;
     FILE *children = fopen("/proc/thread-self/children", "re");
     while (children && fscanf(children, "%d", &pid) == 1 && pid > 0)
-        (void)kill(pid,
-                   SIGKILL); /* a child of ours that is not reaped: no other process has its pid */
+        (void)kill(pid, SIGKILL);
     if (children)
         (void)fclose(children);
 }
 
 /* The command and all processes that it has started, also those that it left behind. */
-static void kill_all(pid_t command, int *ret_status)
+static void kill_all(void)
 {
     uint64_t deadline_ms = monotonic_ms() + KILL_LIMIT_MS;
+    pid_t ended;
     do {
-        int status = 0;
         kill_children();
-        for (pid_t ended = 1; ended > 0;) {
-            ended = waitpid(-1, &status, WNOHANG);
-            if (ended == command)
-                *ret_status = status;
-            if (ended < 0 && errno == ECHILD)
-                return;
-        }
-        (void)poll(NULL, 0, KILL_PAUSE_MS);
-    } while (monotonic_ms() < deadline_ms);
+        do
+            ended = waitpid(-1, NULL, WNOHANG);
+        while (ended > 0);
+        if (ended == 0)
+            (void)poll(NULL, 0, KILL_PAUSE_MS);
+    } while (ended == 0 && monotonic_ms() < deadline_ms);
 }
 
-static void judge_exit(int status, const struct command *command, struct secret_reply *ret)
+/* Of a command that has ended by itself. */
+static struct secret_reply reply_of(const struct command *command)
 {
-    if (WIFSIGNALED(status))
-        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_SIGNAL,
-                                     .detail = (uint32_t)WTERMSIG(status)};
-    else if (WEXITSTATUS(status) != 0)
-        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_STATUS,
-                                     .detail = (uint32_t)WEXITSTATUS(status)};
-    else
-        *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_VALUE, .length = command->length};
+    siginfo_t end;
+    if (waitid(P_PIDFD, (id_t)command->pidfd, &end, WEXITED) < 0)
+        return (struct secret_reply){SECRET_OUTCOME_FAULT, .detail = (uint32_t)errno};
+    if (end.si_code != CLD_EXITED)
+        return (struct secret_reply){SECRET_OUTCOME_SIGNAL, .detail = (uint32_t)end.si_status};
+    if (end.si_status != 0)
+        return (struct secret_reply){SECRET_OUTCOME_STATUS, .detail = (uint32_t)end.si_status};
+    return (struct secret_reply){SECRET_OUTCOME_VALUE, .length = command->length};
 }
 
 void command_run(const struct secret_order *order, const struct command_watch *watch,
                  unsigned char *bytes, size_t capacity, struct secret_reply *ret)
 {
     struct command command = {.pidfd = -1, .output = -1, .bytes = bytes, .capacity = capacity};
-    int status = 0;
     uint64_t deadline_ms = monotonic_ms() + order->timeout_ms;
     *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_FAULT};
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) {
@@ -180,17 +176,13 @@ void command_run(const struct secret_order *order, const struct command_watch *w
     int error_number = start_command(order, &command);
     if (error_number == 0) {
         ret->outcome = follow_command(&command, watch, deadline_ms);
-        if (ret->outcome == SECRET_OUTCOME_VALUE) {
-            siginfo_t info;
-            (void)waitid(P_PIDFD, (id_t)command.pidfd, &info, WEXITED | WNOWAIT);
-        }
+        if (ret->outcome == SECRET_OUTCOME_VALUE)
+            *ret = reply_of(&command);
     } else {
         *ret = (struct secret_reply){.outcome = SECRET_OUTCOME_NOT_STARTED,
                                      .detail = (uint32_t)error_number};
     }
-    kill_all(command.pid, &status);
-    if (ret->outcome == SECRET_OUTCOME_VALUE)
-        judge_exit(status, &command, ret);
+    kill_all();
     close_fd(command.pidfd);
     close_fd(command.output);
 }

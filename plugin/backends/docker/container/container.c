@@ -34,9 +34,9 @@ static void check_end(struct container *container);
 /* The chain of requests; only attaching is container_stream.c's. */
 static const struct {
     const char *method;
-    const char *path_before; /* the id, or the name, which is known before the answer to create */
+    const char *path_before; /* the id or name, behind "/containers/" */
     const char *path_after;
-    bool by_name;
+    bool by_name;        /* which is known even where the answer to create never came */
     uint64_t timeout_ms; /* 0: no limit */
     engine_done *done;
 } requests[] = {
@@ -69,7 +69,7 @@ static bool send_request(struct container *container, enum request_kind kind, co
     return *call != NULL;
 }
 
-/* Not from a run's id: trials share one, and a name says nothing of a run. */
+/* The name is not made from a run's id: trials share one, and it is to say nothing about a run. */
 static bool choose_name_and_mark(struct container *container)
 {
     uint64_t random[4];

@@ -23,7 +23,7 @@
 CURLM *engine_client_new(void);
 void engine_client_free(CURLM *client);
 
-/* Waits for the extra descriptors or a call for at most so long, and calls the done functions that
+/* Waits for the extra descriptors or a call, at most timeout_ms, and calls the done functions that
  * are due. -1 with errno where waiting itself fails. */
 int engine_client_wait(CURLM *client, struct curl_waitfd *extra, size_t count, int timeout_ms);
 
@@ -69,9 +69,9 @@ int engine_connection_fd(const struct engine_call *call);
 ssize_t engine_connection_send(struct engine_call *call, const void *bytes, size_t length);
 ssize_t engine_connection_receive(struct engine_call *call, void *bytes, size_t capacity);
 
-/* The answer's JSON object (new) where the status is the expected one; else NULL
- * with the fault: the engine of that name ("": docker) refused to do what. creating: the request is
- * to create a container, which podman's API refuses as it is made here. */
+/* The answer's JSON object (new) where the status is the expected one; else NULL with the fault:
+ * the engine of that name ("": docker) refused to do what. creating: the request creates a
+ * container, which podman's API refuses with this configuration. */
 json_t *engine_answer_take(const struct engine_answer *answer, long expected, const char *name,
                            bool creating, const char *what, struct engine_fault *fault);
 /* The engine's own message, as the fault. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shared parts of all checkers: the verdicts of a failed check, the run of a checker that is a
- * program, and the values of its answer. Runs in the gateway, on the thread inside tool_invoke().
+ * program, and taking its answer. Runs in the gateway, on the thread inside tool_invoke().
  */
 #include <stdlib.h>
 
@@ -9,6 +9,8 @@
 #include "content/content_checkers.h"
 #include "run/readiness.h"
 #include "run/run.h"
+
+#define ANSWER_DEPTH_LIMIT 4
 
 struct content_answer content_failed(const char *who, const char *why)
 {
@@ -80,25 +82,44 @@ char *content_run_program(const struct call *call, const struct content_program 
     return text;
 }
 
-bool content_read_number(const struct json_place *place, const json_t *object, const char *name,
-                         int64_t minimum, int64_t maximum, uint32_t *ret)
+bool content_read_findings(const struct json_place *place, json_t *value,
+                           struct content_reading *reading, content_reader *read)
 {
-    struct json_place number = json_place_named(place, name);
-    int64_t value;
-    if (!json_read_integer(&number, json_object_get(object, name), minimum, maximum, &value))
+    if (!json_read_array(place, value, 0, CONTENT_ANSWER_LIMIT))
         return false;
-    *ret = (uint32_t)value;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct json_place item = json_place_item(place, i);
+        reading->finding = (struct content_finding){0};
+        if (!read(&item, json_array_get(value, i), reading))
+            return false;
+        if (!content_add(&reading->call->content, &reading->finding))
+            return json_place_out_of_memory(&item);
+    }
     return true;
 }
 
-bool content_read_text(const struct json_place *place, const json_t *object, const char *name,
-                       size_t limit, const char **ret)
+static bool read_text(struct content_reading *reading, const char *text, size_t length,
+                      content_reader *read, struct error *error)
 {
-    struct json_place text = json_place_named(place, name);
-    if (!json_read_string(&text, json_object_get(object, name), 1, limit, ret))
-        return false;
-    for (const char *byte = *ret; *byte; byte++)
-        if ((unsigned char)*byte < 0x20 || *byte == 0x7F)
-            return json_place_refuse(&text, "must not hold control characters");
-    return true;
+    static const struct json_input_limits limits = {.max_bytes = CONTENT_ANSWER_LIMIT,
+                                                    .max_depth = ANSWER_DEPTH_LIMIT};
+    struct json_place root = json_place_root("answer", ERROR_CONTENT_REFUSED, error);
+    json_auto_t *json =
+        json_input_parse(root.what, text, length, &limits, ERROR_CONTENT_REFUSED, error);
+    return json && read(&root, json, reading);
+}
+
+struct content_answer content_take_answer(struct content_reading *reading, const char *text,
+                                          size_t length, content_reader *read, struct error *error)
+{
+    struct content_findings *findings = &reading->call->content;
+    const size_t count = findings->count;
+    const uint64_t more = findings->more;
+    struct error fault;
+    if (read_text(reading, text, length, read, &fault))
+        return reading->answer;
+    findings->count = count; /* half an answer is none */
+    findings->more = more;
+    return fault.code == ERROR_OUT_OF_MEMORY ? content_out_of_memory(error)
+                                             : content_failed(reading->who, fault.message);
 }

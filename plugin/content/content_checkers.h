@@ -5,7 +5,7 @@
 
 #include "call/call.h"
 #include "content/content.h"
-#include "json/json_place.h"
+#include "json/json_members.h"
 
 /* By the syntax tree, in a sandbox of its own. */
 struct content_answer content_check_python(struct call *call, const struct content_rules *rules,
@@ -17,10 +17,6 @@ struct content_answer content_ask_command(struct call *call, struct error *error
 
 #define CONTENT_ANSWER_LIMIT 65536     /* bytes */
 #define CONTENT_PLACE_LIMIT  INT32_MAX /* lines and columns */
-
-/* Takes the findings of a valid answer; any other is a check that failed. */
-struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
-                                             size_t length, struct error *error);
 
 /* Verdicts of a check that did not take place. who: whose check, NULL of ours. */
 struct content_answer content_failed(const char *who, const char *why);
@@ -40,11 +36,43 @@ struct content_program {
 char *content_run_program(const struct call *call, const struct content_program *program,
                           size_t *ret_length, struct content_answer *ret, struct error *error);
 
-/* Members of an answer, which is a stranger's text and is shown to the approver. */
-bool content_read_number(const struct json_place *place, const json_t *object, const char *name,
-                         int64_t minimum, int64_t maximum, uint32_t *ret);
-bool content_read_text(const struct json_place *place, const json_t *object, const char *name,
-                       size_t limit, const char **ret);
+/* The answer of a checker as it is read; its members' tables are of this struct. */
+struct content_reading {
+    struct call *call;
+    const char *who;       /* as above */
+    const uint32_t *files; /* of our checker: the numbers of its inputs */
+    size_t file_count;
+    struct content_finding finding; /* the one that is being read */
+    const char *rule;
+    const char *text;
+    uint32_t more;
+    struct content_answer answer;
+};
+
+typedef bool content_reader(const struct json_place *place, json_t *value,
+                            struct content_reading *reading);
+
+/* Reads an answer, which is a stranger's text and is shown to the approver, and takes the findings
+ * of a valid one; any other is a check that failed. */
+struct content_answer content_take_answer(struct content_reading *reading, const char *text,
+                                          size_t length, content_reader *read, struct error *error);
+/* Reads the findings, each into reading->finding by read, and adds them to those of the call. */
+bool content_read_findings(const struct json_place *place, json_t *value,
+                           struct content_reading *reading, content_reader *read);
+/* The answer of a checker of the gateway or the operator. */
+struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
+                                             size_t length, struct error *error);
+
+/* Rows of the place of a finding. */
+#define CONTENT_AT(member) .offset = offsetof(struct content_reading, member)
+#define CONTENT_LINE                                                             \
+    {                                                                            \
+        "line", &member_uint32, CONTENT_AT(finding.line), 1, CONTENT_PLACE_LIMIT \
+    }
+#define CONTENT_COLUMN                                                               \
+    {                                                                                \
+        "column", &member_uint32, CONTENT_AT(finding.column), 1, CONTENT_PLACE_LIMIT \
+    }
 
 /* The mode in which a program's text is read: never none. */
 enum sandbox_mode content_checking_mode(enum sandbox_mode mode);

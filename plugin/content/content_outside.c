@@ -10,86 +10,62 @@
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
 #include "host/host.h"
-#include "json/json_place.h"
 
-#define ANSWER_DEPTH_LIMIT 4
-
-/* Absent and null: the program itself. */
-static bool read_file(const struct call *call, const struct json_place *place, const json_t *object,
-                      uint32_t *ret)
+/* Null is the program itself, as absent is. */
+static bool read_file(const struct json_place *place, json_t *value, void *object)
 {
-    const json_t *value = json_object_get(object, "file");
-    struct json_place file = json_place_named(place, "file");
+    struct content_reading *reading = object;
+    const struct request *request = &reading->call->request;
     const char *path;
-    *ret = 0;
-    if (!value || json_typeof(value) == JSON_NULL)
+    if (json_is_null(value))
         return true;
-    if (!json_read_string(&file, value, 1, REQUEST_PATH_LIMIT, &path))
+    if (!json_read_string(place, value, 1, REQUEST_PATH_LIMIT, &path))
         return false;
-    for (size_t i = 0; i < call->request.file_count; i++)
-        if (strcmp(call->request.files[i].path, path) == 0) {
-            *ret = (uint32_t)i + 1;
+    for (size_t i = 0; i < request->file_count; i++)
+        if (strcmp(request->files[i].path, path) == 0) {
+            reading->finding.file = (uint32_t)i + 1;
             return true;
         }
-    return json_place_refuse(&file, "is no file of the request");
+    return json_place_refuse(place, "is no file of the request");
 }
 
-static bool read_finding(const struct call *call, const struct json_place *place, json_t *object,
-                         struct content_finding *finding)
+static bool read_finding(const struct json_place *place, json_t *value,
+                         struct content_reading *reading)
 {
-    static const char *const members[] = {"file", "line", "column", "rule", "message", NULL};
-    const char *rule;
-    const char *message;
-    if (!json_read_known_members(place, object, members) ||
-        !read_file(call, place, object, &finding->file) ||
-        !content_read_number(place, object, "line", 1, CONTENT_PLACE_LIMIT, &finding->line) ||
-        !content_read_number(place, object, "column", 1, CONTENT_PLACE_LIMIT, &finding->column) ||
-        !content_read_text(place, object, "rule", CONTENT_RULE_LIMIT, &rule) ||
-        !content_read_text(place, object, "message", CONTENT_MESSAGE_LIMIT, &message))
+    static const struct json_member members[] = {
+        {"file", .optional = true, .read = read_file},
+        CONTENT_LINE,
+        CONTENT_COLUMN,
+        {"rule", &member_borrowed_text, CONTENT_AT(rule), 1, CONTENT_RULE_LIMIT,
+         .check = json_check_no_control},
+        {"message", &member_borrowed_text, CONTENT_AT(text), 1, CONTENT_MESSAGE_LIMIT,
+         .check = json_check_no_control},
+        {0},
+    };
+    if (!json_read_members(place, value, members, reading))
         return false;
-    content_describe(finding, rule, "%s", message);
+    content_describe(&reading->finding, reading->rule, "%s", reading->text);
     return true;
 }
 
-/* false with error: it is no answer. */
-static bool read_answer(struct call *call, const char *text, size_t length, struct error *error)
+static bool read_findings(const struct json_place *place, json_t *value, void *object)
 {
-    static const struct json_input_limits limits = {.max_bytes = CONTENT_ANSWER_LIMIT,
-                                                    .max_depth = ANSWER_DEPTH_LIMIT};
-    static const char *const members[] = {"findings", NULL};
-    json_auto_t *json =
-        json_input_parse("answer", text, length, &limits, ERROR_CONTENT_REFUSED, error);
-    if (!json)
-        return false;
-    struct json_place root = json_place_root("answer", ERROR_CONTENT_REFUSED, error);
-    struct json_place list = json_place_named(&root, "findings");
-    const json_t *findings = json_object_get(json, "findings");
-    if (!json_read_known_members(&root, json, members) ||
-        !json_read_array(&list, findings, 0, CONTENT_ANSWER_LIMIT))
-        return false;
-    for (size_t i = 0; i < json_array_size(findings); i++) {
-        struct json_place place = json_place_item(&list, i);
-        struct content_finding finding = {0};
-        if (!read_finding(call, &place, json_array_get(findings, i), &finding))
-            return false;
-        if (!content_add(&call->content, &finding))
-            return json_place_out_of_memory(&place);
-    }
-    return true;
+    return content_read_findings(place, value, object, read_finding);
+}
+
+static bool read_answer(const struct json_place *place, json_t *value,
+                        struct content_reading *reading)
+{
+    static const struct json_member members[] = {{"findings", .read = read_findings}, {0}};
+    return json_read_members(place, value, members, reading);
 }
 
 struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
                                              size_t length, struct error *error)
 {
-    const size_t count = call->content.count;
-    const uint64_t more = call->content.more;
-    struct error fault;
-    if (read_answer(call, text, length, &fault))
-        return (struct content_answer){.verdict = CONTENT_READ};
-    call->content.count = count; /* half an answer is none */
-    call->content.more = more;
-    return fault.code == ERROR_OUT_OF_MEMORY ? content_out_of_memory(error)
-                                             : content_failed(who, fault.message);
+    struct content_reading reading = {
+        .call = call, .who = who, .answer = {.verdict = CONTENT_READ}};
+    return content_take_answer(&reading, text, length, read_answer, error);
 }
 
 struct content_answer content_ask_host(struct call *call, struct error *error)

@@ -16,9 +16,8 @@
 #include "content/content_program.h"
 #include "run/describe.h"
 
-#define ANSWER_DEPTH_LIMIT 4
-#define NAME_LIMIT         160
-#define REASON_LIMIT       160
+#define NAME_LIMIT   160
+#define REASON_LIMIT 160
 
 /* %s is the name that the program has for it. */
 static const struct {
@@ -33,15 +32,6 @@ static const struct {
     {"dynamic_attribute", "takes from %s an attribute whose name is not constant"},
     {"declared_encoding", "declares the encoding %s: it runs as other text than is shown"},
     {"hidden_direction", "has a %s: its text is shown in another order than it runs"},
-};
-
-/* The answer as it is read. */
-struct reading {
-    struct call *call;
-    struct json_place root;
-    json_t *json;
-    const uint32_t *files; /* numbers of the inputs */
-    size_t file_count;
 };
 
 /* NULL is JSON's null: there is no list. */
@@ -136,111 +126,103 @@ static const char *message_of(const char *rule)
 }
 
 /* No direction marks or look-alikes: the approver sees it. */
-static bool read_ascii(const struct json_place *place, const json_t *object, const char *name,
-                       size_t limit, const char **ret)
+static bool check_ascii(const struct json_place *place, const char *text)
 {
-    struct json_place text = json_place_named(place, name);
-    if (!content_read_text(place, object, name, limit, ret))
+    if (!json_check_no_control(place, text))
         return false;
-    for (const char *byte = *ret; *byte; byte++)
+    for (const char *byte = text; *byte; byte++)
         if ((unsigned char)*byte > 0x7F)
-            return json_place_refuse(&text, "must be ASCII");
+            return json_place_refuse(place, "must be ASCII");
     return true;
 }
 
-static bool read_where(const struct reading *reading, const struct json_place *place,
-                       const json_t *object, struct content_finding *finding)
+static bool read_file(const struct json_place *place, json_t *value, void *object)
 {
-    uint32_t file;
-    if (!content_read_number(place, object, "file", 0, (int64_t)reading->file_count - 1, &file) ||
-        !content_read_number(place, object, "line", 1, CONTENT_PLACE_LIMIT, &finding->line) ||
-        !content_read_number(place, object, "column", 1, CONTENT_PLACE_LIMIT, &finding->column))
+    struct content_reading *reading = object;
+    int64_t file;
+    if (!json_read_integer(place, value, 0, (int64_t)reading->file_count - 1, &file))
         return false;
-    finding->file = reading->files[file];
+    reading->finding.file = reading->files[file];
     return true;
 }
 
-static bool read_finding(const struct reading *reading, const struct json_place *place,
-                         const json_t *object, struct content_finding *finding)
+static bool read_finding(const struct json_place *place, json_t *value,
+                         struct content_reading *reading)
 {
-    static const char *const members[] = {"file", "line", "column", "rule", "name", NULL};
+    static const struct json_member members[] = {
+        {"file", .read = read_file},
+        CONTENT_LINE,
+        CONTENT_COLUMN,
+        {"rule", &member_borrowed_text, CONTENT_AT(rule), 1, CONTENT_RULE_LIMIT,
+         .check = check_ascii},
+        {"name", &member_borrowed_text, CONTENT_AT(text), 1, NAME_LIMIT, .check = check_ascii},
+        {0},
+    };
     struct json_place rule_place = json_place_named(place, "rule");
-    const char *rule;
-    const char *name;
-    if (!json_read_known_members(place, object, members) ||
-        !read_where(reading, place, object, finding) ||
-        !read_ascii(place, object, "rule", CONTENT_RULE_LIMIT, &rule) ||
-        !read_ascii(place, object, "name", NAME_LIMIT, &name))
+    if (!json_read_members(place, value, members, reading))
         return false;
-    const char *message = message_of(rule);
+    const char *message = message_of(reading->rule);
     if (!message)
         return json_place_refuse(&rule_place, "is no rule");
     const char *after = strstr(message, "%s") + 2;
-    content_describe(finding, rule, "%.*s%s%s", (int)(after - 2 - message), message, name, after);
+    content_describe(&reading->finding, reading->rule, "%.*s%s%s", (int)(after - 2 - message),
+                     message, reading->text, after);
     return true;
 }
 
-static bool read_findings(const struct reading *reading)
+static bool read_findings(const struct json_place *place, json_t *value, void *object)
 {
-    static const char *const members[] = {"parsed", "findings", "more", NULL};
-    struct json_place list = json_place_named(&reading->root, "findings");
-    const json_t *findings = json_object_get(reading->json, "findings");
-    uint32_t more;
-    if (!json_read_known_members(&reading->root, reading->json, members) ||
-        !content_read_number(&reading->root, reading->json, "more", 0, CONTENT_PLACE_LIMIT,
-                             &more) ||
-        !json_read_array(&list, findings, 0, CONTENT_ANSWER_LIMIT))
+    return content_read_findings(place, value, object, read_finding);
+}
+
+static bool read_parsed(const struct json_place *place, json_t *value,
+                        struct content_reading *reading)
+{
+    static const struct json_member members[] = {
+        {.name = "parsed"},
+        {"more", &member_uint32, CONTENT_AT(more), 0, CONTENT_PLACE_LIMIT},
+        {"findings", .read = read_findings},
+        {0},
+    };
+    if (!json_read_members(place, value, members, reading))
         return false;
-    for (size_t i = 0; i < json_array_size(findings); i++) {
-        struct json_place place = json_place_item(&list, i);
-        struct content_finding finding = {0};
-        if (!read_finding(reading, &place, json_array_get(findings, i), &finding))
-            return false;
-        if (!content_add(&reading->call->content, &finding))
-            return json_place_out_of_memory(&place);
-    }
-    reading->call->content.more += more;
+    reading->call->content.more += reading->more;
+    reading->answer.verdict = CONTENT_READ;
     return true;
 }
 
-static bool read_unparsed(const struct reading *reading, struct content_answer *answer)
+static bool read_unparsed(const struct json_place *place, json_t *value,
+                          struct content_reading *reading)
 {
-    static const char *const members[] = {"parsed", "file", "line", "column", "reason", NULL};
-    const char *reason;
-    if (!json_read_known_members(&reading->root, reading->json, members) ||
-        !read_where(reading, &reading->root, reading->json, &answer->why) ||
-        !read_ascii(&reading->root, reading->json, "reason", REASON_LIMIT, &reason))
+    static const struct json_member members[] = {
+        {.name = "parsed"},
+        {"file", .read = read_file},
+        CONTENT_LINE,
+        CONTENT_COLUMN,
+        {"reason", &member_borrowed_text, CONTENT_AT(text), 1, REASON_LIMIT, .check = check_ascii},
+        {0},
+    };
+    if (!json_read_members(place, value, members, reading))
         return false;
-    content_describe(&answer->why, "parse_error", "is no Python: %s", reason);
-    answer->verdict = CONTENT_UNREADABLE;
+    reading->answer = (struct content_answer){CONTENT_UNREADABLE, reading->finding};
+    content_describe(&reading->answer.why, "parse_error", "is no Python: %s", reading->text);
     return true;
 }
 
-/* false with error: not an answer. */
-static bool read_answer(struct reading *reading, const char *text, size_t length,
-                        struct content_answer *answer, struct error *error)
+static bool read_answer(const struct json_place *place, json_t *value,
+                        struct content_reading *reading)
 {
-    static const struct json_input_limits limits = {.max_bytes = CONTENT_ANSWER_LIMIT,
-                                                    .max_depth = ANSWER_DEPTH_LIMIT};
-    json_auto_t *json =
-        json_input_parse("answer", text, length, &limits, ERROR_CONTENT_REFUSED, error);
-    if (!json)
-        return false;
-    reading->json = json;
-    reading->root = json_place_root("answer", ERROR_CONTENT_REFUSED, error);
-    struct json_place parsed_place = json_place_named(&reading->root, "parsed");
+    struct json_place parsed_place = json_place_named(place, "parsed");
     bool parsed;
-    return json_read_boolean(&parsed_place, json_object_get(json, "parsed"), &parsed) &&
-           (parsed ? read_findings(reading) : read_unparsed(reading, answer));
+    return json_read_boolean(&parsed_place, json_object_get(value, "parsed"), &parsed) &&
+           (parsed ? read_parsed : read_unparsed)(place, value, reading);
 }
 
 struct content_answer content_check_python(struct call *call, const struct content_rules *rules,
                                            struct error *error)
 {
     uint32_t files[REQUEST_FILES_LIMIT + 1];
-    const size_t count = call->content.count;
-    const uint64_t more = call->content.more;
-    struct reading reading = {.call = call, .files = files};
+    struct content_reading reading = {.call = call, .files = files};
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     if (!describe(call, rules, files, &reading.file_count, &description))
         return content_out_of_memory(error);
@@ -253,13 +235,7 @@ struct content_answer content_check_python(struct call *call, const struct conte
         .image = call->description.image.name,
     };
     size_t length = 0;
-    struct error fault;
     struct content_answer answer;
     CLEANUP_FREE char *text = content_run_program(call, &program, &length, &answer, error);
-    if (!text || read_answer(&reading, text, length, &answer, &fault))
-        return answer;
-    call->content.count = count; /* half an answer is none */
-    call->content.more = more;
-    return fault.code == ERROR_OUT_OF_MEMORY ? content_out_of_memory(error)
-                                             : content_failed(NULL, fault.message);
+    return text ? content_take_answer(&reading, text, length, read_answer, error) : answer;
 }

@@ -137,6 +137,14 @@ bool json_read_member_string(const struct json_place *place, const json_t *objec
     return !value || json_read_string(&member, value, 0, SIZE_MAX, ret);
 }
 
+bool json_check_no_control(const struct json_place *place, const char *text)
+{
+    for (const char *byte = text; *byte != '\0'; byte++)
+        if ((unsigned char)*byte < 0x20 || *byte == 0x7F)
+            return json_place_refuse(place, "must not hold control characters");
+    return true;
+}
+
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,
                        int64_t maximum, int64_t *ret)
 {

@@ -46,6 +46,8 @@ bool json_read_string(const struct json_place *place, const json_t *value, size_
 /* The same of a member that may be missing: *ret is then as it was. No longer than the text was. */
 bool json_read_member_string(const struct json_place *place, const json_t *object, const char *name,
                              const char **ret);
+/* Refuses a text with a control character. */
+bool json_check_no_control(const struct json_place *place, const char *text);
 bool json_read_integer(const struct json_place *place, const json_t *value, int64_t minimum,
                        int64_t maximum, int64_t *ret);
 bool json_read_boolean(const struct json_place *place, const json_t *value, bool *ret);

@@ -21,31 +21,10 @@
 #define RUNS_LIMIT   1024
 #define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
 
-bool policy_check_path(const struct json_place *place, const char *path)
-{
-    if (path[0] != '/')
-        return json_place_refuse(place, "must be an absolute path");
-    if (strlen(path) > POLICY_PATH_LIMIT)
-        return json_place_refuse(place, "must be at most %d bytes long", POLICY_PATH_LIMIT);
-    for (const char *c = path; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            return json_place_refuse(place, "must not hold control characters");
-    }
-    for (const char *part = path + 1; path[1] != '\0';) {
-        size_t length = strcspn(part, "/");
-        if (length == 0 || (length <= 2 && strspn(part, ".") >= length))
-            return json_place_refuse(place, "must not have empty, \".\" or \"..\" parts");
-        if (part[length] == '\0')
-            break;
-        part += length + 1;
-    }
-    return true;
-}
-
 bool policy_check_view_path(const struct json_place *place, const char *path)
 {
     static const char *const made_by_sandbox[] = {"/proc", "/sys", "/dev"};
-    if (!policy_check_path(place, path))
+    if (!path_check_absolute(place, path))
         return false;
     if (path[1] == '\0')
         return json_place_refuse(place, "the root directory cannot be shown");
@@ -298,7 +277,7 @@ const struct json_member policy_members[] = {
     {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
     {"pools", .read = policy_read_pools},
     {"outer_uids", .read = read_outer_uids},
-    {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = policy_check_path},
+    {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = path_check_absolute},
     {"view", &member_object, .members = view},
     {"environment", &policy_environment, AT(environment)},
     {"environment_without_network", &policy_environment, AT(environment_without_network),

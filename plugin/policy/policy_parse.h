@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 #include "policy/policy.h"
+#include "vocabulary/path.h"
 #include "json/json_members.h"
 
 #define POLICY_STRING_LIMIT 4096 /* bytes of a path, an argument, a value */
-#define POLICY_PATH_LIMIT   4095 /* of any path: the kernel's own, without the NUL */
 #define POLICY_LIST_LIMIT   256  /* members of a list */
 
 /* The whole; false with error INVALID_POLICY naming the place. */
@@ -53,9 +53,7 @@ extern const char *const policy_decisions[];
 /* A list of strings, new. */
 bool policy_read_strings(const struct json_place *place, json_t *value, size_t minimum,
                          json_text_check *check, char ***ret);
-/* Absolute, not too long, no empty, "." or ".." part, no control character. */
-json_text_check policy_check_path;
-/* Such a path that may also be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
+/* An absolute path that may be shown to a run: not "/", nor /proc, /sys, /dev and what is below. */
 json_text_check policy_check_view_path;
 /* A canonical language name. */
 json_text_check policy_check_language;

@@ -101,8 +101,7 @@ unsigned char *run_description_encode(const struct run_description *description,
     return writer.bytes;
 }
 
-/* Relative, without an empty, "." or ".." part: it can only name something below a directory. */
-static bool file_path_is_safe(const char *path)
+bool run_path_stays_below(const char *path)
 {
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, "/");
@@ -131,7 +130,7 @@ static void get_files(struct wire_reader *reader, struct run_description *descri
         struct run_file *file = &description->files[description->file_count++];
         file->path = wire_get_string(reader, FILE_PATH_LIMIT);
         file->content = wire_get_bytes(reader, RUN_DESCRIPTION_LIMIT, &file->length);
-        if (file->path && !file_path_is_safe(file->path))
+        if (file->path && !run_path_stays_below(file->path))
             reader->failed = true;
     }
 }

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "request/request_fields.h"
+#include "vocabulary/path.h"
 
 /* The array under construction; count grows with each whole file, so that a half-built array can be
  * freed. */
@@ -31,31 +32,6 @@ void run_files_free(struct run_file *files, size_t count)
 static void cleanup_file_array(struct file_array *array)
 {
     run_files_free(array->files, array->count);
-}
-
-static bool part_is_ordinary(const char *part, size_t length)
-{
-    if (length == 0 || (length == 1 && part[0] == '.'))
-        return false;
-    return length != 2 || part[0] != '.' || part[1] != '.';
-}
-
-bool request_file_path_check(const struct json_place *place, const char *path)
-{
-    if (path[0] == '/')
-        return json_place_refuse(place, "must be a relative path");
-    for (const char *c = path; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7F)
-            return json_place_refuse(place, "must not hold control characters");
-    }
-    for (const char *part = path;;) {
-        size_t length = strcspn(part, "/");
-        if (!part_is_ordinary(part, length))
-            return json_place_refuse(place, "must not have empty, \".\" or \"..\" parts");
-        if (part[length] == '\0')
-            return true;
-        part += length + 1;
-    }
 }
 
 /* One path is the other, or a directory of it. */
@@ -132,8 +108,7 @@ static bool read_file(const struct json_place *place, json_t *object, struct fil
     struct json_place encoding_place = json_place_named(place, "encoding");
     if (!json_read_string(&path_place, json_object_get(object, "path"), 1, REQUEST_PATH_LIMIT,
                           &path) ||
-        !request_file_path_check(&path_place, path) ||
-        !check_collisions(&path_place, array, path) ||
+        !path_check_relative(&path_place, path) || !check_collisions(&path_place, array, path) ||
         !read_encoding(&encoding_place, json_object_get(object, "encoding"), &base64))
         return false;
     if (!read_content(&content_place, json_object_get(object, "content"), base64, file))

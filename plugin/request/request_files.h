@@ -16,8 +16,5 @@
 bool request_files_read(const struct json_place *place, json_t *array, size_t limit,
                         struct run_file **ret_files, size_t *ret_count);
 
-/* Whether the path stays inside the working directory, whatever it is put below. */
-bool request_file_path_check(const struct json_place *place, const char *path);
-
 /* NULL is fine. */
 void run_files_free(struct run_file *files, size_t count);

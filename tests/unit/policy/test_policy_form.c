@@ -361,12 +361,12 @@ END_TEST
 START_TEST(a_path_has_a_longest_form)
 {
     struct error error;
-    for (int length = POLICY_PATH_LIMIT; length <= POLICY_PATH_LIMIT + 1; length++) {
-        char patch[POLICY_PATH_LIMIT + 64];
+    for (int length = PATH_LIMIT; length <= PATH_LIMIT + 1; length++) {
+        char patch[PATH_LIMIT + 64];
         (void)snprintf(patch, sizeof(patch), "{\"workspace\":{\"below\":[\"/%0*d\"]}}", length - 1,
                        1);
         CLEANUP(cleanup_policy) struct policy *policy = load(patch, &error);
-        ck_assert_int_eq(policy != NULL, length == POLICY_PATH_LIMIT);
+        ck_assert_int_eq(policy != NULL, length == PATH_LIMIT);
     }
     ck_assert_ptr_nonnull(strstr(error.message, "/workspace/below/0: must be at most 4095 bytes"));
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths in requests and policies: no empty, "." or ".." part and no control character. Pure code,
+ * any thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "json/json_place.h"
+
+#define PATH_LIMIT 4095 /* bytes of any path: the kernel's own, without the NUL */
+
+/* Each refuses any other path at its place. */
+bool path_check_absolute(const struct json_place *place, const char *path);
+/* It can only name something below a directory. */
+bool path_check_relative(const struct json_place *place, const char *path);

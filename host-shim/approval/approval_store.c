@@ -24,7 +24,7 @@ bool approval_store_use_grant(struct approval_store *store, const struct approva
                         "UPDATE grants SET uses = uses + 1 WHERE request_sha256 = ? AND principal"
                         " IS ? AND expires > ? RETURNING id, approver, created, expires",
                         "ssi", subject->request_sha256, subject->principal, approval_store_now());
-    if (!statement || !store_next(store, statement, ret_found, failure))
+    if (!store_next(store, statement, ret_found, failure))
         return false;
     if (!*ret_found)
         return true;
@@ -36,13 +36,13 @@ bool approval_store_use_grant(struct approval_store *store, const struct approva
     return store_next(store, statement, &more, failure);
 }
 
-static bool count(struct approval_store *store, const char *sql, int64_t *ret,
-                  struct failure *failure)
+static bool count_rows(struct approval_store *store, const char *sql, int64_t *ret,
+                       struct failure *failure)
 {
     CLEANUP_STATEMENT sqlite3_stmt *statement =
         store_statement(store, failure, sql, "i", approval_store_now());
     bool row = false;
-    if (!statement || !store_next(store, statement, &row, failure))
+    if (!store_next(store, statement, &row, failure))
         return false;
     *ret = sqlite3_column_int64(statement, 0);
     return true;
@@ -57,7 +57,7 @@ static bool choose_id(struct approval_store *store, const char *taken_sql,
     if (subject->id) {
         CLEANUP_STATEMENT sqlite3_stmt *statement =
             store_statement(store, failure, taken_sql, "s", subject->id);
-        if (!statement || !store_next(store, statement, &taken, failure))
+        if (!store_next(store, statement, &taken, failure))
             return false;
     }
     if (taken)
@@ -76,25 +76,22 @@ static bool insert_grant(struct approval_store *store, const struct approval_sub
     int64_t standing = 0;
     if (!store_tidy(store, failure))
         return false;
-    CLEANUP_STATEMENT sqlite3_stmt *earlier = store_statement(
-        store, failure, "DELETE FROM grants WHERE request_sha256 = ? AND principal IS ?", "ss",
-        subject->request_sha256, subject->principal);
-    if (!store_run(store, earlier, NULL, failure) ||
+    if (!store_run(store, NULL, failure,
+                   "DELETE FROM grants WHERE request_sha256 = ? AND principal IS ?", "ss",
+                   subject->request_sha256, subject->principal) ||
         !choose_id(store, "SELECT 1 FROM grants WHERE id = ?", subject, id, failure) ||
-        !count(store, "SELECT count(*) FROM grants WHERE expires > ?", &standing, failure))
+        !count_rows(store, "SELECT count(*) FROM grants WHERE expires > ?", &standing, failure))
         return false;
     if (standing >= APPROVAL_STORE_GRANTS) {
         (void)failure_set(failure, STORE_CODE, "there are %" PRId64 " standing grants already",
                           standing);
         return failure_set_hint(failure, "revoke some: toolhost approvals list");
     }
-    CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
-        store, failure,
-        "INSERT INTO grants (id, request_sha256, principal, approver, summary, created, expires)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        "sssssii", id, subject->request_sha256, subject->principal, approver, summary, now,
-        now + lifetime_s);
-    return store_run(store, statement, NULL, failure);
+    return store_run(store, NULL, failure,
+                     "INSERT INTO grants (id, request_sha256, principal, approver, summary,"
+                     " created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                     "sssssii", id, subject->request_sha256, subject->principal, approver, summary,
+                     now, now + lifetime_s);
 }
 
 bool approval_store_add_grant(struct approval_store *store, const struct approval_subject *subject,
@@ -107,20 +104,19 @@ bool approval_store_add_grant(struct approval_store *store, const struct approva
            store_commit(&transaction, failure);
 }
 
-static bool unknown(const char *id, struct failure *failure)
+static bool refuse_unknown(const char *id, struct failure *failure)
 {
     (void)failure_set(failure, "approval_unknown", "no grant and no waiting request %s", id);
     return failure_set_hint(failure, "see: toolhost approvals list");
 }
 
+static const char revoke_request[] =
+    "UPDATE requests SET state = 'revoked' WHERE id = ? AND state IN ('open', 'answered')";
+
 void approval_store_withdraw(struct approval_store *store, const char *id)
 {
     struct failure failure;
-    CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
-        store, &failure,
-        "UPDATE requests SET state = 'revoked' WHERE id = ? AND state IN ('open', 'answered')", "s",
-        id);
-    (void)store_run(store, statement, NULL, &failure);
+    (void)store_run(store, NULL, &failure, revoke_request, "s", id);
 }
 
 bool approval_store_revoke(struct approval_store *store, const char *id, struct failure *failure)
@@ -131,20 +127,14 @@ bool approval_store_revoke(struct approval_store *store, const char *id, struct 
     if (!store_begin(store, &transaction, failure))
         return false;
     /* A grant of an identical request is that request's too, whatever its id. */
-    CLEANUP_STATEMENT sqlite3_stmt *of_grants =
-        store_statement(store, failure,
-                        "DELETE FROM grants WHERE id = ? OR EXISTS (SELECT 1 FROM requests WHERE "
-                        "requests.id = ? AND"
-                        " requests.request_sha256 = grants.request_sha256 AND requests.principal IS"
-                        " grants.principal)",
-                        "ss", id, id);
-    CLEANUP_STATEMENT sqlite3_stmt *of_requests = store_statement(
-        store, failure,
-        "UPDATE requests SET state = 'revoked' WHERE id = ? AND state IN ('open', 'answered')", "s",
-        id);
-    return store_run(store, of_grants, &grants, failure) &&
-           store_run(store, of_requests, &requests, failure) &&
-           store_commit(&transaction, failure) && (grants + requests > 0 || unknown(id, failure));
+    return store_run(store, &grants, failure,
+                     "DELETE FROM grants WHERE id = ? OR EXISTS (SELECT 1 FROM requests WHERE"
+                     " requests.id = ? AND requests.request_sha256 = grants.request_sha256 AND"
+                     " requests.principal IS grants.principal)",
+                     "ss", id, id) &&
+           store_run(store, &requests, failure, revoke_request, "s", id) &&
+           store_commit(&transaction, failure) &&
+           (grants + requests > 0 || refuse_unknown(id, failure));
 }
 
 bool approval_store_ask(struct approval_store *store, const struct approval_subject *subject,
@@ -156,19 +146,18 @@ bool approval_store_ask(struct approval_store *store, const struct approval_subj
     CLEANUP_TRANSACTION struct store_transaction transaction = {NULL};
     if (!store_begin(store, &transaction, failure) || !store_tidy(store, failure) ||
         !choose_id(store, "SELECT 1 FROM requests WHERE id = ?", subject, ret_id, failure) ||
-        !count(store, "SELECT count(*) FROM requests WHERE state = 'open' AND expires > ?",
-               &waiting, failure))
+        !count_rows(store, "SELECT count(*) FROM requests WHERE state = 'open' AND expires > ?",
+                    &waiting, failure))
         return false;
     if (waiting >= APPROVAL_STORE_REQUESTS)
         return failure_set(failure, STORE_CODE, "%" PRId64 " requests wait for an answer already",
                            waiting);
-    CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
-        store, failure,
-        "INSERT INTO requests (id, request_sha256, principal, request, any_call, state, created,"
-        " expires) VALUES (?, ?, ?, ?, ?, 'open', ?, ?)",
-        "ssssiii", ret_id, subject->request_sha256, subject->principal, request_json,
-        (int64_t)any_call, now, now + lifetime_s);
-    return store_run(store, statement, NULL, failure) && store_commit(&transaction, failure);
+    return store_run(store, NULL, failure,
+                     "INSERT INTO requests (id, request_sha256, principal, request, any_call,"
+                     " state, created, expires) VALUES (?, ?, ?, ?, ?, 'open', ?, ?)",
+                     "ssssiii", ret_id, subject->request_sha256, subject->principal, request_json,
+                     (int64_t)any_call, now, now + lifetime_s) &&
+           store_commit(&transaction, failure);
 }
 
 /* The answer in the columns word, approver, reason. One that cannot be read denies. */
@@ -191,7 +180,7 @@ static bool unanswered_state(struct approval_store *store, const char *id, enum 
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
         store, failure, "SELECT expires > ? FROM requests WHERE id = ? AND state = 'open'", "is",
         approval_store_now(), id);
-    if (!statement || !store_next(store, statement, &row, failure))
+    if (!store_next(store, statement, &row, failure))
         return false;
     *ret = APPROVAL_STATE_GONE;
     if (row)
@@ -214,7 +203,7 @@ bool approval_store_take_answer(struct approval_store *store, const char *id,
                         "UPDATE requests SET state = 'used' WHERE id = ? AND state = 'answered' AND"
                         " expires > ? RETURNING word, approver, reason",
                         "si", id, approval_store_now());
-    if (!statement || !store_next(store, statement, &row, failure))
+    if (!store_next(store, statement, &row, failure))
         return false;
     *ret_state = row ? APPROVAL_STATE_ANSWERED : unanswered;
     if (!row)
@@ -237,7 +226,7 @@ bool approval_store_take_identical(struct approval_store *store,
                         " any_call = 1 AND state IN ('open', 'answered') AND expires > ?"
                         " ORDER BY created, id LIMIT 1",
                         "ssi", subject->request_sha256, subject->principal, approval_store_now());
-    if (!statement || !store_next(store, statement, &row, failure))
+    if (!store_next(store, statement, &row, failure))
         return false;
     if (!row)
         return true;
@@ -260,18 +249,18 @@ static void asked_clear(struct asked *asked)
     json_decref(asked->request);
 }
 
-static bool find_open(struct approval_store *store, const char *id, struct asked *ret,
-                      struct failure *failure)
+static bool find_open_request(struct approval_store *store, const char *id, struct asked *ret,
+                              struct failure *failure)
 {
     bool row = false;
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
         store, failure,
         "SELECT state, expires, request_sha256, principal, request FROM requests WHERE id = ?", "s",
         id);
-    if (!statement || !store_next(store, statement, &row, failure))
+    if (!store_next(store, statement, &row, failure))
         return false;
     if (!row)
-        return unknown(id, failure);
+        return refuse_unknown(id, failure);
     if (strcmp(store_text(statement, 0), "open") != 0)
         return failure_set(failure, "approval_replayed", "the request %s was answered before: %s",
                            id, store_text(statement, 0));
@@ -290,17 +279,16 @@ bool approval_store_answer(struct approval_store *store, const char *id, enum ap
 {
     CLEANUP_TRANSACTION struct store_transaction transaction = {NULL};
     CLEANUP(asked_clear) struct asked asked = {0};
-    if (!store_begin(store, &transaction, failure) || !find_open(store, id, &asked, failure))
+    if (!store_begin(store, &transaction, failure) ||
+        !find_open_request(store, id, &asked, failure))
         return false;
     if (approval_word_allows(word) && !approval_offers(asked.request, word))
         return failure_set(failure, "approval_not_offered", "the request %s does not accept %s", id,
                            approval_word_name(word));
-    /* Somebody needs time to come for the answer; the request's own is for answering. */
-    CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(
-        store, failure,
-        "UPDATE requests SET state = 'answered', word = ?, approver = ?, reason = ? WHERE id = ?",
-        "ssss", approval_word_name(word), approver, reason, id);
-    if (!store_run(store, statement, NULL, failure))
+    if (!store_run(store, NULL, failure,
+                   "UPDATE requests SET state = 'answered', word = ?, approver = ?, reason = ?"
+                   " WHERE id = ?",
+                   "ssss", approval_word_name(word), approver, reason, id))
         return false;
     const struct approval_subject subject = {asked.sha256, asked.principal, id};
     char summary[APPROVAL_SUMMARY];
@@ -309,8 +297,8 @@ bool approval_store_answer(struct approval_store *store, const char *id, enum ap
            store_commit(&transaction, failure);
 }
 
-static bool list(struct approval_store *store, const char *sql, bool grant, const char *id,
-                 approval_row_sink *sink, void *user, struct failure *failure)
+static bool list_rows(struct approval_store *store, const char *sql, bool grant, const char *id,
+                      approval_row_sink *sink, void *user, struct failure *failure)
 {
     CLEANUP_STATEMENT sqlite3_stmt *statement = store_statement(store, failure, sql, "ss", id, id);
     bool row = true;
@@ -342,6 +330,6 @@ bool approval_store_list(struct approval_store *store, const char *id, approval_
     static const char grants[] =
         "SELECT id, request_sha256, principal, 'standing', approver, NULL, summary, created,"
         " expires, uses FROM grants WHERE ? IS NULL OR id = ? ORDER BY created, id";
-    return list(store, requests, false, id, sink, user, failure) &&
-           list(store, grants, true, id, sink, user, failure);
+    return list_rows(store, requests, false, id, sink, user, failure) &&
+           list_rows(store, grants, true, id, sink, user, failure);
 }

@@ -100,7 +100,7 @@ static bool check_version(struct approval_store *store, const char *path, struct
     CLEANUP_STATEMENT sqlite3_stmt *statement =
         store_statement(store, failure, "PRAGMA user_version", "");
     bool row = false;
-    if (!statement || !store_next(store, statement, &row, failure))
+    if (!store_next(store, statement, &row, failure))
         return false;
     int64_t version = sqlite3_column_int64(statement, 0);
     if (version <= strtol(VERSION, NULL, 10))
@@ -161,13 +161,11 @@ void approval_store_close(struct approval_store **store)
     free(TAKE_POINTER(*store));
 }
 
-sqlite3_stmt *store_statement(struct approval_store *store, struct failure *failure,
-                              const char *sql, const char *format, ...)
+static sqlite3_stmt *bind_statement(struct approval_store *store, struct failure *failure,
+                                    const char *sql, const char *format, va_list values)
 {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL);
-    va_list values;
-    va_start(values, format);
     for (int i = 0; result == SQLITE_OK && format[i]; i++) {
         if (format[i] == 's')
             result = sqlite3_bind_text(statement, i + 1, va_arg(values, const char *), -1,
@@ -175,12 +173,21 @@ sqlite3_stmt *store_statement(struct approval_store *store, struct failure *fail
         else
             result = sqlite3_bind_int64(statement, i + 1, va_arg(values, int64_t));
     }
-    va_end(values);
     if (result == SQLITE_OK)
         return statement;
     (void)refuse_store(store, "a statement", failure);
     (void)sqlite3_finalize(statement);
     return NULL;
+}
+
+sqlite3_stmt *store_statement(struct approval_store *store, struct failure *failure,
+                              const char *sql, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    sqlite3_stmt *statement = bind_statement(store, failure, sql, format, values);
+    va_end(values);
+    return statement;
 }
 
 void store_statement_end(sqlite3_stmt **statement)
@@ -191,17 +198,23 @@ void store_statement_end(sqlite3_stmt **statement)
 bool store_next(struct approval_store *store, sqlite3_stmt *statement, bool *ret_row,
                 struct failure *failure)
 {
+    if (!statement)
+        return false;
     int result = sqlite3_step(statement);
     *ret_row = result == SQLITE_ROW;
     return result == SQLITE_ROW || result == SQLITE_DONE ||
            refuse_store(store, "cannot be used", failure);
 }
 
-bool store_run(struct approval_store *store, sqlite3_stmt *statement, int *ret_changed,
-               struct failure *failure)
+bool store_run(struct approval_store *store, int *ret_changed, struct failure *failure,
+               const char *sql, const char *format, ...)
 {
     bool row = false;
-    if (!statement || !store_next(store, statement, &row, failure))
+    va_list values;
+    va_start(values, format);
+    CLEANUP_STATEMENT sqlite3_stmt *statement = bind_statement(store, failure, sql, format, values);
+    va_end(values);
+    if (!store_next(store, statement, &row, failure))
         return false;
     if (ret_changed)
         *ret_changed = sqlite3_changes(store->database);
@@ -245,14 +258,9 @@ bool store_new_id(char ret[APPROVAL_STORE_ID + 1], struct failure *failure)
 bool store_tidy(struct approval_store *store, struct failure *failure)
 {
     int64_t now = approval_store_now();
-    CLEANUP_STATEMENT sqlite3_stmt *grants =
-        store_statement(store, failure, "DELETE FROM grants WHERE expires <= ?", "i", now);
-    if (!store_run(store, grants, NULL, failure))
-        return false;
-    CLEANUP_STATEMENT sqlite3_stmt *requests =
-        store_statement(store, failure,
-                        "DELETE FROM requests WHERE expires <= ? - " KEPT_S " OR (state <> 'open'"
-                        " AND created <= ? - " KEPT_S ")",
-                        "ii", now, now);
-    return store_run(store, requests, NULL, failure);
+    return store_run(store, NULL, failure, "DELETE FROM grants WHERE expires <= ?", "i", now) &&
+           store_run(store, NULL, failure,
+                     "DELETE FROM requests WHERE expires <= ? - " KEPT_S " OR (state <> 'open'"
+                     " AND created <= ? - " KEPT_S ")",
+                     "ii", now, now);
 }

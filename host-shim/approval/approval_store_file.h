@@ -26,9 +26,9 @@ void store_statement_end(sqlite3_stmt **statement);
 #define CLEANUP_STATEMENT __attribute__((cleanup(store_statement_end)))
 
 /* Runs a statement that gives no rows. *ret_changed (may be NULL): rows that it changed. */
-bool store_run(struct approval_store *store, sqlite3_stmt *statement, int *ret_changed,
-               struct failure *failure);
-/* One more row? false in *ret_row at the end. */
+bool store_run(struct approval_store *store, int *ret_changed, struct failure *failure,
+               const char *sql, const char *format, ...);
+/* One more row? false in *ret_row at the end. A NULL statement has failed before. */
 bool store_next(struct approval_store *store, sqlite3_stmt *statement, bool *ret_row,
                 struct failure *failure);
 /* A text column; NULL where it is null. Lives until the next row. */

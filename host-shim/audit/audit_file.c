@@ -103,6 +103,27 @@ bool audit_file_write(struct audit_file *file, const char *text, size_t length,
                             "another file with --audit FILE");
 }
 
+bool audit_file_append(struct audit_file *file, struct audit_link *last, const char *prefix,
+                       const char *object, bool of_log, const struct hmac_key *key,
+                       struct failure *failure)
+{
+    CLEANUP_FREE char *line = NULL;
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    if (!object)
+        return failure_out_of_memory(failure);
+    if (!audit_line_make(last, object, of_log, key, &line, &length, failure))
+        return false;
+    if (asprintf(&text, "%s%s", prefix, line) < 0) {
+        text = NULL;
+        return failure_out_of_memory(failure);
+    }
+    if (!audit_file_write(file, text, strlen(text), failure))
+        return false;
+    audit_link_advance(last, line, length);
+    return true;
+}
+
 bool audit_file_sync_directory(const char *path, struct failure *failure)
 {
     CLEANUP_FREE char *copy = strdup(path);

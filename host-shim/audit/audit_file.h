@@ -41,6 +41,11 @@ void audit_file_close(struct audit_file *file);
 bool audit_file_read_tail(const struct audit_file *file, const struct audit_keys *keys,
                           struct audit_tail *ret, struct failure *failure);
 
+/* Appends the object as a line behind *last, which moves to it: as "log" where of_log is set, else
+ * as "record". prefix stands before the line. object NULL: out of memory. */
+bool audit_file_append(struct audit_file *file, struct audit_link *last, const char *prefix,
+                       const char *object, bool of_log, const struct hmac_key *key,
+                       struct failure *failure);
 /* Appends the text, wholly and on the disk, or takes back what of it was written. */
 bool audit_file_write(struct audit_file *file, const char *text, size_t length,
                       struct failure *failure);

@@ -48,21 +48,7 @@ static bool mend(struct audit_file *file, struct audit_tail *tail, const struct 
     if (tail->torn_bytes == 0)
         return !tail->lacks_break || audit_file_write(file, "\n", 1, failure);
     CLEANUP_FREE char *entry = audit_own_entry_mended(tail->torn_bytes, tail->torn_sha256);
-    CLEANUP_FREE char *line = NULL;
-    CLEANUP_FREE char *text = NULL;
-    size_t length = 0;
-    if (!entry)
-        return failure_out_of_memory(failure);
-    if (!audit_line_make(&tail->last, entry, true, key, &line, &length, failure))
-        return false;
-    if (asprintf(&text, "\n%s", line) < 0) {
-        text = NULL;
-        return failure_out_of_memory(failure);
-    }
-    if (!audit_file_write(file, text, length + 1, failure))
-        return false;
-    audit_link_advance(&tail->last, line, length);
-    return true;
+    return audit_file_append(file, &tail->last, "\n", entry, true, key, failure);
 }
 
 static bool refuse_key(const char *path, const char *wanted, struct failure *failure)
@@ -102,17 +88,14 @@ static bool append_chained(const struct audit_log *log, struct audit_file *file,
                            struct audit_tail *tail, const char *record_json,
                            struct failure *failure)
 {
-    CLEANUP_FREE char *line = NULL;
     CLEANUP_FREE char *old_name = NULL;
-    size_t length = 0;
     bool is_full = log->max_bytes > 0 && (uint64_t)file->size >= log->max_bytes;
     if (!is_next_key(tail, log->key))
         return refuse_key(log->path, tail->next_key_id, failure);
     if (!mend(file, tail, log->key, failure) ||
         (is_full && !audit_file_rotate(file, &tail->last, log->key, &old_name, failure)))
         return false;
-    return audit_line_make(&tail->last, record_json, false, log->key, &line, &length, failure) &&
-           audit_file_write(file, line, length, failure) &&
+    return audit_file_append(file, &tail->last, "", record_json, false, log->key, failure) &&
            (!tail->starting || audit_file_sync_directory(log->path, failure));
 }
 
@@ -133,16 +116,8 @@ static bool change_key(struct audit_file *file, struct audit_tail *tail,
                        struct failure *failure)
 {
     CLEANUP_FREE char *entry = audit_own_entry_key_changed(id_of(next));
-    CLEANUP_FREE char *line = NULL;
-    size_t length = 0;
-    if (!entry)
-        return failure_out_of_memory(failure);
-    if (!mend(file, tail, previous, failure) ||
-        !audit_line_make(&tail->last, entry, true, previous, &line, &length, failure) ||
-        !audit_file_write(file, line, length, failure))
-        return false;
-    audit_link_advance(&tail->last, line, length);
-    return true;
+    return mend(file, tail, previous, failure) &&
+           audit_file_append(file, &tail->last, "", entry, true, previous, failure);
 }
 
 bool audit_log_rotate(const struct audit_log *log, const struct hmac_key *previous, char **ret_name,
@@ -155,14 +130,11 @@ bool audit_log_rotate(const struct audit_log *log, const struct hmac_key *previo
         return false;
     if (file.is_device || tail.starting)
         return failure_set(failure, CODE, "%s has no records to rotate", log->path);
-    if (is_next_key(&tail, log->key)) {
-        if (!mend(&file, &tail, log->key, failure))
-            return false;
-    } else {
-        if (!is_next_key(&tail, previous))
-            return refuse_key(log->path, tail.next_key_id, failure);
-        if (!change_key(&file, &tail, previous, log->key, failure))
-            return false;
-    }
+    bool same_key = is_next_key(&tail, log->key);
+    if (!same_key && !is_next_key(&tail, previous))
+        return refuse_key(log->path, tail.next_key_id, failure);
+    if (!(same_key ? mend(&file, &tail, log->key, failure)
+                   : change_key(&file, &tail, previous, log->key, failure)))
+        return false;
     return audit_file_rotate(&file, &tail.last, log->key, ret_name, failure);
 }

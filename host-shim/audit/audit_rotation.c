@@ -50,15 +50,7 @@ static bool write_first(struct audit_file *file, const char *old_name, struct au
                         const struct hmac_key *key, struct failure *failure)
 {
     CLEANUP_FREE char *entry = audit_own_entry_rotated(base_name(old_name));
-    CLEANUP_FREE char *line = NULL;
-    size_t length = 0;
-    if (!entry)
-        return failure_out_of_memory(failure);
-    if (!audit_line_make(last, entry, true, key, &line, &length, failure) ||
-        !audit_file_write(file, line, length, failure))
-        return false;
-    audit_link_advance(last, line, length);
-    return true;
+    return audit_file_append(file, last, "", entry, true, key, failure);
 }
 
 static bool is_same_file(const char *one, const char *other)

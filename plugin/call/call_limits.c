@@ -84,6 +84,8 @@ bool call_limits_settle(struct call *call, struct error *error)
 void call_limit_hint(const struct call *call, const char *limit, struct error *error)
 {
     const struct request_field *field = request_field_of_limit(limit);
+    if (!field)
+        return;
     uint64_t asked = request_field_number(field, &call->request);
     uint64_t had = asked > 0 ? asked : call_limit(call, &call->limits, field)->default_value;
     uint64_t most = most_of(call, field);

@@ -16,6 +16,6 @@ const struct policy_limit *call_limit(const struct call *call, const struct poli
  * LIMIT_TOO_HIGH. */
 bool call_limits_settle(struct call *call, struct error *error);
 
-/* Adds to the hint of a program that met the limit. More is advised only where policy and host
- * would give it to this caller; the host is asked for the capability. */
+/* Adds to the hint of a program that met a limit which a request can ask for. More is advised only
+ * where policy and host would give it to this caller; the host is asked for the capability. */
 void call_limit_hint(const struct call *call, const char *limit, struct error *error);

@@ -176,11 +176,10 @@ const struct request_field *request_field_find(const char *name, size_t length)
 
 const struct request_field *request_field_of_limit(const char *limit)
 {
-    const struct request_field *field = fields;
-    while (!field->policy_limit || strcmp(field->policy_limit, limit) != 0)
-        field++;
-    assert(field < fields + COUNT_OF(fields));
-    return field;
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (fields[i].policy_limit && strcmp(fields[i].policy_limit, limit) == 0)
+            return &fields[i];
+    return NULL;
 }
 
 static const void *held(const struct request_field *field, const struct request *request)

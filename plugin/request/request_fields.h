@@ -94,7 +94,7 @@ bool request_field_is_given(const struct request_field *field, const struct requ
 /* The value of a member that is an integer; 0: absent. */
 uint64_t request_field_number(const struct request_field *field, const struct request *request);
 
-/* The field that asks for the limit of that name, which one does. */
+/* The field that asks for the limit of that name; NULL: there is none. */
 const struct request_field *request_field_of_limit(const char *limit);
 
 /* Reads a value that is neither missing nor null into the request. */

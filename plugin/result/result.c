@@ -39,6 +39,7 @@ static bool error_of_cause(const struct call *call, struct error *ret)
     case RUN_CAUSE_MEMORY_LIMIT:
         error_set(ret, ERROR_MEMORY_LIMIT, "the program needed more than %llu bytes of memory",
                   (unsigned long long)limits->memory_bytes);
+        call_limit_hint(call, "memory_bytes", ret);
         return true;
     case RUN_CAUSE_PROCESS_LIMIT:
         error_set(ret, ERROR_PROCESS_LIMIT,

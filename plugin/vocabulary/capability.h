@@ -24,7 +24,7 @@
     X(SESSION, "sandbox.exec.session", false, "keep an interpreter's state between calls")        \
     X(MODE_NONE, "sandbox.exec.mode.none", false, "run without isolation where the mode is none") \
     X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                      \
-      "ask for more time than the policy's default, up to its ceiling")
+      "ask for more than the default of a limit, up to the policy's ceiling")
 
 enum capability {
 #define X(constant, name, default_grant, meaning) CAPABILITY_##constant,

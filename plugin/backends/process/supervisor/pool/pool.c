@@ -220,7 +220,11 @@ void pool_demand(struct pool *pool, const struct sandbox_template *template,
         warm_pool = new_warm_pool(pool, template);
     if (!warm_pool)
         return;
+    uint64_t memory = warm_pool->limits.memory_bytes;
     warm_pool->limits = description->limits;
+    /* A run that has little memory decides nothing for others: each gets its own limit later. */
+    if (memory > description->limits.memory_bytes)
+        warm_pool->limits.memory_bytes = memory;
     warm_pool->idle_us = description->pool_idle_ms * 1000;
     warm_pool_size_set(&warm_pool->size, description->pool_size, description->pool_most,
                        warm_pool->idle_us / PERIODS, now);

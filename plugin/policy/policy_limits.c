@@ -30,7 +30,7 @@ static const struct policy_limit_row limits[] = {
     {OF_RUN(wall_ms), FROM_TO(1, REQUEST_TIMEOUT_LIMIT)},
     {OF_SHAPE(sandbox_exec_wall_ms), FROM_TO(1, REQUEST_TIMEOUT_LIMIT)},
     {OF_RUN(cpu_ms), FROM_TO(1, REQUEST_TIMEOUT_LIMIT)},
-    {OF_RUN(memory_bytes), FROM_TO(16 * MIB, 64 * TIB)},
+    {OF_RUN(memory_bytes), FROM_TO(REQUEST_MEMORY_LEAST, REQUEST_MEMORY_LIMIT)},
     {OF_RUN(processes), FROM_TO(1, 4 << 20)},
     {OF_RUN(open_files), FROM_TO(16, 1 << 20)},
     {OF_RUN(file_bytes), FROM_TO(4 * KIB, 64 * TIB)},
@@ -167,6 +167,13 @@ static uint64_t half_the_machine(uint64_t least)
     return half > least ? half : least;
 }
 
+/* One that asks for more than all runs may have would wait for ever. */
+static void bound_languages(struct policy *policy)
+{
+    for (size_t i = 0; i < policy->language_count; i++)
+        lower(&policy->languages[i].limits.memory_bytes, policy->memory_total_bytes);
+}
+
 bool policy_read_memory_total(const struct json_place *place, json_t *value, void *object)
 {
     struct policy *policy = object;
@@ -175,14 +182,15 @@ bool policy_read_memory_total(const struct json_place *place, json_t *value, voi
     int64_t total;
     if (!value) {
         policy->memory_total_bytes = half_the_machine(least);
-        return true;
+    } else {
+        if (!json_read_integer(place, value, REQUEST_MEMORY_LEAST, REQUEST_MEMORY_LIMIT, &total))
+            return false;
+        if ((uint64_t)total < least)
+            return json_place_refuse(place, "is less than the %llu bytes of one run of %s",
+                                     (unsigned long long)least, largest->name);
+        policy->memory_total_bytes = (uint64_t)total;
     }
-    if (!json_read_integer(place, value, 16 * MIB, 64 * TIB, &total))
-        return false;
-    if ((uint64_t)total < least)
-        return json_place_refuse(place, "is less than the %llu bytes of one run of %s",
-                                 (unsigned long long)least, largest->name);
-    policy->memory_total_bytes = (uint64_t)total;
+    bound_languages(policy);
     return true;
 }
 

@@ -24,7 +24,9 @@
 #define REQUEST_FILES_LIMIT       64
 #define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
 #define REQUEST_PATH_LIMIT        255
-#define REQUEST_TIMEOUT_LIMIT     300000000 /* ms; the policy's ceiling is far lower */
+#define REQUEST_TIMEOUT_LIMIT     300000000           /* ms; the policy's ceiling is far lower */
+#define REQUEST_MEMORY_LEAST      (INT64_C(16) << 20) /* bytes */
+#define REQUEST_MEMORY_LIMIT      (INT64_C(64) << 40) /* likewise */
 #define REQUEST_IMAGE_LIMIT       255
 #define REQUEST_SESSION_LIMIT     128
 
@@ -52,7 +54,8 @@ struct request {
     size_t secret_count;
     struct run_file *files; /* in the request's order, decoded */
     size_t file_count;
-    uint64_t timeout_ms; /* 0: absent */
+    uint64_t timeout_ms;   /* 0: absent */
+    uint64_t memory_bytes; /* 0: absent */
     bool network;
     char *image;   /* NULL: absent */
     char *session; /* NULL: absent */

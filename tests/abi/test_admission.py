@@ -187,6 +187,20 @@ def test_half_of_the_machines_memory_where_the_policy_says_nothing():
     expect_end(Caller("alone"))
 
 
+def test_the_memory_that_a_request_asks_for_is_counted():
+    """Of a total of three shares the default takes two: beside it there is room for a call that asks for one, and for no other."""
+    share = 64 << 20
+    use(max_runs=64, limits={**POLICY["limits"], "memory_bytes": {"default": 2 * share}}, memory_total_bytes=3 * share)
+    holder = hold_place()
+    small = Caller("small", request={**ECHO, "memory_bytes": share})
+    expect_end(small)
+    tap.equal(small.result["limits"]["memory_bytes"], share)
+    usual, = line_up(Caller("usual"))
+    holder.let_go()
+    expect_ran(holder, usual)
+    expect_nobody()
+
+
 def test_a_total_that_no_run_fits_into_is_refused():
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump({**POLICY, "memory_total_bytes": 255 << 20}, file)

@@ -100,7 +100,8 @@ class Ajv(ManifestTest):
         except node_packages.Unavailable as reason:
             self.skipTest(str(reason))
         least = {"language": "python", "code": "1"}
-        nulls = dict.fromkeys(("stdin", "args", "files", "timeout_ms", "network", "image", "session", "reason"))
+        members = json.loads(self.toolhost("manifest", TOOLHOST_PLUGIN=CODE_EXECUTE).stdout)["tools"][0]["input_schema"]["properties"]
+        nulls = {name: None for name, schema in members.items() if "null" in schema["type"] and "object" not in schema["type"]}
         cases = [{"name": "control", "schema": {"type": "object", "no-keyword": 1}, "invalid": [{}]}]
         for form in FORMATS:
             [(name, description, schema)] = unwrap(form, self.real_of(form))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact result of every way a call can end (see golden.py), in each mode."""
+import json
 import os
 import pathlib
 import sys
@@ -10,7 +11,7 @@ import golden
 import modes
 import tap
 from modes import Provider
-from provider import LATER, NOT_RUN, OK, Host
+from provider import ALLOW, LATER, NOT_RUN, OK, Host
 
 provider = Provider()
 check = golden.checker(provider, __file__)
@@ -127,6 +128,35 @@ def test_memory_limit():
             return
         check("memory_limit", OK, result)
     provider.with_policy(limited(memory_bytes=64 << 20), case)
+
+
+def test_memory_that_is_asked_for():
+    """Within the policy's maximum: a run gets so much, is shown with it, and ends for it."""
+    code = "block = bytearray(96 << 20)\nblock[::4096] = b'x' * len(block[::4096])\nprint(len(block))"
+    asked, seen = 192 << 20, []
+
+    def approve(_token, request, verdict):
+        seen.append(json.loads(request))
+        verdict[0] = ALLOW
+
+    def run(memory_bytes):
+        host = Host(("sandbox.exec", "sandbox.exec.limits.extended"), request_approval=approve)
+        return provider.invoke({"language": "python", "code": code, "memory_bytes": memory_bytes}, host)
+
+    def case():
+        status, result = run(asked)
+        tap.equal((status, result["error"], result["stdout"], result["limits"]["memory_bytes"]), (OK, None, f"{96 << 20}\n", asked))
+        tap.equal((seen[-1]["limits"]["memory_bytes"], seen[-1]["arguments"]["memory_bytes"]), (asked, asked), "the approver sees it")
+        for less in (None, 48 << 20):
+            status, result = run(less)
+            tap.equal((status, result["cause"], result["stdout"]), (OK, "memory_limit", ""), f"{less}: {result['error']}")
+            tap.equal(result["limits"]["memory_bytes"], less or 64 << 20)
+            if result["error"]:  # else the limit is the process's own
+                tap.equal(result["error"]["hint"], f"process the data in smaller pieces, or set memory_bytes, up to {asked}")
+        count = len(seen)
+        status, result = run(asked + 1)
+        tap.equal((status, result["error"]["code"], len(seen)), (NOT_RUN, "limit_too_high", count), "nobody is asked")
+    provider.with_policy({"limits": {"memory_bytes": {"default": 64 << 20, "max": asked}}}, case)
 
 
 def test_process_limit():

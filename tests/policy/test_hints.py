@@ -17,7 +17,7 @@ NETWORK, SECRETS = "sandbox.exec.network", "sandbox.exec.secrets"
 ALL = [EXEC, EXTENDED, FILES, IMAGE, NETWORK, SECRETS]
 SHAPES = {"code_execute": {"language": "sh", "code": "true"}, "sandbox.exec": {"runtime": "sh", "code": "true"}}
 PLAUSIBLE = {"stdin": "x", "args": ["x"], "env": {"A": "x"}, "secrets": {"A": "{{secret:a}}"}, "files": [{"path": "f", "content": ""}],
-             "timeout_ms": 1, "network": True, "image": "sandbox:2", "session": "s", "reason": "because"}
+             "timeout_ms": 1, "memory_bytes": 1 << 24, "network": True, "image": "sandbox:2", "session": "s", "reason": "because"}
 REFUSALS = ("access_denied", "policy_denied", "limit_too_high", "not_supported", "language_not_allowed", "unknown_language", "invalid_input",
             "secret_not_allowed")
 MODES = ("process", "docker")
@@ -79,6 +79,22 @@ def test_a_time_that_is_advised_is_granted():
             tap.true(caller.is_refused(tool, timeout_ms=advised + 1), f"{name}: {advised + 1} would be granted, too")
             walked += 1
     tap.equal(walked, 2 * 5 * 2 * 4)
+
+
+def test_memory_that_is_advised_is_granted():
+    most = 1 << 27
+    for mode, tool, lacks in itertools.product(MODES, SHAPES, (None, "policy", "host")):
+        less = [name for name in ALL if name != EXTENDED]
+        caller = Caller(mode, {"limits": {"memory_bytes": {"default": 1 << 26, "max": most}}}, less if lacks == "policy" else ALL, less if lacks == "host" else ALL)
+        error = caller.error(tool, memory_bytes=most + 1)
+        tap.equal(error["code"], "limit_too_high", error)
+        advised = int(re.search(r"set memory_bytes to (\d+) at most, or leave it out", error["hint"])[1])
+        tap.equal(advised, 1 << 26 if lacks else most, f"{mode}, {tool}, {lacks} lacks the capability")
+        tap.true(not caller.is_refused(tool, memory_bytes=advised), f"{advised} is refused")
+        if lacks:
+            error = caller.error(tool, memory_bytes=most, timeout_ms=300000)
+            tap.contains(error["hint"], "leave timeout_ms and memory_bytes out")
+            tap.contains(caller.error(tool, memory_bytes=most)["hint"], "leave memory_bytes out")
 
 
 def names_of(hint, beginning="use one of: "):

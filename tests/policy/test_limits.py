@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """No limit is above its maximum, wherever the maximum comes from: the policy, the language, the gateway's narrowing; in both shapes of calls,
-with the default and with a time that is asked for. All limits of default.json are walked.
+with the default and with what a request asks for. All limits of default.json are walked.
 
 test_limits.py POLICY_DIRECTORY
 """
@@ -16,6 +16,7 @@ from provider import NOT_RUN, OK, Host, Provider
 DEFAULTS = json.loads((pathlib.Path(sys.argv.pop(1)) / "default.json").read_text(encoding="utf-8"))["limits"]
 provider = Provider()
 SHAPES = {"code_execute": {"language": "sh", "code": "true"}, "sandbox.exec": {"runtime": "sh", "code": "true"}}
+ASKED = (("timeout_ms", "wall_ms"), ("timeout_ms", "sandbox_exec_wall_ms"), ("memory_bytes", "memory_bytes"))  # members of a request
 OF_A_SHAPE = {"sandbox_exec_wall_ms": ("sandbox.exec", "wall_ms")}
 
 
@@ -63,20 +64,43 @@ def test_every_limit_is_held():
     tap.equal(walked, {(tool, name) for tool in SHAPES for name in explain(tool, {})["limits"]}, "limits that were walked")
 
 
-def test_time_that_is_asked_for():
+def test_what_is_asked_for():
     """Up to the maximum of its shape, and not beyond; the processor's time follows no further than its own maximum."""
-    for name in ("wall_ms", "sandbox_exec_wall_ms"):
+    for member, name in ASKED:
         value = lowered(name)
         for what, policy, context in sources(name, value):
             for tool in SHAPES:
-                if OF_A_SHAPE.get(name, (tool,))[0] != tool:
+                shape, shown = OF_A_SHAPE.get(name, (tool, name))
+                if shape != tool:
                     continue
-                tap.equal(explain(tool, policy, context, timeout_ms=value)["limits"]["wall_ms"], value, f"{tool}: {what}")
-                error = explain(tool, policy, context, timeout_ms=value + 1)["error"]
+                tap.equal(explain(tool, policy, context, **{member: value})["limits"][shown], value, f"{tool}: {name} of {what}")
+                error = explain(tool, policy, context, **{member: value + 1})["error"]
                 tap.equal(error and error["code"], "limit_too_high", f"{tool}: {name} of {what}")
+                tap.contains(error["message"], f"/{member}: {value + 1} is more than the {'gateway' if context else 'policy'}'s ceiling of {value} for sh")
     for tool in SHAPES:
         told = explain(tool, {"limits": {"cpu_ms": {"default": 1000, "max": 2000}}}, timeout_ms=4000)
         tap.equal((told["limits"]["wall_ms"], told["limits"]["cpu_ms"]), (4000, 2000), tool)
+
+
+def test_more_or_less_memory():
+    usual, most = DEFAULTS["memory_bytes"]["default"], DEFAULTS["memory_bytes"]["max"]
+    for tool in SHAPES:
+        hashes = set()
+        for asked in (None, 16 << 20, usual, most):
+            told = explain(tool, {"memory_total_bytes": most}, memory_bytes=asked)
+            tap.equal(told["limits"]["memory_bytes"], asked or usual, f"{tool}: {asked}")
+            needed = "sandbox.exec.limits.extended" in [entry["name"] for entry in told["capabilities"]]
+            tap.equal(needed, (asked or usual) > usual, f"{tool}: {asked}: the capability")
+            hashes.add(told["request_sha256"])
+        tap.equal(len(hashes), 3, "one hash a limit")
+
+
+def test_no_run_may_have_more_memory_than_all():
+    """It would wait for ever, and others behind it."""
+    usual = DEFAULTS["memory_bytes"]["default"]
+    policy = {"memory_total_bytes": 2 * usual}
+    tap.equal(explain("code_execute", policy, memory_bytes=2 * usual)["limits"]["memory_bytes"], 2 * usual)
+    tap.contains(explain("code_execute", policy, memory_bytes=2 * usual + 1)["error"]["message"], f"the policy's ceiling of {2 * usual}")
 
 
 def test_a_language_may_have_more():

@@ -54,6 +54,18 @@ def waiting():
     return sorted(before & look(), key=lambda pid: (begin_time(pid), pid))
 
 
+def memory_limit(pid):
+    """Of the process's cgroup; None: it has none of its own."""
+    for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        version = (number == "0", "memory.max") if number == "0" else ("memory" in controllers.split(","), "memory.limit_in_bytes")
+        for top in ("/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"):
+            file = pathlib.Path(f"{top}{path}/{version[1]}")
+            if version[0] and path != "/" and file.exists() and file.read_text().strip().isdigit():
+                return int(file.read_text())
+    return None
+
+
 def await_ready(count=READY):
     tap.eventually(lambda: len(waiting()) == count, f"{count} ready", 10)
     return waiting()
@@ -121,6 +133,19 @@ def test_limits_are_the_run_s():
     tap.true(result["cause"] == "memory_limit" or "MemoryError" in result["stderr"], result)
     result = provider.invoke({"language": "sh", "code": "sleep 20", "timeout_ms": 200}, Host())[1]
     tap.equal(result["cause"], "wall_timeout")
+
+
+def test_a_small_run_decides_nothing_for_others():
+    """Sandboxes are prepared under the largest limit, so that an interpreter fits; each run gets its own."""
+    use(READY)
+    run(language="python")
+    await_ready()
+    for _ in range(READY + 1):
+        run("print(1)", "python", memory_bytes=16 << 20)
+    limits = [memory_limit(pid) for pid in await_ready()]
+    if None in limits:
+        raise tap.Skip("no writable cgroup here")
+    tap.equal(set(limits), {256 << 20}, "limits of what waits")
 
 
 def test_another_shape_has_its_own():

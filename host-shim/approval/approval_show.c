@@ -15,6 +15,8 @@
 #define LONGEST_SHOWN   16u /* columns of the widest escaped character */
 #define LINE_NUMBER_GAP 10u /* "  1234 | " */
 
+static const char unshowable[] = "(cannot be shown)";
+
 struct page {
     FILE *out;
     unsigned columns;
@@ -124,7 +126,7 @@ static void show_value(struct page *page, const char *label, const json_t *value
     if (text)
         show_line(page, label, text, strlen(text));
     else
-        show_line(page, label, "(cannot be shown)", strlen("(cannot be shown)"));
+        show_line(page, label, unshowable, strlen(unshowable));
 }
 
 /* Members that stand on one row, broken between them. */
@@ -178,32 +180,22 @@ static void show_members(struct page *page, const char *label, const json_t *val
         left--;
         if (text) /* without its braces */
             text[strlen(text) - 1] = left > 0 ? ',' : '\0';
-        add_member(&row, text ? text + 1 : "(cannot be shown)");
+        add_member(&row, text ? text + 1 : unshowable);
     }
     end_row(&row);
 }
 
 /* Where the code should be looked at, and why. */
-static void show_findings(struct page *page, const char *label, const json_t *value)
+static void show_finding(struct page *page, const char *label, const json_t *finding)
 {
-    size_t index = 0;
-    const json_t *finding = NULL;
-    if (!json_is_array(value)) {
-        show_value(page, label, value);
-        return;
-    }
-    json_array_foreach(value, index, finding)
-    {
-        CLEANUP_FREE char *text = NULL;
-        json_int_t line = json_member_integer(finding, "line", 0);
-        const char *file = json_member_string(finding, "file", NULL);
-        if (asprintf(&text, "%s%sline %lld: %s (%s)", file ? file : "", file ? " " : "",
-                     (long long)line, json_member_string(finding, "message", "?"),
-                     json_member_string(finding, "rule", "?")) < 0)
-            text = NULL;
-        show_line(page, label, text ? text : "(cannot be shown)",
-                  text ? strlen(text) : strlen("(cannot be shown)"));
-    }
+    CLEANUP_FREE char *text = NULL;
+    json_int_t line = json_member_integer(finding, "line", 0);
+    const char *file = json_member_string(finding, "file", NULL);
+    if (asprintf(&text, "%s%sline %lld: %s (%s)", file ? file : "", file ? " " : "",
+                 (long long)line, json_member_string(finding, "message", "?"),
+                 json_member_string(finding, "rule", "?")) < 0)
+        text = NULL;
+    show_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
 }
 
 static void show_count(struct page *page, const char *label, const json_t *value)
@@ -220,74 +212,72 @@ static void show_text(struct page *page, const char *label, const json_t *value)
         show_value(page, label, value);
 }
 
-static void show_arguments(struct page *page, const char *label, const json_t *value)
-{
-    if (!json_is_array(value)) {
-        show_value(page, label, value);
-        return;
-    }
-    size_t index = 0;
-    const json_t *argument = NULL;
-    json_array_foreach(value, index, argument)
-    {
-        char numbered[32];
-        (void)snprintf(numbered, sizeof(numbered), "argument %zu", index + 1);
-        show_value(page, numbered, argument);
-    }
-}
-
 /* All members of a file but its content on one line, then the content as it is. */
-static void show_file(struct page *page, const json_t *file)
+static void show_file(struct page *page, const char *label, const json_t *file)
 {
     const json_t *content = json_object_get(file, "content");
     json_auto_t *rest = json_is_object(file) ? json_copy((json_t *)(uintptr_t)file) : NULL;
     if (!json_is_string(content) || !rest) {
-        show_value(page, "file", file);
+        show_value(page, label, file);
         return;
     }
     (void)json_object_del(rest, "content");
-    show_value(page, "file", rest);
+    show_value(page, label, rest);
     show_listing(page, "its content", json_string_value(content), json_string_length(content));
-}
-
-static void show_files(struct page *page, const char *label, const json_t *value)
-{
-    if (!json_is_array(value)) {
-        show_value(page, label, value);
-        return;
-    }
-    size_t index = 0;
-    const json_t *file = NULL;
-    json_array_foreach(value, index, file) show_file(page, file);
 }
 
 struct shown_member {
     const char *name;
     const char *label;
     void (*show)(struct page *page, const char *label, const json_t *value);
+    const char *element; /* of an array, each is shown by itself under this label; NULL: as one */
 };
+
+static void show_elements(struct page *page, const struct shown_member *member, const json_t *array)
+{
+    bool numbered = member->show == show_value; /* nothing else tells one from the next */
+    size_t index = 0;
+    const json_t *element = NULL;
+    json_array_foreach(array, index, element)
+    {
+        char label[32];
+        (void)snprintf(label, sizeof(label), numbered ? "%s %zu" : "%s", member->element,
+                       index + 1);
+        member->show(page, label, element);
+    }
+}
+
+static void show_member(struct page *page, const struct shown_member *member, const json_t *value)
+{
+    if (!member->element)
+        member->show(page, member->label, value);
+    else if (json_is_array(value))
+        show_elements(page, member, value);
+    else
+        show_value(page, member->label, value);
+}
 
 /* In the order in which a person asks: what, how, with which powers; the code last, next to the
  * question. */
 static const struct shown_member first_members[] = {
-    {"tool", "tool", show_value},
-    {"language", "language", show_value},
-    {"mode", "mode", show_value},
-    {"network", "network", show_value},
-    {"secrets", "secrets", show_value},
-    {"limits", "limits", show_members},
-    {"environment", "environment", show_members},
+    {"tool", "tool", show_value, NULL},
+    {"language", "language", show_value, NULL},
+    {"mode", "mode", show_value, NULL},
+    {"network", "network", show_value, NULL},
+    {"secrets", "secrets", show_value, NULL},
+    {"limits", "limits", show_members, NULL},
+    {"environment", "environment", show_members, NULL},
 };
 
 static const struct shown_member last_members[] = {
-    {"reason", "the agent says", show_value},
-    {"request_sha256", "request sha256", show_value},
-    {"content_findings", "finding", show_findings},
-    {"content_findings_more", "more findings", show_count},
-    {"args", "args", show_arguments},
-    {"files", "files", show_files},
-    {"stdin", "stdin", show_text},
-    {"code", "code", show_text},
+    {"reason", "the agent says", show_value, NULL},
+    {"request_sha256", "request sha256", show_value, NULL},
+    {"content_findings", "finding", show_finding, "finding"},
+    {"content_findings_more", "more findings", show_count, NULL},
+    {"args", "args", show_value, "argument"},
+    {"files", "files", show_file, "file"},
+    {"stdin", "stdin", show_text, NULL},
+    {"code", "code", show_text, NULL},
 };
 
 /* About the question, and not about what would run: nothing of it is in the request's hash. The
@@ -325,7 +315,7 @@ static void show_listed(struct page *page, const json_t *request,
     for (size_t i = 0; i < count; i++) {
         const json_t *value = member_to_show(request, members[i].name);
         if (!is_empty(value))
-            members[i].show(page, members[i].label, value);
+            show_member(page, &members[i], value);
     }
 }
 

@@ -27,28 +27,24 @@ struct request {
     struct batch *batch;
     struct rpc_message message;
     struct session_revision session;
+    bool call_answers; /* a call was started, and will answer on its own thread */
 };
 
-static void answer_request(const struct request *request, json_t *message)
+static json_t *make_error(const struct request *request, int code, const char *text, json_t *data)
 {
-    connection_answer(request->connection, request->batch, message);
+    return rpc_error(request->message.id, code, text, data);
 }
 
-static void answer_error(const struct request *request, int code, const char *text, json_t *data)
+static json_t *make_complete(const struct request *request, json_t *result)
 {
-    answer_request(request, rpc_error(request->message.id, code, text, data));
+    return envelope_complete(&request->connection->server->catalogue, request->message.id,
+                             &request->session, result);
 }
 
-static void answer_complete(const struct request *request, json_t *result)
+static json_t *make_cacheable(const struct request *request, json_t *result)
 {
-    answer_request(request, envelope_complete(&request->connection->server->catalogue,
-                                              request->message.id, &request->session, result));
-}
-
-static void answer_cacheable(const struct request *request, json_t *result)
-{
-    answer_request(request, envelope_cacheable(&request->connection->server->catalogue,
-                                               request->message.id, &request->session, result));
+    return envelope_cacheable(&request->connection->server->catalogue, request->message.id,
+                              &request->session, result);
 }
 
 static json_t *capabilities_of(const struct session_revision *session)
@@ -59,151 +55,142 @@ static json_t *capabilities_of(const struct session_revision *session)
     return capabilities;
 }
 
-static void initialize(struct request *request)
+static json_t *initialize(struct request *request)
 {
     struct connection *connection = request->connection;
-    if (!json_is_string(json_object_get(request->message.params, "protocolVersion"))) {
-        answer_error(request, RPC_INVALID_PARAMS, "initialize has no protocolVersion",
-                     json_pack("{s:o}", "supported", session_supported_revisions()));
-        return;
-    }
+    if (!json_is_string(json_object_get(request->message.params, "protocolVersion")))
+        return make_error(request, RPC_INVALID_PARAMS, "initialize has no protocolVersion",
+                          json_pack("{s:o}", "supported", session_supported_revisions()));
     session_clear(&connection->session);
     session_read_handshake(request->message.params, &connection->session);
     connection->initialized = true;
     request->session = connection->session;
-    answer_complete(request, json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion",
-                                       connection->session.revision, "capabilities",
-                                       capabilities_of(&connection->session), "serverInfo",
-                                       envelope_server_info(&connection->server->catalogue),
-                                       "instructions", connection->server->catalogue.instructions));
+    return make_complete(
+        request, json_pack("{s:s, s:o, s:o, s:O*}", "protocolVersion", connection->session.revision,
+                           "capabilities", capabilities_of(&connection->session), "serverInfo",
+                           envelope_server_info(&connection->server->catalogue), "instructions",
+                           connection->server->catalogue.instructions));
 }
 
-static void discover(struct request *request)
+static json_t *discover(struct request *request)
 {
-    answer_cacheable(request, json_pack("{s:o, s:o, s:O*}", "supportedVersions",
-                                        session_supported_revisions(), "capabilities",
-                                        capabilities_of(&request->session), "instructions",
-                                        request->connection->server->catalogue.instructions));
+    return make_cacheable(request, json_pack("{s:o, s:o, s:O*}", "supportedVersions",
+                                             session_supported_revisions(), "capabilities",
+                                             capabilities_of(&request->session), "instructions",
+                                             request->connection->server->catalogue.instructions));
 }
 
-static void answer_empty(struct request *request)
+static json_t *make_empty(struct request *request)
 {
-    answer_complete(request, json_object());
+    return make_complete(request, json_object());
 }
 
-/* There is no log of the protocol's: standard error has it all. */
-static void set_level(struct request *request)
+/* The protocol's own log stays empty: everything goes to standard error. */
+static json_t *set_level(struct request *request)
 {
     static const char *const levels[] = {"debug", "info",     "notice", "warning",
                                          "error", "critical", "alert",  "emergency"};
     const char *level = json_member_string(request->message.params, "level", "");
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
-        if (strcmp(levels[i], level) == 0) {
-            answer_empty(request);
-            return;
-        }
+        if (strcmp(levels[i], level) == 0)
+            return make_empty(request);
     }
-    answer_error(request, RPC_INVALID_PARAMS, "no such level", NULL);
+    return make_error(request, RPC_INVALID_PARAMS, "no such level", NULL);
 }
 
 /* Every list has one page, so none has been given a cursor. The list (new) is taken over. */
-static void answer_list(struct request *request, json_t *list)
+static json_t *make_list(struct request *request, json_t *list)
 {
-    if (!json_object_get(request->message.params, "cursor")) {
-        answer_cacheable(request, list);
-        return;
-    }
+    if (!json_object_get(request->message.params, "cursor"))
+        return make_cacheable(request, list);
     json_decref(list);
-    answer_error(request, RPC_INVALID_PARAMS, "no such cursor: the list has one page", NULL);
+    return make_error(request, RPC_INVALID_PARAMS, "no such cursor: the list has one page", NULL);
 }
 
-static void list_tools(struct request *request)
+static json_t *list_tools(struct request *request)
 {
-    answer_list(request, json_pack("{s:O}", "tools", request->connection->server->catalogue.tools));
+    return make_list(request,
+                     json_pack("{s:O}", "tools", request->connection->server->catalogue.tools));
 }
 
-static void call_tool(struct request *request)
+static json_t *make_unknown_tool(const struct request *request, const char *name)
 {
-    static const size_t shown = 128;
+    static const int shown = 128;
+    char text[192];
+    (void)snprintf(text, sizeof(text), "Unknown tool: %.*s", shown, name);
+    json_t *message = make_error(request, RPC_INVALID_PARAMS, text, NULL);
+    /* a name that was cut inside a character */
+    return message ? message : make_error(request, RPC_INVALID_PARAMS, "Unknown tool", NULL);
+}
+
+static json_t *call_tool(struct request *request)
+{
     struct connection *connection = request->connection;
     const json_t *params = request->message.params;
     const json_t *name_value = json_object_get(params, "name");
-    const char *name = json_string_value(name_value);
+    const char *name = json_c_string(name_value);
     const json_t *given = json_object_get(params, "arguments");
-    bool whole = name && strlen(name) == json_string_length(name_value); /* no NUL in it */
-    const json_t *tool = whole ? catalogue_find(&connection->server->catalogue, name) : NULL;
-    if (!name || (given && !json_is_object(given))) {
-        answer_error(request, RPC_INVALID_PARAMS,
-                     name ? "arguments must be an object" : "name is missing", NULL);
-        return;
-    }
-    if (!tool) {
-        char text[192];
-        (void)snprintf(text, sizeof(text), "Unknown tool: %.*s", (int)shown, name);
-        json_t *message = rpc_error(request->message.id, RPC_INVALID_PARAMS, text, NULL);
-        if (!message) /* a name that was cut inside a character */
-            message = rpc_error(request->message.id, RPC_INVALID_PARAMS, "Unknown tool", NULL);
-        answer_request(request, message);
-        return;
-    }
+    const json_t *tool = name ? catalogue_find(&connection->server->catalogue, name) : NULL;
+    if (!json_is_string(name_value))
+        return make_error(request, RPC_INVALID_PARAMS, "name is missing", NULL);
+    if (given && !json_is_object(given))
+        return make_error(request, RPC_INVALID_PARAMS, "arguments must be an object", NULL);
+    if (!tool)
+        return make_unknown_tool(request, json_string_value(name_value));
     json_auto_t *none = json_object();
-    const json_t *arguments = given ? given : none;
     struct call_order order = {.id = request->message.id,
                                .tool = tool,
                                .name = name,
-                               .arguments = arguments,
+                               .arguments = given ? given : none,
                                .session = &request->session,
                                .batch = request->batch};
     char digest[65];
     json_t *reply = NULL;
-    if (!call_digest(name, arguments, digest)) {
-        answer_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
-        return;
-    }
-    if (request->session.modern &&
-        !in_band_read_try(connection, request->message.id, params, &request->session, digest,
-                          &order.answer, &reply))
-        answer_request(request, reply);
-    else
+    if (!call_digest(name, order.arguments, digest))
+        return make_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
+    if (!request->session.modern ||
+        in_band_read_try(connection, request->message.id, params, &request->session, digest,
+                         &order.answer, &reply)) {
+        request->call_answers = true;
         call_start(connection, &order);
+    }
     in_band_answer_clear(&order.answer);
+    return reply;
 }
 
 /* Files of runs are found by the links in results, and in no list. */
-static void list_resources(struct request *request)
+static json_t *list_resources(struct request *request)
 {
-    answer_list(request, json_pack("{s:[]}", "resources"));
+    return make_list(request, json_pack("{s:[]}", "resources"));
 }
 
-static void list_templates(struct request *request)
+static json_t *list_templates(struct request *request)
 {
-    answer_list(request, json_pack("{s:[]}", "resourceTemplates"));
+    return make_list(request, json_pack("{s:[]}", "resourceTemplates"));
 }
 
-static void read_resource(struct request *request)
+static json_t *read_resource(struct request *request)
 {
     json_t *uri = json_object_get(request->message.params, "uri");
-    if (!json_is_string(uri)) {
-        answer_error(request, RPC_INVALID_PARAMS, "uri is missing", NULL);
-        return;
-    }
+    if (!json_is_string(uri))
+        return make_error(request, RPC_INVALID_PARAMS, "uri is missing", NULL);
     json_t *contents =
         artifacts_read(&request->connection->server->artifacts, json_string_value(uri));
     if (contents)
-        answer_cacheable(request, json_pack("{s:o}", "contents", contents));
-    else
-        answer_error(request, request->session.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
-                     "Resource not found", json_pack("{s:O}", "uri", uri));
+        return make_cacheable(request, json_pack("{s:o}", "contents", contents));
+    return make_error(request,
+                      request->session.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+                      "Resource not found", json_pack("{s:O}", "uri", uri));
 }
 
 struct method {
     const char *name;
     unsigned eras;
-    void (*serve)(struct request *request);
+    json_t *(*serve)(struct request *request); /* the answer, new */
 };
 
 static const struct method methods[] = {
-    {"initialize", HANDSHAKE, initialize},      {"ping", HANDSHAKE, answer_empty},
+    {"initialize", HANDSHAKE, initialize},      {"ping", HANDSHAKE, make_empty},
     {"logging/setLevel", HANDSHAKE, set_level}, {"server/discover", MODERN, discover},
     {"tools/list", BOTH, list_tools},           {"tools/call", BOTH, call_tool},
     {"resources/list", BOTH, list_resources},   {"resources/templates/list", BOTH, list_templates},
@@ -226,7 +213,8 @@ static bool opens_handshake(const char *method)
     return strcmp(method, "initialize") == 0 || strcmp(method, "ping") == 0;
 }
 
-static bool read_terms(struct request *request)
+/* false: the request is refused, by *ret_error. */
+static bool read_session(struct request *request, json_t **ret_error)
 {
     const struct connection *connection = request->connection;
     const json_t *params = request->message.params;
@@ -240,25 +228,22 @@ static bool read_terms(struct request *request)
     }
     if (session_read_modern(params, &request->session, &problem))
         return true;
-    answer_error(request, problem.code, problem.message, problem.data);
+    *ret_error = make_error(request, problem.code, problem.message, problem.data);
     return false;
 }
 
-static void serve_request(struct request *request)
+static json_t *serve_request(struct request *request)
 {
-    if (!read_terms(request))
-        return;
+    json_t *error = NULL;
+    if (!read_session(request, &error))
+        return error;
     const struct method *method = find_method(request);
-    if (!method) {
-        answer_error(request, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
-    } else if (call_is_known(request->connection->server, request->connection,
-                             request->message.id)) {
-        answer_error(request, RPC_INVALID_REQUEST, "a request with this id is already in progress",
-                     NULL);
-    } else {
-        method->serve(request);
-    }
-    session_clear(&request->session);
+    if (!method)
+        return make_error(request, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+    if (call_is_known(request->connection->server, request->connection, request->message.id))
+        return make_error(request, RPC_INVALID_REQUEST,
+                          "a request with this id is already in progress", NULL);
+    return method->serve(request);
 }
 
 static void take_notification(struct connection *connection, const struct rpc_message *message)
@@ -271,23 +256,21 @@ static void take_notification(struct connection *connection, const struct rpc_me
 static void dispatch_message(struct connection *connection, struct batch *batch,
                              const json_t *message)
 {
-    struct request request = {connection, batch, rpc_read(message), {0}};
-    switch (request.message.kind) {
-    case RPC_REQUEST:
+    struct request request = {
+        .connection = connection, .batch = batch, .message = rpc_read(message)};
+    const struct rpc_message *read = &request.message;
+    if (read->kind == RPC_NOTIFICATION) {
+        take_notification(connection, read);
+    } else if (read->kind == RPC_RESPONSE) {
+        call_take_response(connection->server, connection, read->id, read->result);
+    } else {
         batch_expect(batch);
-        serve_request(&request);
-        break;
-    case RPC_NOTIFICATION:
-        take_notification(connection, &request.message);
-        break;
-    case RPC_RESPONSE:
-        call_take_response(connection->server, connection, request.message.id,
-                           request.message.result);
-        break;
-    case RPC_INVALID:
-        batch_expect(batch);
-        answer_error(&request, RPC_INVALID_REQUEST, request.message.problem, NULL);
-        break;
+        json_t *answer = read->kind == RPC_REQUEST
+                             ? serve_request(&request)
+                             : make_error(&request, RPC_INVALID_REQUEST, read->problem, NULL);
+        if (!request.call_answers)
+            connection_answer(connection, batch, answer);
+        session_clear(&request.session);
     }
 }
 

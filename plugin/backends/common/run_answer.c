@@ -35,13 +35,6 @@ void run_event_send(int socket, const struct run_event *event)
             return;
 }
 
-void pool_report_send(int socket, const struct pool_report *report)
-{
-    unsigned char message[POOL_REPORT_LENGTH];
-    pool_report_encode(report, message);
-    (void)send(socket, message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 void run_event_fail(struct run_event *event, enum run_failure failure, int error_number,
                     const char *message)
 {

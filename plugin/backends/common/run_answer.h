@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every backend says to the plugin about a run and about what is ready for one, and the
- * refusal of a run before there is anything of it. Runs in the supervisors, single-threaded.
+ * What every backend says to the plugin about a run, and the refusal of a run before there is
+ * anything of it. Runs in the supervisors, single-threaded.
  */
 #pragma once
 
 #include <stdint.h>
 
 #include "protocol/channel.h"
-#include "protocol/pool_report.h"
 #include "protocol/run_event.h"
 
 /* Microseconds of CLOCK_MONOTONIC. */
@@ -22,9 +21,6 @@ void run_event_send(int socket, const struct run_event *event);
 /* Makes it the end of a run that did not start, or was lost. */
 void run_event_fail(struct run_event *event, enum run_failure failure, int error_number,
                     const char *message);
-
-/* Answers CONTROL_POOL, without waiting. */
-void pool_report_send(int socket, const struct pool_report *report);
 
 void run_fds_close(const int fds[RUN_FD_COUNT]);
 

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "backends/common/control.h"
 #include "backends/docker/container/container.h"
 #include "backends/docker/container/embedded_texts.h"
 #include "backends/docker/pool/pool.h"
@@ -40,8 +40,9 @@ static const struct container_events container_events = {
     .gone = run_container_gone,
 };
 
-static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT])
+static void start_run(void *user, const int fds[RUN_FD_COUNT])
 {
+    struct supervisor *supervisor = user;
     size_t slot = 0;
     while (slot < RUNS_LIMIT && supervisor->runs[slot])
         slot++;
@@ -51,33 +52,13 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         supervisor->runs[slot] = run_start(&supervisor->environment, fds);
 }
 
-static void answer_question(const struct supervisor *supervisor, int socket)
+static void count_pool(void *user, struct pool_report *ret)
 {
-    struct pool_report report;
-    pool_count(&supervisor->environment, &report);
-    pool_report_send(socket, &report);
+    const struct supervisor *supervisor = user;
+    pool_count(&supervisor->environment, ret);
 }
 
-/* false: the plugin has closed its end. */
-static bool handle_control(struct supervisor *supervisor)
-{
-    char kind = 0;
-    int fds[RUN_FD_COUNT];
-    size_t count = 0;
-    ssize_t length =
-        channel_receive(supervisor->control, &kind, sizeof(kind), fds, COUNT_OF(fds), &count);
-    if (length < 0)
-        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE;
-    if (length == 1 && kind == CONTROL_RUN && count == RUN_FD_COUNT) {
-        start_run(supervisor, fds);
-        return true;
-    }
-    if (length == 1 && kind == CONTROL_POOL && count == 1)
-        answer_question(supervisor, fds[0]);
-    for (size_t i = 0; i < count; i++)
-        close_fd(fds[i]);
-    return length > 0;
-}
+static const struct control_handler control_handler = {start_run, count_pool};
 
 static size_t collect_watches(struct supervisor *supervisor)
 {
@@ -206,7 +187,7 @@ static bool serve_once(struct supervisor *supervisor)
     if (supervisor->serving && is_ready(supervisor->host))
         alive = false;
     if (supervisor->serving && alive && is_ready(supervisor->control))
-        alive = handle_control(supervisor);
+        alive = control_handle(supervisor->control, &control_handler, supervisor);
     handle_containers(supervisor);
     handle_runs(supervisor);
     return alive;
@@ -249,9 +230,7 @@ int supervisor_serve(int control, int host_pidfd)
         return -1;
     environment->seccomp[0] = seccomp_profile_text;
     environment->seccomp[1] = seccomp_profile_with_network_text;
-    struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
-    bool ready = owner_self(&environment->owner) &&
-                 channel_send(control, &hello, sizeof(hello), NULL, 0) == 0;
+    bool ready = owner_self(&environment->owner) && control_greet(control) == 0;
     while (ready && serve_once(&supervisor))
         continue;
     shut_down(&supervisor);

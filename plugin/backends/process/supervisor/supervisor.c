@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
+#include "backends/common/control.h"
 #include "backends/process/supervisor/run.h"
 #include "base/cleanup.h"
 
@@ -71,8 +71,9 @@ static uint32_t free_slot(const struct supervisor *supervisor)
     return slot;
 }
 
-static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT])
+static void start_run(void *user, const int fds[RUN_FD_COUNT])
 {
+    struct supervisor *supervisor = user;
     uint32_t slot = free_slot(supervisor);
     if (slot == RUNS_LIMIT) {
         run_refuse(fds, EAGAIN, "too many runs at once");
@@ -93,34 +94,13 @@ static void start_run(struct supervisor *supervisor, const int fds[RUN_FD_COUNT]
         run_fail_watch(run, errno);
 }
 
-static void answer_question(const struct supervisor *supervisor, int socket)
+static void count_pool(void *user, struct pool_report *ret)
 {
-    struct pool_report report;
-    pool_count(&supervisor->pool, &report);
-    pool_report_send(socket, &report);
+    const struct supervisor *supervisor = user;
+    pool_count(&supervisor->pool, ret);
 }
 
-/* false: the plugin has closed its end. */
-static bool handle_control(struct supervisor *supervisor)
-{
-    char kind = 0;
-    int fds[RUN_FD_COUNT];
-    size_t count = 0;
-    ssize_t length =
-        channel_receive(supervisor->control, &kind, sizeof(kind), fds, COUNT_OF(fds), &count);
-    if (length < 0)
-        return errno == EAGAIN || errno == EINTR || errno == EMSGSIZE || errno == ENOMEM ||
-               errno == ENOBUFS;
-    if (length == 1 && kind == CONTROL_RUN && count == RUN_FD_COUNT) {
-        start_run(supervisor, fds);
-        return true;
-    }
-    if (length == 1 && kind == CONTROL_POOL && count == 1)
-        answer_question(supervisor, fds[0]);
-    for (size_t i = 0; i < count; i++)
-        close_fd(fds[i]);
-    return length > 0;
-}
+static const struct control_handler control_handler = {start_run, count_pool};
 
 static void handle_run(struct supervisor *supervisor, uint64_t tag)
 {
@@ -194,7 +174,7 @@ static bool handle_event(struct supervisor *supervisor, uint64_t tag)
     case TAG_HOST:
         return false;
     case TAG_CONTROL:
-        return handle_control(supervisor);
+        return control_handle(supervisor->control, &control_handler, supervisor);
     case TAG_POOL:
         pool_handle(&supervisor->pool, monotonic_us());
         return true;
@@ -259,8 +239,7 @@ int supervisor_serve(int control, int host_pidfd)
         !run_environment_open(&supervisor.environment))
         return -1;
     supervisor.sweeps = DEAD_SWEEPS;
-    struct backend_hello hello = {.protocol_version = PROTOCOL_VERSION, .pid = (int32_t)getpid()};
-    if (channel_send(control, &hello, sizeof(hello), NULL, 0) == 0)
+    if (control_greet(control) == 0)
         while (serve_once(&supervisor, 0))
             ;
     shut_down(&supervisor, host_pidfd);

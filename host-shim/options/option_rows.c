@@ -4,6 +4,7 @@
 #include "options/option_rows.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -92,8 +93,11 @@ static bool set_sandbox(const struct option_row *row, struct options *options, c
                         struct failure *failure)
 {
     (void)row;
-    if (strcmp(value, "docker") != 0 && strcmp(value, "process") != 0 && strcmp(value, "none") != 0)
-        return failure_usage(failure, "--sandbox must be docker, process or none, not %s", value);
+    static const char words[] = " " SANDBOX_MODE_WORDS " ";
+    char word[sizeof(words)];
+    int length = snprintf(word, sizeof(word), " %s ", value);
+    if (strchr(value, ' ') || length >= (int)sizeof(word) || !strstr(words, word))
+        return failure_usage(failure, "--sandbox must be " SANDBOX_MODE_LIST ", not %s", value);
     options->sandbox = value;
     return true;
 }
@@ -278,8 +282,7 @@ const struct option_row option_rows[] = {
      "the provider's policy", "file", TEXT(policy)},
     {"sandbox", 0, "MODE",
      FOR_CALLS | FOR(COMMAND_DOCTOR) | FOR(COMMAND_STATUS) | FOR(COMMAND_POLICY),
-     "how the provider isolates: docker, process or none", "words docker process none", set_sandbox,
-     0},
+     "how the provider isolates: " SANDBOX_MODE_LIST, "words " SANDBOX_MODE_WORDS, set_sandbox, 0},
     {"cap", 0, "NAME", FOR_CALLS,
      "grant a capability; may be repeated. NAME=VALUE grants it for that value only, !NAME and "
      "!NAME=VALUE deny it",

@@ -263,7 +263,7 @@ json_t *status_pools(void)
 {
     json_auto_t *pools = json_array();
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (sandbox_mode_row((enum sandbox_mode)i)->isolates &&
+        if (sandbox_mode_row((enum sandbox_mode)i)->has_pool &&
             json_array_append_new(pools, pool_json((enum sandbox_mode)i)) != 0)
             return NULL;
     return json_incref(pools);

@@ -154,7 +154,7 @@ struct policy {
     uint64_t max_runs;           /* at the same time */
     uint64_t max_queued;         /* calls that wait for their turn */
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */
-    struct policy_pool pools[SANDBOX_MODE_COUNT]; /* mode none has no sandbox */
+    struct policy_pool pools[SANDBOX_MODE_COUNT]; /* zeros in modes that have none */
     uint32_t outer_uid_base;
     uint32_t outer_uid_count;
     char **runtime_path;

@@ -254,7 +254,7 @@ static const struct json_member growing_pool[] = {
     {0},
 };
 
-/* Modes that isolate have a pool, under their names. */
+/* Each under the name of its mode. */
 bool policy_read_pools(const struct json_place *place, json_t *value, void *object)
 {
     struct policy *policy = object;
@@ -262,7 +262,7 @@ bool policy_read_pools(const struct json_place *place, json_t *value, void *obje
     size_t count = 0;
     for (int i = 0; i < SANDBOX_MODE_COUNT; i++) {
         const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
-        if (row->isolates)
+        if (row->has_pool)
             members[count++] = (struct json_member){
                 row->name, &member_object, (size_t)i * sizeof(struct policy_pool),
                 .members = row->pool_grows ? growing_pool : fixed_pool};

@@ -56,7 +56,8 @@ struct sandbox_mode_row {
     bool has_shell;            /* a shell starts the program, and keeps some variables for itself */
     bool shows_workspace;      /* read-only, without the machine's sockets */
     bool prepares_interpreter; /* and can say how */
-    bool pool_grows;           /* the policy's pool has "most" and "memory_bytes" */
+    bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
+    bool pool_grows;           /* which has "most" and "memory_bytes" */
     const char *network;       /* whose network a program has, where it has one */
 
     /* Reads the mode's section of the policy (NULL: it is not there), a member of its name, into

@@ -70,6 +70,7 @@ const struct sandbox_mode_row docker_mode = {
     .checked_in = SANDBOX_MODE_DOCKER,
     .has_images = true,
     .has_shell = true,
+    .has_pool = true,
     .network = "the engine's bridge",
     .read_options = docker_policy_read,
     .add_environment = docker_policy_add_environment,

@@ -37,7 +37,7 @@ def timed(request=REQUEST, host=None):
 
 
 def lift(engine, what="the next call"):
-    """The engine has come to its senses: the backend that saw it otherwise serves the next call."""
+    """The engine behaves again: the backend that met its faults serves the next call."""
     engine.fault = (None, None)
     output = timed()[1]
     tap.equal((output["status"], output["stdout"]), ("completed", "yes\n"), f"{what}: {output['error']}")
@@ -70,7 +70,7 @@ processes = {}
 
 
 def slow(case):
-    """A case that waits rather than works: all of them run at once, each in a process of its own."""
+    """A case that mostly waits: all of these run at once, each in a process of its own."""
     SLOW[case.__name__] = case
     return lambda: finish(case.__name__)
 
@@ -91,7 +91,7 @@ def measurable():
 
 
 def backend_peak():
-    """The most memory that the backend of this process had, in bytes: it is the one that watches this process."""
+    """The peak memory in bytes of the backend that watches this process."""
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if (process / "comm").read_text().strip() == "code-execute-docker"[:15] and \
@@ -103,7 +103,7 @@ def backend_peak():
 
 
 def run(cases):
-    """The cases of a program; each of the slow ones is the program again, started now and waited for in its turn."""
+    """Runs the cases of a program; each slow case is the program again, started now and waited for in its turn."""
     if sys.argv[1:]:
         SLOW[sys.argv[1]]()
         return

@@ -39,7 +39,7 @@ def frame(stream, data):
 
 
 class Life:
-    """Of one container."""
+    """The state of one container."""
 
     def __init__(self):
         self.started, self.ended, self.connection, self.waited, self.spoken = threading.Event(), threading.Event(), None, False, False
@@ -154,7 +154,7 @@ class FakeEngine:
         return False
 
     def tell_kill(self, number):
-        """To all who listen, and until they have read it; the first may be on its way."""
+        """Sends an event to all listeners and waits until they have read it; the first listener may still be connecting."""
         self.heard.wait(10)
         line = json.dumps({"Type": "container", "Action": "oom", "Actor": {"ID": f"{number:064x}"}}).encode() + b"\n"
         for listener in self.listeners:
@@ -167,7 +167,7 @@ class FakeEngine:
         return struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))[0] > 0
 
     def report_pull(self, connection):
-        """Chunked, as engines do; a line that is bytes is sent as it is, a number is a pause."""
+        """Sends chunks, as engines do. A line of bytes is sent unchanged; a number is a pause."""
         connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for line in self.pull:
             if isinstance(line, float):
@@ -233,14 +233,14 @@ class FakeEngine:
             return self.lives[path.split("/")[3]]
 
     def drop(self):
-        """Every container's process ends, as where the engine starts anew."""
+        """Every container's process ends, as when the engine restarts."""
         with self.lock:
             lives = list(self.lives.values())
         for life in lives:
             self.end(life)
 
     def waiting(self):
-        """The numbers of the containers at whose bootstrap somebody waits; they were made without a run."""
+        """The numbers of the containers that wait in their bootstrap; they were made without a run."""
         with self.lock:
             told = {number for number, _ in self.messages}
             lives = {number: self.lives[f"{number:064x}"] for number, name in enumerate(self.names, 1) if name in self.containers}
@@ -248,7 +248,7 @@ class FakeEngine:
 
     @staticmethod
     def end(life):
-        """The container's process is killed: its stream ends and the engine tells."""
+        """The container's process is killed: its stream ends and the engine reports the exit."""
         life.ended.set()
         if life.connection:
             try:
@@ -276,7 +276,7 @@ class FakeEngine:
         return False
 
     def be_program(self, connection, reader):
-        """Waits for the mark of its end and the message, as the bootstrap does; what follows its text is not looked at."""
+        """Waits for the end mark and the message, as the bootstrap does; the bytes behind the message's text are ignored."""
         mark = reader.readline().strip(b"\n")
         length = reader.readline().strip()
         text = reader.read(int(length)) if length.isdigit() else b""
@@ -301,7 +301,7 @@ class FakeEngine:
                 pass
 
     def misbehave(self, connection, kind):
-        """True: go on with the right answer after all."""
+        """True: the right answer follows after all."""
         if kind == "interim":
             connection.sendall(b"HTTP/1.1 102 Processing\r\n\r\n" * 3)
         elif kind == "hang":

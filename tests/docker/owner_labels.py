@@ -9,7 +9,7 @@ BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def space():
-    """Time namespaces are there since Linux 5.6."""
+    """Linux has time namespaces since 5.6."""
     links = [os.readlink("/proc/self/ns/pid")]
     if os.path.exists("/proc/self/ns/time"):
         links.append(os.readlink("/proc/self/ns/time"))

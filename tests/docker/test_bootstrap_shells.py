@@ -49,7 +49,7 @@ def bootstrap(shell, text):
 
 
 def program_output(done):
-    """What came between the script's last word and the mark of a good end; None: the program was not started."""
+    """The output between the script's last line and the end mark; None: the program was not started."""
     report, started, rest = done.stdout.partition(b"\n+\n")
     if not started:
         return None
@@ -67,21 +67,21 @@ def shown(shell):
     tap.equal([name for name in variables if name.startswith(b"ce_")], [], "names of the script's")
 
 
-def test_dash_gives_what_was_given():
+def test_dash_passes_on_variables_and_arguments():
     shown("dash")
 
 
-def test_bash_gives_what_was_given():
+def test_bash_passes_on_variables_and_arguments():
     shown("bash")
 
 
-def test_busybox_gives_what_was_given():
-    """Debian 13's names its applets without a path."""
+def test_busybox_passes_on_variables_and_arguments():
+    """Debian 13's busybox names its applets without a path."""
     shown("busybox")
 
 
 def started(shell, *argv, path=None):
-    """The bootstrap with this command line of a program instead of the request's."""
+    """Runs the bootstrap with this command line instead of the request's."""
     variables = [] if path is None else [f"PATH={path}"]
     return bootstrap(shell, MESSAGE[:MESSAGE.rindex(b" -- ") + 1] + shlex.join([*variables, "--", *argv]).encode() + b"\n")
 
@@ -105,7 +105,7 @@ def test_a_program_with_a_builtin_s_name_is_started():
 
 
 def test_a_name_without_a_program_is_missing():
-    """Not a builtin, nor a function of the script's, nor what is in a directory of PATH that is not absolute."""
+    """Neither a builtin, nor a function of the script, nor a file in a relative directory of PATH is a program."""
     def check(shell):
         with tempfile.TemporaryDirectory(prefix="ce-path-") as directory:
             here = pathlib.Path(directory)
@@ -125,7 +125,7 @@ def test_a_name_without_a_program_is_missing():
 
 
 def test_a_variable_that_the_shell_keeps_starts_nothing():
-    """Even where the gateway did not know of the name."""
+    """The script notices it, even where the gateway does not know the name."""
     refusing = 0
     for shell in ("dash", "bash"):
         for name in KEPT:

@@ -78,7 +78,7 @@ def test_engine_without_a_bridge():
 
 
 class BridgeEngine:
-    """Another engine, with a bridge, and somebody on that bridge who counts visits."""
+    """Another engine with a bridge, and a server on that bridge that counts connections."""
 
     def __enter__(self):
         if os.geteuid() != 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an engine is and how it is spoken to: nobody there, TCP of this machine, TLS with every certificate that will not do."""
+"""How an engine is reached: sockets without an engine, TCP on this machine, TLS with every kind of unsuitable certificate."""
 import os
 import pathlib
 import shutil

@@ -53,7 +53,7 @@ def test_each_step_of_the_run_each_fault():
                 tap.true(len(output["error"]["hint"]) > 10, what)
 
 
-def test_end_that_cannot_be_read_back_is_an_end():
+def test_an_end_that_cannot_be_read_back_is_an_end():
     for kind in QUICK:
         with FakeEngine(socket_path, ("inspect", kind, 3), statuses=(0, 3)) as engine:
             output = call(engine)[1]
@@ -61,13 +61,13 @@ def test_end_that_cannot_be_read_back_is_an_end():
             tap.true(asked(engine, "inspect") >= 3, "it was asked how that came about")
 
 
-def test_sweep_that_fails_is_no_matter_of_a_run():
+def test_a_failed_sweep_fails_no_run():
     for kind in (*QUICK, "hang", "drip"):
         with FakeEngine(socket_path, ("list", kind)) as engine:
             tap.equal(call(engine)[1]["status"], "completed", kind)
 
 
-def test_sweep_that_is_asked_for_tells():
+def test_a_requested_sweep_reports_its_outcome():
     for kind in QUICK:
         with FakeEngine(socket_path, ("list", kind)) as engine:
             use_engine()
@@ -81,7 +81,7 @@ def test_sweep_that_is_asked_for_tells():
             tap.true(asked(engine, "list") > 0, kind)
 
 
-def test_kill_for_memory_that_the_program_outlives_is_told():
+def test_a_memory_kill_that_the_program_survives_is_reported():
     killed = "a process of the run was killed because the memory limit"
     for options in ({"marked": True}, {}):
         with FakeEngine(socket_path, starved=True, **options) as engine:
@@ -101,7 +101,7 @@ def test_kill_for_memory_that_the_program_outlives_is_told():
         tap.contains(output["error"]["hint"], "use less memory")
 
 
-def test_engine_that_tells_no_events_runs_programs():
+def test_an_engine_without_events_runs_programs():
     for kind in (*QUICK, "hang", "drip"):
         with FakeEngine(socket_path, ("events", kind)) as engine:
             output = call(engine)[1]
@@ -109,14 +109,14 @@ def test_engine_that_tells_no_events_runs_programs():
             tap.true(asked(engine, "events") > 0, "it was asked")
 
 
-def test_interim_answers_are_passed_over():
+def test_interim_answers_are_skipped():
     for step in STEPS:
         with FakeEngine(socket_path, (step, "interim")) as engine:
             tap.equal(call(engine)[1]["status"], "completed", step)
 
 
 def test_short_writes():
-    """The right answers, a byte at a time and in pieces of 1 to 7."""
+    """The right answers in single bytes and in pieces of 1 to 7."""
     for pieces in ([1], [1, 2, 3, 4, 5, 6, 7], [random.Random(5).randint(1, 7) for _ in range(1000)]):
         with FakeEngine(socket_path, pieces=pieces, has_image=False) as engine:
             output = call(engine, pull="missing")[1]
@@ -125,7 +125,7 @@ def test_short_writes():
 
 @slow
 def test_end_in_time_is_no_timeout():
-    """However long the engine takes to say how it came about."""
+    """However long the engine takes to report the reason."""
     for kind in ("hang", "drip"):
         with FakeEngine(socket_path, ("inspect", kind, 3), statuses=(0, 3)) as engine:
             output = call(engine)[1]
@@ -146,7 +146,7 @@ def test_start_that_drips_ends():
 
 
 @slow
-def test_trial_whose_end_is_not_told_is_refused():
+def test_a_trial_without_a_reported_end_is_refused():
     for options in ({"fault": ("wait", "hang")}, {"flood": 1}):
         with FakeEngine(socket_path, **options) as engine:
             use_engine()
@@ -158,14 +158,14 @@ def test_trial_whose_end_is_not_told_is_refused():
 
 
 @slow
-def test_run_whose_end_is_not_told_is_killed():
+def test_a_run_without_a_reported_end_is_killed():
     with FakeEngine(socket_path, ("wait", "hang", 2)) as engine:
         output = call(engine)[1]
         tap.equal((output["status"], output["cause"], output["stdout"]), ("timeout", "wall_timeout", "yes\n"), output)
 
 
 def unremoved(kind):
-    """Told by its name, and removed as soon as the engine can again."""
+    """It is reported by its name, and removed as soon as the engine can do so again."""
     with FakeEngine(socket_path, ("remove", kind)) as engine:
         use_engine()
         status, output = timed()
@@ -177,7 +177,7 @@ def unremoved(kind):
 
 
 @slow
-def test_container_that_is_not_removed_is_told():
+def test_a_container_that_stays_is_reported():
     for kind in ("500", "close", "garbage", "short"):
         message, left = unremoved(kind)
         tap.contains(message, f"does not remove the container {left}")
@@ -194,7 +194,7 @@ def test_removal_in_endless_answers_ends():
         unremoved(kind)
 
 
-def test_every_lie_is_named():
+def test_every_false_member_is_named():
     lies = {"HostConfig.Privileged": True, "HostConfig.NetworkMode": "host", "HostConfig.CapDrop": None,
             "HostConfig.CapAdd": ["SYS_ADMIN"], "HostConfig.Binds": ["/:/host"], "HostConfig.ReadonlyRootfs": False,
             "HostConfig.SecurityOpt": ["seccomp=unconfined"], "HostConfig.PidMode": "host", "HostConfig.Memory": 0,
@@ -207,7 +207,7 @@ def test_every_lie_is_named():
             tap.true("start" not in [request[0] for request in engine.requests], f"{path}: never started")
 
 
-def test_process_that_tells_of_privileges():
+def test_a_process_that_reports_privileges_is_refused():
     for right, wrong in (("NoNewPrivs: 1", "NoNewPrivs: 0"), ("Seccomp: 2", "Seccomp: 0"), ("=CapBnd: 0000", "=CapBnd: a804")):
         with FakeEngine(socket_path, report=REPORT.replace(right, wrong) + "+\n") as engine:
             refusal(engine, "sandbox_unavailable", "must not have")
@@ -226,7 +226,7 @@ def test_broken_streams():
             tap.true(status == NOT_RUN and output["status"] == "error", f"{stream[:20]}: {output['status']}")
 
 
-def test_engines_that_will_not_do():
+def test_unsuitable_engines_are_refused():
     for options, code, text in (({"api": "1.40"}, "backend_unavailable", "too old"),
                                 ({"info": {"SecurityOptions": []}}, "sandbox_unavailable", "no seccomp"),
                                 ({"info": {"PidsLimit": False}}, "sandbox_unavailable", "PidsLimit"),
@@ -246,14 +246,14 @@ def test_runtime_that_the_engine_lacks():
         tap.equal(provider.use_policy({}), OK)
 
 
-def test_names_of_an_engine_are_text():
+def test_names_from_an_engine_become_text():
     with FakeEngine(socket_path, version="20.10-" + "\u00e9" * 60, info={"DefaultRuntime": "\u65e5\r\n" * 60}) as engine:
         output = call(engine)[1]
         tap.equal(output["status"], "completed", output["error"])
 
 
-def test_words_of_an_engine_are_text():
-    """Cut wherever their buffer ends, and never a broken character."""
+def test_messages_from_an_engine_become_text():
+    """They are cut where the buffer ends, but never inside a character."""
     for length in range(60, 64):
         with FakeEngine(socket_path, lie={"HostConfig." + "a" * length + "\u00e9\u65e5" * 30: 1}) as engine:
             refusal(engine, "sandbox_unavailable", "HostConfig.aaaa")
@@ -278,7 +278,7 @@ def test_network_that_the_engine_lacks():
 
 
 def test_no_workspace():
-    """A bind mount would show the machine's sockets: it is refused before an engine is asked for anything."""
+    """A bind mount would show the machine's sockets: a workspace is refused before any request to an engine."""
     workspace = os.path.realpath(directory.name)
     with FakeEngine(socket_path) as engine:
         _, result = call(engine, more={"workspace": {"below": [workspace]}}, caller=Host(context={"workspace": workspace}))

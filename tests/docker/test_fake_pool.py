@@ -21,7 +21,7 @@ TRIAL, COLD, READY = 1, 2, 3
 
 
 class FakeEngine(fake_engine.FakeEngine):
-    """A case that fails leaves no backend to the next one's engine, which is at the same place."""
+    """A failed case must not leave a backend to the next case, whose engine has the same socket."""
 
     def __exit__(self, *_):
         provider.reset()
@@ -44,14 +44,14 @@ def await_ready(engine, numbers):
 
 
 def begin(engine, **policy):
-    """Until one is ready."""
+    """Waits until a container is ready."""
     keep(**policy)
     completes()
     await_ready(engine, [READY])
 
 
 def end(engine):
-    """Nothing is left when the backend has ended."""
+    """No container is left when the backend has ended."""
     provider.reset()
     tap.equal(engine.containers, {}, "containers left")
 
@@ -87,7 +87,7 @@ def test_nothing_of_a_run_is_in_its_configuration():
         end(engine)
 
 
-def test_none_where_the_policy_wants_none():
+def test_a_pool_of_zero_is_emptied():
     with FakeEngine(socket_path) as engine:
         begin(engine)
         keep(ready=0)
@@ -97,7 +97,7 @@ def test_none_where_the_policy_wants_none():
         end(engine)
 
 
-def test_as_many_as_the_policy_says():
+def test_the_policy_s_number_is_kept_ready():
     with FakeEngine(socket_path) as engine:
         keep(ready=3)
         completes()
@@ -110,7 +110,7 @@ def test_as_many_as_the_policy_says():
         end(engine)
 
 
-def test_name_that_stands_for_another_image():
+def test_a_name_with_another_image_gets_another_container():
     with FakeEngine(socket_path, ids=(IMAGE, IMAGE, OTHER_IMAGE)) as engine:
         begin(engine)
         refused(*timed(), "backend_unavailable", "has become another image since the run was prepared")
@@ -121,7 +121,7 @@ def test_name_that_stands_for_another_image():
         end(engine)
 
 
-def test_other_limits_are_another_shape():
+def test_other_limits_are_another_template():
     with FakeEngine(socket_path) as engine:
         begin(engine)
         keep(more={"limits": {"memory_bytes": {"default": 64 << 20}}})
@@ -130,7 +130,7 @@ def test_other_limits_are_another_shape():
         end(engine)
 
 
-def test_another_time_limit_is_not():
+def test_another_time_limit_is_the_same_template():
     with FakeEngine(socket_path) as engine:
         begin(engine)
         completes({**REQUEST, "timeout_ms": 3000})
@@ -138,7 +138,7 @@ def test_another_time_limit_is_not():
         end(engine)
 
 
-def test_network_is_cold():
+def test_a_run_with_a_network_gets_a_new_container():
     with FakeEngine(socket_path) as engine:
         begin(engine, more={"network": {"allowed": True}})
         completes({**REQUEST, "network": True}, Host(("sandbox.exec", "sandbox.exec.network")))
@@ -148,7 +148,7 @@ def test_network_is_cold():
         end(engine)
 
 
-def test_one_that_ends_while_it_waits_is_nobodys_matter():
+def test_a_waiting_container_that_ends_fails_no_run():
     with FakeEngine(socket_path) as engine:
         begin(engine)
         engine.drop()
@@ -157,7 +157,7 @@ def test_one_that_ends_while_it_waits_is_nobodys_matter():
         end(engine)
 
 
-def test_one_that_is_lost_with_its_message_is_made_up_for():
+def test_a_container_lost_with_its_message_is_replaced():
     with FakeEngine(socket_path, lost={READY: "dropped"}) as engine:
         begin(engine)
         completes()
@@ -166,7 +166,7 @@ def test_one_that_is_lost_with_its_message_is_made_up_for():
         end(engine)
 
 
-def test_end_that_is_told_before_the_output_is_an_end():
+def test_an_end_reported_before_the_output_is_an_end():
     with FakeEngine(socket_path, hasty=True) as engine:
         begin(engine)
         completes()
@@ -175,7 +175,7 @@ def test_end_that_is_told_before_the_output_is_an_end():
 
 
 @slow
-def test_one_that_does_not_answer_is_made_up_for():
+def test_a_silent_container_is_replaced():
     with FakeEngine(socket_path, lost={READY: "silent"}) as engine:
         begin(engine)
         completes()
@@ -185,15 +185,15 @@ def test_one_that_does_not_answer_is_made_up_for():
         end(engine)
 
 
-def test_cold_one_that_is_lost_is_told():
-    """What makes up for a lost one is for those that waited alone."""
+def test_a_lost_new_container_fails_its_run():
+    """Only a waiting container is replaced."""
     with FakeEngine(socket_path, lost={COLD: "dropped"}) as engine:
         keep()
         refused(*timed(), "backend_failed", "the container's set-up ended")
         end(engine)
 
 
-def test_one_that_is_not_as_asked_for_refuses_nobody():
+def test_an_altered_waiting_container_refuses_no_run():
     with FakeEngine(socket_path, lie={"HostConfig.Privileged": True}, honest=COLD) as engine:
         keep()
         completes()
@@ -213,7 +213,7 @@ def test_an_unused_pool_is_given_up():
 
 
 def told():
-    """How many are ready of how many that are wanted, by interpreter, as the backend says; False: it has said nothing in time."""
+    """How many containers are ready and how many are wanted, by interpreter, as the backend reports; False: it has not in time."""
     state, rows = provider.pool("docker")
     return state == "answered" and {kind: (row["ready"], row["wanted"]) for kind, row in rows.items()}
 
@@ -250,7 +250,7 @@ def test_shutdown_leaves_none():
             end(engine)
 
 
-def test_shutdown_amid_making_leaves_none():
+def test_shutdown_during_a_creation_leaves_none():
     for step in ("create", "inspect", "attach", "start"):
         with FakeEngine(socket_path, (step, "hang", READY)) as engine:
             keep()
@@ -290,8 +290,8 @@ def test_many_at_once():
         end(engine)
 
 
-def test_end_by_the_mark_waits_for_nobody():
-    """The program has said that it has ended; its container would go on."""
+def test_an_end_by_the_mark_does_not_wait_for_the_engine():
+    """The program has claimed its end by the mark; its container would go on."""
     with FakeEngine(socket_path, marked=True) as engine:
         keep(ready=0)
         output = completes()

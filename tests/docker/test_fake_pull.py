@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that are not there, not the right ones, or fetched from an engine that fails, hangs or talks nonsense meanwhile."""
+"""Images that are missing or not the right ones, and pulls by an engine that fails, hangs or sends nonsense."""
 import json
 import pathlib
 import resource
@@ -36,7 +36,7 @@ def test_missing_image_is_pulled_where_the_policy_says_so():
             tap.true(host.output[3].startswith(b"pulling example:1") if pulls else host.output[3] == b"", f"{what}: {host.output[3]}")
 
 
-def test_pull_says_how_far_it_is():
+def test_a_pull_reports_its_progress():
     with FakeEngine(socket_path, has_image=False, pull=PULL[:3] + [2.5] + PULL[3:]) as engine:
         host = Host()
         tap.equal(pull(engine, host=host)[1]["status"], "completed")
@@ -44,8 +44,8 @@ def test_pull_says_how_far_it_is():
 
 
 @slow
-def test_pull_that_lasts_is_waited_for():
-    """Longer than an engine has for any other answer, a line a second."""
+def test_a_long_pull_is_waited_for():
+    """A line a second, for longer than any other answer may take."""
     with FakeEngine(socket_path, has_image=False, pull=[part for _ in range(25) for part in (PULL[2], 1.0)]) as engine:
         use_engine(pull="missing")
         output = provider.invoke(REQUEST, Host())[1]

@@ -20,7 +20,7 @@ OTHER_BOOT = "01234567-89ab-cdef-0123-456789abcdef"
 
 
 def sweep(path):
-    """What the provider says of its sweep of the engine there."""
+    """The provider's report on its sweep of that engine."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump({"modes": {"default": "docker", "allowed": ["docker"]}, "docker": {"host": f"unix://{path}"}}, file)
         file.flush()
@@ -49,7 +49,7 @@ def test_owners_of_this_kernel():
 
 
 def test_owners_of_another_kernel_are_swept_by_time():
-    """Over a local socket, which may be forwarded to another machine's engine, or from one."""
+    """A local socket may be forwarded to another machine's engine, or from another machine."""
     tap.equal(swept({"running": labels(ended_pid(), 1, boot=OTHER_BOOT), "late": labels(os.getpid(), 1, boot=OTHER_BOOT, latest=-1),
                      "control": labels(ended_pid(), 1)}), {"late", "control"})
 
@@ -63,7 +63,7 @@ def test_control_owner_that_is_shown():
 
 
 def swept_by_ordinary_user(hidepid):
-    """The same in namespaces of its own, so that no kernel changes the mount of the machine's /proc."""
+    """The same in namespaces of its own, because some kernels would change the mount of the machine's /proc."""
     if os.geteuid() != 0:
         raise tap.Skip("takes root to mount a /proc and to become another user")
     command = f"mount -t proc -o hidepid={hidepid} proc /proc && exec \"$@\""
@@ -76,7 +76,7 @@ def swept_by_ordinary_user(hidepid):
 
 
 def be_inside(hidepid):
-    """Root, first process of the namespace: the owner of the containers. The sweep is an ordinary user's."""
+    """Root is the first process of the namespace and owns the containers. An ordinary user sweeps."""
     copies = ordinary_user.Copies("docker")
     path = str(copies.directory / "docker.sock")
     copies.add(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).with_name("code-execute-docker"))

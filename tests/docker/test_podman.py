@@ -25,7 +25,7 @@ print(os.listdir("/sys"), [line.split(":")[2] for line in open("/proc/self/cgrou
 """
 
 
-def test_all_that_is_asked_or_nothing_runs():
+def test_nothing_runs_without_every_requested_member():
     host = Host()
     code, output = provider.invoke({"language": "python", "code": LOOK}, host)
     tap.equal(containers(), [], "containers left")
@@ -41,7 +41,7 @@ def test_all_that_is_asked_or_nothing_runs():
 
 
 def test_the_refusal_is_right():
-    """Podman itself, asked for the fields that docker mode lives by: the day it honours them this fails, and tells so."""
+    """Asks Podman itself for the members that docker mode needs. This fails once Podman honours them."""
     profile = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []})
     answered = json.loads(ask("/containers/create", "POST", {
         "Image": json.loads(ask("/images/json"))[0]["Id"], "Cmd": ["true"], "HostConfig": {"SecurityOpt": ["seccomp=" + profile]}}))

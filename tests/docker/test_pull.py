@@ -25,7 +25,7 @@ REQUEST = {"language": "sh", "code": "echo ran"}
 
 
 def push():
-    """The test image into the registry; the digest it has there."""
+    """Pushes the test image into the registry. Its digest there."""
     tap.equal(answer(f"/images/{IMAGE}/tag?repo={NAME}&tag=1", "POST")[0], 201)
     connection = engine.Connection()
     connection.request("POST", f"{engine.API}/images/{NAME}/push?tag=1", headers={"X-Registry-Auth": "e30="})
@@ -39,7 +39,7 @@ DIGEST = push()
 
 
 def forget():
-    """Takes the registry's names, and nothing else, from the engine."""
+    """Removes only the registry's names from the engine."""
     for image in json.loads(ask("/images/json")):
         for name in (image["RepoTags"] or []) + (image["RepoDigests"] or []):
             if name.startswith(registry.address):
@@ -64,7 +64,7 @@ def ran(result):
     return result[1]
 
 
-def test_never_asks_nobody():
+def test_pull_never_asks_no_registry():
     forget()
     before = registry.connections
     refused(call(f"{NAME}:1", "never"), "backend_unavailable", f"docker does not have the image {NAME}:1")
@@ -140,7 +140,7 @@ def test_cancelled_while_it_is_fetched():
         registry.open.set()
 
 
-def test_image_that_changes_while_a_person_thinks():
+def test_an_image_that_changes_during_the_approval_is_refused():
     forget()
     ran(call(f"{NAME}:1", "missing"))
 

@@ -56,7 +56,7 @@ def test_much_output_comes_whole():
 
 
 def test_interpreters_are_those_of_the_image():
-    """Path and version, as toolhost doctor prints them: what a run finds. Which languages an image has is its own matter."""
+    """Path and version are those that toolhost doctor prints. Which languages there are depends on the image."""
     code, answer = provider.prepare(interpreters=True)
     tap.equal((code, answer["error"]), (OK, None))
     rows = {row["language"]: row for row in answer["interpreters"]}
@@ -75,12 +75,12 @@ def test_image_that_is_not_there():
 
 
 def encodings(canary):
-    """The canary as it is, and what is the same in its base64 whatever stands before and behind it."""
+    """The canary itself, and the part of its base64 that does not depend on its neighbours."""
     return [canary] + [base64.b64encode(b"x" * before + canary + b"x" * 3)[4 if before else 0:-8] for before in range(3)]
 
 
 def files_with(patterns):
-    """The engine's own files that hold one of the patterns: images, layers, logs, states."""
+    """The engine's files (images, layers, logs, states) that hold one of the patterns."""
     with tempfile.NamedTemporaryFile() as list_of_patterns:
         list_of_patterns.write(b"\n".join(patterns) + b"\n")
         list_of_patterns.flush()
@@ -142,7 +142,7 @@ def test_the_program_s_surroundings_are_isolated():
 
 
 def test_leftovers_of_killed_hosts_and_backends_are_swept():
-    """Killed at one moment, host and backend, so that nobody cleans up before the next backend meets the engine."""
+    """Host and backend are killed at one moment, so nothing cleans up before the next backend meets the engine."""
     modes.adopt_orphans()
     rounds, left = 50 if modes.LONG else 5, set()
     for number in range(rounds):
@@ -184,7 +184,7 @@ def test_containers_of_dead_owners_are_swept():
 
 
 class Image:
-    """The test image with another configuration, for a while."""
+    """The test image with another configuration, while the context lasts."""
 
     def __init__(self, **configuration):
         self.configuration = configuration
@@ -211,8 +211,8 @@ class Image:
 SECOND = 10**9
 
 
-def test_image_s_own_configuration_is_not_in_the_way():
-    """Neither refused nor obeyed: no health check runs, nobody is root, and no command of the image's is part of it."""
+def test_an_image_s_own_configuration_has_no_effect():
+    """It is neither refused nor followed: no health check, no root, no command of the image."""
     with Image(Healthcheck={"Test": ["CMD-SHELL", "touch /tmp/checked"], "Interval": SECOND, "Timeout": SECOND, "StartPeriod": SECOND, "Retries": 2},
                OnBuild=["RUN false"], ExposedPorts={"80/tcp": {}}, StopSignal="SIGINT", Shell=["/bin/false"], User="0:0",
                Entrypoint=["/bin/false"], Cmd=["false"], WorkingDir="/nowhere", Labels={"code-execute.run": "x"}, Env=["PATH=/usr/bin:/bin", "OWN=yes"]) as image:
@@ -244,7 +244,7 @@ def test_sixteen_at_once():
 
 
 def doctor(**docker):
-    """What toolhost's doctor says of docker mode: its exit status, and the backend's part of the report."""
+    """toolhost doctor on docker mode: its exit status, and the backend's part of its report."""
     toolhost = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).parents[1] / "host-shim" / "toolhost"
     policy = modes.merged(modes.POLICIES["docker"], {"docker": docker})
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:

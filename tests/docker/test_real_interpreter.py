@@ -64,7 +64,7 @@ def await_ready(count=READY):
 
 
 def ready_run(code, **more):
-    """In an interpreter that waited: one that is started does not wait yet, so that the first attempts may not find one."""
+    """Runs it in an interpreter that waited. The first attempts may find none, because a new one does not wait yet."""
     for _ in range(20):
         await_ready()
         before = provider.counters()["sandboxes_ready"]
@@ -86,7 +86,7 @@ def seen(result):
     return {name: result[name] for name in ("cause", "exit_code", "signal", "stdout", "stderr")}
 
 
-def test_a_program_cannot_tell():
+def test_a_program_sees_no_difference():
     with_run = {"stdin": "one\ntwo\n", "args": ["first", "", "a b"], "env": {"MORE": "it's\n$(id)"}}
     use(0)
     plain = {name: seen(run(code, **with_run)) for name, code in PROGRAMS.items()}
@@ -115,8 +115,8 @@ def test_each_run_has_its_own_secrets_and_files():
         tap.equal(ready_run("import os; print('KEY' in os.environ, os.path.exists('data'), os.fstat(0).st_size)")["stdout"], "False False 0\n")
 
 
-def test_its_files_are_as_they_would_be():
-    """Who writes them differs: the bootstrap's shell where a program is started, the interpreter where it has waited."""
+def test_its_files_are_those_of_a_started_interpreter():
+    """The bootstrap's shell writes them for a started program, the interpreter itself where it has waited."""
     look = ("import os, zlib\nfor place, _, names in sorted(os.walk('.')):\n    for path in [os.path.join(place, name) for name in sorted(names)]:\n"
             "        state, data = os.stat(path), open(path, 'rb').read()\n"
             "        print(path, oct(state.st_mode), oct(os.stat(place).st_mode), state.st_uid, state.st_gid, len(data), zlib.crc32(data))\n"
@@ -160,7 +160,7 @@ def test_its_configuration_shows_nothing_of_a_run():
             tap.true(word not in shown, word)
 
 
-def test_a_run_that_no_waiting_one_fits_starts_its_own():
+def test_a_run_without_a_fitting_container_gets_its_own():
     use(READY)
     run("pass")
     before = await_ready()
@@ -170,7 +170,7 @@ def test_a_run_that_no_waiting_one_fits_starts_its_own():
     tap.equal(provider.counters()["sandboxes_ready"], ready)
 
 
-def test_one_whose_python_died_is_no_run_s_loss():
+def test_a_dead_waiting_python_fails_no_run():
     use(READY)
     run("pass")
     for identity in await_ready():

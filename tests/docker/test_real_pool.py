@@ -29,7 +29,7 @@ LOOK = ("import os, glob\nmine = os.getpid()\n"
 
 
 def use(ready=READY, **more):
-    """Where an option is given to it, no interpreter waits: one container serves every language. Where one does: test_real_interpreter.py"""
+    """With an option for the interpreter none waits: one container serves every language. Otherwise: test_real_interpreter.py"""
     provider.reset()
     put_in_force(ready, **more)
 
@@ -58,7 +58,7 @@ def await_ready(count=READY, without=()):
 
 
 def await_usable(without=()):
-    """The same where a run is sure to get one of them: the engine shows a container before the backend has heard that it is ready."""
+    """The same, and a run is sure to get one of them: the engine shows a container before the backend knows that it is ready."""
     found = await_ready(without=without)
     tap.eventually(lambda: told()[1].get("none", (0,))[0] == READY, "the backend has heard of all", 20)
     return found
@@ -110,7 +110,7 @@ def test_nothing_of_one_run_is_in_the_next():
     tap.contains(control["stdout"], "['trace'] ['main.py'] []", "positive control: what is there is seen")
 
 
-def test_those_that_wait_share_nothing():
+def test_waiting_containers_share_nothing():
     use()
     run()
     states = [described(identity) for identity in await_ready()]
@@ -145,7 +145,7 @@ def test_limits_and_time_are_the_run_s():
     tap.true(output["duration_ms"] >= 300, "from its start, not its container's")
 
 
-def test_one_that_was_removed_or_killed_is_made_up_for():
+def test_a_removed_or_killed_container_is_replaced():
     use()
     run()
     for query in ("DELETE {0}?force=1", "POST {0}/kill", "POST {0}/stop?t=0"):

@@ -38,7 +38,7 @@ def stop_engine(directory):
 
 
 def start_engine(directory, server, port):
-    """Its unix socket, by which it is given the image and looked at."""
+    """Its unix socket, over which the test loads the image and inspects."""
     started = subprocess.run([ROOT / "scripts" / "test-engine", "start", directory, "--host", f"tcp://127.0.0.1:{port}", "--tlsverify",
                               "--tlscacert", server / "ca.pem", "--tlscert", server / "cert.pem", "--tlskey", server / "key.pem"],
                              capture_output=True, text=True)
@@ -129,7 +129,7 @@ def test_output_in_many_small_pieces():
 
 
 def test_lines_come_while_the_program_runs():
-    """The last piece that TLS holds is told before anything follows it."""
+    """The last bytes that TLS holds arrive before anything follows them."""
     arrived = []
     host = Host(on_output=lambda stream, data, length: arrived.append(time.monotonic()))
     output = completes("for i in 1 2 3; do echo $i; sleep 0.3; done", host=host)
@@ -222,7 +222,7 @@ def docker_command(config, *arguments):
 
 
 def test_contexts():
-    """Made by docker's own command, by which they are read too."""
+    """docker's own command makes them and reads them."""
     if not shutil.which("docker"):
         raise tap.Skip("no docker command, which makes the contexts")
     config = pathlib.Path(scratch.name) / "config"

@@ -37,7 +37,7 @@ def quoted(text):
 
 
 def file_of(path, content, private=False):
-    """The text that says a file, and what follows the text."""
+    """The text for one file, and the bytes that follow the text."""
     text = b"umask 077\nce_room %b\numask 0377\n" % quoted(path) if private else b""
     if content and b"\0" not in content:
         text, behind = text + b"ce_text %b %b\n" % (quoted(path), quoted(content)), b""
@@ -57,7 +57,7 @@ def message(files, arguments=(), variables=None, stdin=b""):
 
 
 class Room:
-    """A home and a place for the file by which an interpreter waits, of one program."""
+    """One program's home, and the directory of the file by which its interpreter waits."""
 
     def __init__(self, python):
         self.python, self.directory = python, tempfile.TemporaryDirectory(prefix="ce-waiting-")
@@ -67,7 +67,7 @@ class Room:
         os.mkdir(temporary)
 
     def start(self, program, **how):
-        """Into files: what a program leaves behind may hold its outputs."""
+        """Writes into files, because a program's children may hold its outputs open."""
         self.streams = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
         return subprocess.Popen(["sh", "-c", "umask 022; " + program, self.python], cwd=self.home, stdout=self.streams[0], stderr=self.streams[1],
                                 start_new_session=True, **how)
@@ -92,7 +92,7 @@ class Room:
         return self.start('exec 9<&0 0</dev/null; exec "$0" main.py', stdin=subprocess.PIPE, env={**self.environment, **own, **variables})
 
     def waiting(self, *told, **how):
-        """Told in these pieces."""
+        """Gets the message in these pieces."""
         with self.directory:
             process = self.begin_waiting(**how)
             with contextlib.suppress(BrokenPipeError), process.stdin:
@@ -103,7 +103,7 @@ class Room:
 
 
 def after_waiting(result):
-    """Without what the bootstrap's reader takes; None where it was not said."""
+    """The output without the report that the bootstrap's reader takes; None where there was none."""
     status, out, errors = result
     head = b"=Waits: 1\n+\n"
     if out.startswith(head) and errors.startswith(b"+\n"):
@@ -112,7 +112,7 @@ def after_waiting(result):
 
 
 def comparable(name, result):
-    """Addresses and pids are as the kernel chooses them."""
+    """Without addresses and pids, which the kernel chooses."""
     status, *streams = result
     texts = [re.sub(b"0x[0-9a-f]+", b"0x0", re.sub(rb"pid=\d+", b"pid=0", stream)) for stream in streams]
     return status, *(sorted(text.split(b"\n")) if name in UNORDERED else text for text in texts)
@@ -122,7 +122,7 @@ def version_of(python):
     return subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True).stdout.strip()
 
 
-def test_no_program_can_tell():
+def test_programs_see_no_difference():
     def both(case):
         python, name = case
         code = (PRELUDE + PROGRAMS[name]).encode()
@@ -138,7 +138,7 @@ def test_no_program_can_tell():
     tap.equal(different, [], "programs that can tell")
 
 
-def test_nor_by_which_module_ends_first():
+def test_modules_end_in_the_same_order():
     others = [python for python in INTERPRETERS if version_of(python) != SHORTENED]
     if others:
         raise tap.Skip(f"not told of {', '.join(others)}: {OTHER_ORDER}")
@@ -163,7 +163,7 @@ def shown(told):
     return json.loads(result[1])
 
 
-def test_it_does_what_the_message_says():
+def test_it_follows_the_message():
     files, variables, arguments, original, stdin, umask, descriptors = shown([message(FILES, **MORE)])
     expected = {path: [oct(0o100400 if private else 0o100644), oct(0o40700 if private else 0o40755), content.decode("latin-1")]
                 for path, content, private in ((*file, False)[:3] for file in FILES)}
@@ -177,7 +177,7 @@ def test_it_does_what_the_message_says():
     tap.equal((stdin, umask, descriptors), (MORE["stdin"].decode(), oct(0o22), [0, 1, 2]))
 
 
-def test_in_whatever_pieces_it_comes():
+def test_a_message_may_come_in_any_pieces():
     whole = message(FILES[:1] + FILES[2:3], **MORE)
     seen = shown([whole])
     for size in (1, 2, 3, 7, 64):
@@ -193,15 +193,15 @@ def test_a_malformed_message_starts_no_program():
         tap.equal(Room(python).waiting(told), (1, b"=Waits: 1\n", b""), told)
 
 
-def test_a_module_of_the_policy_s_that_fails_is_not_there():
+def test_a_failing_module_of_the_policy_is_left_out():
     [python, *_] = INTERPRETERS
     code = b"import sys\nprint('json' in sys.modules, 'nothing' in sys.modules)"
     for modules, there in (("nothing,json", b"True"), ("nothing", b"False")):
         tap.equal(after_waiting(Room(python).waiting(message([("main.py", code)]), modules=modules)), (0, there + b" False\n", b""))
 
 
-def test_its_own_sitecustomize_is_the_run_s_where_python_would_look_there():
-    """One that comes with the run, where the policy lets Python look for modules at home; and what was there when Python waited."""
+def test_a_run_s_own_sitecustomize_is_used_where_python_finds_it():
+    """The sitecustomize that comes with a run, where the policy lets Python look for modules at home, although Python waited before it came."""
     [python, *_] = INTERPRETERS
     files = [("main.py", b"import sys, os\nprint(sys.modules['sitecustomize'].__file__, os.environ['PYTHONPATH'])"), ("sitecustomize.py", b"print('own')")]
     room = Room(python)

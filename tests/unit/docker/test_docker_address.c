@@ -167,7 +167,7 @@ START_TEST(an_invalid_address_is_refused)
 }
 END_TEST
 
-/* Also whatever is this machine only by a notation that somebody else may read otherwise. */
+/* Also addresses that mean this machine only in a notation that others may read differently. */
 START_TEST(plain_tcp_stays_on_this_machine)
 {
     static const char *const hosts[] = {
@@ -377,7 +377,7 @@ START_TEST(first_socket_decides)
     close_fd(listen_at(paths[1]));
     ck_assert(engine_address_find(paths, COUNT_OF(paths), &address, &fault));
     ck_assert_str_eq(address.socket_path, paths[1]);
-    close_fd(listen_at(paths[0])); /* nobody listens any more, and that is what is told */
+    close_fd(listen_at(paths[0])); /* nothing listens any more, which is reported */
     ck_assert(engine_address_find(paths, COUNT_OF(paths), &address, &fault));
     ck_assert_str_eq(address.socket_path, paths[0]);
     diagnoses(ENGINE_PROBLEM_NOT_RUNNING,
@@ -406,7 +406,7 @@ START_TEST(sockets_that_refuse)
 }
 END_TEST
 
-/* What the plugin is told of each problem, and what an operator reads. */
+/* The code and the remedy that the plugin gets for each problem. */
 static const struct {
     enum engine_problem problem;
     enum error_code code;

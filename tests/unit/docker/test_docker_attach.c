@@ -76,7 +76,7 @@ void container_start(struct container *container)
     failures++;
 }
 
-/* A container whose connection is there, and takes what it is sent so. */
+/* A container whose connection is open and takes these numbers of bytes. */
 static struct container *connected_container(const ssize_t *takes)
 {
     struct container *container = calloc(1, sizeof(*container));

@@ -38,7 +38,7 @@ static struct run_file files[] = {
     }
 
 /* Ends with the contents that are not in the text, in order, and nothing between them. */
-START_TEST(the_text_is_followed_by_what_it_announces)
+START_TEST(the_text_is_followed_by_the_announced_bytes)
 {
     static const char contents[] = "x\0yz\0\nin\0put";
     const size_t contents_length = sizeof(contents) - 1;
@@ -130,7 +130,7 @@ static mode_t mode_of(const char *path)
     return status.st_mode & 07777;
 }
 
-START_TEST(a_shell_makes_of_it_what_was_meant)
+START_TEST(a_shell_reads_the_message_as_intended)
 {
     static const char told[] = "+\nsh|it's|$(id)|-n|\n|it's '$(id)' \"`id`\"|two\nlines\n||"
                                "/home/sandbox|0022\n";
@@ -156,9 +156,9 @@ END_TEST
 int main(void)
 {
     TCase *cases[] = {tcase_create("message"), tcase_create("shell")};
-    tcase_add_test(cases[0], the_text_is_followed_by_what_it_announces);
+    tcase_add_test(cases[0], the_text_is_followed_by_the_announced_bytes);
     tcase_add_loop_test(cases[0], an_invalid_variable_makes_no_message, 0, 5);
     tcase_add_checked_fixture(cases[1], make_directory, remove_directory);
-    tcase_add_test(cases[1], a_shell_makes_of_it_what_was_meant);
+    tcase_add_test(cases[1], a_shell_reads_the_message_as_intended);
     return run_suite("docker bootstrap", cases, COUNT_OF(cases));
 }

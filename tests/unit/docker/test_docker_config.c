@@ -42,7 +42,7 @@ static json_t *everyday(void)
     return make(&limits, id, "0");
 }
 
-/* Takes away what may vary; what is left must be the same for all. */
+/* Removes the members that may vary; the rest must be the same for all. */
 static void strip(json_t *config)
 {
     static const char *const varying[] = {"Memory", "MemorySwap", "PidsLimit", "Ulimits", "Tmpfs"};
@@ -53,7 +53,7 @@ static void strip(json_t *config)
         ck_assert_int_eq(json_object_del(host, varying[i]), 0);
 }
 
-START_TEST(only_what_may_varies)
+START_TEST(only_the_variable_members_vary)
 {
     uint64_t state = 1;
     json_auto_t *base = everyday();
@@ -92,7 +92,7 @@ START_TEST(the_constant_is_strict)
 }
 END_TEST
 
-/* As engines give it back: nothing written as null, their own choices filled in. */
+/* As engines return it: empty members written as null, their own choices filled in. */
 static json_t *as_made(const json_t *asked)
 {
     json_t *host = json_deep_copy(json_object_get(asked, "HostConfig"));
@@ -151,7 +151,7 @@ START_TEST(every_changed_member_is_seen)
 }
 END_TEST
 
-/* What an engine could have made otherwise: "" is the answer itself. */
+/* Members that an engine could have changed; "" is the answer itself. */
 static const struct {
     const char *part, *name;
     const char *value; /* JSON; NULL: it is not there */
@@ -206,7 +206,7 @@ START_TEST(an_unrequested_member_is_found)
 }
 END_TEST
 
-/* They have no effect on what runs: an engine merges them from the image. */
+/* An engine merges them from the image; they have no effect on the run. */
 START_TEST(members_of_an_image_are_accepted)
 {
     static const char *const members[][2] = {
@@ -229,7 +229,7 @@ START_TEST(members_of_an_image_are_accepted)
 }
 END_TEST
 
-/* What the operator settles for a run, and nothing else for it. */
+/* The operator's settings change only their own members. */
 START_TEST(runtime_and_network_are_only_themselves)
 {
     static const char *const seccomp[2] = {"{}", "{}"};
@@ -281,7 +281,7 @@ static enum owner_life look_at_few(int64_t pid, uint64_t start)
     return pid == 7 && start == 9 ? OWNER_LIVES : OWNER_ENDED;
 }
 
-START_TEST(strays_are_told_from_the_living)
+START_TEST(strays_are_distinguished_from_owned_containers)
 {
     static const struct owner self = {.boot = "b", .space = "pid:[1]", .pid = 5, .start = 6};
     static const struct {
@@ -340,7 +340,7 @@ int main(void)
 {
     TCase *cases = tcase_create("docker config");
     tcase_set_timeout(cases, 120);
-    tcase_add_test(cases, only_what_may_varies);
+    tcase_add_test(cases, only_the_variable_members_vary);
     tcase_add_test(cases, the_constant_is_strict);
     tcase_add_test(cases, the_right_container_is_taken);
     tcase_add_test(cases, every_changed_member_is_seen);
@@ -348,7 +348,7 @@ int main(void)
     tcase_add_loop_test(cases, an_unrequested_member_is_found, 0, COUNT_OF(others));
     tcase_add_test(cases, runtime_and_network_are_only_themselves);
     tcase_add_test(cases, nothing_is_mounted);
-    tcase_add_test(cases, strays_are_told_from_the_living);
+    tcase_add_test(cases, strays_are_distinguished_from_owned_containers);
     tcase_add_test(cases, the_kernel_says_who_has_ended);
     return run_suite("docker config", &cases, 1);
 }

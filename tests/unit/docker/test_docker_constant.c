@@ -105,7 +105,7 @@ static json_t *make(bool network)
     return container_config_for_run(&description, "", "i", &owner, seccomp, 1000);
 }
 
-/* Each is there, and taken out of the object. */
+/* Each has its value; removes them from the object. */
 static void take_members(json_t *object, const struct member *members, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -118,7 +118,7 @@ static void take_members(json_t *object, const struct member *members, size_t co
     }
 }
 
-/* And nothing else is: of what varies by the run the labels are left, and the script. */
+/* There are no other members, but for the labels and the script. */
 static void expect_members(json_t *config)
 {
     json_auto_t *host = json_incref(json_object_get(config, "HostConfig"));

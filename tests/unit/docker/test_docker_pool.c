@@ -62,7 +62,7 @@ START_TEST(each_member_of_a_configuration_makes_another_template)
 }
 END_TEST
 
-START_TEST(nothing_of_a_run_is_in_what_waits)
+START_TEST(nothing_of_a_run_is_in_a_waiting_container)
 {
     struct run_description description = everyday();
     json_auto_t *template = template_of(&description, "one");
@@ -148,7 +148,7 @@ START_TEST(a_warm_pool_begins_with_a_demand)
 }
 END_TEST
 
-START_TEST(one_is_made_when_no_run_is_in_the_way)
+START_TEST(a_container_is_made_when_no_run_is_under_way)
 {
     struct warm_pool warm_pools[WARM_POOLS] = {{.size = 0}};
     json_auto_t *template = json_pack("{s:i}", "a", 1);
@@ -157,7 +157,7 @@ START_TEST(one_is_made_when_no_run_is_in_the_way)
         warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, now);
     ck_assert_uint_eq(warm_pool_due(warm_pool, 0), WARM_POOL_QUIET_US);
     ck_assert_uint_eq(warm_pool_due(warm_pool, now), now + WARM_POOL_QUIET_US);
-    /* There is always a run: after some patience all the same. */
+    /* There is always a run: one is made after some patience all the same. */
     ck_assert_uint_eq(warm_pool_due(warm_pool, now + 9 * SECOND), now + WARM_POOL_PATIENCE_US);
     warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, now + SECOND);
     ck_assert_uint_eq(warm_pool_due(warm_pool, now + 9 * SECOND), now + WARM_POOL_PATIENCE_US);
@@ -176,7 +176,7 @@ START_TEST(one_is_made_when_no_run_is_in_the_way)
 }
 END_TEST
 
-START_TEST(it_is_kept_as_long_as_it_is_asked_for)
+START_TEST(a_warm_pool_is_kept_while_it_is_in_demand)
 {
     struct warm_pool warm_pools[WARM_POOLS] = {{.size = 0}};
     json_auto_t *template = json_pack("{s:i}", "a", 1);
@@ -185,7 +185,7 @@ START_TEST(it_is_kept_as_long_as_it_is_asked_for)
     ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 160 * SECOND);
     warm_pool_demand(warm_pools, ENGINE(0), template, 1, 60 * SECOND, 150 * SECOND);
     ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 210 * SECOND);
-    /* A policy that wants none any more. */
+    /* The policy no longer wants any. */
     warm_pool_demand(warm_pools, ENGINE(0), template, 0, 60 * SECOND, 150 * SECOND);
     ck_assert_uint_eq(warm_pool_idle_time(warm_pool), 150 * SECOND);
     ck_assert_uint_eq(warm_pool_due(warm_pool, 0), 0);
@@ -239,7 +239,7 @@ START_TEST(the_mark_is_found_and_nothing_else_is)
             ck_assert(found);
             ck_assert_uint_eq(length, strlen(outputs[i]));
             ck_assert_mem_eq(seen, outputs[i], length);
-            /* Cut short it is output. */
+            /* A mark that is cut short is output. */
             total = snprintf(text, sizeof(text), "%s%.*s", outputs[i], END_MARK_LENGTH - 1, mark);
             read_marked(mark, text, (size_t)total, part, seen, &length, &found);
             ck_assert(!found);
@@ -254,11 +254,11 @@ int main(void)
 {
     TCase *cases = tcase_create("docker pool");
     tcase_add_test(cases, each_member_of_a_configuration_makes_another_template);
-    tcase_add_test(cases, nothing_of_a_run_is_in_what_waits);
+    tcase_add_test(cases, nothing_of_a_run_is_in_a_waiting_container);
     tcase_add_test(cases, an_interpreter_is_started_with_the_policys_part);
     tcase_add_test(cases, a_warm_pool_begins_with_a_demand);
-    tcase_add_test(cases, one_is_made_when_no_run_is_in_the_way);
-    tcase_add_test(cases, it_is_kept_as_long_as_it_is_asked_for);
+    tcase_add_test(cases, a_container_is_made_when_no_run_is_under_way);
+    tcase_add_test(cases, a_warm_pool_is_kept_while_it_is_in_demand);
     tcase_add_test(cases, the_mark_is_found_and_nothing_else_is);
     return run_suite("docker pool", &cases, 1);
 }

@@ -21,7 +21,7 @@ static void expect_text(const struct pull_progress *progress, const char *expect
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(a_fetch_from_its_begin_to_its_end)
+START_TEST(a_fetch_from_start_to_end)
 {
     static const struct {
         const char *line;
@@ -106,7 +106,7 @@ START_TEST(an_invalid_report_changes_nothing)
 }
 END_TEST
 
-START_TEST(figures_that_are_none_are_0)
+START_TEST(invalid_figures_count_as_0)
 {
     static const char *const details[] = {"{\"current\":-5,\"total\":-1}", "{\"current\":\"9\"}",
                                           "{\"current\":1.5e9}", "7", "null"};
@@ -145,7 +145,7 @@ START_TEST(long_ids_are_one_layer_by_their_beginning)
 }
 END_TEST
 
-START_TEST(texts_fit_where_they_are_put)
+START_TEST(texts_fit_into_their_buffers)
 {
     char image[300];
     struct pull_progress progress = {.layer_count = 0};
@@ -165,13 +165,13 @@ END_TEST
 int main(void)
 {
     TCase *cases = tcase_create("docker pull");
-    tcase_add_test(cases, a_fetch_from_its_begin_to_its_end);
+    tcase_add_test(cases, a_fetch_from_start_to_end);
     tcase_add_test(cases, the_first_refusal_counts_and_is_printable);
     tcase_add_test(cases, a_long_refusal_is_cut);
     tcase_add_test(cases, an_invalid_report_changes_nothing);
-    tcase_add_test(cases, figures_that_are_none_are_0);
+    tcase_add_test(cases, invalid_figures_count_as_0);
     tcase_add_test(cases, layers_beyond_the_limit_are_not_counted);
     tcase_add_test(cases, long_ids_are_one_layer_by_their_beginning);
-    tcase_add_test(cases, texts_fit_where_they_are_put);
+    tcase_add_test(cases, texts_fit_into_their_buffers);
     return run_suite("docker pull", &cases, 1);
 }

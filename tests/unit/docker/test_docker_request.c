@@ -37,7 +37,7 @@
 
 static const struct owner owner = {.boot = "b", .space = "pid:[1]", .pid = 7, .start = 9};
 
-/* What all rounds share. */
+/* Shared by all rounds. */
 struct bench {
     struct policy *policies[POLICIES];
     json_t *constants[POLICIES][2]; /* by policy and network: what must come out, but for what
@@ -79,7 +79,7 @@ static json_t *make_constant(const struct bench *bench, const struct policy *pol
     return container_config_for_run(&description, options.runtime, "", &owner, bench->seccomp, NOW);
 }
 
-/* Takes away what the policies of this test may settle; what is left must be the same for all. */
+/* Removes the members that the policies of this test may set; the rest must be the same for all. */
 static json_t *without_settled(const json_t *constant)
 {
     static const char *const settled[] = {"Memory",  "MemorySwap",  "PidsLimit",
@@ -141,7 +141,7 @@ static void put(json_t *object, const char *name, json_t *value)
     HOLDS(json_object_set_new(object, name, value) == 0, "%s", name);
 }
 
-/* What the request and the gateway may settle, said anew from the request itself. */
+/* The members that request and gateway may set, derived from the request itself. */
 static const json_t *expect(const struct bench *bench, size_t number,
                             const struct random_request *request, const char *run_id,
                             const char *image_id)

@@ -8,27 +8,62 @@
 
 #include <stdint.h>
 
-/* X(constant, name, what it does) in the order in which the process backend applies them. */
-#define ISOLATION_LAYERS(X)                                                                       \
-    X(USER_NAMESPACE, "user_namespace", "an identity of its own, without rights outside")         \
-    X(PID_NAMESPACE, "pid_namespace", "sees and signals only its own processes; dies as a whole") \
-    X(MOUNT_NAMESPACE, "mount_namespace", "mounts of its own")                                    \
-    X(NETWORK_NAMESPACE, "network_namespace", "no network interface but a loopback that is down") \
-    X(IPC_NAMESPACE, "ipc_namespace", "System V and POSIX IPC of its own")                        \
-    X(UTS_NAMESPACE, "uts_namespace", "a host name of its own")                                   \
-    X(CGROUP, "cgroup", "memory and processes capped and counted for the whole tree")             \
-    X(CGROUP_NAMESPACE, "cgroup_namespace", "the host's cgroup paths are not seen")               \
-    X(READ_ONLY_ROOT, "read_only_root", "pivot_root into a read-only view of the runtimes")       \
-    X(SCRATCH, "scratch", "a writable memory file system with size and inode caps")               \
-    X(PROC, "proc", "a /proc of its own with nothing but its own processes")                      \
-    X(CAPABILITIES, "capabilities", "every capability dropped, the bounding set included")        \
-    X(RESOURCE_LIMITS, "resource_limits", "setrlimit: files, processes, memory, core, CPU")       \
-    X(NO_NEW_PRIVILEGES, "no_new_privileges", "set-user-ID programs give nothing")                \
-    X(LANDLOCK, "landlock", "a second check on paths, abstract sockets and signals")              \
-    X(SECCOMP, "seccomp", "system calls outside the allow-list do not exist")
+/* Why a layer cannot be had, where several have the same reason. */
+#define LAYER_REMEDY_NAMESPACE                                                                   \
+    "the kernel needs this kind of namespace, and the container or AppArmor profile around the " \
+    "gateway must allow it; see also sysctl user.max_*_namespaces"
+#define LAYER_REMEDY_MOUNT                                                                     \
+    "Linux 5.12 or newer is needed (mount_setattr), and AppArmor or the container around the " \
+    "gateway must allow mounts inside a user namespace"
+#define LAYER_REMEDY_NONE \
+    "this should work on every supported kernel (Linux 5.12 or newer): report it"
+
+/* X(constant, name, what it does, in process mode, what an operator can do where that does not have
+ * it) in the order in which the process backend applies them. MANDATORY: process mode never runs
+ * without it, whatever the policy says; WANTED: it does, unless the policy requires the layer. */
+#define ISOLATION_LAYERS(X)                                                                        \
+    X(USER_NAMESPACE, "user_namespace", "an identity of its own, without rights outside",          \
+      MANDATORY,                                                                                   \
+      "inside a container, the engine forbids user namespaces: give it a seccomp profile that "    \
+      "allows the calls named in docs/operations.md (clone, unshare, mount, ...), or use "         \
+      "CODE_EXEC_SANDBOX=docker where the policy allows it; else the kernel needs "                \
+      "CONFIG_USER_NS")                                                                            \
+    X(PID_NAMESPACE, "pid_namespace", "sees and signals only its own processes; dies as a whole",  \
+      MANDATORY, LAYER_REMEDY_NAMESPACE)                                                           \
+    X(MOUNT_NAMESPACE, "mount_namespace", "mounts of its own", MANDATORY, LAYER_REMEDY_NAMESPACE)  \
+    X(NETWORK_NAMESPACE, "network_namespace", "no network interface but a loopback that is down",  \
+      MANDATORY, LAYER_REMEDY_NAMESPACE)                                                           \
+    X(IPC_NAMESPACE, "ipc_namespace", "System V and POSIX IPC of its own", MANDATORY,              \
+      LAYER_REMEDY_NAMESPACE)                                                                      \
+    X(UTS_NAMESPACE, "uts_namespace", "a host name of its own", MANDATORY, LAYER_REMEDY_NAMESPACE) \
+    X(CGROUP, "cgroup", "memory and processes capped and counted for the whole tree", WANTED,      \
+      "run the gateway in a leaf of a delegated cgroup (systemd: Delegate=yes and "                \
+      "DelegateSubgroup=gateway in its unit, see docs/operations.md), or take \"cgroup\" "         \
+      "out of the policy's \"require\"")                                                           \
+    X(CGROUP_NAMESPACE, "cgroup_namespace", "the host's cgroup paths are not seen", MANDATORY,     \
+      LAYER_REMEDY_NAMESPACE)                                                                      \
+    X(READ_ONLY_ROOT, "read_only_root", "pivot_root into a read-only view of the runtimes",        \
+      MANDATORY, LAYER_REMEDY_MOUNT)                                                               \
+    X(SCRATCH, "scratch", "a writable memory file system with size and inode caps", MANDATORY,     \
+      LAYER_REMEDY_MOUNT)                                                                          \
+    X(PROC, "proc", "a /proc of its own with nothing but its own processes", WANTED,               \
+      "inside a container, /proc is masked: start it with --security-opt "                         \
+      "systempaths=unconfined (Docker) or procMount: Unmasked (Kubernetes), or take "              \
+      "\"proc\" out of the policy's \"require\"")                                                  \
+    X(CAPABILITIES, "capabilities", "every capability dropped, the bounding set included",         \
+      MANDATORY, LAYER_REMEDY_NONE)                                                                \
+    X(RESOURCE_LIMITS, "resource_limits", "setrlimit: files, processes, memory, core, CPU",        \
+      MANDATORY, LAYER_REMEDY_NONE)                                                                \
+    X(NO_NEW_PRIVILEGES, "no_new_privileges", "set-user-ID programs give nothing", MANDATORY,      \
+      LAYER_REMEDY_NONE)                                                                           \
+    X(LANDLOCK, "landlock", "a second check on paths, abstract sockets and signals", WANTED,       \
+      "the kernel needs Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in lsm=), or take "       \
+      "\"landlock\" out of the policy's \"require\"")                                              \
+    X(SECCOMP, "seccomp", "system calls outside the allow-list do not exist", MANDATORY,           \
+      "the kernel needs CONFIG_SECCOMP_FILTER")
 
 enum isolation_layer {
-#define X(constant, name, meaning) LAYER_##constant,
+#define X(constant, ...) LAYER_##constant,
     ISOLATION_LAYERS(X)
 #undef X
         LAYER_COUNT
@@ -36,13 +71,17 @@ enum isolation_layer {
 
 #define LAYER_BIT(layer) (UINT64_C(1) << (layer))
 #define LAYERS_ALL       (LAYER_BIT(LAYER_COUNT) - 1)
-/* The ones without which process mode never runs, whatever the policy says. */
-#define LAYERS_MANDATORY \
-    (LAYERS_ALL & ~(LAYER_BIT(LAYER_CGROUP) | LAYER_BIT(LAYER_LANDLOCK) | LAYER_BIT(LAYER_PROC)))
+/* The ones without which process mode never runs. */
+#define LAYER_BIT_MANDATORY(layer) | LAYER_BIT(layer)
+#define LAYER_BIT_WANTED(layer)
+#define LAYER_BIT_IF_MANDATORY(constant, name, meaning, need, remedy) \
+    LAYER_BIT_##need(LAYER_##constant)
+#define LAYERS_MANDATORY (UINT64_C(0) ISOLATION_LAYERS(LAYER_BIT_IF_MANDATORY))
 
 /* The layer's name as users read it; layer < LAYER_COUNT. */
 const char *isolation_layer_name(enum isolation_layer layer);
 const char *isolation_layer_meaning(enum isolation_layer layer);
+const char *isolation_layer_remedy(enum isolation_layer layer);
 
 /* Facts beside the bits, as seen by the backend in that run. */
 struct isolation_report {

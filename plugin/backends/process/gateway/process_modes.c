@@ -45,54 +45,15 @@ static const char *remedy_for_user_namespace(int error_number)
     if (error_number == ENOSPC || setting_is_zero("/proc/sys/user/max_user_namespaces"))
         return "sysctl -w user.max_user_namespaces=16384 (inside a user namespace, its creator "
                "must allow more)";
-    return "inside a container, the engine forbids user namespaces: give it a seccomp profile that "
-           "allows the calls named in docs/operations.md (clone, unshare, mount, ...), or use "
-           "CODE_EXEC_SANDBOX=docker where the policy allows it; else the kernel needs "
-           "CONFIG_USER_NS";
+    return isolation_layer_remedy(LAYER_USER_NAMESPACE);
 }
 
 /* What an operator can do: chosen by the error and by what this host's own settings say, which are
  * read to explain a failure, never to predict one. */
 static const char *remedy_for_layer(enum isolation_layer layer, int error_number)
 {
-    switch (layer) {
-    case LAYER_USER_NAMESPACE:
-        return remedy_for_user_namespace(error_number);
-    case LAYER_PID_NAMESPACE:
-    case LAYER_MOUNT_NAMESPACE:
-    case LAYER_NETWORK_NAMESPACE:
-    case LAYER_IPC_NAMESPACE:
-    case LAYER_UTS_NAMESPACE:
-    case LAYER_CGROUP_NAMESPACE:
-        return "the kernel needs this kind of namespace, and the container or AppArmor profile "
-               "around the gateway must "
-               "allow it; see also sysctl user.max_*_namespaces";
-    case LAYER_CGROUP:
-        return "run the gateway in a leaf of a delegated cgroup (systemd: Delegate=yes and "
-               "DelegateSubgroup=gateway in its unit, see docs/operations.md), or take \"cgroup\" "
-               "out of the policy's \"require\"";
-    case LAYER_PROC:
-        return "inside a container, /proc is masked: start it with --security-opt "
-               "systempaths=unconfined (Docker) or "
-               "procMount: Unmasked (Kubernetes), or take \"proc\" out of the policy's \"require\"";
-    case LAYER_LANDLOCK:
-        return "the kernel needs Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in lsm=), or "
-               "take \"landlock\" out of "
-               "the policy's \"require\"";
-    case LAYER_READ_ONLY_ROOT:
-    case LAYER_SCRATCH:
-        return "Linux 5.12 or newer is needed (mount_setattr), and AppArmor or the container "
-               "around the gateway must "
-               "allow mounts inside a user namespace";
-    case LAYER_SECCOMP:
-        return "the kernel needs CONFIG_SECCOMP_FILTER";
-    case LAYER_CAPABILITIES:
-    case LAYER_RESOURCE_LIMITS:
-    case LAYER_NO_NEW_PRIVILEGES:
-    case LAYER_COUNT:
-        break;
-    }
-    return "this should work on every supported kernel (Linux 5.12 or newer): report it";
+    return layer == LAYER_USER_NAMESPACE ? remedy_for_user_namespace(error_number)
+                                         : isolation_layer_remedy(layer);
 }
 
 static const char *remedy_for_workspace(int error_number)

@@ -4,10 +4,11 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/deadline.h"
+#include "base/utf8.h"
 #include "mcp/connection.h"
 #include "mcp/wire/json_rpc.h"
-#include "mcp/wire/text.h"
 
 void progress_start(struct progress *progress, bool wanted)
 {
@@ -40,10 +41,14 @@ static int send_due(struct progress *progress, struct connection *connection, co
     uint64_t now = monotonic_ms();
     if (now < due)
         return (int)(due - now);
-    size_t whole = text_length_of_whole(progress->text, progress->length);
-    json_t *params =
-        json_pack("{s:o, s:I, s:o}", "progressToken", json_deep_copy(token), "progress",
-                  (json_int_t)progress->bytes, "message", text_to_json(progress->text, whole));
+    const unsigned char *text = (const unsigned char *)progress->text;
+    size_t whole = utf8_whole_prefix(text, progress->length);
+    size_t clean_length = 0;
+    bool replaced = false;
+    CLEANUP_FREE char *clean = utf8_sanitize(text, whole, &clean_length, &replaced);
+    json_t *params = json_pack("{s:o, s:I, s:o}", "progressToken", json_deep_copy(token),
+                               "progress", (json_int_t)progress->bytes, "message",
+                               clean ? json_stringn(clean, clean_length) : NULL);
     connection_send(connection, rpc_notification("notifications/progress", params),
                     WRITE_DROPPABLE);
     progress->sent_ms = now;

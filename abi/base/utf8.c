@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 checks for program output. Runs in the gateway, any thread. */
+/* UTF-8 checks. Any process of ours, any thread. */
 #include "base/utf8.h"
 
 #include <stdlib.h>

@@ -184,3 +184,19 @@ int trusted_file_open(const char *kind, const char *path, enum error_code code, 
         return fail(&walk, problem, "cannot be read");
     return error_set(error, code, "%s %.200s: not a regular file", kind, path);
 }
+
+ssize_t trusted_file_read(int fd, void *bytes, size_t length)
+{
+    size_t used = 0;
+    while (used < length) {
+        ssize_t count = read(fd, (char *)bytes + used, length - used);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -1;
+        if (count == 0)
+            break;
+        used += (size_t)count;
+    }
+    return (ssize_t)used;
+}

@@ -8,6 +8,9 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <sys/types.h>
+
 #include "base/error.h"
 
 #define TRUSTED_LINKS_LIMIT 40 /* as many symbolic links as the kernel follows */
@@ -16,3 +19,7 @@
  * begins with "kind path: ". A relative path begins in the working directory. */
 int trusted_file_open(const char *kind, const char *path, enum error_code code,
                       struct error *error);
+
+/* Reads length bytes, or fewer at the file's end: how many; -1 with errno. Whatever the file's size
+ * said, one byte more than is wanted reveals a file that is too long. */
+ssize_t trusted_file_read(int fd, void *bytes, size_t length);

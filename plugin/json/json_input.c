@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON text from outside: bounds before jansson, jansson's verdict, and the pointer of the place
- * afterwards. Pure code; runs in the gateway on the calling thread, possibly with a small stack:
- * nothing here recurses.
+ * afterwards; and merge patches. Pure code; runs in the gateway on the calling thread, possibly
+ * with a small stack: only a patch is walked by recursion, which is nested as little as its text.
  */
 #include "json/json_input.h"
 
@@ -224,4 +224,43 @@ json_t *json_input_parse(const char *what, const char *text, size_t length,
     if (!json_read_object(&root, value))
         return NULL;
     return TAKE_POINTER(value);
+}
+
+/* The object to patch below target: the present one, or a new empty one in its place. */
+static json_t *object_at(json_t *target, const char *name, size_t length)
+{
+    json_t *present = json_object_getn(target, name, length);
+    if (json_is_object(present))
+        return present;
+    if (json_object_setn_new(target, name, length, json_object()) < 0)
+        return NULL;
+    return json_object_getn(target, name, length);
+}
+
+static bool patch_member(json_t *target, const char *name, size_t length, json_t *value)
+{
+    if (json_is_null(value)) {
+        (void)json_object_deln(target, name, length); /* not there: nothing to remove */
+        return true;
+    }
+    if (json_is_object(value)) {
+        json_t *below = object_at(target, name, length);
+        return below && merge_patch(below, value);
+    }
+    /* Shared, not copied: the merged value is only read afterwards. */
+    return json_object_setn(target, name, length, value) == 0;
+}
+
+bool merge_patch(json_t *target, json_t *patch)
+{
+    const char *name;
+    size_t length;
+    json_t *value;
+
+    json_object_keylen_foreach(patch, name, length, value)
+    {
+        if (!patch_member(target, name, length, value))
+            return false;
+    }
+    return true;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -31,3 +32,8 @@ struct json_input_limits {
 json_t *json_input_parse(const char *what, const char *text, size_t length,
                          const struct json_input_limits *limits, enum error_code code,
                          struct error *error);
+
+/* JSON Merge Patch (RFC 7386): changes target (an object) in place by patch (an object, unchanged,
+ * from json_input_parse(), so not nested deeply). false when out of memory: target is then half
+ * changed. */
+bool merge_patch(json_t *target, json_t *patch);

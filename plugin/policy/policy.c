@@ -5,19 +5,18 @@
  */
 #include "policy/policy.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/string_list.h"
+#include "base/trusted_file.h"
 #include "base/utf8.h"
 #include "policy/policy_builtin.h"
-#include "policy/policy_file.h"
 #include "policy/policy_parse.h"
 #include "json/canonical.h"
 #include "json/json_input.h"
-#include "json/merge_patch.h"
 
 #define BUILTIN_SOURCE     "built-in"
 #define POLICY_DEPTH_LIMIT 16
@@ -133,10 +132,37 @@ struct policy *policy_load_builtin(struct error *error)
     return policy_load_text(BUILTIN_SOURCE, NULL, 0, error);
 }
 
+/* The bytes of a policy file, new, of *ret_length; NULL with error. A FIFO or device would block or
+ * never end, and a file that other users can write is refused (trusted_file.h). */
+static char *read_file(const char *path, size_t *ret_length, struct error *error)
+{
+    CLEANUP_CLOSE int fd = trusted_file_open("policy", path, ERROR_INVALID_POLICY, error);
+    if (fd < 0)
+        return NULL;
+    /* One byte beyond the limit reveals a file that is too long, whatever its size said. */
+    CLEANUP_FREE char *bytes = malloc(POLICY_FILE_LIMIT + 1);
+    if (!bytes) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "policy %.200s: out of memory", path);
+        return NULL;
+    }
+    ssize_t length = trusted_file_read(fd, bytes, POLICY_FILE_LIMIT + 1);
+    if (length < 0) {
+        error_set_errno(error, ERROR_INVALID_POLICY, errno, "policy %.200s: cannot be read", path);
+        return NULL;
+    }
+    if ((size_t)length > POLICY_FILE_LIMIT) {
+        error_set(error, ERROR_INVALID_POLICY, "policy %.200s: longer than %u bytes", path,
+                  POLICY_FILE_LIMIT);
+        return NULL;
+    }
+    *ret_length = (size_t)length;
+    return TAKE_POINTER(bytes);
+}
+
 struct policy *policy_load_file(const char *path, struct error *error)
 {
     size_t length;
-    CLEANUP_FREE char *text = policy_file_read(path, &length, error);
+    CLEANUP_FREE char *text = read_file(path, &length, error);
     if (!text)
         return NULL;
     return policy_load_text(path, text, length, error);

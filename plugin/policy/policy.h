@@ -178,6 +178,8 @@ struct policy *policy_load_file(const char *path, struct error *error);
 struct policy *policy_load_text(const char *source, const char *text, size_t length,
                                 struct error *error);
 
+#define POLICY_FILE_LIMIT (1u << 20) /* bytes */
+
 /* The built-in policy as JSON, new; NULL with error only when out of memory. */
 json_t *policy_builtin_json(struct error *error);
 

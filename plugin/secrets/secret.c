@@ -18,13 +18,14 @@ void secret_value_clear(struct secret_value *value)
     value->length = 0;
 }
 
-void secret_value_refuse_length(const char *name, struct error *error)
+enum secret_answer secret_too_large(const char *name, struct error *error)
 {
     error_set(error, ERROR_SECRET_TOO_LARGE, "the secret \"%s\" is longer than %u bytes", name,
               SECRET_VALUE_LIMIT);
+    return SECRET_FAILED;
 }
 
-static bool get_memory(const char *name, size_t capacity, struct secret_value *ret,
+bool secret_value_make(const char *name, size_t capacity, struct secret_value *ret,
                        struct error *error)
 {
     if (locked_memory_get(capacity, &ret->memory) == 0)
@@ -33,27 +34,31 @@ static bool get_memory(const char *name, size_t capacity, struct secret_value *r
     return false;
 }
 
-bool secret_value_copy(const char *name, const void *bytes, size_t length, struct secret_value *ret,
-                       struct error *error)
+enum secret_answer secret_value_copy(const char *name, const void *bytes, size_t length,
+                                     struct secret_value *ret, struct error *error)
 {
-    if (length > SECRET_VALUE_LIMIT) {
-        secret_value_refuse_length(name, error);
-        return false;
-    }
-    if (!get_memory(name, length + 1, ret, error))
-        return false;
+    if (length > SECRET_VALUE_LIMIT)
+        return secret_too_large(name, error);
+    if (!secret_value_make(name, length + 1, ret, error))
+        return SECRET_FAILED;
     memcpy(ret->memory.bytes, bytes, length);
     ret->length = length;
-    return true;
+    return SECRET_FOUND;
 }
 
-void secret_value_trim(struct secret_value *value)
+enum secret_answer secret_value_take(const char *name, struct secret_value *value,
+                                     struct secret_value *ret, struct error *error)
 {
     if (value->length > 0 && value->memory.bytes[value->length - 1] == '\n')
         value->length--;
+    if (value->length > SECRET_VALUE_LIMIT)
+        return secret_too_large(name, error);
+    *ret = *value;
+    *value = (struct secret_value){0};
+    return SECRET_FOUND;
 }
 
-static enum secret_answer refuse_unknown(const char *name, struct error *error)
+static enum secret_answer unknown_secret(const char *name, struct error *error)
 {
     error_set(error, ERROR_UNKNOWN_SECRET, "unknown secret: %s", name);
     return SECRET_FAILED;
@@ -64,12 +69,12 @@ static enum secret_answer ask_once(const struct tool_host *host, const char *nam
                                    struct secret_value *value, struct error *error)
 {
     secret_value_clear(value);
-    if (!get_memory(name, capacity, value, error))
+    if (!secret_value_make(name, capacity, value, error))
         return SECRET_FAILED;
     uint32_t verdict = host_read_secret(host, name, value->memory.bytes, capacity, &value->length);
     if (verdict == TOOL_VERDICT_ALLOW)
         return SECRET_FOUND;
-    return verdict == TOOL_VERDICT_ABSENT ? SECRET_ABSENT : refuse_unknown(name, error);
+    return verdict == TOOL_VERDICT_ABSENT ? SECRET_ABSENT : unknown_secret(name, error);
 }
 
 static enum secret_answer ask_host(const struct tool_host *host, const char *name,
@@ -83,14 +88,12 @@ static enum secret_answer ask_host(const struct tool_host *host, const char *nam
         answer = ask_once(host, name, SECRET_VALUE_LIMIT, &value, error);
         /* The host has had the secret a moment ago: no provider is asked for another value. */
         if (answer == SECRET_ABSENT)
-            return refuse_unknown(name, error);
+            return unknown_secret(name, error);
     }
     if (answer != SECRET_FOUND)
         return answer;
-    if (value.length > value.memory.capacity) {
-        secret_value_refuse_length(name, error);
-        return SECRET_FAILED;
-    }
+    if (value.length > value.memory.capacity)
+        return secret_too_large(name, error);
     *ret = value;
     value = (struct secret_value){0};
     return SECRET_FOUND;
@@ -107,6 +110,6 @@ bool secret_value_read(const struct secret_sources *sources, const char *name,
                  "code-execute: a secret is asked for that no provider of the policy has, and the "
                  "gateway's struct tool_host has no read_secret");
     if (answer == SECRET_ABSENT)
-        answer = refuse_unknown(name, error);
+        answer = unknown_secret(name, error);
     return answer == SECRET_FOUND;
 }

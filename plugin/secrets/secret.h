@@ -39,10 +39,16 @@ bool secret_value_read(const struct secret_sources *sources, const char *name,
 /* Wipes and unmaps; an empty one is fine. */
 void secret_value_clear(struct secret_value *value);
 
+enum secret_answer { SECRET_FOUND, SECRET_ABSENT, SECRET_FAILED };
+
 /* For providers. A copy of a value that is somewhere else. */
-bool secret_value_copy(const char *name, const void *bytes, size_t length, struct secret_value *ret,
+enum secret_answer secret_value_copy(const char *name, const void *bytes, size_t length,
+                                     struct secret_value *ret, struct error *error);
+/* Hands the value of a file or command over, without one line feed at its end. */
+enum secret_answer secret_value_take(const char *name, struct secret_value *value,
+                                     struct secret_value *ret, struct error *error);
+/* Memory for a value that is still to come; false with OUT_OF_MEMORY. */
+bool secret_value_make(const char *name, size_t capacity, struct secret_value *ret,
                        struct error *error);
-/* Takes one line feed off its end. */
-void secret_value_trim(struct secret_value *value);
-/* Fills the error with SECRET_TOO_LARGE. */
-void secret_value_refuse_length(const char *name, struct error *error);
+/* FAILED, with SECRET_TOO_LARGE. */
+enum secret_answer secret_too_large(const char *name, struct error *error);

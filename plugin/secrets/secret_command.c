@@ -22,10 +22,11 @@
 
 #define HELPER "code-execute-secret"
 
-static enum secret_answer fail(struct error *error, const char *name, const char *why, ...)
-    __attribute__((format(printf, 3, 4)));
+static enum secret_answer command_failed(struct error *error, const char *name, const char *why,
+                                         ...) __attribute__((format(printf, 3, 4)));
 
-static enum secret_answer fail(struct error *error, const char *name, const char *why, ...)
+static enum secret_answer command_failed(struct error *error, const char *name, const char *why,
+                                         ...)
 {
     char text[256];
     va_list arguments;
@@ -37,8 +38,8 @@ static enum secret_answer fail(struct error *error, const char *name, const char
 }
 
 /* Not strerror(): it speaks the language of the host's locale. */
-static enum secret_answer fail_errno(struct error *error, const char *name, const char *what,
-                                     int error_number)
+static enum secret_answer command_failed_errno(struct error *error, const char *name,
+                                               const char *what, int error_number)
 {
     error_set_errno(error, ERROR_SECRET_UNAVAILABLE, error_number,
                     "the command for the secret \"%s\" %s", name, what);
@@ -99,7 +100,7 @@ static bool send_order(int control, const struct secret_provider *provider, cons
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the command of the secret \"%s\"",
                   name);
     else if (!sent)
-        (void)fail_errno(error, name, "could not be started", errno);
+        (void)command_failed_errno(error, name, "could not be started", errno);
     free_order(&message, length);
     return sent;
 }
@@ -122,38 +123,35 @@ static bool await_reply(int control, int cancel_fd, const char *name, uint64_t d
         }
         if (ready > 0)
             return true;
-        (void)fail(error, name, "did not end, and the program that runs it does not answer");
+        (void)command_failed(error, name,
+                             "did not end, and the program that runs it does not answer");
         return false;
     }
 }
 
 static enum secret_answer take_reply(const struct secret_reply *reply, const char *name,
-                                     struct secret_value *value, struct error *error)
+                                     struct secret_value *value, struct secret_value *ret,
+                                     struct error *error)
 {
     switch (reply->outcome) {
     case SECRET_OUTCOME_VALUE:
         memmove(value->memory.bytes, value->memory.bytes + SECRET_REPLY_HEADER, reply->length);
         value->length = reply->length;
-        secret_value_trim(value);
-        if (value->length <= SECRET_VALUE_LIMIT)
-            return SECRET_FOUND;
-        secret_value_refuse_length(name, error);
-        return SECRET_FAILED;
+        return secret_value_take(name, value, ret, error);
     case SECRET_OUTCOME_TOO_LARGE:
-        secret_value_refuse_length(name, error);
-        return SECRET_FAILED;
+        return secret_too_large(name, error);
     case SECRET_OUTCOME_NOT_STARTED:
-        return fail_errno(error, name, "cannot be started", (int)reply->detail);
+        return command_failed_errno(error, name, "cannot be started", (int)reply->detail);
     case SECRET_OUTCOME_STATUS:
-        return fail(error, name, "ended with status %u", reply->detail);
+        return command_failed(error, name, "ended with status %u", reply->detail);
     case SECRET_OUTCOME_SIGNAL:
-        return fail(error, name, "was ended by signal %u", reply->detail);
+        return command_failed(error, name, "was ended by signal %u", reply->detail);
     case SECRET_OUTCOME_TIMEOUT:
-        return fail(error, name, "did not end in time and was killed");
+        return command_failed(error, name, "did not end in time and was killed");
     case SECRET_OUTCOME_FAULT:
     case SECRET_OUTCOME_COUNT:
     default:
-        return fail_errno(error, name, "was not run", (int)reply->detail);
+        return command_failed_errno(error, name, "was not run", (int)reply->detail);
     }
 }
 
@@ -163,20 +161,13 @@ static enum secret_answer receive_reply(int control, const char *name, struct se
     CLEANUP(secret_value_clear) struct secret_value value = {0};
     struct secret_reply reply;
     size_t fd_count = 0;
-    if (locked_memory_get(SECRET_REPLY_LIMIT, &value.memory) != 0) {
-        error_set_errno(error, ERROR_OUT_OF_MEMORY, errno, "no memory for the secret \"%s\"", name);
+    if (!secret_value_make(name, SECRET_REPLY_LIMIT, &value, error))
         return SECRET_FAILED;
-    }
     ssize_t length =
         channel_receive(control, value.memory.bytes, SECRET_REPLY_LIMIT, NULL, 0, &fd_count);
     if (length <= 0 || !secret_reply_decode(value.memory.bytes, (size_t)length, &reply))
-        return fail(error, name, "was not run: %s did not answer", HELPER);
-    enum secret_answer answer = take_reply(&reply, name, &value, error);
-    if (answer == SECRET_FOUND) {
-        *ret = value;
-        value = (struct secret_value){0};
-    }
-    return answer;
+        return command_failed(error, name, "was not run: %s did not answer", HELPER);
+    return take_reply(&reply, name, &value, ret, error);
 }
 
 enum secret_answer secret_command_read(const struct secret_provider *provider, const char *name,
@@ -185,7 +176,7 @@ enum secret_answer secret_command_read(const struct secret_provider *provider, c
     struct error reason;
     CLEANUP(backend_program_stop) struct backend_program helper = BACKEND_PROGRAM_NONE;
     if (backend_program_start(HELPER, &helper, &reason) != 0)
-        return fail(error, name, "was not run: %s", reason.message);
+        return command_failed(error, name, "was not run: %s", reason.message);
     uint64_t deadline_ms = monotonic_ms() + provider->timeout_ms + SECRET_COMMAND_GRACE_MS;
     if (!send_order(helper.control, provider, name, error) ||
         !await_reply(helper.control, cancel_fd, name, deadline_ms, error))

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/trusted_file.h"
 #include "secrets/secret_provider.h"
 
 /* Where it is: for messages. */
@@ -21,7 +22,7 @@ struct place {
     const char *name;
 };
 
-static enum secret_answer fail_errno(const struct place *place, int error_number,
+static enum secret_answer unreadable(const struct place *place, int error_number,
                                      struct error *error)
 {
     error_set_errno(error, ERROR_SECRET_UNAVAILABLE, error_number,
@@ -29,7 +30,7 @@ static enum secret_answer fail_errno(const struct place *place, int error_number
     return SECRET_FAILED;
 }
 
-static enum secret_answer refuse(const struct place *place, const char *why, struct error *error)
+static enum secret_answer unsafe(const struct place *place, const char *why, struct error *error)
 {
     error_set(error, ERROR_SECRET_UNAVAILABLE, "the secret \"%s\" of %s is not used: %s",
               place->name, place->directory, why);
@@ -62,36 +63,18 @@ static int open_file(int directory, const struct secret_provider *provider, cons
     return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
 }
 
-/* All of it, up to one byte more than a value and its line feed may have. */
-static bool read_all(int fd, struct secret_value *value)
-{
-    for (;;) {
-        ssize_t count =
-            read(fd, value->memory.bytes + value->length, SECRET_VALUE_LIMIT + 2 - value->length);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return false;
-        value->length += (size_t)count;
-        if (count == 0 || value->length == SECRET_VALUE_LIMIT + 2)
-            return true;
-    }
-}
-
 static enum secret_answer take_content(int fd, const struct place *place, struct secret_value *ret,
                                        struct error *error)
 {
     CLEANUP(secret_value_clear) struct secret_value value = {0};
-    if (locked_memory_get(SECRET_VALUE_LIMIT + 2, &value.memory) != 0 || !read_all(fd, &value))
-        return fail_errno(place, errno, error);
-    secret_value_trim(&value);
-    if (value.length > SECRET_VALUE_LIMIT) {
-        secret_value_refuse_length(place->name, error);
-        return SECRET_FAILED;
-    }
-    *ret = value;
-    value = (struct secret_value){0};
-    return SECRET_FOUND;
+    /* One byte more than a value and its line feed may have. */
+    if (locked_memory_get(SECRET_VALUE_LIMIT + 2, &value.memory) != 0)
+        return unreadable(place, errno, error);
+    ssize_t length = trusted_file_read(fd, value.memory.bytes, SECRET_VALUE_LIMIT + 2);
+    if (length < 0)
+        return unreadable(place, errno, error);
+    value.length = (size_t)length;
+    return secret_value_take(place->name, &value, ret, error);
 }
 
 enum secret_answer secret_file_read(const struct secret_provider *provider, const char *directory,
@@ -102,21 +85,21 @@ enum secret_answer secret_file_read(const struct secret_provider *provider, cons
     struct stat status;
     CLEANUP_CLOSE int parent = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0)
-        return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
+        return errno == ENOENT ? SECRET_ABSENT : unreadable(&place, errno, error);
     if (fstat(parent, &status) != 0)
-        return fail_errno(&place, errno, error);
+        return unreadable(&place, errno, error);
     if (find_fault(&status, S_IWGRP | S_IWOTH))
-        return refuse(
+        return unsafe(
             &place, "the directory belongs to another user, or other users may write to it", error);
     CLEANUP_CLOSE int fd = open_file(parent, provider, name);
     if (fd < 0)
-        return errno == ENOENT ? SECRET_ABSENT : fail_errno(&place, errno, error);
+        return errno == ENOENT ? SECRET_ABSENT : unreadable(&place, errno, error);
     if (fstat(fd, &status) != 0)
-        return fail_errno(&place, errno, error);
+        return unreadable(&place, errno, error);
     if (!S_ISREG(status.st_mode))
-        return refuse(&place, "it is not a regular file", error);
+        return unsafe(&place, "it is not a regular file", error);
     const char *fault = find_fault(&status, forbidden);
     if (fault)
-        return refuse(&place, fault, error);
+        return unsafe(&place, fault, error);
     return take_content(fd, &place, ret, error);
 }

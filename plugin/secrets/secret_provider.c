@@ -52,7 +52,7 @@ static enum secret_answer read_environment(const struct secret_provider *provide
     const char *value = secure_getenv(variable);
     if (!value)
         return SECRET_ABSENT;
-    return secret_value_copy(name, value, strlen(value), ret, error) ? SECRET_FOUND : SECRET_FAILED;
+    return secret_value_copy(name, value, strlen(value), ret, error);
 }
 
 typedef enum secret_answer provider_reader(const struct secret_provider *provider, const char *name,

@@ -38,8 +38,6 @@ struct secret_provider {
     uint64_t timeout_ms;
 };
 
-enum secret_answer { SECRET_FOUND, SECRET_ABSENT, SECRET_FAILED };
-
 /* FOUND and *ret (secret_value_clear()), or FAILED with error SECRET_UNAVAILABLE, SECRET_TOO_LARGE,
  * CANCELLED or OUT_OF_MEMORY. name is a handle's; a readable cancel_fd (-1: none) ends the wait for
  * a command. */

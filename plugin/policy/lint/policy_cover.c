@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing rules condition by condition. Runs in the gateway on the calling thread. */
-#include "policy/lint/policy_cover.h"
+#include "policy/lint/policy_lint.h"
 
 #include <string.h>
 
@@ -16,20 +16,21 @@ static bool names_mode(const struct policy_rule *rule, enum sandbox_mode mode)
     return !rule->modes || string_list_contains(rule->modes, sandbox_mode_name(mode));
 }
 
-static bool has_language(const struct policy *policy, const struct policy_rule *rule)
+bool lint_offers_language(const struct policy *policy, char *const *languages)
 {
-    for (size_t i = 0; i < policy->language_count; i++)
-        if (names_language(rule, policy->languages[i].name))
-            return true;
-    return false;
+    bool offers = !languages;
+    for (size_t i = 0; !offers && i < policy->language_count; i++)
+        offers = string_list_contains(languages, policy->languages[i].name);
+    return offers;
 }
 
-static bool has_mode(const struct policy *policy, const struct policy_rule *rule)
+bool lint_allows_mode(const struct policy *policy, char *const *modes)
 {
-    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        if (policy->mode_allowed[i] && names_mode(rule, (enum sandbox_mode)i))
-            return true;
-    return false;
+    bool allows = !modes;
+    for (int i = 0; !allows && i < SANDBOX_MODE_COUNT; i++)
+        allows = policy->mode_allowed[i] &&
+                 string_list_contains(modes, sandbox_mode_name((enum sandbox_mode)i));
+    return allows;
 }
 
 static bool has_secret(const struct policy *policy, const struct policy_rule *rule)
@@ -82,9 +83,9 @@ static const char *idle_by_code(const struct policy *policy, const struct policy
 
 const char *policy_rule_is_idle(const struct policy *policy, const struct policy_rule *rule)
 {
-    if (!has_language(policy, rule))
+    if (policy->language_count == 0 || !lint_offers_language(policy, rule->languages))
         return "the policy offers none of its languages";
-    if (!has_mode(policy, rule))
+    if (!lint_allows_mode(policy, rule->modes))
         return "the policy allows none of its modes";
     if (rule->network == 1 && !policy->network_allowed)
         return "the policy allows no network";

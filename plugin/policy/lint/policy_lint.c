@@ -8,34 +8,32 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "policy/lint/policy_cover.h"
-#include "policy/policy_finding.h"
+#include "base/utf8.h"
 #include "protocol/layers.h"
 #include "vocabulary/capability.h"
 
-#define PLACE_LIMIT 320
-#define NAMES_LIMIT 256 /* bytes of a list of languages */
+#define PLACE_LIMIT   320
+#define MESSAGE_LIMIT 1024
+#define NAMES_LIMIT   256 /* bytes of a list of languages */
 
-struct lint {
-    const struct policy *policy;
-    struct policy_findings findings;
-};
-
-static void find(struct lint *lint, const char *level, const char *place, const char *rule,
-                 const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-static void find(struct lint *lint, const char *level, const char *place, const char *rule,
-                 const char *format, ...)
+void lint_add(struct lint *lint, const char *level, const char *place, const char *rule,
+              const char *format, ...)
 {
+    char message[MESSAGE_LIMIT];
     va_list arguments;
     va_start(arguments, format);
-    policy_finding_add_list(&lint->findings, level, place, rule, format, arguments);
+    (void)vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
+    utf8_end_whole(message);
+    json_t *finding = json_pack("{s:s, s:s, s:s?, s:s}", "level", level, "place", place, "rule",
+                                rule, "message", message);
+    if (json_array_append_new(lint->findings, finding) != 0)
+        lint->failed = true;
 }
 
 /* Another rule that applies wherever this one does, and says as much or more; of two that say the
  * same the first is the one that decides. SIZE_MAX: none. */
-static size_t who_shadows(const struct policy *policy, size_t at)
+static size_t find_shadowing_rule(const struct policy *policy, size_t at)
 {
     const struct policy_rule *rule = &policy->rules[at];
     for (size_t i = 0; i < policy->rule_count; i++) {
@@ -56,14 +54,14 @@ static void look_at_rules(struct lint *lint)
         char place[PLACE_LIMIT];
         (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
         const char *idle = policy_rule_is_idle(policy, rule);
-        size_t shadow = !idle ? who_shadows(policy, i) : SIZE_MAX;
+        size_t shadow = !idle ? find_shadowing_rule(policy, i) : SIZE_MAX;
         if (idle)
-            find(lint, "warning", place, rule->id, "the rule can never apply: %s", idle);
+            lint_add(lint, LINT_WARNING, place, rule->id, "the rule can never apply: %s", idle);
         if (shadow != SIZE_MAX)
-            find(lint, "warning", place, rule->id,
-                 "the rule never decides: rule %zu applies to the same requests and takes "
-                 "precedence",
-                 shadow);
+            lint_add(lint, LINT_WARNING, place, rule->id,
+                     "the rule never decides: rule %zu applies to the same requests and takes "
+                     "precedence",
+                     shadow);
     }
 }
 
@@ -87,19 +85,19 @@ static void look_at_width(struct lint *lint)
         char place[PLACE_LIMIT];
         (void)snprintf(place, sizeof(place), "/approval/rules/%zu", i);
         if (rule->decision != APPROVAL_ALLOW && rule->code_sha256)
-            find(lint, "notice", place, rule->id,
-                 "the rule is easy to evade: one more space in the code changes its hash");
+            lint_add(lint, LINT_NOTICE, place, rule->id,
+                     "the rule is easy to evade: one more space in the code changes its hash");
         if (rule->decision != APPROVAL_ALLOW || rule->code_sha256 || rule->request_sha256 ||
             policy_rule_is_idle(policy, rule))
             continue;
         if (rule->secrets < 0 && !rule->secret_names && gives_secrets_unasked(policy))
-            find(lint, "warning", place, rule->id,
-                 "the rule is wider than it looks: without \"secrets\" it allows any code with "
-                 "any secret that the policy lists");
+            lint_add(lint, LINT_WARNING, place, rule->id,
+                     "the rule is wider than it looks: without \"secrets\" it allows any code with "
+                     "any secret that the policy lists");
         if (rule->network < 0 && policy->network_allowed)
-            find(lint, "warning", place, rule->id,
-                 "the rule is wider than it looks: without \"network\" it allows any code with "
-                 "the network");
+            lint_add(lint, LINT_WARNING, place, rule->id,
+                     "the rule is wider than it looks: without \"network\" it allows any code with "
+                     "the network");
     }
 }
 
@@ -112,11 +110,11 @@ static void look_at_capabilities(struct lint *lint)
 {
     const struct policy *policy = lint->policy;
     if (!grants(policy, CAPABILITY_EXEC, NULL))
-        find(lint, "warning", "/capabilities", NULL,
-             "nothing can run: sandbox.exec is not granted");
+        lint_add(lint, LINT_WARNING, "/capabilities", NULL,
+                 "nothing can run: sandbox.exec is not granted");
     if (policy->network_allowed && !grants(policy, CAPABILITY_NETWORK, NULL))
-        find(lint, "warning", "/network/allowed", NULL,
-             "no request can use the network: sandbox.exec.network is not granted as a whole");
+        lint_add(lint, LINT_WARNING, "/network/allowed", NULL,
+                 "no request can use the network: sandbox.exec.network is not granted as a whole");
 }
 
 /* Whether some rule lets programs run in that mode without an approval. */
@@ -136,14 +134,14 @@ static void look_at_mode_without_isolation(struct lint *lint, enum sandbox_mode 
     const struct policy *policy = lint->policy;
     const char *name = sandbox_mode_name(mode);
     if (policy->default_mode == mode)
-        find(lint, "warning", "/modes/default", NULL,
-             "programs run without isolation unless the gateway sets another mode");
+        lint_add(lint, LINT_WARNING, "/modes/default", NULL,
+                 "programs run without isolation unless the gateway sets another mode");
     if (runs_unasked(policy, name))
-        find(lint, "warning", "/modes/allowed", NULL,
-             "programs may run in mode %s without approval: it isolates nothing", name);
+        lint_add(lint, LINT_WARNING, "/modes/allowed", NULL,
+                 "programs may run in mode %s without approval: it isolates nothing", name);
     else
-        find(lint, "notice", "/modes/allowed", NULL,
-             "mode %s isolates nothing, and \"require\" does not apply to it", name);
+        lint_add(lint, LINT_NOTICE, "/modes/allowed", NULL,
+                 "mode %s isolates nothing, and \"require\" does not apply to it", name);
 }
 
 static void look_at_modes(struct lint *lint)
@@ -156,37 +154,19 @@ static void look_at_modes(struct lint *lint)
         const struct sandbox_mode_row *row = sandbox_mode_row((enum sandbox_mode)i);
         uint64_t layers = policy->required_layers | row->mandatory_layers;
         if (policy->mode_allowed[i] && row->isolates && (layers & LAYER_BIT(LAYER_CGROUP)) == 0)
-            find(lint, "notice", "/require", NULL,
-                 "without \"cgroup\", %s mode also runs on machines that cannot cap memory and "
-                 "processes of a whole tree",
-                 row->name);
+            lint_add(lint, LINT_NOTICE, "/require", NULL,
+                     "without \"cgroup\", %s mode also runs on machines that cannot cap memory and "
+                     "processes of a whole tree",
+                     row->name);
     }
 }
 
 static void look_at_floor(struct lint *lint)
 {
     if (lint->policy->approval_default == APPROVAL_ALLOW)
-        find(lint, "warning", "/approval/default", NULL,
-             "a request that no rule applies to runs without approval");
+        lint_add(lint, LINT_WARNING, "/approval/default", NULL,
+                 "a request that no rule applies to runs without approval");
     look_at_modes(lint);
-}
-
-static bool mode_is_possible(const struct policy *policy, char *const *modes)
-{
-    bool possible = !modes;
-    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
-        possible =
-            possible || (policy->mode_allowed[i] &&
-                         string_list_contains(modes, sandbox_mode_name((enum sandbox_mode)i)));
-    return possible;
-}
-
-static bool language_is_possible(const struct policy *policy, char *const *languages)
-{
-    bool possible = !languages;
-    for (size_t i = 0; i < policy->language_count; i++)
-        possible = possible || string_list_contains(languages, policy->languages[i].name);
-    return possible;
 }
 
 static void look_at_secret_rule(struct lint *lint, const struct policy_secret *secret)
@@ -195,13 +175,13 @@ static void look_at_secret_rule(struct lint *lint, const struct policy_secret *s
     char place[PLACE_LIMIT];
     (void)snprintf(place, sizeof(place), "/secrets/rules/%s", secret->name);
     if (strcmp(secret->name, "*") != 0 && !policy_allows_secret(policy, secret->name))
-        find(lint, "warning", place, NULL, "\"secrets.allowed\" does not list this secret");
-    if (!language_is_possible(policy, secret->languages))
-        find(lint, "warning", place, NULL,
-             "it cannot be used: the policy offers none of its languages");
-    if (!mode_is_possible(policy, secret->modes))
-        find(lint, "warning", place, NULL,
-             "it cannot be used: the policy allows none of its modes");
+        lint_add(lint, LINT_WARNING, place, NULL, "\"secrets.allowed\" does not list this secret");
+    if (!lint_offers_language(policy, secret->languages))
+        lint_add(lint, LINT_WARNING, place, NULL,
+                 "it cannot be used: the policy offers none of its languages");
+    if (!lint_allows_mode(policy, secret->modes))
+        lint_add(lint, LINT_WARNING, place, NULL,
+                 "it cannot be used: the policy allows none of its modes");
 }
 
 static void look_at_secrets(struct lint *lint)
@@ -212,9 +192,9 @@ static void look_at_secrets(struct lint *lint)
         char place[PLACE_LIMIT];
         (void)snprintf(place, sizeof(place), "/secrets/allowed/%zu", i);
         if (!grants(policy, CAPABILITY_SECRETS, any ? NULL : policy->secrets[i]))
-            find(lint, "warning", place, NULL,
-                 "the secret %s cannot be used: sandbox.exec.secrets is not granted for it",
-                 policy->secrets[i]);
+            lint_add(lint, LINT_WARNING, place, NULL,
+                     "the secret %s cannot be used: sandbox.exec.secrets is not granted for it",
+                     policy->secrets[i]);
     }
     for (size_t i = 0; i < policy->secret_rule_count; i++)
         look_at_secret_rule(lint, &policy->secret_rules[i]);
@@ -275,7 +255,7 @@ static void look_at_images(struct lint *lint)
     char offered[64];
     bool alone;
     const struct sandbox_mode_row *mode = find_mode_with_images(policy, &alone);
-    const char *level = alone ? POLICY_FINDING_WARNING : POLICY_FINDING_NOTICE;
+    const char *level = alone ? LINT_WARNING : LINT_NOTICE;
     if (!mode)
         return;
     (void)snprintf(images, sizeof(images), "/%s/images", mode->name);
@@ -284,32 +264,32 @@ static void look_at_images(struct lint *lint)
         (void)snprintf(what, sizeof(what), "run in %s mode", mode->name);
     size_t settled = join_languages(policy, IMAGE_SETTLED, names);
     if (alone && settled == 0)
-        find(lint, level, images, NULL, "nothing can run yet: no language has a usable image");
+        lint_add(lint, level, images, NULL, "nothing can run yet: no language has a usable image");
     if (join_languages(policy, IMAGE_UNSETTLED, names) > 0)
-        find(
+        lint_add(
             lint, level, images, NULL,
             "cannot %s yet: %s. Their images have no digest%s, or a placeholder for one: write "
             "NAME@sha256:DIGEST (docker images --digests), or leave them out of \"only_languages\"",
             what, names, policy->images.require_digest ? ", which require_digest demands" : "");
     if (join_languages(policy, IMAGE_ABSENT, names) > 0)
-        find(lint, level, images, NULL, "cannot %s: %s. They have no image", what, names);
+        lint_add(lint, level, images, NULL, "cannot %s: %s. They have no image", what, names);
     for (size_t i = 0; i < string_list_count(policy->images.offered); i++)
         if (!policy_image_is_settled(policy, policy->images.offered[i]))
-            find(lint, POLICY_FINDING_WARNING, offered, NULL,
-                 "the image %s cannot be used: it has no digest, or a placeholder for one",
-                 policy->images.offered[i]);
+            lint_add(lint, LINT_WARNING, offered, NULL,
+                     "the image %s cannot be used: it has no digest, or a placeholder for one",
+                     policy->images.offered[i]);
 }
 
 json_t *policy_lint(const struct policy *policy)
 {
     json_auto_t *findings = json_array();
-    struct lint lint = {.policy = policy, .findings = {.list = findings}};
-    policy_lint_file(policy, &lint.findings);
+    struct lint lint = {.policy = policy, .findings = findings};
+    lint_file(&lint);
     look_at_capabilities(&lint);
     look_at_floor(&lint);
     look_at_rules(&lint);
     look_at_width(&lint);
     look_at_secrets(&lint);
     look_at_images(&lint);
-    return lint.findings.failed ? NULL : TAKE_POINTER(findings);
+    return lint.failed ? NULL : TAKE_POINTER(findings);
 }

@@ -6,31 +6,26 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "json/json_input.h"
 #include "json/json_place.h"
-#include "json/merge_patch.h"
 
 /* A time that somebody may have written in seconds. Below FEW_MS no interpreter has started. */
 #define FEW_MS    100
 #define SECOND_MS 1000
 
-struct file_lint {
-    const struct policy *policy;
-    struct policy_findings *findings;
-};
-
 /* The effect of the patch on a member of the built-in policy (NULL: it has no such member). */
-static void look_at_member(struct file_lint *lint, const struct json_place *place,
-                           const json_t *patch, const json_t *builtin)
+static void look_at_member(struct lint *lint, const struct json_place *place, const json_t *patch,
+                           const json_t *builtin)
 {
     bool says_nothing = json_is_object(patch) && json_object_size(patch) == 0;
     if (json_is_null(patch) && !builtin)
-        policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place->pointer, NULL,
-                           "does nothing: null removes a member of the built-in policy, which has "
-                           "none of this name");
+        lint_add(lint, LINT_WARNING, place->pointer, NULL,
+                 "does nothing: null removes a member of the built-in policy, which has "
+                 "none of this name");
     else if (says_nothing && json_object_size(builtin) > 0)
-        policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place->pointer, NULL,
-                           "does nothing: the file is merged onto the built-in policy, and an "
-                           "empty object changes nothing");
+        lint_add(lint, LINT_WARNING, place->pointer, NULL,
+                 "does nothing: the file is merged onto the built-in policy, and an "
+                 "empty object changes nothing");
 }
 
 static bool is_time(const char *name)
@@ -39,23 +34,19 @@ static bool is_time(const char *name)
     return length > 3 && strcmp(name + length - 3, "_ms") == 0;
 }
 
-static void look_at_time(struct file_lint *lint, const struct json_place *place,
-                         const json_t *value)
+static void look_at_time(struct lint *lint, const struct json_place *place, const json_t *value)
 {
     json_int_t time = json_integer_value(value);
     bool of_a_person = strcmp(place->pointer, "/approval/timeout_ms") == 0;
     if (!json_is_integer(value) || time <= 0 || time >= SECOND_MS)
         return;
-    policy_finding_add(
-        lint->findings,
-        time < FEW_MS || of_a_person ? POLICY_FINDING_WARNING : POLICY_FINDING_NOTICE,
-        place->pointer, NULL,
-        "%lld milliseconds are less than a second: if seconds were meant, write %lld",
-        (long long)time, (long long)time * SECOND_MS);
+    lint_add(lint, time < FEW_MS || of_a_person ? LINT_WARNING : LINT_NOTICE, place->pointer, NULL,
+             "%lld milliseconds are less than a second: if seconds were meant, write %lld",
+             (long long)time, (long long)time * SECOND_MS);
 }
 
 /* A number, or its default and its maximum. */
-static void look_at_times(struct file_lint *lint, const struct json_place *place, json_t *value)
+static void look_at_times(struct lint *lint, const struct json_place *place, json_t *value)
 {
     static const char *const bounds[] = {"default", "max"};
     look_at_time(lint, place, value);
@@ -66,8 +57,7 @@ static void look_at_times(struct file_lint *lint, const struct json_place *place
 }
 
 /* Depth is the file's, which its reader bounds. */
-static void walk(struct file_lint *lint, const struct json_place *place, json_t *patch,
-                 json_t *builtin)
+static void walk(struct lint *lint, const struct json_place *place, json_t *patch, json_t *builtin)
 {
     const char *name;
     size_t length;
@@ -117,7 +107,7 @@ static bool changes_nothing(const json_t *builtin, json_t *patch)
 }
 
 /* A list of languages is easily taken for all there are. */
-static void look_at_languages(struct file_lint *lint, json_t *file, json_t *builtin)
+static void look_at_languages(struct lint *lint, json_t *file, json_t *builtin)
 {
     char others[256];
     json_t *patch = json_object_get(file, "languages");
@@ -125,19 +115,19 @@ static void look_at_languages(struct file_lint *lint, json_t *file, json_t *buil
         takes_something_away(patch) || !join_others(lint->policy, patch, others, sizeof(others)))
         return;
     if (changes_nothing(json_object_get(builtin, "languages"), patch))
-        policy_finding_add(lint->findings, POLICY_FINDING_WARNING, "/languages", NULL,
-                           "does nothing: the built-in policy has the same, and offers %s as well; "
-                           "\"only_languages\" is the complete list of what is offered",
-                           others);
+        lint_add(lint, LINT_WARNING, "/languages", NULL,
+                 "does nothing: the built-in policy has the same, and offers %s as well; "
+                 "\"only_languages\" is the complete list of what is offered",
+                 others);
     else
-        policy_finding_add(lint->findings, POLICY_FINDING_NOTICE, "/languages", NULL,
-                           "%s are offered as well: the file is merged onto the built-in policy; "
-                           "\"only_languages\" is the complete list of what is offered",
-                           others);
+        lint_add(lint, LINT_NOTICE, "/languages", NULL,
+                 "%s are offered as well: the file is merged onto the built-in policy; "
+                 "\"only_languages\" is the complete list of what is offered",
+                 others);
 }
 
 /* The findings about languages that no run can use. */
-static void look_at_languages_below(struct file_lint *lint, const json_t *file,
+static void look_at_languages_below(struct lint *lint, const json_t *file,
                                     const char *const path[2])
 {
     const char *name;
@@ -151,32 +141,32 @@ static void look_at_languages_below(struct file_lint *lint, const json_t *file,
             continue;
         (void)snprintf(place, sizeof(place), "/%s%s%s/%s", path[0], path[1] ? "/" : "",
                        path[1] ? path[1] : "", name);
-        policy_finding_add(lint->findings, POLICY_FINDING_WARNING, place, NULL,
-                           "does nothing: the policy does not offer the language");
+        lint_add(lint, LINT_WARNING, place, NULL,
+                 "does nothing: the policy does not offer the language");
     }
 }
 
-void policy_lint_file(const struct policy *policy, struct policy_findings *findings)
+void lint_file(struct lint *lint)
 {
     static const char *const languages[] = {"languages", NULL};
     static const char *const checks[] = {"content_checks", "languages"};
-    struct file_lint lint = {.policy = policy, .findings = findings};
+    const struct policy *policy = lint->policy;
     struct error unused;
     struct json_place root = json_place_root("policy", ERROR_INVALID_POLICY, &unused);
     if (!policy->patch)
         return;
     json_auto_t *builtin = policy_builtin_json(&unused);
     if (!builtin) {
-        findings->failed = true;
+        lint->failed = true;
         return;
     }
-    walk(&lint, &root, policy->patch, builtin);
-    look_at_languages(&lint, policy->patch, builtin);
-    look_at_languages_below(&lint, policy->patch, languages);
+    walk(lint, &root, policy->patch, builtin);
+    look_at_languages(lint, policy->patch, builtin);
+    look_at_languages_below(lint, policy->patch, languages);
     for (size_t i = 0; i < SANDBOX_MODE_COUNT; i++) {
         const char *const images[] = {sandbox_mode_name((enum sandbox_mode)i), "images"};
         if (sandbox_mode_row((enum sandbox_mode)i)->has_images)
-            look_at_languages_below(&lint, policy->patch, images);
+            look_at_languages_below(lint, policy->patch, images);
     }
-    look_at_languages_below(&lint, policy->patch, checks);
+    look_at_languages_below(lint, policy->patch, checks);
 }

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy.h"
-#include "policy/policy_file.h"
 #include "policy/policy_parse.h"
 #include "protocol/layers.h"
 #include "tap_suite.h"

@@ -9,7 +9,6 @@
 
 #include "../support/random.h"
 #include "base/cleanup.h"
-#include "policy/lint/policy_cover.h"
 #include "policy/lint/policy_lint.h"
 #include "tap_suite.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of keywords. Pure code, any thread. */
-#include "formats/schema_keyword.h"
+#include "formats/schema_subset.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "formats/schema_keyword.h"
 
 /* OpenAI's limit in strict mode; real schemas are not deeper. */
 #define DEEPEST          10u

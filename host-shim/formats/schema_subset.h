@@ -28,3 +28,12 @@ enum schema_subset {
  * no object's, or a member that must be there cannot be expressed. */
 json_t *schema_subset_make(const json_t *schema, enum schema_subset subset, json_t *left_out,
                            struct failure *failure);
+
+/* The keywords that constrain or describe one value, and which model provider takes them
+ * (schema_keyword.c). Copies the keywords that the subset takes from schema to *result, and puts
+ * the others that constrain into its description. false: out of memory. */
+bool schema_keywords_copy(const json_t *schema, enum schema_subset subset, json_t *result);
+
+/* The first keyword of the schema that has no equivalent and cannot be done without, for it admits
+ * or refuses values by a schema of its own; NULL where there is none. */
+const char *schema_keyword_foreign(const json_t *schema);

@@ -11,6 +11,8 @@
 
 #define CONTEXT_BYTES_LIMIT 65536
 #define CONTEXT_DEPTH_LIMIT 8
+#define TRACEPARENT_LIMIT   256u /* of ours: later versions may be longer than the 55 of version 00 \
+                                  */
 
 static bool copy_text(const char *text, char **ret)
 {
@@ -20,7 +22,7 @@ static bool copy_text(const char *text, char **ret)
     return *ret != NULL;
 }
 
-static bool refuse(struct error *error)
+static bool refuse_context(struct error *error)
 {
     error_set_hint(error, "this is the gateway's context_json, not the request");
     return false;
@@ -33,7 +35,7 @@ static bool read_policy(json_t *policy, struct narrowing *ret, struct error *err
     if (!policy || narrowing_read(&place, policy, ret))
         return true;
     if (error->code != ERROR_OUT_OF_MEMORY)
-        (void)refuse(error);
+        (void)refuse_context(error);
     return false;
 }
 
@@ -59,7 +61,7 @@ bool context_parse(const char *context_json, struct call_context *ret, struct er
         !json_read_member_string(&root, json, "session", &session) ||
         !json_read_member_string(&root, json, "traceparent", &traceparent) ||
         !json_read_member_string(&root, json, "workspace", &workspace))
-        return refuse(error);
+        return refuse_context(error);
     if (!read_policy(json_object_get(json, "policy"), &ret->narrowing, error))
         return false;
     if (copy_text(principal, &ret->principal) && copy_text(session, &ret->session) &&
@@ -67,4 +69,31 @@ bool context_parse(const char *context_json, struct call_context *ret, struct er
         return true;
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the context");
     return false;
+}
+
+/* That many digits and then the end of the field; *next is behind it. */
+static bool take_hex(const char **next, size_t digits, bool may_be_zero)
+{
+    const char *field = *next;
+    if (strspn(field, "0123456789abcdef") != digits)
+        return false;
+    *next = field + digits;
+    return may_be_zero || strspn(field, "0") < digits;
+}
+
+static bool take_dash(const char **next)
+{
+    return *(*next)++ == '-';
+}
+
+bool traceparent_is_valid(const char *text)
+{
+    const char *next = text;
+    if (strnlen(text, TRACEPARENT_LIMIT + 1) > TRACEPARENT_LIMIT || strncmp(text, "ff", 2) == 0)
+        return false;
+    if (!take_hex(&next, 2, true) || !take_dash(&next) || !take_hex(&next, 32, false) ||
+        !take_dash(&next) || !take_hex(&next, 16, false) || !take_dash(&next) ||
+        !take_hex(&next, 2, true))
+        return false;
+    return *next == '\0' || (*next == '-' && strncmp(text, "00", 2) != 0);
 }

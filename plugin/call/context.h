@@ -14,3 +14,8 @@
 /* NULL text: an empty context. true and *ret (strings are the call's), or false with INVALID_INPUT
  * or OUT_OF_MEMORY; the call owns the content of *ret either way. */
 bool context_parse(const char *context_json, struct call_context *ret, struct error *error);
+
+/* The form of W3C Trace Context (https://www.w3.org/TR/trace-context/): version "-" trace-id "-"
+ * parent-id "-" flags in lower-case hex, neither id all zeros, not version ff; more may follow
+ * behind a "-" in other versions than 00. */
+bool traceparent_is_valid(const char *text);

@@ -2,14 +2,11 @@
 /* Answering. Runs in the gateway, on the thread inside tool_prepare(). */
 #include "exports/inquiry.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "call/context.h"
-#include "exports/explanation.h"
-#include "exports/interpreter_facts.h"
 #include "exports/status.h"
 #include "gate/offer.h"
 #include "policy/configuration.h"

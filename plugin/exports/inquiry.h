@@ -8,9 +8,12 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "policy/configuration.h"
+#include "run/describe.h"
 
 /* Is it one? Decided by its members alone. */
 bool inquiry_is_one(const char *config_json);
@@ -18,3 +21,27 @@ bool inquiry_is_one(const char *config_json);
 /* A new JSON text, NULL when out of memory. *ret_answered: false where the configuration was
  * refused, and "error" in the text says why. */
 char *inquiry_answer(const char *config_json, bool *ret_answered);
+
+/* A hypothetical request; all borrowed. */
+struct explanation_subject {
+    const char *tool;         /* NULL: code_execute */
+    const char *input_json;   /* as tool_invoke() would get it */
+    const char *context_json; /* as a host would give it; NULL: none */
+};
+
+/* What would happen to a request under a policy, and which rule decides. Asks nobody, starts and
+ * runs nothing. A new object with "outcome" (allow, ask, deny) and the reasons, see docs/abi.md.
+ * NULL: out of memory. */
+json_t *explanation_json(const struct configuration *configuration,
+                         const struct explanation_subject *subject);
+
+/* An array of {"language", "path", "version"}, new, for the languages that the mode in force can
+ * run; path and version are null where the interpreter does not say. Each is asked in a sandbox of
+ * its own, so this takes a while. NULL when out of memory. */
+json_t *interpreter_facts(const struct configuration *configuration);
+
+/* How a language's interpreter is prepared for runs: is it copied, without which modules, and if
+ * not, why, with a remedy. New: for programs that name no module, and for those with each word of
+ * the policy's "import_named". null where nothing is copied in that mode, or for that language.
+ * NULL: no memory. Takes as long as the preparation does, a minute at most. */
+json_t *preparation_facts(const struct trial_subject *subject);

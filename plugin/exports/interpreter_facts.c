@@ -4,18 +4,17 @@
  * reports how those that wait for runs are prepared. Runs in the gateway, on the thread inside
  * tool_prepare().
  */
-#include "interpreter_facts.h"
+#include "exports/inquiry.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/string_list.h"
-#include "../run/describe.h"
-#include "../run/readiness.h"
-#include "../run/run.h"
 #include "base/cleanup.h"
-#include "preparation_facts.h"
+#include "base/string_list.h"
+#include "run/describe.h"
+#include "run/readiness.h"
+#include "run/run.h"
 
 #define OUTPUT_LIMIT 4096u
 

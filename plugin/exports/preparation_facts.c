@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the question and the words for its answer: see preparation_facts.h. Runs in the gateway, on
+/* Owns the question and the words for its answer: see inquiry.h. Runs in the gateway, on
  * the thread inside tool_prepare(). */
-#include "exports/preparation_facts.h"
+#include "exports/inquiry.h"
 
 #include <poll.h>
 #include <stdio.h>

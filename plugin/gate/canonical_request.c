@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "request/request_arguments.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
 

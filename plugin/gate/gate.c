@@ -22,11 +22,8 @@
 #include "gate/audit_record.h"
 #include "gate/decision.h"
 #include "gate/offer_hint.h"
-#include "gate/plan.h"
-#include "gate/secret_delivery.h"
 #include "host/host.h"
 #include "program/program_input.h"
-#include "request/traceparent.h"
 #include "run/readiness.h"
 #include "vocabulary/environment.h"
 
@@ -45,7 +42,7 @@ static bool find_tool(const char *tool, enum request_shape *ret, struct error *e
 }
 
 /* A gateway may pass on a value of its client; the run is not refused for it. */
-static void leave_out_junk(struct call *call)
+static void drop_invalid_traceparent(struct call *call)
 {
     if (!call->context.traceparent || traceparent_is_valid(call->context.traceparent))
         return;
@@ -74,7 +71,7 @@ static bool parse(struct call *call, const char *tool, const char *input_json, s
     (void)json_array_extend(call->notes, call->request.notes);
     if (!context_parse(call->host.context_json, &call->context, error))
         return false;
-    leave_out_junk(call);
+    drop_invalid_traceparent(call);
     return true;
 }
 

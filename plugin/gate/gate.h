@@ -21,3 +21,16 @@ bool gate_pass(struct call *call, const char *tool, const char *input_json, stru
  * the run of a call whose configuration is settled. Asks nobody, starts nothing. */
 bool gate_apply_policy(struct call *call, const char *tool, const char *input_json,
                        struct error *error);
+
+/* The stage from a request and a policy to the description that a backend gets (plan.c). About
+ * permission it decides only limits and languages. Fills call->language, call->description (without
+ * secrets) and the output limits. false with LANGUAGE_NOT_ALLOWED, LIMIT_TOO_HIGH, INVALID_INPUT (a
+ * file named as the program is, a variable that no shell would set), INVALID_POLICY (the same of
+ * the policy's), NOT_SUPPORTED or OUT_OF_MEMORY. */
+bool plan_run(struct call *call, struct error *error);
+
+/* The stage that brings an approved call's secrets to its run (secret_delivery.c): asks for them
+ * and adds them to the redaction. Fills call->redaction and the description, which has the only
+ * copy that is not locked, until the backend has it (run.h, spent). false with what
+ * secret_value_read() or redaction_add() says, or SECRET_UNUSABLE. */
+bool deliver_secrets(struct call *call, struct error *error);

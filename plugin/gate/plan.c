@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building run descriptions. Runs in the gateway, on the thread inside tool_invoke() or
  * tool_status(). */
-#include "gate/plan.h"
+#include "gate/gate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/string_list.h"
 #include "call/call_limits.h"
 #include "gate/offer_hint.h"
-#include "gate/shell_names.h"
 #include "run/describe.h"
 #include "run/preparation.h"
 #include "vocabulary/environment.h"
@@ -101,17 +101,70 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     return true;
 }
 
+/* Variables that a shell keeps for itself. In docker mode a shell of the image starts the program,
+ * and cannot give it such a variable as a request has it: it refuses the value, replaces it or
+ * ends. Of the shells that images have as /bin/sh: dash(1) reads OPTIND as a number and ends where
+ * it is none; all others are bash(1)'s, read-only or with a value of its own. */
+static const char *const shell_names[] = {
+    "_",
+    "BASHOPTS",
+    "BASHPID",
+    "BASH_ALIASES",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "BASH_CMDS",
+    "BASH_COMMAND",
+    "BASH_LINENO",
+    "BASH_MONOSECONDS",
+    "BASH_SOURCE",
+    "BASH_SUBSHELL",
+    "BASH_VERSINFO",
+    "DIRSTACK",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "LINENO",
+    "OPTIND",
+    "PIPESTATUS",
+    "PPID",
+    "RANDOM",
+    "SECONDS",
+    "SHELLOPTS",
+    "SRANDOM",
+    "UID",
+};
+
+static const char *find_shell_name(const char *name, size_t length)
+{
+    for (size_t i = 0; i < COUNT_OF(shell_names); i++)
+        if (strlen(shell_names[i]) == length && memcmp(shell_names[i], name, length) == 0)
+            return shell_names[i];
+    return NULL;
+}
+
+/* The first in a list of "NAME=value" (NULL: none), as the table has it; NULL: there is none. */
+static const char *find_shell_variable(char *const *environment)
+{
+    const char *found = NULL;
+    for (; !found && environment && *environment; environment++)
+        found = find_shell_name(*environment, strcspn(*environment, "="));
+    return found;
+}
+
 /* The policy's variables that its shell would not set. */
 static const char *find_shell_name_of_policy(const struct call *call)
 {
-    const char *name = shell_names_find(call->configuration.policy->environment);
-    return name ? name : shell_names_find(call->language->environment);
+    const char *name = find_shell_variable(call->configuration.policy->environment);
+    return name ? name : find_shell_variable(call->language->environment);
 }
 
 static const char *find_shell_name_of_secrets(const struct request *request)
 {
     for (size_t i = 0; i < request->secret_count; i++)
-        if (shell_names_has(request->secrets[i].variable))
+        if (find_shell_name(request->secrets[i].variable, strlen(request->secrets[i].variable)))
             return request->secrets[i].variable;
     return NULL;
 }
@@ -141,7 +194,7 @@ static bool refuse_shell_names(const struct call *call, struct error *error)
         error_set_hint(error, "remove the variable from the policy");
         return true;
     }
-    if ((name = shell_names_find(request->environment)))
+    if ((name = find_shell_variable(request->environment)))
         return refuse_shell_name(call, "env", name, error);
     if ((name = find_shell_name_of_secrets(request)))
         return refuse_shell_name(call, "secrets", name, error);

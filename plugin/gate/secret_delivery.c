@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How secrets reach a run's description. Runs in the gateway, on the thread inside tool_invoke().
  */
-#include "gate/secret_delivery.h"
+#include "gate/gate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * Models' slips in code. Pure code; runs in the gateway on the calling thread.
  */
-#include "request/code_repair.h"
+#include "request/request_read.h"
 
 #include <string.h>
 

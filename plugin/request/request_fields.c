@@ -38,8 +38,6 @@ static const struct request_field fields[] = {
      .description = "The whole program as plain text, without Markdown fences. Print what you "
                     "want to see: only stdout and stderr come back. At most 1 MiB.",
      .read = request_read_code,
-     .value = request_value_code,
-     .write = request_write_code,
      .examples = {"\"print(1)\"", "\"print(2)\""},
      .hashed_as = "code"},
     {.name = "stdin",
@@ -48,8 +46,6 @@ static const struct request_field fields[] = {
      .limit = REQUEST_STDIN_LIMIT,
      .description = "Text for the program's standard input. At most 1 MiB.",
      .read = request_read_stdin,
-     .value = request_value_stdin,
-     .write = request_write_stdin,
      .examples = {"\"\"", "\"in\""},
      .hashed_as = "stdin"},
     {.name = "args",
@@ -97,6 +93,7 @@ static const struct request_field fields[] = {
      .read = request_read_files,
      .value = request_value_files,
      .write = request_write_files,
+     .write_whole = request_write_whole_files,
      .examples =
          {"[{\"path\": \"a\", \"content\": \"1\"}]",
           "[{\"path\": \"a/b.txt\", \"content\": \"x\"}, {\"path\": \"c\", \"content\": \"AAEC\", "
@@ -292,8 +289,10 @@ static void write_by_kind(const struct request_field *field, struct json_draft *
 void request_field_write(const struct request_field *field, struct json_draft *draft,
                          const struct request *request, enum request_files_form files)
 {
-    if (field->write)
-        field->write(draft, field->hashed_as, request, files);
+    if (files == REQUEST_FILES_WHOLE && field->write_whole)
+        field->write_whole(draft, field->hashed_as, request);
+    else if (field->write)
+        field->write(draft, field->hashed_as, request);
     else
         write_by_kind(field, draft, field->hashed_as, request);
 }
@@ -305,8 +304,19 @@ void request_fields_audit(struct json_draft *draft, const struct request *reques
         if (field->audit)
             field->audit(draft, field->name, request);
         else if (field->audited && field->write)
-            field->write(draft, field->name, request, REQUEST_FILES_HASHED);
+            field->write(draft, field->name, request);
         else if (field->audited)
             write_by_kind(field, draft, field->name, request);
     }
+}
+
+json_t *request_arguments(const struct request *request)
+{
+    json_auto_t *object = json_object();
+    for (size_t i = 0; i < COUNT_OF(fields); i++)
+        if (request_field_is_given(&fields[i], request) &&
+            json_object_set_new(object, fields[i].name, request_field_value(&fields[i], request)) !=
+                0)
+            return NULL;
+    return TAKE_POINTER(object);
 }

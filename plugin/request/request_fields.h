@@ -65,8 +65,9 @@ struct request_field {
      * no other value of it. Where the call settles its value, the call writes it
      * (canonical_request.c); else write does. NULL: by kind and offset. */
     const char *hashed_as;
-    void (*write)(struct json_draft *draft, const char *name, const struct request *request,
-                  enum request_files_form files);
+    void (*write)(struct json_draft *draft, const char *name, const struct request *request);
+    /* The same with the content of files; NULL: as write. */
+    void (*write_whole)(struct json_draft *draft, const char *name, const struct request *request);
     /* Where hashed_as is NULL: why an approval may hold for other values. */
     const char *not_hashed;
 
@@ -110,3 +111,8 @@ void request_field_write(const struct request_field *field, struct json_draft *d
 
 /* The members that the audit has of a request. */
 void request_fields_audit(struct json_draft *draft, const struct request *request);
+
+/* A request as the tool's arguments, which approvers see and edit: an object that request_parse()
+ * reads as the same request, under the names of the input schema and without absent members. New;
+ * NULL: out of memory. */
+json_t *request_arguments(const struct request *request);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/string_list.h"
-#include "request/code_repair.h"
 #include "request/request_files.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"

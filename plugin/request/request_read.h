@@ -24,3 +24,15 @@ request_reader request_read_session;
 /* Adds to the notes of the result; false when out of memory. */
 bool request_note(const struct json_place *place, struct request *request, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The slips models make when they write code into JSON: a Markdown fence around all of it, a byte
+ * order mark before it. Both are no part of any program, so they are taken off, and the result says
+ * so (code_repair.c). */
+struct code_repair {
+    const char *code; /* the part of the text that is the program; borrowed from it */
+    size_t length;
+    bool byte_order_mark; /* was taken off */
+    bool fence;           /* was taken off */
+};
+
+struct code_repair code_repair_find(const char *text, size_t length);

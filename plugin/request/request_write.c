@@ -30,16 +30,6 @@ json_t *request_value_language(const struct request *request)
     return json_string(request->language->name);
 }
 
-json_t *request_value_code(const struct request *request)
-{
-    return json_stringn(request->code, request->code_length);
-}
-
-json_t *request_value_stdin(const struct request *request)
-{
-    return json_stringn(request->stdin_text, request->stdin_length);
-}
-
 json_t *request_value_args(const struct request *request)
 {
     return list_json(request->args);
@@ -85,31 +75,13 @@ json_t *request_value_files(const struct request *request)
     return TAKE_POINTER(list);
 }
 
-#define UNUSED __attribute__((unused))
-
 void request_write_language(struct json_draft *draft, const char *name,
-                            const struct request *request, enum request_files_form files UNUSED)
+                            const struct request *request)
 {
     json_draft_string(draft, name, request->language->name);
 }
 
-void request_write_code(struct json_draft *draft, const char *name, const struct request *request,
-                        enum request_files_form files UNUSED)
-{
-    json_draft_bytes(draft, name, request->code, request->code_length);
-}
-
-void request_write_stdin(struct json_draft *draft, const char *name, const struct request *request,
-                         enum request_files_form files UNUSED)
-{
-    if (request->stdin_text)
-        json_draft_bytes(draft, name, request->stdin_text, request->stdin_length);
-    else
-        json_draft_string(draft, name, NULL);
-}
-
-void request_write_args(struct json_draft *draft, const char *name, const struct request *request,
-                        enum request_files_form files UNUSED)
+void request_write_args(struct json_draft *draft, const char *name, const struct request *request)
 {
     json_draft_open(draft, name, '[');
     for (size_t i = 0; request->args && request->args[i]; i++)
@@ -117,8 +89,7 @@ void request_write_args(struct json_draft *draft, const char *name, const struct
     json_draft_close(draft, ']');
 }
 
-void request_write_env(struct json_draft *draft, const char *name, const struct request *request,
-                       enum request_files_form files UNUSED)
+void request_write_env(struct json_draft *draft, const char *name, const struct request *request)
 {
     json_draft_value(draft, name, environment_json(request->environment));
 }
@@ -135,7 +106,7 @@ static json_t *secret_names(const struct request *request)
 }
 
 void request_write_secrets(struct json_draft *draft, const char *name,
-                           const struct request *request, enum request_files_form files UNUSED)
+                           const struct request *request)
 {
     json_draft_value(draft, name, secret_names(request));
 }
@@ -149,8 +120,8 @@ static void write_content(struct json_draft *draft, const struct run_file *file)
         json_draft_string(draft, "content_base64", content);
 }
 
-void request_write_files(struct json_draft *draft, const char *name, const struct request *request,
-                         enum request_files_form files)
+static void write_files(struct json_draft *draft, const char *name, const struct request *request,
+                        bool whole)
 {
     json_draft_open(draft, name, '[');
     for (size_t i = 0; i < request->file_count; i++) {
@@ -158,7 +129,7 @@ void request_write_files(struct json_draft *draft, const char *name, const struc
         char hash[SHA256_HEX_LENGTH + 1];
         sha256_hex(file->content, file->length, hash);
         json_draft_open(draft, NULL, '{');
-        if (files == REQUEST_FILES_WHOLE)
+        if (whole)
             write_content(draft, file);
         json_draft_string(draft, "path", file->path);
         json_draft_string(draft, "sha256", hash);
@@ -166,6 +137,17 @@ void request_write_files(struct json_draft *draft, const char *name, const struc
         json_draft_close(draft, '}');
     }
     json_draft_close(draft, ']');
+}
+
+void request_write_files(struct json_draft *draft, const char *name, const struct request *request)
+{
+    write_files(draft, name, request, false);
+}
+
+void request_write_whole_files(struct json_draft *draft, const char *name,
+                               const struct request *request)
+{
+    write_files(draft, name, request, true);
 }
 
 void request_audit_secrets(struct json_draft *draft, const char *name,

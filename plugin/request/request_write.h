@@ -11,8 +11,6 @@
 typedef json_t *request_value(const struct request *request);
 
 request_value request_value_language;
-request_value request_value_code;
-request_value request_value_stdin;
 request_value request_value_args;
 request_value request_value_env;
 request_value request_value_secrets;
@@ -20,16 +18,14 @@ request_value request_value_files;
 
 /* The member of the canonical request, absent or not: null, an empty list, false. */
 typedef void request_writer(struct json_draft *draft, const char *name,
-                            const struct request *request, enum request_files_form files);
+                            const struct request *request);
 
 request_writer request_write_language;
-request_writer request_write_code;
-request_writer request_write_stdin;
 request_writer request_write_args;
 request_writer request_write_env;
 request_writer request_write_secrets;
 request_writer request_write_files;
+request_writer request_write_whole_files; /* with their content */
 
 /* The names of the secrets, in a list. */
-void request_audit_secrets(struct json_draft *draft, const char *name,
-                           const struct request *request);
+request_writer request_audit_secrets;

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "fuzz.h"
-#include "gate/plan.h"
+#include "gate/gate.h"
 #include "policy/lint/policy_lint.h"
 #include "policy/policy.h"
 #include "request/request.h"

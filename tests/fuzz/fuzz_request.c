@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "call/call.h"
 #include "fuzz.h"
-#include "gate/plan.h"
+#include "gate/gate.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"
 #include "json/canonical.h"

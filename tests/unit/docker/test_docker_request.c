@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "call/call.h"
 #include "docker_request.h"
-#include "gate/plan.h"
+#include "gate/gate.h"
 #include "sanitizers.h"
 #include "tap_suite.h"
 #include "vocabulary/environment.h"

@@ -10,7 +10,7 @@
 #include "../support/failing_memory.h"
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
-#include "gate/plan.h"
+#include "gate/gate.h"
 #include "run/describe.h"
 #include "tap_suite.h"
 

@@ -3,7 +3,7 @@
  * secret_delivery: where a secret is put, what stops it, and that memory that ends is said so.
  * Single-threaded.
  */
-#include "gate/secret_delivery.h"
+#include "gate/gate.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 
 #include "../support/failing_memory.h"
 #include "base/cleanup.h"
-#include "gate/plan.h"
 #include "tap_suite.h"
 #include "vocabulary/environment.h"
 

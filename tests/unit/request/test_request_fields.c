@@ -8,8 +8,7 @@
 
 #include "base/cleanup.h"
 #include "call/call.h"
-#include "gate/plan.h"
-#include "request/request_arguments.h"
+#include "gate/gate.h"
 #include "request/request_fields.h"
 #include "tap_suite.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "request/traceparent.h"
+#include "call/context.h"
 #include "tap_suite.h"
 
 #define TRACE  "0af7651916cd43dd8448eb211c80319c"

@@ -82,17 +82,13 @@ static void wipe_message(struct run *run)
 
 static bool check_image(const struct run_image *image, struct engine_fault *fault)
 {
-    if (!engine_image_name_is_good(image->name)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED, "not an image's name: \"%.100s\"",
-                         image->name);
-        return false;
-    }
-    if (image->require_digest && !engine_image_is_pinned(image->name)) {
-        engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
-                         "the policy requires images pinned by digest, and %.100s is not",
-                         image->name);
-        return false;
-    }
+    if (!engine_image_name_is_good(image->name))
+        return engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
+                                "not an image's name: \"%.100s\"", image->name);
+    if (image->require_digest && !engine_image_is_pinned(image->name))
+        return engine_fault_set(fault, ENGINE_PROBLEM_IMAGE_UNUSED,
+                                "the policy requires images pinned by digest, and %.100s is not",
+                                image->name);
     return true;
 }
 

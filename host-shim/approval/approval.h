@@ -19,8 +19,8 @@ enum approval_mode {
     APPROVAL_ALWAYS,  /* the command line said yes beforehand */
     APPROVAL_NEVER,   /* the command line said no beforehand */
     APPROVAL_COMMAND, /* a program */
-    APPROVAL_QUEUE,   /* whoever answers with toolhost approvals, while the call waits */
-    APPROVAL_PENDING, /* the same, while it does not: the identical call comes for the answer */
+    APPROVAL_QUEUE,   /* toolhost approvals, while the call waits */
+    APPROVAL_PENDING, /* the same, but an identical call fetches the answer */
     APPROVAL_WEBHOOK, /* a web service */
 };
 

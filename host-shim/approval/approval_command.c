@@ -41,8 +41,8 @@ static bool find_word(const char *name, enum approval_word *ret)
     return approval_word_find(name, ret);
 }
 
-static void take_word(enum approval_word word, const char *reason, json_t *arguments,
-                      struct approval_decision *ret)
+static void take_decision(enum approval_word word, const char *reason, json_t *arguments,
+                          struct approval_decision *ret)
 {
     if (word == APPROVAL_WORD_DENY)
         approval_deny(ret, "%s", text_or(reason, "the approval program said no"));
@@ -60,7 +60,7 @@ static void read_plain(const json_t *answer, struct approval_decision *ret)
     enum approval_word word = APPROVAL_WORD_DENY;
     const char *reason = json_member_string(answer, "reason", "");
     if (find_word(json_member_string(answer, "decision", ""), &word))
-        take_word(word, reason, json_object_get(answer, "arguments"), ret);
+        take_decision(word, reason, json_object_get(answer, "arguments"), ret);
     else
         approval_deny(ret, "%s",
                       text_or(reason, "the approval program's answer is not a known decision"));
@@ -74,7 +74,8 @@ static void read_hook(const json_t *hook, struct approval_decision *ret)
     const char *reason = json_member_string(hook, "permissionDecisionReason", "");
     json_t *changed = json_object_get(hook, "updatedInput");
     if (strcmp(word, "allow") == 0)
-        take_word(changed ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, reason, changed, ret);
+        take_decision(changed ? APPROVAL_WORD_EDIT : APPROVAL_WORD_ALLOW_ONCE, reason, changed,
+                      ret);
     else if (strcmp(word, "ask") == 0)
         approval_unavailable(
             ret, "%s", text_or(reason, "the approval program leaves the decision to a person"));

@@ -49,7 +49,7 @@ bool approval_word_allows(enum approval_word word)
 bool approval_offers(const json_t *request, enum approval_word word)
 {
     if (word == APPROVAL_WORD_UNAVAILABLE)
-        return false; /* nobody chooses it */
+        return false; /* it is no choice */
     const json_t *offered = json_object_get(request, "allowed_decisions");
     if (!json_is_array(offered))
         return word == APPROVAL_WORD_ALLOW_ONCE || word == APPROVAL_WORD_DENY;

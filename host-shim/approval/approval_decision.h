@@ -28,7 +28,7 @@ struct approval_decision {
     char id[33];        /* under which the store has it; "": the request's own */
     char approver[192]; /* "terminal:USER" and the like; "": no one decided */
     char reason[512];   /* "" where none was given; always there for a denial */
-    char notice[2048];  /* "" or what the host's person should know beside it */
+    char notice[2048];  /* for the host's user; "": none */
     bool no_approver;   /* no --approve, and no terminal */
 };
 
@@ -48,7 +48,7 @@ char *approval_decision_text(const struct approval_decision *decision, const jso
 /* Under which id a pending request waits, as tool_reply_approval() takes it; NULL where the
  * provider does not take it, and when out of memory. */
 char *approval_pending_text(const struct approval_decision *decision, const json_t *request);
-/* Does the request let it be answered like that? One that says nothing takes once and deny. */
+/* Does the request offer the decision? One without a list offers allow_once and deny. */
 bool approval_offers(const json_t *request, enum approval_word word);
 
 /* "PREFIX:USER", the user being this process's. */

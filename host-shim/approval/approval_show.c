@@ -280,8 +280,8 @@ static const struct shown_member last_members[] = {
     {"code", "code", show_text, NULL},
 };
 
-/* About the question, and not about what would run: nothing of it is in the request's hash. The
- * arguments say once more what the other members say. Whatever is not named here is shown. */
+/* About the question, and not about what would run: none is in the request's hash. The arguments
+ * repeat the other members. Every member that is not named here is shown. */
 static const char *const left_out[] = {
     "allowed_decisions", "approval_id", "arguments", "decision_members",
     "expires_in_ms",     "in_band",     "run_id"};

@@ -195,7 +195,7 @@ bool approval_store_take_answer(struct approval_store *store, const char *id,
 {
     bool row = false;
     enum approval_state unanswered;
-    /* Asked first: what is answered in between is found by the other. */
+    /* Looked up first, so that an answer given in between is not missed. */
     if (!unanswered_state(store, id, &unanswered, failure))
         return false;
     CLEANUP_STATEMENT sqlite3_stmt *statement =

@@ -64,8 +64,8 @@ enum approval_state {
     APPROVAL_STATE_GONE,     /* revoked, or another call used the answer */
 };
 
-/* Puts a request in. any_call: the answer is whoever's asks the same next (pending); else of the
- * one that knows the id. */
+/* Puts a request in. any_call: the next identical call takes the answer (pending); else only the
+ * caller that knows the id. */
 bool approval_store_ask(struct approval_store *store, const struct approval_subject *subject,
                         const char *request_json, bool any_call, int64_t lifetime_s,
                         char ret_id[APPROVAL_STORE_ID + 1], struct failure *failure);

@@ -16,7 +16,7 @@
 
 #define BUSY_MS    20000
 #define VERSION    "1"
-#define KEPT_S     "86400"  /* how long what is over can still be looked at */
+#define KEPT_S     "86400"  /* how long ended requests stay visible */
 #define MOST_PAGES "131072" /* of 4 KiB: 512 MiB */
 
 static const char schema[] =
@@ -89,7 +89,7 @@ static bool check_file(const char *path, bool make, bool *ret_there, struct fail
     return check_directory(path, failure) && trusted_file_check(&status, path, STORE_CODE, failure);
 }
 
-static bool run_text(struct approval_store *store, const char *sql, struct failure *failure)
+static bool run_sql(struct approval_store *store, const char *sql, struct failure *failure)
 {
     return sqlite3_exec(store->database, sql, NULL, NULL, NULL) == SQLITE_OK ||
            refuse_store(store, "cannot be prepared", failure);
@@ -110,18 +110,19 @@ static bool check_version(struct approval_store *store, const char *path, struct
                        (long long)version);
 }
 
-static bool prepare(struct approval_store *store, const char *path, struct failure *failure)
+static bool prepare_database(struct approval_store *store, const char *path,
+                             struct failure *failure)
 {
     (void)sqlite3_busy_timeout(store->database, BUSY_MS);
     (void)sqlite3_db_config(store->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(store->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_limit(store->database, SQLITE_LIMIT_LENGTH, (int)APPROVAL_STORE_JSON);
     return check_version(store, path, failure) &&
-           run_text(store,
-                    "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
-                    "PRAGMA max_page_count = " MOST_PAGES ";",
-                    failure) &&
-           run_text(store, schema, failure);
+           run_sql(store,
+                   "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
+                   "PRAGMA max_page_count = " MOST_PAGES ";",
+                   failure) &&
+           run_sql(store, schema, failure);
 }
 
 bool approval_store_open(const char *path, bool make, struct approval_store **ret,
@@ -147,7 +148,7 @@ bool approval_store_open(const char *path, bool make, struct approval_store **re
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_FULLMUTEX,
                         NULL) != SQLITE_OK)
         return refuse_store(store, name, failure);
-    if (!prepare(store, name, failure))
+    if (!prepare_database(store, name, failure))
         return false;
     *ret = TAKE_POINTER(store);
     return true;
@@ -229,7 +230,7 @@ const char *store_text(sqlite3_stmt *statement, int column)
 bool store_begin(struct approval_store *store, struct store_transaction *ret,
                  struct failure *failure)
 {
-    if (!run_text(store, "BEGIN IMMEDIATE", failure))
+    if (!run_sql(store, "BEGIN IMMEDIATE", failure))
         return false;
     ret->store = store;
     return true;
@@ -237,7 +238,7 @@ bool store_begin(struct approval_store *store, struct store_transaction *ret,
 
 bool store_commit(struct store_transaction *transaction, struct failure *failure)
 {
-    if (!run_text(transaction->store, "COMMIT", failure))
+    if (!run_sql(transaction->store, "COMMIT", failure))
         return false;
     transaction->store = NULL;
     return true;

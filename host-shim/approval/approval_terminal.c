@@ -68,7 +68,8 @@ static void write_answers(FILE *page, const json_t *request, bool edited)
 }
 
 /* Drawn in memory first, so that the terminal sees one piece. */
-static bool draw(int fd, const json_t *request, bool edited, unsigned row_limit, size_t *ret_hidden)
+static bool draw_request(int fd, const json_t *request, bool edited, unsigned row_limit,
+                         size_t *ret_hidden)
 {
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
@@ -133,9 +134,9 @@ static void question_clear(struct question *asked)
     json_decref(asked->edited);
 }
 
-/* The words that are no yes, no matter what is shown. false: not one of them, or not offered. */
-static bool take_word(const struct question *asked, const char *answer,
-                      struct approval_decision *decision)
+/* The answers beside yes, no and edit. false: none of them, or it is not offered. */
+static bool take_other_answer(const struct question *asked, const char *answer,
+                              struct approval_decision *decision)
 {
     static const struct {
         const char *answer;
@@ -156,9 +157,10 @@ static bool take_word(const struct question *asked, const char *answer,
     return false;
 }
 
-static void decide(struct question *asked, const char *answer, struct approval_decision *decision)
+static void decide_by_answer(struct question *asked, const char *answer,
+                             struct approval_decision *decision)
 {
-    if (take_word(asked, answer, decision))
+    if (take_other_answer(asked, answer, decision))
         return;
     if (!is_yes(answer)) {
         approval_deny(decision, "the user at the terminal said no");
@@ -169,8 +171,8 @@ static void decide(struct question *asked, const char *answer, struct approval_d
 }
 
 /* Saving without a change keeps the request. false: asking cannot go on. */
-static bool edit(struct question *asked, int fd, int cancelled_fd, uint64_t deadline,
-                 struct approval_decision *decision)
+static bool edit_arguments(struct question *asked, int fd, int cancelled_fd, uint64_t deadline,
+                           struct approval_decision *decision)
 {
     struct failure failure;
     const json_t *before = json_object_get(asked->request, "arguments");
@@ -206,8 +208,8 @@ static void ask_at_terminal(int fd, const json_t *request, int cancelled_fd,
     for (;;) {
         size_t hidden = 0;
         (void)tcflush(fd, TCIFLUSH);
-        if (!draw(fd, asked.edited ? asked.edited : request, asked.edited, asked.row_limit,
-                  &hidden)) {
+        if (!draw_request(fd, asked.edited ? asked.edited : request, asked.edited, asked.row_limit,
+                          &hidden)) {
             approval_unavailable(decision, "the request could not be shown");
             return;
         }
@@ -219,10 +221,10 @@ static void ask_at_terminal(int fd, const json_t *request, int cancelled_fd,
         if (hidden > 0 && strcasecmp(answer, "a") == 0) {
             asked.row_limit = APPROVAL_SHOW_ALL;
         } else if (can_edit(&asked, answer)) {
-            if (!edit(&asked, fd, cancelled_fd, deadline, decision))
+            if (!edit_arguments(&asked, fd, cancelled_fd, deadline, decision))
                 return;
         } else {
-            decide(&asked, answer, decision);
+            decide_by_answer(&asked, answer, decision);
             return;
         }
     }

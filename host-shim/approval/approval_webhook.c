@@ -51,8 +51,8 @@ static void webhook_clear(struct webhook *webhook)
 }
 
 /* HMAC-SHA-256 over kind, time, nonce and body, a line each. */
-static void sign(const struct webhook *webhook, const char *kind, const char *timestamp,
-                 const char *body, size_t length, char ret_hex[SHA256_HEX + 1])
+static void sign_message(const struct webhook *webhook, const char *kind, const char *timestamp,
+                         const char *body, size_t length, char ret_hex[SHA256_HEX + 1])
 {
     const struct digest_part parts[] = {{kind, strlen(kind)},
                                         {"\n", 1},
@@ -98,7 +98,7 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* Clear text goes nowhere but to this machine, and by its number: a name could be anybody's. */
+/* Plain HTTP is for this machine alone, by its address: a name may resolve to any machine. */
 static bool check_url(struct webhook *webhook, struct approval_decision *ret)
 {
     CURLU *url = curl_url();
@@ -120,8 +120,8 @@ static bool check_url(struct webhook *webhook, struct approval_decision *ret)
     return secure || local;
 }
 
-static bool prepare(struct webhook *webhook, const struct approver *approver,
-                    struct approval_decision *ret)
+static bool prepare_webhook(struct webhook *webhook, const struct approver *approver,
+                            struct approval_decision *ret)
 {
     struct failure failure;
     if (!approver->webhook_key) {
@@ -156,7 +156,7 @@ static bool make_headers(const struct webhook *webhook, const char *kind, const 
     char timestamp[32];
     char signature[sizeof("v1=") + SHA256_HEX] = "v1=";
     (void)snprintf(timestamp, sizeof(timestamp), "%" PRId64, (int64_t)time(NULL));
-    sign(webhook, kind, timestamp, body, length, signature + 3);
+    sign_message(webhook, kind, timestamp, body, length, signature + 3);
     return add_header(headers, "Content-Type", "application/json") &&
            add_header(headers, "Expect", "") &&
            add_header(headers, "X-Toolhost-Timestamp", timestamp) &&
@@ -222,7 +222,7 @@ static long exchange(struct webhook *webhook, const char *body, struct approval_
 }
 
 /* The header's value where there is exactly one of that name. */
-static const char *header(const struct webhook *webhook, const char *name)
+static const char *header_value(const struct webhook *webhook, const char *name)
 {
     struct curl_header *found = NULL;
     bool one = curl_easy_header(webhook->curl, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK &&
@@ -235,13 +235,13 @@ static bool is_signed(const struct webhook *webhook)
     char expected[SHA256_HEX + 1];
     uint64_t sent_at = 0;
     /* Each lives until the next is asked for. */
-    CLEANUP_FREE char *timestamp = strdup(header(webhook, "X-Toolhost-Timestamp"));
-    const char *signature = header(webhook, "X-Toolhost-Signature");
+    CLEANUP_FREE char *timestamp = strdup(header_value(webhook, "X-Toolhost-Timestamp"));
+    const char *signature = header_value(webhook, "X-Toolhost-Signature");
     if (!timestamp || !number_parse(timestamp, INT64_MAX, &sent_at) ||
         strlen(signature) != 3 + SHA256_HEX || strncmp(signature, "v1=", 3) != 0)
         return false;
-    sign(webhook, SIGNED_ANSWER, timestamp, webhook->body ? webhook->body : "", webhook->length,
-         expected);
+    sign_message(webhook, SIGNED_ANSWER, timestamp, webhook->body ? webhook->body : "",
+                 webhook->length, expected);
     int64_t apart = (int64_t)sent_at - (int64_t)time(NULL);
     return !hex_differs(signature + 3, expected, SHA256_HEX) && apart <= CLOCK_LEEWAY_S &&
            apart >= -CLOCK_LEEWAY_S;
@@ -290,6 +290,6 @@ void approval_by_webhook(const struct approval_question *question, struct approv
         .cancelled_fd = question->cancelled_fd,
     };
     (void)snprintf(ret->approver, sizeof(ret->approver), "webhook");
-    if (prepare(&webhook, question->approver, ret))
+    if (prepare_webhook(&webhook, question->approver, ret))
         ask_service(&webhook, question, ret);
 }

@@ -31,7 +31,7 @@ void audit_chain_close(struct audit_chain *chain)
     *chain = (struct audit_chain){0};
 }
 
-/* The lock only for the size: it is never in the middle of a line that is being written. */
+/* Under the lock, the size is never in the middle of a line that is being written. */
 static bool open_file(const char *path, struct audit_chain_file *ret, struct failure *failure)
 {
     CLEANUP(chain_file_clear) struct audit_chain_file file = {0};
@@ -93,7 +93,7 @@ static void origin_clear(struct origin *origin)
     free(origin->path);
 }
 
-/* A first line that is not whole says nothing; that is found when it is read. */
+/* A broken first line names no origin; audit_verify() reports it. */
 static bool read_origin(const struct audit_chain_file *file, struct origin *ret,
                         struct failure *failure)
 {
@@ -118,7 +118,7 @@ static bool read_origin(const struct audit_chain_file *file, struct origin *ret,
     return true;
 }
 
-/* Where the line that names the file before was tampered with, the names still tell their order. */
+/* Where the line that names the previous file is broken, the files' names still give the order. */
 static bool guess_origin(const struct audit_chain_file *file, struct origin *ret,
                          struct failure *failure)
 {
@@ -183,8 +183,8 @@ static bool refuse_gap(const struct audit_chain_file *file, const struct origin 
                             "--partial accepts a log whose oldest files have been moved away");
 }
 
-/* So that a log that was tampered with has no circle. */
-static bool is_in(const struct audit_chain *chain, const char *path)
+/* Ends the walk where a forged log names one of its files again. */
+static bool chain_has(const struct audit_chain *chain, const char *path)
 {
     for (size_t i = 0; i < chain->count; i++)
         if (strcmp(chain->files[i].path, path) == 0)
@@ -200,7 +200,7 @@ static bool add_predecessors(struct audit_chain *chain, bool partial, struct fai
         if (!read_origin(first, &origin, failure) ||
             (!origin.path && origin.seq != 1 && !guess_origin(first, &origin, failure)))
             return false;
-        if (!origin.path || is_in(chain, origin.path))
+        if (!origin.path || chain_has(chain, origin.path))
             return true;
         bool is_gone = access(origin.path, F_OK) < 0;
         if (is_gone && !partial)

@@ -16,14 +16,14 @@
 #define CODE         "audit_unavailable"
 #define LOCK_WAIT_MS 30000
 
-static bool unavailable(struct failure *failure, const char *path)
+static bool refuse_file(struct failure *failure, const char *path)
 {
     (void)failure_set_errno(failure, CODE, errno, "audit log %s", path);
     return failure_set_hint(failure, "name a writable file with --audit FILE");
 }
 
 /* Not forever: a host that hangs on a lock is worse than one that says why it does not run. */
-static bool lock(int fd, const char *path, uint64_t deadline_ms, struct failure *failure)
+static bool lock_file(int fd, const char *path, uint64_t deadline_ms, struct failure *failure)
 {
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
@@ -36,7 +36,7 @@ static bool lock(int fd, const char *path, uint64_t deadline_ms, struct failure 
     return true;
 }
 
-static bool is_at(const char *path, const struct stat *opened)
+static bool is_file_at(const char *path, const struct stat *opened)
 {
     struct stat named;
     return lstat(path, &named) == 0 && named.st_ino == opened->st_ino &&
@@ -50,14 +50,14 @@ static bool open_once(const char *path, uint64_t deadline_ms, struct audit_file 
         path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW, 0600);
     struct stat status;
     if (fd < 0 || fstat(fd, &status) < 0)
-        return unavailable(failure, path);
+        return refuse_file(failure, path);
     bool is_device = S_ISCHR(status.st_mode);
     if (!is_device && (!trusted_file_check(&status, path, CODE, failure) ||
-                       !lock(fd, path, deadline_ms, failure)))
+                       !lock_file(fd, path, deadline_ms, failure)))
         return false;
     if (fstat(fd, &status) < 0) /* the size may be another now */
-        return unavailable(failure, path);
-    *ret_rotated = !is_at(path, &status);
+        return refuse_file(failure, path);
+    *ret_rotated = !is_file_at(path, &status);
     *ret = (struct audit_file){path, TAKE_FD(fd), status.st_size, is_device};
     return true;
 }

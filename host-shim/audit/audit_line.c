@@ -88,7 +88,7 @@ static char *end_line(const char *begun, const struct hmac_key *key)
     return asprintf(&line, "%s" HASH_BEGIN "%s" TAIL_END "\n", begun, hash) < 0 ? NULL : line;
 }
 
-static bool too_long(struct failure *failure)
+static bool refuse_long_record(struct failure *failure)
 {
     return failure_set(failure, "audit_unavailable", "the audit record is longer than %u bytes",
                        AUDIT_RECORD_LIMIT);
@@ -99,12 +99,12 @@ bool audit_line_make(const struct audit_link *previous, const char *object_json,
                      struct failure *failure)
 {
     if (strnlen(object_json, AUDIT_RECORD_LIMIT + 1) > AUDIT_RECORD_LIMIT)
-        return too_long(failure);
+        return refuse_long_record(failure);
     CLEANUP_FREE char *object = compact_object(object_json, failure);
     if (!object)
         return false;
     if (strlen(object) > AUDIT_RECORD_LIMIT) /* escapes can be longer than what they stand for */
-        return too_long(failure);
+        return refuse_long_record(failure);
     CLEANUP_FREE char *begun = begin_line(previous, of_log ? "log" : "record", object, key);
     char *line = begun ? end_line(begun, key) : NULL;
     if (!line)
@@ -114,7 +114,7 @@ bool audit_line_make(const struct audit_link *previous, const char *object_json,
     return true;
 }
 
-static bool broken(struct failure *failure, const char *how)
+static bool report_broken(struct failure *failure, const char *how)
 {
     return failure_set(failure, "audit_broken", "%s", how);
 }
@@ -123,15 +123,15 @@ static bool check_hash(const char *line, size_t length, char ret_hex[SHA256_HEX 
                        struct failure *failure)
 {
     if (length <= HASH_LENGTH)
-        return broken(failure, "was changed: it is too short to be a record");
+        return report_broken(failure, "was changed: it is too short to be a record");
     const char *tail = line + length - HASH_LENGTH;
     const char *hex = tail + sizeof(HASH_BEGIN) - 1;
     if (memcmp(tail, HASH_BEGIN, sizeof(HASH_BEGIN) - 1) != 0 ||
         memcmp(hex + SHA256_HEX, TAIL_END, sizeof(TAIL_END) - 1) != 0)
-        return broken(failure, "was changed: it does not end with its own sha256");
+        return report_broken(failure, "was changed: it does not end with its own sha256");
     sha256_hex(line, length - HASH_LENGTH, ret_hex);
     if (hex_differs(hex, ret_hex, SHA256_HEX))
-        return broken(failure, "was changed: its sha256 does not match its text");
+        return report_broken(failure, "was changed: its sha256 does not match its text");
     return true;
 }
 
@@ -159,7 +159,7 @@ static bool check_signature(const char *line, size_t length, const struct audit_
     hmac_sha256_hex(key->bytes, key->length, &signed_text, 1, hex);
     if (memcmp(tail, HMAC_BEGIN, sizeof(HMAC_BEGIN) - 1) != 0 ||
         hex_differs(tail + sizeof(HMAC_BEGIN) - 1, hex, SHA256_HEX))
-        return broken(failure, "was changed: its key did not sign it");
+        return report_broken(failure, "was changed: its key did not sign it");
     entry->signature = AUDIT_SIGNED;
     return true;
 }
@@ -206,9 +206,9 @@ bool audit_line_check(const char *line, size_t length, const struct audit_keys *
         return false;
     entry.json = json_loadb(line, length, PROVIDER_JSON_FLAGS, NULL);
     if (!entry.json) /* jansson does not tell them apart */
-        return broken(failure, "is not JSON, or there is no memory to read it");
+        return report_broken(failure, "is not JSON, or there is no memory to read it");
     if (!read_members(&entry))
-        return broken(failure, "does not have the form of this log");
+        return report_broken(failure, "does not have the form of this log");
     if (!check_signature(line, length - HASH_LENGTH, keys, &entry, failure))
         return false;
     *ret = entry;

@@ -42,8 +42,8 @@ static bool append_unchained(const struct audit_file *file, const char *record_j
 }
 
 /* The fragment is ended with a line break and stays; the line behind says what it is. */
-static bool mend(struct audit_file *file, struct audit_tail *tail, const struct hmac_key *key,
-                 struct failure *failure)
+static bool mend_end(struct audit_file *file, struct audit_tail *tail, const struct hmac_key *key,
+                     struct failure *failure)
 {
     if (tail->torn_bytes == 0)
         return !tail->lacks_break || audit_file_write(file, "\n", 1, failure);
@@ -70,7 +70,7 @@ static const char *id_of(const struct hmac_key *key)
     return key ? key->id : "";
 }
 
-/* Opens the log and reads its end; what needs no chain has none. */
+/* Opens the log and reads its end; a device has none. */
 static bool open_at_end(const struct audit_log *log, const struct audit_keys *keys,
                         struct audit_file *ret, struct audit_tail *ret_tail,
                         struct failure *failure)
@@ -92,7 +92,7 @@ static bool append_chained(const struct audit_log *log, struct audit_file *file,
     bool is_full = log->max_bytes > 0 && (uint64_t)file->size >= log->max_bytes;
     if (!is_next_key(tail, log->key))
         return refuse_key(log->path, tail->next_key_id, failure);
-    if (!mend(file, tail, log->key, failure) ||
+    if (!mend_end(file, tail, log->key, failure) ||
         (is_full && !audit_file_rotate(file, &tail->last, log->key, &old_name, failure)))
         return false;
     return audit_file_append(file, &tail->last, "", record_json, false, log->key, failure) &&
@@ -110,13 +110,13 @@ bool audit_log_append(const struct audit_log *log, const char *record_json, stru
                           : append_chained(log, &file, &tail, record_json, failure);
 }
 
-/* Signed by the key until now: the line after it is another's. */
+/* The last line that the previous key signs. */
 static bool change_key(struct audit_file *file, struct audit_tail *tail,
                        const struct hmac_key *previous, const struct hmac_key *next,
                        struct failure *failure)
 {
     CLEANUP_FREE char *entry = audit_own_entry_key_changed(id_of(next));
-    return mend(file, tail, previous, failure) &&
+    return mend_end(file, tail, previous, failure) &&
            audit_file_append(file, &tail->last, "", entry, true, previous, failure);
 }
 
@@ -133,7 +133,7 @@ bool audit_log_rotate(const struct audit_log *log, const struct hmac_key *previo
     bool same_key = is_next_key(&tail, log->key);
     if (!same_key && !is_next_key(&tail, previous))
         return refuse_key(log->path, tail.next_key_id, failure);
-    if (!(same_key ? mend(&file, &tail, log->key, failure)
+    if (!(same_key ? mend_end(&file, &tail, log->key, failure)
                    : change_key(&file, &tail, previous, log->key, failure)))
         return false;
     return audit_file_rotate(&file, &tail.last, log->key, ret_name, failure);

@@ -17,7 +17,7 @@
 
 #define CODE "audit_unavailable"
 
-/* Tells the file by its last record; sorts by age. */
+/* Named after its last record, so that names sort by age. */
 static char *name_of_old(const char *path, const struct audit_link *last)
 {
     char *name = NULL;
@@ -32,8 +32,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Who has the lock of the log's file is alone with the file aside; one that is there is left over
- * from a crash. */
+/* The lock of the log's file covers the file aside; one that exists is left over from a crash. */
 static int open_aside(const char *path, struct failure *failure)
 {
     (void)unlink(path);
@@ -60,8 +59,8 @@ static bool is_same_file(const char *one, const char *other)
            first.st_ino == second.st_ino;
 }
 
-static bool exchange(const char *path, const char *aside, const char *old_name,
-                     struct failure *failure)
+static bool replace_log(const char *path, const char *aside, const char *old_name,
+                        struct failure *failure)
 {
     if (link(path, old_name) < 0 && !(errno == EEXIST && is_same_file(path, old_name))) {
         (void)failure_set_errno(failure, CODE, errno, "cannot link %s as %s", path, old_name);
@@ -89,7 +88,7 @@ bool audit_file_rotate(struct audit_file *file, struct audit_link *last, const s
     if (next.fd < 0)
         return false;
     if (!write_first(&next, old_name, &next_last, key, failure) ||
-        !exchange(file->path, aside, old_name, failure)) {
+        !replace_log(file->path, aside, old_name, failure)) {
         (void)unlink(aside);
         return false;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens nothing yet: says which audit log is meant, and reads its key. Main thread. */
+/* Finds the audit log that the options name, and reads its key. Main thread. */
 #include "audit/audit_setting.h"
 
 #include "base/cleanup.h"

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/text_escape.h"
 
-static void put(FILE *out, const char *text)
+static void put_text(FILE *out, const char *text)
 {
     text_escape_write(out, text, strlen(text));
 }
@@ -21,7 +21,7 @@ static void put_labelled(FILE *out, const char *label, const char *text)
     if (!text)
         return;
     (void)fprintf(out, "%s", label);
-    put(out, text);
+    put_text(out, text);
 }
 
 /* "LABEL text" of a member where there is one, whatever characters it has: no part is hidden. */
@@ -74,7 +74,7 @@ static bool in_time(const struct audit_filter *filter, const char *time)
            (!filter->until[0] || strncmp(time, filter->until, strlen(filter->until)) <= 0);
 }
 
-static bool is_wanted(const char *wanted, const char *found)
+static bool matches(const char *wanted, const char *found)
 {
     return !wanted || strcmp(wanted, found) == 0;
 }
@@ -83,12 +83,12 @@ static bool is_chosen(const struct audit_filter *filter, const json_t *first, co
 {
     const json_t *record = record_of(first);
     return in_time(filter, json_member_string(first, "time", "")) &&
-           is_wanted(filter->run, json_member_string(record, "run_id", "")) &&
-           is_wanted(filter->principal, json_member_string(record, "principal", "")) &&
-           is_wanted(filter->status, status_of(first, end));
+           matches(filter->run, json_member_string(record, "run_id", "")) &&
+           matches(filter->principal, json_member_string(record, "principal", "")) &&
+           matches(filter->status, status_of(first, end));
 }
 
-static void put_who(FILE *out, const json_t *record)
+static void put_origin(FILE *out, const json_t *record)
 {
     const json_t *approval = json_object_get(record, "approval");
     put_member(out, "\n  run ", record, "run_id");
@@ -108,7 +108,7 @@ static void put_hashes(FILE *out, const json_t *record)
     put_list(out, "\n  secrets ", json_object_get(record, "secrets"));
 }
 
-/* Where the approver was sent. */
+/* The places in the code that the approver was shown. */
 static void put_findings(FILE *out, const json_t *record)
 {
     const json_t *findings = json_object_get(record, "content_findings");
@@ -163,14 +163,14 @@ static void show_block(struct audit_show *show, const json_t *first, const json_
         put_json(out, end);
         return;
     }
-    put(out, json_member_string(first, "time", "?"));
+    put_text(out, json_member_string(first, "time", "?"));
     put_labelled(out, "  ", status_of(first, end));
     put_member(out, "  ", record, "language");
     put_member(out, " in mode ", record, "mode");
     if (json_member_true(record, "network"))
         (void)fputs(" with network", out);
     put_end(out, end ? record_of(end) : record);
-    put_who(out, record);
+    put_origin(out, record);
     put_hashes(out, record);
     put_findings(out, record);
     put_layers(out, end ? record_of(end) : record);
@@ -188,7 +188,7 @@ static void show_own(struct audit_show *show, const struct audit_entry *entry)
         put_json(show->out, entry->json);
         return;
     }
-    put(show->out, entry->time);
+    put_text(show->out, entry->time);
     put_member(show->out, "  log ", entry->log, "event");
     put_labelled(show->out, " after ", audit_own_entry_previous_file(entry));
     put_member(show->out, " to ", entry->log, "key");

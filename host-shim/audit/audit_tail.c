@@ -70,8 +70,8 @@ static bool take_last(const char *line, size_t length, const struct audit_keys *
 
 enum scan { SCAN_DONE, SCAN_BROKEN, SCAN_BEYOND_WINDOW };
 
-/* Line by line from the end: torn ones, then one that is whole. Only what is torn itself stands
- * behind a torn line that was ended with a line break: a mending that was cut off in its turn. */
+/* Line by line from the end: torn ones, then one that is whole. Behind a torn line that has its
+ * line break, only another torn line can follow: a repair that was cut off in its turn. */
 static enum scan scan_backwards(const struct window *window, const struct audit_keys *keys,
                                 struct audit_tail *tail, struct failure *failure)
 {

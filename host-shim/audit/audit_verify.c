@@ -32,8 +32,8 @@ struct walk {
     struct torn torn;
 };
 
-static bool broken(const struct walk *walk, uint64_t line_number, const char *how,
-                   struct failure *failure)
+static bool report_broken(const struct walk *walk, uint64_t line_number, const char *how,
+                          struct failure *failure)
 {
     return failure_set(failure, "audit_broken", "%s: line %llu %s", walk->file->path,
                        (unsigned long long)line_number, how);
@@ -56,7 +56,7 @@ static bool read_entry(struct walk *walk, struct audit_entry *ret, struct failur
     return audit_line_check(walk->line, walk->length - 1, &walk->question->keys, ret, failure);
 }
 
-/* Does a later line have that number? All is read to the end. */
+/* Whether a later line has that number; reads to the end. */
 static bool comes_later(struct walk *walk, uint64_t seq)
 {
     const struct audit_chain_file *end = walk->chain->files + walk->chain->count;
@@ -74,7 +74,7 @@ static bool comes_later(struct walk *walk, uint64_t seq)
     }
 }
 
-/* Another number than the next one. */
+/* The record's number is not the next one. */
 static bool name_gap(struct walk *walk, uint64_t found, struct failure *failure)
 {
     const struct walk place = *walk;
@@ -93,7 +93,7 @@ static bool name_gap(struct walk *walk, uint64_t found, struct failure *failure)
                        walk->file == place.file ? "" : " of a later file");
     else
         (void)snprintf(rest, left, "that was removed");
-    return broken(&place, place.line_number, how, failure);
+    return report_broken(&place, place.line_number, how, failure);
 }
 
 static bool check_place(struct walk *walk, const struct audit_entry *entry, struct failure *failure)
@@ -107,13 +107,13 @@ static bool check_place(struct walk *walk, const struct audit_entry *entry, stru
                        "names another hash than record %llu before it has: that one was changed "
                        "and given a hash of its own",
                        (unsigned long long)last->seq);
-        return broken(walk, walk->line_number, how, failure);
+        return report_broken(walk, walk->line_number, how, failure);
     }
     if (strcmp(entry->key_id, walk->next_key_id) != 0) {
         (void)snprintf(how, sizeof(how), "is signed by %s%s where key %s belongs",
                        entry->key_id[0] ? "key " : "nobody", entry->key_id,
                        walk->next_key_id[0] ? walk->next_key_id : "none");
-        return broken(walk, walk->line_number, how, failure);
+        return report_broken(walk, walk->line_number, how, failure);
     }
     return true;
 }
@@ -147,12 +147,12 @@ static bool check_torn(struct walk *walk, const struct audit_entry *entry, struc
 {
     struct torn *torn = &walk->torn;
     if (torn->bytes == 0 && audit_own_entry_is_mending(entry))
-        return broken(walk, walk->line_number, "repairs an incomplete line that was removed",
-                      failure);
+        return report_broken(walk, walk->line_number, "repairs an incomplete line that was removed",
+                             failure);
     if (torn->bytes == 0)
         return true;
     if (!torn_is_mended(torn, entry))
-        return broken(walk, torn->first_line, torn->why.message, failure);
+        return report_broken(walk, torn->first_line, torn->why.message, failure);
     walk->answer.mended++;
     *torn = (struct torn){0};
     return true;
@@ -214,7 +214,7 @@ static bool walk_file(struct walk *walk, struct failure *failure)
     if (ferror(walk->file->file))
         return failure_set(failure, "unreadable_file", "%s cannot be read", walk->file->path);
     if (walk->torn.bytes > 0)
-        return broken(walk, walk->torn.first_line, walk->torn.why.message, failure);
+        return report_broken(walk, walk->torn.first_line, walk->torn.why.message, failure);
     return true;
 }
 

@@ -37,7 +37,7 @@ static void running_end(struct running *running)
     close_fd(running->output);
 }
 
-static bool ended(struct program_result *result, enum program_end end, int number)
+static bool end_with(struct program_result *result, enum program_end end, int number)
 {
     result->end = end;
     result->number = number;
@@ -58,7 +58,7 @@ static void set_attributes(posix_spawnattr_t *attributes, bool has_group)
     (void)posix_spawnattr_setsigdefault(attributes, &all);
 }
 
-static int spawn(const struct bounded_program *program, int output, pid_t *ret_pid)
+static int spawn_program(const struct bounded_program *program, int output, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
@@ -80,7 +80,7 @@ static int spawn(const struct bounded_program *program, int output, pid_t *ret_p
     return error;
 }
 
-static bool start(const struct bounded_program *program, struct running *running)
+static bool start_program(const struct bounded_program *program, struct running *running)
 {
     struct program_result *result = running->result;
     int ends[2] = {-1, -1};
@@ -88,17 +88,17 @@ static bool start(const struct bounded_program *program, struct running *running
     running->capacity = program->output_limit + 1;
     running->has_group = !program->at_terminal;
     if (!result->output || (!program->at_terminal && pipe2(ends, O_CLOEXEC) < 0))
-        return ended(result, PROGRAM_NOT_STARTED, errno);
+        return end_with(result, PROGRAM_NOT_STARTED, errno);
     running->output = ends[0];
     CLEANUP_CLOSE int their_output = ends[1];
     (void)fcntl(running->output, F_SETFL, O_NONBLOCK);
     pid_t pid = 0;
-    int error = spawn(program, program->at_terminal ? program->input : their_output, &pid);
+    int error = spawn_program(program, program->at_terminal ? program->input : their_output, &pid);
     if (error != 0)
-        return ended(result, PROGRAM_NOT_STARTED, error);
+        return end_with(result, PROGRAM_NOT_STARTED, error);
     running->pid = pid;
     running->pidfd = pidfd_open(pid, 0);
-    return running->pidfd >= 0 || ended(result, PROGRAM_NOT_WATCHED, errno);
+    return running->pidfd >= 0 || end_with(result, PROGRAM_NOT_WATCHED, errno);
 }
 
 /* false: it has printed too much. */
@@ -121,7 +121,7 @@ static bool take_output(struct running *running)
     return result->length < running->capacity;
 }
 
-/* Until the program itself has ended; a child that it left behind with its output does not count.
+/* Waits for the program itself, not for children that keep its output open.
  */
 static bool wait_for_end(const struct bounded_program *program, struct running *running)
 {
@@ -134,13 +134,13 @@ static bool wait_for_end(const struct bounded_program *program, struct running *
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready < 0)
-            return ended(running->result, PROGRAM_NOT_WATCHED, errno);
+            return end_with(running->result, PROGRAM_NOT_WATCHED, errno);
         if (ready == 0)
-            return ended(running->result, PROGRAM_OUT_OF_TIME, 0);
+            return end_with(running->result, PROGRAM_OUT_OF_TIME, 0);
         if (events[1].revents)
-            return ended(running->result, PROGRAM_CANCELLED, 0);
+            return end_with(running->result, PROGRAM_CANCELLED, 0);
         if (!take_output(running))
-            return ended(running->result, PROGRAM_OUT_OF_BOUNDS, 0);
+            return end_with(running->result, PROGRAM_OUT_OF_BOUNDS, 0);
         if (events[0].revents)
             return true;
     }
@@ -150,11 +150,11 @@ static void read_end(const struct running *running)
 {
     siginfo_t end = {0};
     if (waitid(P_PID, (id_t)running->pid, &end, WEXITED | WNOWAIT) < 0)
-        (void)ended(running->result, PROGRAM_NOT_WATCHED, errno);
+        (void)end_with(running->result, PROGRAM_NOT_WATCHED, errno);
     else if (end.si_code == CLD_EXITED)
-        (void)ended(running->result, PROGRAM_EXITED, end.si_status);
+        (void)end_with(running->result, PROGRAM_EXITED, end.si_status);
     else
-        (void)ended(running->result, PROGRAM_SIGNALLED, end.si_status);
+        (void)end_with(running->result, PROGRAM_SIGNALLED, end.si_status);
 }
 
 void bounded_program_run(const struct bounded_program *program, struct program_result *ret)
@@ -162,7 +162,7 @@ void bounded_program_run(const struct bounded_program *program, struct program_r
     *ret = (struct program_result){0};
     CLEANUP(running_end)
     struct running running = {.pidfd = -1, .output = -1, .result = ret};
-    if (start(program, &running) && wait_for_end(program, &running))
+    if (start_program(program, &running) && wait_for_end(program, &running))
         read_end(&running);
     if (ret->output)
         ret->output[ret->length] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streams of toolhost. Main thread, and the callbacks on it; what is marked so, any. */
+/* The streams of toolhost. Main thread, and the callbacks on it; console_log_notice(): any. */
 #include "base/console.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static bool write_log(const char *text, size_t length)
     return true;
 }
 
-/* The line for the log, with a word about those before it that were lost. */
+/* The line for the log, behind a count of the lines that were lost before it. */
 static char *draw_notice(const char *text, unsigned lost)
 {
     char *line = NULL;

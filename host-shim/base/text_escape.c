@@ -152,7 +152,7 @@ static const struct code_points look_alike_signs[] = {
     {0xFE50, 0xFE6B}, {0xFF01, 0xFF0F}, {0xFF1A, 0xFF20}, {0xFF3B, 0xFF40}, {0xFF5B, 0xFF5E},
 };
 
-static bool is_in(const struct code_points *ranges, size_t count, uint32_t code_point)
+static bool is_in_ranges(const struct code_points *ranges, size_t count, uint32_t code_point)
 {
     for (size_t i = 0; i < count; i++) {
         if (code_point >= ranges[i].first && code_point <= ranges[i].last)
@@ -163,12 +163,12 @@ static bool is_in(const struct code_points *ranges, size_t count, uint32_t code_
 
 static bool is_look_alike_letter(uint32_t code_point)
 {
-    return is_in(look_alike_letters, COUNT_OF(look_alike_letters), code_point);
+    return is_in_ranges(look_alike_letters, COUNT_OF(look_alike_letters), code_point);
 }
 
 static bool is_look_alike_sign(uint32_t code_point)
 {
-    return is_in(look_alike_signs, COUNT_OF(look_alike_signs), code_point);
+    return is_in_ranges(look_alike_signs, COUNT_OF(look_alike_signs), code_point);
 }
 
 static bool is_ascii_letter(uint32_t code_point)

@@ -109,7 +109,7 @@ const struct conformance_row *conformance_row_find(const char *name)
 }
 
 /* Whether it can be held here; false fills the remark with why not. */
-static bool is_wanted(struct conformance *conformance, const struct conformance_row *row)
+static bool case_applies(struct conformance *conformance, const struct conformance_row *row)
 {
     for (unsigned grant = 0; grant < GRANT_COUNT; grant++) {
         if ((row->flags & CASE_NEEDS_GRANT(grant)) &&
@@ -137,7 +137,7 @@ enum case_result conformance_row_run(struct conformance *conformance,
     if (!conformance_load(conformance))
         return CASE_FAILED;
     enum case_result result = CASE_SKIPPED;
-    if (is_wanted(conformance, row)) {
+    if (case_applies(conformance, row)) {
         probe_host_reset(probe);
         result = row->function(conformance);
     }

@@ -36,7 +36,7 @@ static enum case_result case_shutdown_reuse(struct conformance *conformance)
     return result;
 }
 
-/* Helpers that cut themselves loose come to us as well, because this process is their reaper. */
+/* Orphaned helpers count as well: this process is their subreaper. */
 static bool children_are_gone(void)
 {
     uint64_t deadline = monotonic_ms() + CHILDREN_END_MS;

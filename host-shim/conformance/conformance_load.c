@@ -21,7 +21,7 @@ static const char *const required_symbols[] = {
     "tool_reply_approval", "tool_prepare",  "tool_status", "tool_shutdown",
 };
 
-/* With pointers declared as functions, a variable of that name would be jumped into. */
+/* A host would call a variable of that name as a function. */
 static bool is_function(void *address)
 {
     Dl_info info;
@@ -73,26 +73,26 @@ static bool map_file(const char *path, struct mapped_file *ret)
 }
 
 /* length bytes at offset, or NULL where the file has not that many. */
-static const void *part(const struct mapped_file *file, uint64_t offset, uint64_t length)
+static const void *file_part(const struct mapped_file *file, uint64_t offset, uint64_t length)
 {
     if (offset > file->size || length > file->size - offset)
         return NULL;
     return file->bytes + offset;
 }
 
-static const ElfW(Shdr) * section(const struct mapped_file *file, size_t index)
+static const ElfW(Shdr) * file_section(const struct mapped_file *file, size_t index)
 {
-    const ElfW(Ehdr) *header = part(file, 0, sizeof(*header));
+    const ElfW(Ehdr) *header = file_part(file, 0, sizeof(*header));
     if (!header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || index >= header->e_shnum ||
         header->e_shentsize != sizeof(ElfW(Shdr)))
         return NULL;
-    return part(file, header->e_shoff + index * sizeof(ElfW(Shdr)), sizeof(ElfW(Shdr)));
+    return file_part(file, header->e_shoff + index * sizeof(ElfW(Shdr)), sizeof(ElfW(Shdr)));
 }
 
 static const ElfW(Shdr) * dynamic_symbols(const struct mapped_file *file)
 {
     for (size_t i = 0;; i++) {
-        const ElfW(Shdr) *found = section(file, i);
+        const ElfW(Shdr) *found = file_section(file, i);
         if (!found || found->sh_type == SHT_DYNSYM)
             return found;
     }
@@ -102,9 +102,9 @@ static const ElfW(Shdr) * dynamic_symbols(const struct mapped_file *file)
 static const char *foreign_export(const struct mapped_file *file)
 {
     const ElfW(Shdr) *table = dynamic_symbols(file);
-    const ElfW(Shdr) *names = table ? section(file, table->sh_link) : NULL;
-    const ElfW(Sym) *symbols = table ? part(file, table->sh_offset, table->sh_size) : NULL;
-    const char *text = names ? part(file, names->sh_offset, names->sh_size) : NULL;
+    const ElfW(Shdr) *names = table ? file_section(file, table->sh_link) : NULL;
+    const ElfW(Sym) *symbols = table ? file_part(file, table->sh_offset, table->sh_size) : NULL;
+    const char *text = names ? file_part(file, names->sh_offset, names->sh_size) : NULL;
     for (size_t i = 0; symbols && text && i < table->sh_size / sizeof(*symbols); i++) {
         unsigned binding = ELF64_ST_BIND(symbols[i].st_info);
         if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_shndx == SHN_ABS ||

@@ -145,7 +145,7 @@ void probe_host_free(struct probe_host **probe)
 void probe_host_invoke(struct probe_host *probe, const struct tool_host *host, const char *tool,
                        const char *input)
 {
-    /* Not NULL before the call: a provider that leaves it alone is seen. */
+    /* Not NULL before the call, to see whether the provider sets it. */
     static char untouched[] = "untouched";
     char *text = untouched;
     outcome_clear(&probe->outcome);

@@ -16,7 +16,8 @@ enum capability_verdict capability_judge(const char *const *grants, size_t count
 {
     size_t name_length = strcspn(asked, "=");
     bool whole = asked[name_length] == '\0';
-    if (strcmp(asked + name_length, "=!") == 0) /* asked to see what a host says to nonsense */
+    if (strcmp(asked + name_length, "=!") ==
+        0) /* the provider tests whether the host grants anything */
         return CAPABILITY_PROBE;
     bool granted = false;
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The callbacks of struct tool_host. Each leaves the verdict as it finds it, a denial, unless it
- * knows better. On the thread inside tool_invoke().
+ * The callbacks of struct tool_host. A verdict is a denial until the callback allows. On the thread
+ * inside tool_invoke().
  */
 #include "host/host_callbacks.h"
 
@@ -115,7 +115,7 @@ static void audit(void *user, const char *record_json, uint32_t *verdict)
         *verdict = TOOL_VERDICT_ALLOW;
         return;
     }
-    /* Of a start that is refused for it the provider wants a record too. */
+    /* The provider records the start that this failure refuses, which fails again. */
     if (!grants->audit_failure_reported)
         notice_failure(grants, &failure);
     grants->audit_failure_reported = true;

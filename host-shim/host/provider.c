@@ -91,7 +91,7 @@ bool provider_locate(const char *option, char **ret_path, struct failure *failur
     return true;
 }
 
-static bool look_up(struct provider *provider, const char *path, struct failure *failure)
+static bool look_up_exports(struct provider *provider, const char *path, struct failure *failure)
 {
     for (size_t i = 0; i < COUNT_OF(exports); i++) {
         void *symbol = dlsym(provider->library, exports[i].name);
@@ -106,7 +106,7 @@ static bool look_up(struct provider *provider, const char *path, struct failure 
 
 static bool check_major(const struct provider *provider, const char *path, struct failure *failure)
 {
-    assert(provider->abi_version); /* look_up() has seen to it */
+    assert(provider->abi_version); /* look_up_exports() has seen to it */
     uint32_t version = provider->abi_version();
     if (version >> 16 == TOOL_ABI_VERSION_MAJOR)
         return true;
@@ -121,7 +121,7 @@ bool provider_open(const char *path, struct provider *ret, struct failure *failu
     struct provider provider = {.library = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
     if (!provider.library)
         return failure_set(failure, "plugin_unusable", "cannot load %s", dlerror());
-    if (!look_up(&provider, path, failure) || !check_major(&provider, path, failure)) {
+    if (!look_up_exports(&provider, path, failure) || !check_major(&provider, path, failure)) {
         (void)dlclose(provider.library);
         return false;
     }

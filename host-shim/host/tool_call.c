@@ -53,7 +53,7 @@ bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure
     return true;
 }
 
-static json_t *configuration(const struct options *options, struct failure *failure)
+static json_t *make_configuration(const struct options *options, struct failure *failure)
 {
     char policy[TOOL_PATH_SIZE] = "";
     if (options->policy && !tool_policy_path(options->policy, policy, failure))
@@ -94,7 +94,7 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     if (!provider->prepare)
         return failure_set(failure, "plugin_unusable",
                            "this provider does not support --policy, --sandbox or --sweep");
-    json_auto_t *config = configuration(options, failure);
+    json_auto_t *config = make_configuration(options, failure);
     CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text)
         return false;
@@ -109,7 +109,7 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     return *ret_status != NULL;
 }
 
-/* Whether it narrows is the provider's to say. */
+/* The provider checks that it narrows. */
 static bool add_narrowing(json_t *context, const char *path, struct failure *failure)
 {
     CLEANUP_FREE char *text = NULL;
@@ -227,10 +227,10 @@ static bool invoke_watched(const struct options *options, const struct provider 
                            const char *input_json, struct grants *grants, int32_t *ret_status,
                            char **ret_text, bool *ret_interrupted, struct failure *failure)
 {
-    json_auto_t *who = tool_context(options, failure);
-    CLEANUP_FREE char *context = who ? json_compact(who) : NULL;
+    json_auto_t *object = tool_context(options, failure);
+    CLEANUP_FREE char *context = object ? json_compact(object) : NULL;
     if (!context)
-        return who ? failure_out_of_memory(failure) : false;
+        return object ? failure_out_of_memory(failure) : false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
     if (!signal_watch_start(&watch, provider->cancel, CALL_ID, failure))
         return false;
@@ -242,9 +242,9 @@ static bool invoke_watched(const struct options *options, const struct provider 
     return true;
 }
 
-static bool invoke(const struct options *options, const struct provider *provider,
-                   const char *input_json, const struct call_listener *listener,
-                   struct call_result *ret, struct failure *failure)
+static bool invoke_with_grants(const struct options *options, const struct provider *provider,
+                               const char *input_json, const struct call_listener *listener,
+                               struct call_result *ret, struct failure *failure)
 {
     CLEANUP(tool_grants_clear) struct tool_grants grants = {0};
     if (!tool_grants_make(options, provider, &grants, failure))
@@ -279,5 +279,5 @@ bool tool_call(const struct options *options, const char *input_json,
         ret->json = TAKE_POINTER(status);
         return true;
     }
-    return invoke(options, &provider, input_json, listener, ret, failure);
+    return invoke_with_grants(options, &provider, input_json, listener, ret, failure);
 }

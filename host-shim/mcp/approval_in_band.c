@@ -218,7 +218,7 @@ static void request_approval(void *user, uint64_t token, const char *request_jso
     }
 }
 
-static bool is_wanted(const struct server *server)
+static bool client_decides(const struct server *server)
 {
     return !server->options->approver_named && !server->options->no_elicitation;
 }
@@ -237,7 +237,7 @@ static void refuse_approval(void *user, uint64_t token, const char *request_json
 void in_band_attach(struct call *call, struct tool_host *host)
 {
     call->in_band.ask_elsewhere = host->request_approval;
-    if (is_wanted(call->server))
+    if (client_decides(call->server))
         host->request_approval = request_approval;
     else if (!call->server->options->approver_named)
         host->request_approval = refuse_approval;
@@ -284,7 +284,7 @@ static const char *pending_sha256(const struct call *call, const json_t *output)
 
 json_t *in_band_reply(struct call *call, const json_t *output)
 {
-    if (!call->session.modern || !is_wanted(call->server))
+    if (!call->session.modern || !client_decides(call->server))
         return NULL;
     if (call->in_band.cannot_ask)
         return rpc_error(

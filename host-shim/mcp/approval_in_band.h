@@ -20,7 +20,7 @@ struct server;
 struct connection;
 struct session_revision;
 
-/* What the person said to the question about that request; it serves once. */
+/* The person's answer to the question about that request; it serves once. */
 struct in_band_answer {
     bool given;
     enum approval_word word;
@@ -40,7 +40,7 @@ struct in_band {
 
 /* Takes request_approval of the host over where the client's person is to decide. */
 void in_band_attach(struct call *call, struct tool_host *host);
-/* Before the provider is called: hands it what the person said to the try before. */
+/* Before the provider is called: hands it the person's answer to the try before. */
 void in_band_deliver(struct call *call);
 /* What the call must be answered with instead of the provider's output: an error, or
  * "input_required"; NULL: with the output. New. */

@@ -50,7 +50,7 @@ static void take_notice(void *user, const char *text)
     console_log_notice(text);
 }
 
-static json_t *invoke(struct call *call)
+static json_t *invoke_tool(struct call *call)
 {
     const struct provider *provider = call->server->provider;
     struct tool_host host;
@@ -84,9 +84,9 @@ static void *run_call(void *argument)
 {
     struct call *call = argument;
     struct server *server = call->server;
-    json_auto_t *message = is_cancelled(call) ? NULL : invoke(call);
+    json_auto_t *message = is_cancelled(call) ? NULL : invoke_tool(call);
     progress_end(&call->progress);
-    if (is_cancelled(call)) /* to a request that was cancelled there is no answer */
+    if (is_cancelled(call)) /* a cancelled request gets no answer */
         connection_answer(call->connection, call->batch, NULL);
     else if (message)
         connection_answer(call->connection, call->batch, TAKE_POINTER(message));

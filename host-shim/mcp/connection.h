@@ -43,7 +43,7 @@ struct connection *connection_new(struct server *server, int in, int out, bool i
                                   struct failure *failure);
 void connection_hold(struct connection *connection);
 void connection_release(struct connection *connection);
-/* No message comes or goes any more. */
+/* Ends sending and receiving. */
 void connection_close(struct connection *connection);
 
 /* Sends the message (taken over; NULL: none could be made) if the connection is still there. */

@@ -53,7 +53,7 @@ static int send_due(struct progress *progress, struct connection *connection, co
                     WRITE_DROPPABLE);
     progress->sent_ms = now;
     progress->sent_bytes = progress->bytes;
-    progress->length -= whole; /* the begin of a character waits for its end */
+    progress->length -= whole; /* an incomplete character waits for its rest */
     memmove(progress->text, progress->text + whole, progress->length);
     return -1;
 }

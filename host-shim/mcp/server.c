@@ -104,8 +104,9 @@ static bool read_connection(struct connection *connection)
 }
 
 /* Fills the events; the connections' in their order. */
-static nfds_t watch(const struct server *server, int signal_fd, const struct listener *listener,
-                    struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS])
+static nfds_t fill_events(const struct server *server, int signal_fd,
+                          const struct listener *listener,
+                          struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS])
 {
     bool full = count_connections(server) >= MOST_CONNECTIONS;
     events[EVENT_WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
@@ -137,12 +138,12 @@ static bool read_connections(struct server *server, const struct pollfd *events)
 }
 
 /* Until the last client is gone or a signal comes. */
-static void serve(struct server *server, int signal_fd, const struct listener *listener)
+static void serve_clients(struct server *server, int signal_fd, const struct listener *listener)
 {
     struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS];
     for (;;) {
         int timeout = call_tend(server);
-        nfds_t count = watch(server, signal_fd, listener, events);
+        nfds_t count = fill_events(server, signal_fd, listener, events);
         if (poll(events, count, timeout) < 0) {
             if (errno == EINTR)
                 continue;
@@ -241,7 +242,7 @@ bool server_run(const struct options *options, const struct provider *provider,
                               failure) &&
                 open_clients(&server, &own_out, &listener, failure);
     if (open) {
-        serve(&server, signal_fd, &listener);
+        serve_clients(&server, signal_fd, &listener);
         limit_the_end();
         metrics_stop(&metrics);
         end_calls(&server);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the file again and again, and answers collectors. Starting and stopping: main thread; the
- * rest: the one here. */
+ * rest: the metrics thread. */
 #include "metrics/metrics.h"
 
 #include <errno.h>

@@ -78,7 +78,7 @@ bool metrics_http_open(const char *address, int *ret_fd, struct failure *failure
 }
 
 /* false: not until then. */
-static bool await(int fd, short what, uint64_t deadline)
+static bool wait_for_event(int fd, short what, uint64_t deadline)
 {
     struct pollfd event = {.fd = fd, .events = what};
     int ready = 0;
@@ -94,7 +94,7 @@ static bool read_head(int fd, char head[HEAD_LIMIT], uint64_t deadline)
     size_t length = 0;
     head[0] = '\0';
     while (!strstr(head, "\r\n\r\n")) {
-        if (length + 1 >= HEAD_LIMIT || !await(fd, POLLIN, deadline))
+        if (length + 1 >= HEAD_LIMIT || !wait_for_event(fd, POLLIN, deadline))
             return false;
         ssize_t got = recv(fd, head + length, HEAD_LIMIT - 1 - length, 0);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
@@ -107,7 +107,7 @@ static bool read_head(int fd, char head[HEAD_LIMIT], uint64_t deadline)
 
 static void send_all(int fd, const char *bytes, size_t length, uint64_t deadline)
 {
-    while (length > 0 && await(fd, POLLOUT, deadline)) {
+    while (length > 0 && wait_for_event(fd, POLLOUT, deadline)) {
         ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
             return;
@@ -128,8 +128,8 @@ static void send_response(int fd, const char *status, const char *text, size_t l
     send_all(fd, text, length, deadline);
 }
 
-/* A page in a browser of this machine can have its own name lead here, and would then read the
- * answer: it asks under that name. */
+/* Against DNS rebinding: a web page can have its own name resolve to this machine and read the
+ * answer. Its request carries that name. */
 static bool host_is_local(const char *head)
 {
     static const char *const names[] = {"127.0.0.1", "[::1]", "localhost"};

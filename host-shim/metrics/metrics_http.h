@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server's metrics over HTTP, for a collector on this machine (--metrics-listen): a loopback
- * address, GET /metrics and nothing else, one client at a time, and each for a second at most. The
- * metrics thread; opening: main thread.
+ * address, GET /metrics and nothing else, one client at a time, and each for a second at most. A
+ * library would need as much code: the address, method, path and Host are ours to check, and
+ * libmicrohttpd counts its time-outs in seconds and drags in a TLS library. The metrics thread;
+ * opening: main thread.
  */
 #pragma once
 

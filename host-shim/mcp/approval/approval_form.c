@@ -29,7 +29,7 @@ static char *draw_message(const json_t *request, bool with_choice)
     return drawn && length <= LONGEST_MESSAGE ? TAKE_POINTER(text) : NULL;
 }
 
-/* Once always is: accepting without a choice says it. */
+/* allow_once always can: accepting without a choice means it. */
 static bool can_be_chosen(const json_t *request, enum approval_word word)
 {
     return word == APPROVAL_WORD_ALLOW_ONCE ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The form with which a client asks its person for approval, and what the person's answer means.
- * Without a field to accept is the whole answer, so that every client can give it. Pure code, any
+ * Without a field, accepting is the whole answer, which every client can give. Pure code, any
  * thread.
  */
 #pragma once
@@ -17,7 +17,7 @@
  * of questions than forms. */
 json_t *approval_form_params(const json_t *request, bool with_choice, bool has_modes);
 
-/* What the person decided by the response. false: nothing that is an answer. What was not to be
- * chosen denies. */
+/* The person's decision in the response. false: it is no answer. A choice that was not offered
+ * denies. */
 bool approval_form_read(const json_t *request, const json_t *response, bool with_choice,
                         enum approval_word *ret_word);

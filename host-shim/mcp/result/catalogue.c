@@ -43,7 +43,7 @@ static json_t *annotations_of(const json_t *tool, const json_t *status)
     return TAKE_POINTER(annotations);
 }
 
-/* As far as the configuration lets a request go, where the provider says how far that is. */
+/* The schema that the configuration leaves, where the provider reports one. */
 static json_t *input_schema_of(const json_t *tool, const json_t *status)
 {
     const char *name = json_member_string(tool, "name", "");

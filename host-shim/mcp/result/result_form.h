@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a tool's output a client gets. A tool of the manifest can have "result": {"brief": names
- * of the output's members, "text": names of those a model reads}. structuredContent is then the
- * brief members that have something to say, unless the operator wants all; text is the second list.
- * A tool without gets all of both. Pure code, any thread.
+ * The part of a tool's output that a client gets. A tool of the manifest can have "result":
+ * {"brief": names of the output's members, "text": names of those a model reads}. structuredContent
+ * is then the brief members that have something to say, unless the operator wants all; text is the
+ * second list. A tool without gets all of both. Pure code, any thread.
  */
 #pragma once
 

@@ -89,7 +89,7 @@ static struct outline look_over(const char *line, size_t length)
     return outline;
 }
 
-/* Of a request that ends as it begins: half a line, or another's answer, has none. */
+/* The identifier of a whole request; half a line and a response have none. */
 static json_t *read_id(const struct outline *outline)
 {
     if (!outline->has_method || outline->id_count != 1 || outline->depth != 0)

@@ -83,6 +83,17 @@ START_TEST(a_missing_layer_has_a_remedy)
 }
 END_TEST
 
+START_TEST(a_refusal_lists_each_mode)
+{
+    static const char text[] = "{\"modes\":{\"default\":\"vm\"}}";
+    struct error error;
+    ck_assert(!policy_load_text("test", text, sizeof(text) - 1, &error));
+    for (int i = 0; i < SANDBOX_MODE_COUNT; i++)
+        ck_assert_msg(strstr(error.message, row_of(i)->name) != NULL, "%s: %s", row_of(i)->name,
+                      error.message);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("modes")};
@@ -90,5 +101,6 @@ int main(void)
     tcase_add_test(cases[0], isolation_is_either_there_or_asked_for);
     tcase_add_test(cases[0], a_description_follows_the_row);
     tcase_add_test(cases[0], a_missing_layer_has_a_remedy);
+    tcase_add_test(cases[0], a_refusal_lists_each_mode);
     return run_suite("modes", cases, COUNT_OF(cases));
 }

@@ -92,7 +92,7 @@ static const struct {
     {RULE("allow", "\"match\":[{\"language\":\"py\"}]"), "/match/0/language: unknown language"},
     {MATCH(",\"lang\":1"), "/match/0/lang: unknown member"},
     {MATCH(",\"mode\":1"), "/match/0/mode: must be a string"},
-    {MATCH(",\"mode\":\"vm\""), "/match/0/mode: must be docker, process or none"},
+    {MATCH(",\"mode\":\"vm\""), "/match/0/mode: must be docker, "},
     {MATCH(",\"network\":\"no\""), "/match/0/network: must be true or false"},
     {MATCH(",\"secrets\":true"), "/match/0/secrets: must be an array"},
     {MATCH(",\"secrets\":[1]"), "/match/0/secrets/0: must be a string"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON Merge Patch (RFC 7386), a second time, in another hand than plugin/merge_patch.c."""
+"""JSON Merge Patch (RFC 7386), a second time, in another hand than plugin/json/json_input.c."""
 
 
 def merged(target, patch):

@@ -62,7 +62,7 @@ START_TEST(only_the_variable_members_vary)
         char image[24];
         char run_id[24];
         struct run_limits limits;
-        uint64_t values[8];
+        uint64_t values[sizeof(limits) / sizeof(uint64_t)];
         for (size_t i = 0; i < COUNT_OF(values); i++)
             values[i] = random_next(&state) >> (random_next(&state) % 40 + 2);
         memcpy(&limits, values, sizeof(limits));

@@ -17,6 +17,11 @@ struct parts {
     char *path;
     char **strings;
     char **paths;
+    struct wire_bytes bytes;
+    struct {
+        uint32_t length;
+        unsigned char bytes[4];
+    } counted;
 };
 
 static const struct wire_field fields[] = {
@@ -28,15 +33,19 @@ static const struct wire_field fields[] = {
     WIRE_PATH(struct parts, path, 8),
     WIRE_STRINGS(struct parts, strings, 2, 4),
     WIRE_PATHS(struct parts, paths, 2, 8),
+    WIRE_BYTES(struct parts, bytes, 4),
+    WIRE_COUNTED(struct parts, counted),
 };
 
 static char four[] = "four", path[] = "/a", empty[] = "";
 static char *strings[] = {empty, four, NULL};
 static char *paths[] = {path, NULL};
+static unsigned char some[] = {0, 1, 255, 0, 7};
 
 static struct parts acceptable(void)
 {
-    return (struct parts){7, UINT64_C(1) << 40, -5, "seventh", four, path, strings, paths};
+    return (struct parts){7,    UINT64_C(1) << 40, -5,    "seventh", four,
+                          path, strings,           paths, {some, 4}, {3, "\0b"}};
 }
 
 static size_t message_length;
@@ -80,9 +89,14 @@ START_TEST(each_kind_comes_back)
     ck_assert_str_eq(read.strings[1], "four");
     ck_assert_ptr_null(read.strings[2]);
     ck_assert_str_eq(read.paths[0], "/a");
+    ck_assert_uint_eq(read.bytes.length, 4);
+    ck_assert_mem_eq(read.bytes.bytes, some, 4);
+    ck_assert_uint_eq(read.counted.length, 3);
+    ck_assert_mem_eq(read.counted.bytes, "\0b", 3);
     wire_release_fields(fields, COUNT_OF(fields), &read);
     ck_assert_ptr_null(read.string);
     ck_assert_ptr_null(read.paths);
+    ck_assert_ptr_null(read.bytes.bytes);
     wire_release_fields(fields, COUNT_OF(fields), &read);
 }
 END_TEST
@@ -119,7 +133,7 @@ START_TEST(values_beyond_their_rows_are_refused)
     char *relative_list[] = {path, relative, NULL};
     char *empty_member[] = {empty, NULL};
     struct parts good = acceptable();
-    struct parts bad[] = {good, good, good, good, good, good, good, good, good};
+    struct parts bad[] = {good, good, good, good, good, good, good, good, good, good};
     bad[0].small = 8;
     bad[1].large++;
     bad[2].string = long_string;
@@ -129,9 +143,21 @@ START_TEST(values_beyond_their_rows_are_refused)
     bad[6].strings = long_members;
     bad[7].paths = relative_list;
     bad[8].paths = empty_member;
+    bad[9].bytes.length = sizeof(some);
     ck_assert(is_taken(&good));
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         HOLDS(!is_taken(&bad[i]), "value %zu was taken", i);
+}
+END_TEST
+
+START_TEST(a_count_beyond_its_array_is_not_written)
+{
+    struct parts parts = acceptable();
+    struct wire_writer writer = {.limit = 4096};
+    parts.counted.length = 5;
+    wire_put_fields(&writer, fields, COUNT_OF(fields), &parts);
+    ck_assert(writer.failed);
+    free(writer.bytes);
 }
 END_TEST
 
@@ -142,5 +168,6 @@ int main(void)
     tcase_add_test(cases, nothing_is_written_as_empty);
     tcase_add_test(cases, a_message_cut_anywhere_is_refused);
     tcase_add_test(cases, values_beyond_their_rows_are_refused);
+    tcase_add_test(cases, a_count_beyond_its_array_is_not_written);
     return run_suite("wire fields", &cases, 1);
 }

@@ -16,9 +16,12 @@ ABI_PAGE = pathlib.Path(__file__).parents[2] / "docs" / "abi.md"
 
 
 def hashed_members():
-    """What the page says is in the hash of a request."""
-    sentence = re.search(r"`request_sha256` is the SHA-256 of the canonical JSON.*?`workspace_id`", ABI_PAGE.read_text(encoding="utf-8"), re.S)
-    return set(re.findall(r"`([a-z_0-9]+)`", sentence[0])) - {"request_sha256"}
+    """The members in the hash of a request: those that the page's sentence names, and those that its table of input members leads to."""
+    page = ABI_PAGE.read_text(encoding="utf-8")
+    sentence = re.search(r"`request_sha256` is the SHA-256 of the canonical JSON.*?`workspace_id`", page, re.S)
+    table = re.search(r"<!-- generated: input members -->\n(.*?)<!-- end -->", page, re.S)
+    columns = [row.split("|")[-2].strip() for row in table[1].splitlines()]
+    return set(re.findall(r"`([a-z_0-9]+)`", sentence[0])) - {"request_sha256"} | {cell.strip("`") for cell in columns if cell.startswith("`")}
 
 
 def leaves(value):

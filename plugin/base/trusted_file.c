@@ -30,7 +30,7 @@ static void walk_end(struct walk *walk)
         (void)close(walk->directory);
 }
 
-static int fail(const struct walk *walk, int error_number, const char *what)
+static int fail_walk(const struct walk *walk, int error_number, const char *what)
 {
     return error_set_errno(walk->error, walk->code, error_number, "%s %.200s: %s", walk->kind,
                            walk->path, what);
@@ -77,15 +77,15 @@ static int check_file(const struct walk *walk, const char *name, const struct st
 }
 
 /* Goes to the directory of that name. */
-static int enter(struct walk *walk, const char *name)
+static int enter_directory(struct walk *walk, const char *name)
 {
     struct stat status;
     CLEANUP_CLOSE int fd =
         openat(walk->directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return fail(walk, errno, "cannot be read");
+        return fail_walk(walk, errno, "cannot be read");
     if (fstat(fd, &status) < 0)
-        return fail(walk, errno, "fstat");
+        return fail_walk(walk, errno, "fstat");
     if (check_directory(walk, name, &status) != 0)
         return -1;
     walk_end(walk);
@@ -93,21 +93,21 @@ static int enter(struct walk *walk, const char *name)
     return 0;
 }
 
-/* Puts the link's target in front of the rest. */
-static int follow(struct walk *walk, const char *name)
+/* Puts the link's target before the rest. */
+static int follow_link(struct walk *walk, const char *name)
 {
     char target[PATH_MAX];
     ssize_t length = readlinkat(walk->directory, name, target, sizeof(target));
     if (length < 0)
-        return fail(walk, errno, "readlink");
+        return fail_walk(walk, errno, "readlink");
     if (++walk->links > TRUSTED_LINKS_LIMIT)
-        return fail(walk, ELOOP, "cannot be read");
+        return fail_walk(walk, ELOOP, "cannot be read");
     size_t left = strlen(walk->rest);
     if ((size_t)length + left >= sizeof(walk->rest))
-        return fail(walk, ENAMETOOLONG, "cannot be read");
+        return fail_walk(walk, ENAMETOOLONG, "cannot be read");
     memmove(walk->rest + length, walk->rest, left + 1); /* it is empty, or begins with a slash */
     memcpy(walk->rest, target, (size_t)length);
-    return walk->rest[0] == '/' ? enter(walk, "/") : 0;
+    return walk->rest[0] == '/' ? enter_directory(walk, "/") : 0;
 }
 
 /* Takes the first name off the rest; false at its end. */
@@ -130,40 +130,40 @@ static int open_last(struct walk *walk, const char *name)
     CLEANUP_CLOSE int fd =
         openat(walk->directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     if (fd < 0)
-        return fail(walk, errno, "cannot be read");
+        return fail_walk(walk, errno, "cannot be read");
     if (fstat(fd, &status) < 0)
-        return fail(walk, errno, "fstat");
+        return fail_walk(walk, errno, "fstat");
     return check_file(walk, name, &status) != 0 ? -1 : TAKE_FD(fd);
 }
 
 /* One name: a step into a directory or a link (-1 with *ret_more), or the file. */
-static int step(struct walk *walk, const char *name, bool *ret_more)
+static int walk_name(struct walk *walk, const char *name, bool *ret_more)
 {
     struct stat status;
     *ret_more = false;
     if (fstatat(walk->directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-        return fail(walk, errno, "cannot be read");
+        return fail_walk(walk, errno, "cannot be read");
     bool is_link = S_ISLNK(status.st_mode);
     if (!is_link && !S_ISDIR(status.st_mode) && walk->rest[0] == '\0')
         return open_last(walk, name);
-    *ret_more = is_link ? check_owner(walk, name, &status) == 0 && follow(walk, name) == 0
-                        : enter(walk, name) == 0;
+    *ret_more = is_link ? check_owner(walk, name, &status) == 0 && follow_link(walk, name) == 0
+                        : enter_directory(walk, name) == 0;
     return -1;
 }
 
-static int start(struct walk *walk)
+static int start_walk(struct walk *walk)
 {
     size_t length = strlen(walk->path);
     if (length == 0)
-        return fail(walk, ENOENT, "cannot be read");
+        return fail_walk(walk, ENOENT, "cannot be read");
     if (walk->path[0] != '/' && !getcwd(walk->rest, sizeof(walk->rest)))
-        return fail(walk, errno, "no working directory");
+        return fail_walk(walk, errno, "no working directory");
     size_t used = strlen(walk->rest);
     if (used + length + 2 > sizeof(walk->rest))
-        return fail(walk, ENAMETOOLONG, "cannot be read");
+        return fail_walk(walk, ENAMETOOLONG, "cannot be read");
     walk->rest[used] = '/';
     memcpy(walk->rest + used + 1, walk->path, length + 1);
-    return enter(walk, "/");
+    return enter_directory(walk, "/");
 }
 
 int trusted_file_open(const char *kind, const char *path, enum error_code code, struct error *error)
@@ -172,16 +172,16 @@ int trusted_file_open(const char *kind, const char *path, enum error_code code, 
     struct walk walk = {.kind = kind, .path = path, .code = code, .error = error, .directory = -1};
     char name[NAME_MAX + 1];
     int problem = 0;
-    if (start(&walk) != 0)
+    if (start_walk(&walk) != 0)
         return -1;
     while (next_name(&walk, name, &problem)) {
         bool more;
-        int fd = step(&walk, name, &more);
+        int fd = walk_name(&walk, name, &more);
         if (!more)
             return fd;
     }
     if (problem != 0)
-        return fail(&walk, problem, "cannot be read");
+        return fail_walk(&walk, problem, "cannot be read");
     return error_set(error, code, "%s %.200s: not a regular file", kind, path);
 }
 

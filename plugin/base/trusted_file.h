@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening a file that decides something, by a path on which nobody but root and the gateway's own
- * user can put another file in its place: file, directories and symbolic links are theirs, and
- * writable by no one else. A directory that is writable by others is accepted if it is sticky
- * (/tmp): there users cannot remove the files of others. Access lists count, as their mask is in
- * the mode. Any thread.
+ * Opening a file that decides something, by a path on which only root and the gateway's own user
+ * can put another file in its place: file, directories and symbolic links are theirs, and no other
+ * user can write to them. A directory that others can write to is accepted if it is sticky (/tmp):
+ * there users cannot remove the files of others. Access lists count, as their mask is in the mode.
+ * Any thread.
  */
 #pragma once
 

@@ -121,8 +121,8 @@ static void send_kill(int pidfd)
     (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-/* The launcher ends at once and leaves the backend to init; one that does not is killed. A host
- * that reaps everything may be first. */
+/* The launcher ends at once, and init becomes the backend's parent; a launcher that hangs is
+ * killed. A host that reaps everything may be first. */
 static void reap_launcher(pid_t launcher, uint64_t deadline)
 {
     CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, launcher, 0);

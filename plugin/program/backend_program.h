@@ -35,12 +35,12 @@ int backend_program_start(const char *name, struct backend_program *ret, struct 
  * Nothing where it is not running. */
 void backend_program_stop(struct backend_program *program);
 
-/* Forgets one that has ended, or does so at once: a process that was killed closes its sockets one
- * after the other, and the control socket may still take bytes that are never read. */
+/* Forgets a program that has ended, or ends within half a second: a killed process closes its
+ * sockets one after the other, and the control socket may still take bytes that are never read. */
 void backend_program_forget_ended(struct backend_program *program);
 
 /* Kills it without waiting: it no longer answers. */
 void backend_program_kill(struct backend_program *program);
 
-/* Closes the descriptors of one that has died, or is another process's. */
+/* Closes the descriptors of a program that has ended, or belongs to another process. */
 void backend_program_forget(struct backend_program *program);

@@ -28,8 +28,9 @@
 #define IOPRIO_BEST_EFFORT  2
 #define IOPRIO_USUAL_LEVEL  4
 
-/* A pidfd of the process that made the control socket, which must be our parent: between the two
- * looks at getppid() the number cannot have gone to somebody else. -1 where it has ended. */
+/* A pidfd of the process that made the control socket, which must be our parent. Between the two
+ * calls of getppid() its number cannot have been given to another process. -1 where it has ended.
+ */
 static int open_host(void)
 {
     struct ucred peer;
@@ -50,8 +51,8 @@ static void leave_parent(void)
         _exit(pid < 0);
 }
 
-/* Whatever the host ignores or blocks would be handed down: an ignored SIGCHLD loses every exit
- * status. SIGKILL and SIGSTOP refuse, which is fine. */
+/* Children inherit what the host ignores or blocks: an ignored SIGCHLD loses every exit status.
+ * SIGKILL and SIGSTOP refuse, which is fine. */
 static void reset_signals(void)
 {
     sigset_t none;
@@ -98,10 +99,11 @@ static int leave_protection_from_lack_of_memory(void)
     return out >= 0 && write(out, "0", 1) == 1 ? 0 : -1;
 }
 
-/* What a host may have before others (systemd.exec(5): CPUSchedulingPolicy=, Nice=,
- * IOSchedulingClass=, OOMScoreAdjust=) is handed down to every process it starts. A program is to
- * have none of it: it would run before the machine's own processes, and be killed after them where
- * memory is short. As /proc is the machine's, before the process becomes undumpable. */
+/* A host may have privileges in scheduling (systemd.exec(5): CPUSchedulingPolicy=, Nice=,
+ * IOSchedulingClass=, OOMScoreAdjust=), which every process that it starts inherits. A program must
+ * not have them: it would run before the machine's own processes, and be killed after them where
+ * memory is short. To be called before the process becomes undumpable, as it writes to its own
+ * /proc. */
 static int drop_scheduling_privileges(void)
 {
     if (leave_real_time() < 0 || leave_priority() < 0 || leave_disk_priority() < 0)
@@ -109,7 +111,7 @@ static int drop_scheduling_privileges(void)
     return leave_protection_from_lack_of_memory();
 }
 
-static int settle(void)
+static int settle_process(void)
 {
     if (close_range(BACKEND_CONTROL_FD + 1, ~0U, 0) < 0 ||
         fcntl(BACKEND_CONTROL_FD, F_SETFD, FD_CLOEXEC) < 0 || chdir("/") < 0)
@@ -127,7 +129,7 @@ static int settle(void)
 
 int backend_enter(void)
 {
-    if (settle() < 0)
+    if (settle_process() < 0)
         return -1;
     CLEANUP_CLOSE int host = open_host();
     if (host < 0)

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-/* With BACKEND_CONTROL_FD as the only descriptor beyond standard error. Returns in the process that
- * serves, with a pidfd of the host (the caller's to close); -1 where the host has ended or the
+/* Leaves BACKEND_CONTROL_FD as the only descriptor beyond standard error. Returns in the process
+ * that serves, with a pidfd of the host (the caller's to close); -1 where the host has ended or the
  * process could not be settled. */
 int backend_enter(void);

@@ -27,8 +27,9 @@ void run_event_send(int socket, const struct run_event *event)
 {
     unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
     size_t length = run_event_encode(event, message);
-    /* Two short messages always fit into a socket's buffer; a peer that is gone needs none. What
-     * may pass, as a lack of memory does, is tried again: there is no other way to say it. */
+    /* Two short messages always fit into a socket's buffer, and a peer that is gone needs none. A
+     * failure that may pass, such as a lack of memory, is retried: there is no other way to send
+     * the event. */
     for (int attempt = 0; socket >= 0 && length && attempt < SEND_ATTEMPTS; attempt++)
         if (send(socket, message, length, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || errno == EPIPE ||
             errno == ECONNRESET)

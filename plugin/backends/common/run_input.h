@@ -10,8 +10,8 @@
 
 #include "protocol/run_description.h"
 
-/* A copy of the file, the caller's to wipe and free; NULL for what is no file, is empty, longer
- * than limit or cannot be read. */
+/* A copy of a regular file, the caller's to wipe and free; NULL where it is another kind of file,
+ * is empty, is longer than limit or cannot be read. */
 unsigned char *run_read_file(int fd, size_t limit, size_t *ret_length);
 
 /* true: *ret is the caller's (run_description_clear()). */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which namespaces a sandbox has of its own, and the proof that it has them: namespaces(7) lets the
- * inode numbers of two processes be compared. The flags of a clone only say what was asked for.
+ * The namespaces that a sandbox has of its own, and the proof that it has them: namespaces(7)
+ * allows the inode numbers of two processes to be compared. The flags of a clone only say what was
+ * asked for.
  */
 #pragma once
 

@@ -9,9 +9,9 @@
 #include "base/cleanup.h"
 #include "protocol/channel.h"
 
-/* A report that is lost is a wrong answer: what may pass, as a lack of memory does, is tried again,
- * though not for ever. A peer that ended with something unread makes the first receive fail, in
- * front of what it has sent. */
+/* A lost report makes a wrong result, so failures that may pass, such as a lack of memory, are
+ * retried a few times. A peer that ended with unread data makes the first receive fail, before what
+ * it has sent. */
 #define ATTEMPTS 8
 
 static bool may_pass(int error, int *attempts)
@@ -48,8 +48,8 @@ bool report_send_with(int socket, const struct report *report, int fd)
     return sent == 0;
 }
 
-/* ret_fd: NULL, and no descriptor and no waiting. */
-static enum report_state receive(int socket, struct report *ret, int *ret_fd)
+/* ret_fd NULL: takes no descriptor and does not wait. */
+static enum report_state receive_report(int socket, struct report *ret, int *ret_fd)
 {
     struct report report;
     CLEANUP_CLOSE int fd = -1;
@@ -73,10 +73,10 @@ static enum report_state receive(int socket, struct report *ret, int *ret_fd)
 
 enum report_state report_receive_now(int socket, struct report *ret)
 {
-    return receive(socket, ret, NULL);
+    return receive_report(socket, ret, NULL);
 }
 
 enum report_state report_receive_with(int socket, struct report *ret, int *ret_fd)
 {
-    return receive(socket, ret, ret_fd);
+    return receive_report(socket, ret, ret_fd);
 }

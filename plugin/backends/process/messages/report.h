@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the processes of one run tell each other on the way up: the payload to its init (or
- * subreaper) until its execve, the init to the supervisor. One datagram each on a SOCK_SEQPACKET
- * pair; both ends are the same program, so the struct travels as it is. On the way down there are
- * two: struct sandbox_go, which lets a new init go on, and for its payload the run: the
- * isolation_report of the supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION
- * on.
+ * The messages between the processes of one run. Upwards: struct report, from the payload to its
+ * init (or subreaper) until its execve, and from the init to the supervisor. Downwards: struct
+ * sandbox_go, which lets a new init go on, and for its payload the run: the isolation_report of the
+ * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on. Each is one datagram
+ * on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is.
  */
 #pragma once
 
@@ -15,8 +14,9 @@
 
 #include "protocol/run_event.h"
 
-/* The id maps are written. With it come the entrances of as many control groups (cgroup.h): the one
- * that has the controller memory, then the one that has pids where it is another. */
+/* The id maps are written. With it come descriptors by which to enter the control groups
+ * (cgroup.h): the group with the controller memory first, then the one with pids if it is another
+ * group. */
 struct sandbox_go {
     uint32_t has_memory;
     uint32_t has_pids;
@@ -52,7 +52,7 @@ struct report {
     int32_t system_call;          /* its number */
     uint32_t scratch_full;        /* then */
     uint64_t cpu_us;              /* of the main program and the children it waited for */
-    uint32_t tree_is_gone;   /* then, from an init: nothing of the run can do anything any more */
+    uint32_t tree_is_gone;   /* then, from an init: no process of the run is left that could act */
     struct tree_usage usage; /* where the tree is gone; without the memory where a group tells it */
 };
 
@@ -66,7 +66,7 @@ bool report_send(int socket, const struct report *report);
 bool report_send_with(int socket, const struct report *report, int fd);
 
 enum report_state {
-    REPORT_END,     /* the other end is closed, or sent what is no report */
+    REPORT_END,     /* the other end is closed, or has sent something else */
     REPORT_NOTHING, /* nothing there now; only where it does not wait */
     REPORT_WHOLE,   /* *ret is filled */
 };

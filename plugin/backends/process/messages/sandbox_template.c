@@ -60,8 +60,8 @@ bool sandbox_template_equal(const struct sandbox_template *one,
     return true;
 }
 
-/* Takes over a template that points into something else, and of its interpreter's arguments and
- * variables the first. */
+/* Makes *ret a template that owns copies of everything, and of the interpreter's arguments and
+ * variables at most so many. */
 static bool own_copies(struct sandbox_template template, size_t arguments, size_t variables,
                        struct sandbox_template *ret)
 {

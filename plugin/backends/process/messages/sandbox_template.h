@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a run is built into its sandbox: all that has to be known before the sandbox is made.
- * The rest of a description comes to a sandbox that is ready. Pure, no system call, any process.
+ * The part of a run that is built into its sandbox: everything that must be known before the
+ * sandbox is made. The rest of a description is sent to a sandbox that is ready. Pure, no system
+ * call, any process.
  */
 #pragma once
 
@@ -48,10 +49,10 @@ bool sandbox_template_equal(const struct sandbox_template *one,
 bool sandbox_template_copy(const struct sandbox_template *template, struct sandbox_template *ret);
 void sandbox_template_clear(struct sandbox_template *template);
 
-/* Variants, which point into the original: no interpreter waits in the sandbox, or one that was
- * started there. */
+/* Variants, which point into the original: without an interpreter that waits, or with one that is
+ * started in the sandbox instead of copied. */
 struct sandbox_template sandbox_template_without_interpreter(
     const struct sandbox_template *template);
 struct sandbox_template sandbox_template_without_copying(const struct sandbox_template *template);
-/* The latter to try the import of its named modules, and to end. */
+/* The latter, to try the import of its named modules and then end. */
 struct sandbox_template sandbox_template_of_trial(const struct sandbox_template *template);

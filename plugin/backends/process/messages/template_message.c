@@ -58,7 +58,7 @@ unsigned char *template_message_encode(const struct template_message *contents, 
     return writer.bytes;
 }
 
-static bool decode(const unsigned char *bytes, size_t length, struct template_message *ret)
+static bool decode_template(const unsigned char *bytes, size_t length, struct template_message *ret)
 {
     struct wire_reader reader = {.bytes = bytes, .length = length};
     size_t outside_length = 0;
@@ -79,5 +79,5 @@ bool template_message_read(int fd, struct template_message *ret)
 {
     size_t length;
     CLEANUP_FREE unsigned char *bytes = run_read_file(fd, RUN_DESCRIPTION_LIMIT, &length);
-    return bytes && decode(bytes, length, ret);
+    return bytes && decode_template(bytes, length, ret);
 }

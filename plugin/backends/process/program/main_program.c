@@ -55,7 +55,7 @@ int main_program_fork(struct main_program *program)
             .start_report = TAKE_FD(child_end), .children = -1, .listener = -1, .loadavg = -1};
         return 0;
     }
-    /* The program's pipes are not this process's to hold open. */
+    /* This process must not hold the program's pipes open. */
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         close_fd(fd);
     *program = (struct main_program){
@@ -68,8 +68,8 @@ int main_program_fork(struct main_program *program)
     return 0;
 }
 
-/* What the child says before is read then: woken by it, this process would take the processor from
- * the child. */
+/* Until the child has hung up nothing is read: woken by each report, this process would take the
+ * processor from the child. */
 static void await_hangup(int socket)
 {
     struct pollfd other_end = {.fd = socket};
@@ -78,7 +78,8 @@ static void await_hangup(int socket)
 }
 
 /* Waits for the child's execve, which closes its end. REPORT_READY and then end of file is success;
- * end of file alone is a death during set-up, which the end will explain. false: it has failed. */
+ * end of file alone is a death during set-up, which its exit status will explain. false: it has
+ * failed. */
 static bool watch_start(struct main_program *program, int supervisor)
 {
     const struct report started = {.kind = REPORT_STARTED};
@@ -97,7 +98,7 @@ static bool watch_start(struct main_program *program, int supervisor)
 }
 
 /* Reaps every child that has ended; true and *ret filled when the main program was among them. */
-static bool reap(const struct main_program *program, struct report *ret)
+static bool reap_children(const struct main_program *program, struct report *ret)
 {
     bool ended = false;
     for (;;) {
@@ -184,12 +185,13 @@ static bool watch_end(const struct main_program *program, int supervisor, struct
         struct signalfd_siginfo signals[8];
         while (read(program->children, signals, sizeof(signals)) > 0)
             ;
-        if (reap(program, &ended) ||
+        if (reap_children(program, &ended) ||
             ((ready[2].revents & POLLIN) && take_forbidden_call(program, &ended))) {
             *ret = ended;
             return true;
         }
-        if (ready[2].revents & (POLLHUP | POLLERR)) /* nobody is left who could make one */
+        if (ready[2].revents &
+            (POLLHUP | POLLERR)) /* no process is left that could make such a call */
             ready[2].fd = -1;
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR) {
             *ret = (struct report){

@@ -103,8 +103,8 @@ void program_tell_ready(int report_socket, int supervisor, const struct isolatio
                         int listener)
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
-    /* Nobody would keep its time, nor answer its forbidden calls. The supervisor hears of it before
-     * anybody can hear of the program, however soon the run is ended. */
+    /* Without init and supervisor the program would have no deadline and no answer to forbidden
+     * calls. Both are told before the program begins, however soon the run is ended. */
     if (!report_send_with(report_socket, &report, listener) || !report_send(supervisor, &report))
         main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "report the start");
 }

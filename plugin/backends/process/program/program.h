@@ -26,7 +26,7 @@ const char *program_variable_value(const char *variable, const char *name);
 /* The same of the one in the list that has the name; NULL: there is none. */
 const char *program_find_variable(char *const *environment, const char *name);
 
-/* The environment alone, of the variables that are given and what is added for home. 0, or -1. */
+/* Only the environment: the given variables and those that are added for home. 0, or -1. */
 int program_compose_environment(struct program *program, char *const *given, const char *home);
 
 /* Looks argv[0] up and composes the environment around home. 0, or -1 with errno: ENOENT where
@@ -37,8 +37,7 @@ int program_find(struct program *program, const struct run_description *descript
 /* Reports that program_find() has failed, and exits. */
 _Noreturn void program_report_missing(int report, const struct run_description *description);
 
-/* Closes every descriptor but stdin, stdout, stderr and two that the execve closes. 0, or -1 with
- * errno. */
+/* Closes every descriptor but 0-2 and the two that execve will close. 0, or -1 with errno. */
 int program_close_other_descriptors(int report_socket, int supervisor);
 
 /* Reports readiness to init and supervisor; without them nothing may begin. */

@@ -50,7 +50,7 @@ static bool read_clock(pid_t pid, enum process_clock clock, uint64_t *ret_us)
     return true;
 }
 
-/* The kernel counts in ticks which of the two it was, and exactly how much it was together. */
+/* The kernel counts user and system time in ticks, and their sum exactly. */
 bool single_process_fast_path_usage(pid_t pid, struct tree_usage *ret)
 {
     uint64_t both, user, exact;

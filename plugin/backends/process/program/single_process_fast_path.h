@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a process that was killed is all that there ever was of a sandbox beside its init, and
- * what it has used, until it is reaped. Runs in pid 1 of a sandbox, single-threaded.
+ * Finds out whether a killed process was the only one of its sandbox beside the init, and what it
+ * has used, before it is reaped. Runs in pid 1 of a sandbox, single-threaded.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include "backends/process/messages/report.h"
 
-/* A descriptor of the machine's /proc/loadavg, or -1: there is none. To be opened before the
- * sandbox's own /proc, which does not show it, hides the machine's. */
+/* A descriptor of the machine's /proc/loadavg, or -1. To be opened before the sandbox's own /proc,
+ * which does not show the file, hides the machine's. */
 int single_process_fast_path_open(void);
 
 /* Is the caller's child with that pid the last process or thread that was made in the pid namespace

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what a copied interpreter makes its own ahead of need: see copy_on_write.h. */
+/* Owns the writing to shared pages ahead of need: see copy_on_write.h. */
 #include "backends/process/python/copy_on_write.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@
 
 #include "base/cleanup.h"
 
-#define OWN_LIMIT  ((size_t)23 << 18) /* bytes; with what it has written to until here 6 MiB */
+#define OWN_LIMIT \
+    ((size_t)23 << 18) /* bytes; 6 MiB with the pages that a copy has written to by then */
 #define READ_LIMIT ((size_t)32 << 20)
 
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
@@ -31,8 +32,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* "Pagemap" of the kernel's Documentation/admin-guide/mm: present, and mapped by this process
- * alone, as after a fork only what it has written to since. */
+/* "Pagemap" of the kernel's Documentation/admin-guide/mm: the page is present and mapped by this
+ * process alone. After a fork that is true of the pages written to since. */
 #define PAGE_IS_OWN ((UINT64_C(1) << 63) | (UINT64_C(1) << 56))
 
 struct mapping {
@@ -61,7 +62,7 @@ static bool parse_mapping(const char *line, struct mapping *ret)
     return ret->writable || strchr(end, '/');
 }
 
-/* As much of it as the limit has left. */
+/* Up to the limit, which it lowers. */
 static void populate(const struct mapping *mapping, int advice, size_t *limit)
 {
     size_t length = mapping->length < *limit ? mapping->length : *limit & ~(size_t)4095;
@@ -71,7 +72,7 @@ static void populate(const struct mapping *mapping, int advice, size_t *limit)
         (void)madvise((void *)mapping->start, length, advice); // NOLINT(performance-no-int-to-ptr)
 }
 
-/* As much as fits; the caller ends it. */
+/* As much as fits, not terminated. */
 static size_t read_maps(char *maps, size_t size)
 {
     CLEANUP_CLOSE int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -123,7 +124,7 @@ static void for_each_mapping(void (*call)(void *user, const struct mapping *mapp
     }
 }
 
-static void look_at(void *user, const struct mapping *mapping)
+static void note_mapping(void *user, const struct mapping *mapping)
 {
     const int *pagemap = user;
     count_before = learnt_count;
@@ -131,13 +132,13 @@ static void look_at(void *user, const struct mapping *mapping)
         note_owned_pages(*pagemap, mapping);
 }
 
-/* What the profiled child has written to, as it tells its original at its end, through a pipe. */
+/* In the profiled child: sends the pages that it has written to. */
 static void send_written(int fd)
 {
     CLEANUP_CLOSE int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     learnt_count = 0;
     if (pagemap >= 0)
-        for_each_mapping(look_at, &pagemap);
+        for_each_mapping(note_mapping, &pagemap);
     const char *bytes = (const char *)learnt;
     size_t length = learnt_count * sizeof(learnt[0]);
     for (ssize_t count; length > 0 && (count = write(fd, bytes, length)) > 0;) {
@@ -146,7 +147,7 @@ static void send_written(int fd)
     }
 }
 
-/* In the original. What cannot be read is as if nothing had been learnt. */
+/* In the original. After a failed read nothing has been learnt. */
 static void receive_written(int fd)
 {
     char *bytes = (char *)learnt;

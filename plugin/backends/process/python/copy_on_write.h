@@ -7,12 +7,13 @@
 
 #include "backends/process/python/python_abi.h"
 
-/* In the original: a throw-away child calls the program and ends, as a copy would. What it writes
- * to is what copies will write to. Whatever goes wrong, nothing is learnt then. */
+/* In the original: a throw-away child calls the program and ends, as a copy would. The pages that
+ * it writes to are the ones that copies will write to. After any failure nothing has been learnt.
+ */
 void cow_profile(PyObject *program);
 
-/* In a copy: makes its own what the profiled child has written to (where nothing was learnt, what
- * is writable at all), so that the program need not wait for that. And maps what it will read of
- * files, which takes no memory. Both are bounded. What cannot be done is left to the program. Does
- * nothing where there is something to read from supervisor: a run that would wait. */
+/* In a copy that waits: writes to the pages that the profiled child has written to (where nothing
+ * was learnt, to all writable ones), so that the program does not wait for the kernel to copy them.
+ * Also maps the pages of files that it will read, which takes no memory. Both are bounded, and best
+ * effort. Does nothing where supervisor is readable: a run would wait. */
 void cow_prefault(int supervisor);

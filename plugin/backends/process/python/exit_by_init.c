@@ -11,7 +11,7 @@
 
 #include "backends/process/messages/interpreter_protocol.h"
 
-static pid_t armed;  /* the copy; what it forks is another */
+static pid_t armed;  /* the copy itself, not a process that it forks */
 static bool exiting; /* by exit(3), with this status */
 static int exit_status;
 

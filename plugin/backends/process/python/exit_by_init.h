@@ -6,7 +6,8 @@
  */
 #pragma once
 
-/* In the original, before it has loaded what has ends of its own: they come before this one. */
+/* In the original, before it loads libraries with destructors of their own, which then run before
+ * this one. */
 void exit_by_init_prepare(void);
 
 /* In the copy, by the thread that it has. */

@@ -32,8 +32,8 @@ static bool find_executable(void)
     return length > 0 && stat("/proc/self/exe", &executable.status) == 0;
 }
 
-/* A copy executes nothing, so that its /proc/self/exe is the host's file and not the view's, and
- * the one thing between a program and that file is who owns it (CVE-2019-5736). */
+/* A copy calls no execve, so its /proc/self/exe is the host's file and not the view's. Only the
+ * file's owner and mode keep a program from writing to it (CVE-2019-5736). */
 static bool executable_is_roots(void)
 {
     return executable.status.st_uid == 0 && (executable.status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -52,7 +52,7 @@ static bool has_one_thread(void)
     return count == 1;
 }
 
-static void say(char first, const struct preparation_outcome *outcome)
+static void send_outcome(char first, const struct preparation_outcome *outcome)
 {
     char words[PREPARATION_WORDS];
     size_t length =
@@ -65,16 +65,16 @@ _Noreturn void fork_server_refuse(const char *why)
 {
     struct preparation_outcome outcome;
     preparation_read(why, strlen(why), &outcome);
-    say(FORK_SERVER_USELESS, &outcome);
+    send_outcome(FORK_SERVER_USELESS, &outcome);
     _exit(0);
 }
 
-/* For what it can see by itself. */
-static _Noreturn void refuse_for(enum preparation_kind kind, const char *detail)
+/* For reasons that are found here. */
+static _Noreturn void refuse_forks(enum preparation_kind kind, const char *detail)
 {
     struct preparation_outcome outcome;
     preparation_set(&outcome, kind, detail);
-    say(FORK_SERVER_USELESS, &outcome);
+    send_outcome(FORK_SERVER_USELESS, &outcome);
     _exit(0);
 }
 
@@ -94,7 +94,7 @@ static int await_request(void)
     return report;
 }
 
-static void answer(pid_t pid, int error, int pidfd)
+static void send_copy(pid_t pid, int error, int pidfd)
 {
     const struct fork_server_answer copy = {.pid = pid, .error_number = error};
     if (channel_send(FORK_SERVER_FD_SUPERVISOR, &copy, sizeof(copy), &pidfd, pid > 0 ? 1 : 0) < 0)
@@ -117,17 +117,17 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
     static struct template_message contents; /* the sandboxes point into it */
     struct preparation_outcome outcome;
     if (!find_executable() || !executable_is_roots())
-        refuse_for(PREPARATION_PATH, executable.path);
+        refuse_forks(PREPARATION_PATH, executable.path);
     if (!has_one_thread())
-        refuse_for(PREPARATION_THREADS, "");
+        refuse_forks(PREPARATION_THREADS, "");
     if (!template_message_read(FORK_SERVER_FD_TEMPLATE, &contents))
-        refuse_for(PREPARATION_FAILED, "");
+        refuse_forks(PREPARATION_FAILED, "");
     preparation_set(&outcome, left_out[0] != '\0' ? PREPARATION_COPIED_WITHOUT : PREPARATION_COPIED,
                     left_out);
     close_fd(FORK_SERVER_FD_TEMPLATE);
     unsigned long flags = sandbox_namespace_flags(&contents.template) | CLONE_PARENT;
     (void)prctl(PR_SET_DUMPABLE, 0);
-    say(FORK_SERVER_READY, &outcome);
+    send_outcome(FORK_SERVER_READY, &outcome);
     for (;;) {
         CLEANUP_CLOSE int report = await_request();
         int pidfd = -1;
@@ -141,7 +141,7 @@ void fork_server_serve(const char *left_out, void (*before)(void), void (*after)
         }
         int error = errno;
         after();
-        answer(pid, error, pidfd);
+        send_copy(pid, error, pidfd);
         close_fd(pid > 0 ? pidfd : -1);
     }
 }

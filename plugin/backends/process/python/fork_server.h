@@ -8,12 +8,12 @@
 
 #include "backends/process/sandbox/sandbox.h"
 
-/* Serves copies until the supervisor ends. Returns in each copy, the payload of a sandbox (*ret)
- * with every layer that needs no run. before is called in front of each copying and after behind
- * it, in the original. left_out: the names of modules that it does without, for people. */
+/* Serves copies until the supervisor ends. Returns in each copy: the payload of a sandbox (*ret)
+ * with every layer that needs no run. In the original before is called ahead of each fork, and
+ * after behind it. left_out: the names of modules that could not be used, for people. */
 void fork_server_serve(const char *left_out, void (*before)(void), void (*after)(void),
                        struct sandbox *ret);
 
-/* One that cannot be copied: says so to the supervisor, and why ("NAME DETAIL" of
- * preparation_outcome.h), and ends. */
+/* Tells the supervisor that this interpreter cannot be copied, and why ("NAME DETAIL" of
+ * preparation_outcome.h), and exits. */
 _Noreturn void fork_server_refuse(const char *why);

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators of random numbers that modules have made while they were imported: in copies of one interpreter each would go on alike.
-Executed by sitecustomize.py of an interpreter that is to be copied, into a dictionary of its own; it is no module.
+"""Random number generators that modules create when they are imported: in all copies of an interpreter they would produce the same
+numbers. Executed by sitecustomize.py of an interpreter that is to be copied, in a dictionary of its own; it is no module.
 
-One whose state is another in each import is seeded anew in each copy. One that is alike in two imports was seeded on purpose, and
-stays. Which is which a twin tells: another interpreter that imports the same and ends. Generators are told from each other by their
-states alone, as what is seeded by chance is never alike."""
+A generator whose state differs between two imports is seeded anew in each copy. One whose state is the same in both was seeded on
+purpose, and stays. The second import is made by a twin: another interpreter that imports the same modules and ends. Generators are
+compared by their states alone, as two states from random seeds are never equal."""
 import _imp
 import sys
 
 
 class CannotBeSeeded(Exception):
-    """names: of what has imported it."""
+    """names: the modules that have created it."""
 
     def __init__(self, names):
         super().__init__(names)
@@ -18,13 +18,13 @@ class CannotBeSeeded(Exception):
 
 
 class Generator:
-    """state(): what its next numbers depend on; seed(): from the kernel's."""
+    """state(): determines its next numbers; seed(): from the kernel's random numbers."""
 
     def __init__(self, thing, state, seed):
         self.thing, self.state, self.seed = thing, state, seed
 
     def digest(self):
-        """None where nobody can know its state."""
+        """None where its state cannot be read."""
         try:
             return _imp.source_hash(0, repr(_flatten(self.state())).encode()).hex()
         except Exception:
@@ -56,7 +56,7 @@ def _of_random(module):
 
 def _of_numpy(module):
     def make_sequence(thing):
-        """Also what generators of it are spawned by."""
+        """Includes the number of generators that were spawned from it."""
         return Generator(thing, lambda: (thing.entropy, thing.spawn_key, thing.n_children_spawned),
                          lambda: thing.__init__(spawn_key=thing.spawn_key, pool_size=thing.pool_size))
 
@@ -86,7 +86,7 @@ _KINDS = {"random": _of_random, "numpy.random": _of_numpy, "multiprocessing.proc
 
 
 def find():
-    """All that there are. Nothing of it is in the way of a collection."""
+    """All generators that there are."""
     known = "gc" in sys.modules
     import gc
     kinds = [kind for name, kinds_of in _KINDS.items() if name in sys.modules for kind in kinds_of(sys.modules[name])]
@@ -96,7 +96,7 @@ def find():
             try:
                 if is_one(thing):
                     found.append(make(thing))
-            except Exception:  # a stand-in for something, whose class is not to be had
+            except Exception:  # a proxy that raises when its class is read
                 pass
     if not known:
         del sys.modules["gc"]
@@ -104,16 +104,16 @@ def find():
 
 
 def digests():
-    """Of the twin."""
+    """Called in the twin."""
     return sorted(generator.digest() or "" for generator in find())
 
 
 class Watch:
-    """Over the imports of the interpreter that is to be copied."""
+    """Notes during the imports which module has created which generator."""
 
     def __init__(self):
         self.owners = {}
-        self.things = []  # so that none of them is another one's successor
+        self.things = []  # referenced, so that no id is used again
 
     def note(self, name):
         """The module of that name was imported last."""
@@ -123,7 +123,7 @@ class Watch:
                 self.things.append(generator.thing)
 
     def changing(self, twins):
-        """Those to be seeded in each copy, given the twin's digests."""
+        """The generators to be seeded in each copy, given the twin's digests."""
         generators = [generator for generator in find() if generator.digest() is None or generator.digest() not in twins]
         names = {self.owners.get(id(generator.thing)) for generator in generators if not generator.can_be_seeded()}
         self.things.clear()

@@ -3,7 +3,7 @@
 name then (site); it is the interpreter of the sandbox, in it or about to be copied into it, and its command line is the
 program's. What this module changes is put back before the program begins; no name of it is left."""
 
-TWIN_SECONDS = 50  # of the minute that an interpreter has which is to be copied
+TWIN_SECONDS = 50  # an interpreter that is to be copied has a minute for its start
 
 
 def _find(name):
@@ -31,12 +31,12 @@ def _wait(module_names, named_modules):
         extension.refuse_forks(os.fsencode(f"{why} {detail}"))
 
     class Guard:
-        """What is imported beforehand comes from where nobody but root and the gateway's user can write: an interpreter that would
-        execute anything else outside of a sandbox is not copied."""
+        """Allows imports only from places to which nobody but root and the gateway's user can write. An interpreter that would
+        execute other code outside of a sandbox is not copied."""
 
         def __init__(self, roots):
             self.roots = roots
-            self.places = ("/",)  # where modules may be from, of those that may be trusted
+            self.places = ("/",)  # trusted modules must also be below one of these
 
         def find_spec(self, name, path=None, target=None):
             for finder in sys.meta_path:
@@ -52,13 +52,13 @@ def _wait(module_names, named_modules):
             return real.startswith(self.places) and any(real == root or real.startswith(root + "/") for root in self.roots)
 
     def import_outside(note):
-        """As one that is to be copied does, and its twin."""
+        """The imports of an interpreter that is to be copied, and of its twin."""
         guard = Guard(os.environ["CODE_EXECUTE_TRUSTED"].split(":"))
         sys.meta_path.insert(0, guard)
         for name in module_names:
             import_quietly(name)
             note(name)
-        guard.places = load("trial")["DISTRIBUTION"]  # nobody has asked for what follows
+        guard.places = load("trial")["DISTRIBUTION"]  # the policy has not asked for the modules that follow
         for name in named_modules:
             import_quietly(name)
             note(name)
@@ -72,14 +72,14 @@ def _wait(module_names, named_modules):
         return names
 
     def be_twin():
-        """Imports the same and tells what came of it, by its standard output."""
+        """Imports the same modules, and writes the digests of their generators to standard output."""
         __import__("_signal").alarm(TWIN_SECONDS)
         import_outside(lambda name: None)
         os.write(1, "\n".join(load("generators")["digests"]()).encode() + b"\n.")
         os._exit(0)
 
     def ask_twin():
-        """The digests of its generators. What ends without its last word is no answer."""
+        """The digests of its generators. An answer without its last line is not used."""
         reader, writer = os.pipe()
         environment = {**os.environ, "CODE_EXECUTE_INTERPRETER": "twin"}
         actions = [(os.POSIX_SPAWN_DUP2, writer, 1)] + [(os.POSIX_SPAWN_CLOSE, fd) for fd in (3, 4, 5)]
@@ -93,16 +93,16 @@ def _wait(module_names, named_modules):
         return set(told[:-2].decode().split("\n"))
 
     def begin_anew(without):
-        """A module that was imported stays, so that it takes another interpreter to do without."""
+        """An imported module cannot be taken back, so a new interpreter starts without these modules."""
         left, left_named = ([name for name in names if name not in without] for names in (module_names, named_modules))
-        if len(left) + len(left_named) == len(module_names) + len(named_modules):  # it is of the interpreter's own start
+        if len(left) + len(left_named) == len(module_names) + len(named_modules):  # a generator of the interpreter's own start
             refuse("own_generators_not_seeded")
         names = {"CODE_EXECUTE_IMPORT": ",".join(left), "CODE_EXECUTE_IMPORT_NAMED": ",".join(left_named),
                  "CODE_EXECUTE_LEFT_OUT": ",".join([*left_out, *sorted(filter(None, without))])}
         os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, **names})
 
     def import_for_forks():
-        """What to seed in each copy; and the state of the module random's own generator that a copy puts back, None: no such."""
+        """The generators to seed in each copy, and the state that random's own generator keeps in copies (None: it is seeded)."""
         generators = load("generators")
         watch = generators["Watch"]()
         import_outside(watch.note)
@@ -127,7 +127,7 @@ def _wait(module_names, named_modules):
         sys.path_importer_cache.pop(directory, None)
 
     def collect_for_good():
-        """What is there now outlives every program: no collection need look at it, and none writes to it then."""
+        """Excludes all present objects from collections: they outlive every program, and a collection would write to their pages."""
         known = "gc" in sys.modules
         import gc
         gc.collect()
@@ -136,21 +136,21 @@ def _wait(module_names, named_modules):
             del sys.modules["gc"]
 
     def make_main_module():
-        """One that the collector does look at: what a program leaves there has to end with it."""
+        """A new one, which the collector does examine: objects that a program leaves there must be finalized."""
         old = sys.modules["__main__"]
         main = sys.modules["__main__"] = type(sys)("__main__")
         main.__dict__.update(old.__dict__)
         main.__annotations__ = {}
 
     def seed_anew():
-        """The module random does so itself in a child; not where a module has seeded it on purpose."""
+        """The module random seeds itself in a child, but not where a module has seeded it on purpose."""
         for generator in changing:
             generator.seed()
         if own_state is not None:
             sys.modules["random"]._inst.setstate(own_state)
 
     def settle(home):
-        """What will most likely be so in every run, while nobody waits for it."""
+        """Prepares what is the same in most runs, before there is a run to wait for it."""
         for name in [name for name in os.environ if name.startswith("CODE_EXECUTE_") or name == "PYTHONPATH"]:
             del os.environ[name]
         os.environ["HOME"] = home
@@ -173,7 +173,7 @@ def _wait(module_names, named_modules):
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
     def profiled():
-        """As a run: what it writes to are the pages that each copy makes its own."""
+        """Behaves as a run: each copy makes the pages that it writes to its own."""
         make_main_module()
         seed_anew()
         put_in_place([], [name + b"=" + value for name, value in os.environb.items()])
@@ -200,7 +200,7 @@ def _wait(module_names, named_modules):
             for name in named_modules:
                 import_quietly(name)
         settle(home)
-        _find("usercustomize")  # as site will: what it leaves in the caches is there then
+        _find("usercustomize")  # as site will do: fills the caches
         if what == "copy":
             if not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ:
                 extension.shorten_end()
@@ -211,19 +211,19 @@ def _wait(module_names, named_modules):
             seed_anew()
             extension.cow_prefault()
         else:
-            if named_modules:  # large ones: each collection, and the end of the run, would go through all of them
+            if named_modules:  # large ones: each collection would examine all their objects, and so would the end of the run
                 collect_for_good()
                 make_main_module()
             extension.adopt()
         own = _find(__name__)
         put_in_place(*extension.wait_for_run())
         return own
-    except BaseException:  # not even the program of a run may begin then
+    except BaseException:  # then no program may begin
         os._exit(1)
 
 
 def _become_the_machines_own(spec):
-    """The module that Python would have imported in place of this one: there may be none, and what it does is done in every run."""
+    """Replaces this module by the one that Python would have imported instead, if there is one; its effects happen in every run."""
     import sys
     module = sys.modules[__name__]
     if spec is None or spec.loader is None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports modules in a sandbox to learn whether they may be imported outside of one, and tells the supervisor (interpreter_protocol.h).
-Executed by sitecustomize.py of an interpreter that serves for nothing else, and ends behind it."""
+"""Imports modules in a sandbox to find out whether they may be imported outside of one, and reports to the supervisor
+(interpreter_protocol.h). Executed by sitecustomize.py of an interpreter that has no other purpose and ends afterwards."""
 import os
 import sys
 
-DISTRIBUTION = "/usr/lib/python3"  # what begins so is of the distribution's packages
-OWN = ("/dev/", "/home/sandbox", "/proc/", "/run/code-execute/", "/tmp")  # of the sandbox, whatever it is in
+DISTRIBUTION = "/usr/lib/python3"  # files of the distribution's packages begin with it
+OWN = ("/dev/", "/home/sandbox", "/proc/", "/run/code-execute/", "/tmp")  # the sandbox's own files
 LIMIT = 60000
 CHILDREN = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system", "os.spawn"}
 CONVERSATIONS = {"socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"}
@@ -15,7 +15,7 @@ WRITES = {"os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename
 
 
 class Observer:
-    """Of all that Python tells of what it does (PEP 578), and of what the kernel has to show for it."""
+    """Records Python's audit events (PEP 578), and effects that only the kernel shows."""
 
     def __init__(self):
         self.files, self.hears = set(), True
@@ -23,7 +23,7 @@ class Observer:
         sys.addaudithook(self.hear)
 
     def begin(self):
-        """Of the next module."""
+        """Starts with the next module."""
         self.effects, self.scratch, self.children = set(), self.measure_scratch(), os.times()[2:4]
 
     def hear(self, event, arguments):
@@ -59,7 +59,7 @@ class Observer:
         return [(status.f_bfree, status.f_ffree) for status in map(os.statvfs, ("/tmp", "/home/sandbox"))]
 
     def look(self):
-        """Threads that end before a fork, as those of OpenBLAS do, are in nobody's way."""
+        """Threads that end before a fork, as those of OpenBLAS do, do not count."""
         self.hears = False
         if os.times()[2:4] != self.children and not any(effect.startswith("starts ") for effect in self.effects):
             self.effects.add(STARTING)

@@ -30,8 +30,8 @@ static const char *const links[][2] = {
     {"/proc/self/fd/2", "dev/stderr"},
 };
 
-/* The node that was checked is the one that is mounted: a name in /dev may be something else
- * (CVE-2025-31133). */
+/* The node that was checked is the one that is mounted: a name in /dev may lead to something else
+ * by then (CVE-2025-31133). */
 static int show_device(int view, const char *name, unsigned int minor_number)
 {
     char path[32];

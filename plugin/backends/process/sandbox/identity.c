@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns who the sandbox is: user, host name, cgroup path. Runs in pid 1 of a sandbox.
+ * Owns the identity of a sandbox: user, host name, cgroup path. Runs in pid 1 of a sandbox.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 
-/* The supervisor has written the maps: the ids are to be had. As the host's root this process is
- * nobody in its namespace until here. Capabilities stay, as no uid of the namespace is 0
+/* The supervisor has written the id maps, so the ids exist. Until here this process, the host's
+ * root, has no id in its namespace. Capabilities stay, as no uid of the namespace is 0
  * (user_namespaces(7)). */
 int enter_identity(struct sandbox *sandbox)
 {
@@ -28,17 +28,17 @@ int enter_identity(struct sandbox *sandbox)
     return -1;
 }
 
-/* So that /proc/1/{environ,exe,fd,mem} is closed to the program, which runs as the same user: an
- * init that could be read would give away the supervisor's binary (CVE-2019-5736) and descriptors.
- * Before the program exists, and never taken back. */
+/* Closes /proc/1/{environ,exe,fd,mem} to the program, which runs as the same user: a readable init
+ * would give away the supervisor's binary (CVE-2019-5736) and descriptors. Set before the program
+ * exists, and never taken back. */
 int become_unreadable(struct sandbox *sandbox)
 {
     (void)sandbox;
     return prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* What executes a program is readable to its own user from there on, and the copy of an interpreter
- * executes nothing. It holds nothing but that interpreter and, later, its own run. */
+/* An execve makes a process readable to its own user again, but the copy of an interpreter executes
+ * nothing. It holds only that interpreter and, later, its own run. */
 int become_readable_again(struct sandbox *sandbox)
 {
     if (!sandbox->template->interpreter.fork)
@@ -46,8 +46,8 @@ int become_readable_again(struct sandbox *sandbox)
     return prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* The limit is that of the namespace this process is in, whoever may create more outside of it. The
- * seccomp filter refuses nested namespaces as well; this holds where the filter would not. */
+/* The limit of this process's own namespace, whatever an outer one allows. The seccomp filter
+ * refuses nested namespaces as well; this holds should the filter not. */
 int disable_nested_namespaces(struct sandbox *sandbox)
 {
     (void)sandbox;

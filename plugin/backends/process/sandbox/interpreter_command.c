@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 
-/* Where nobody's files are: what Python finds in a home directory it runs (site). */
+/* Python runs files that it finds in the home directory (site): here there are none. */
 #define NO_HOME "/nonexistent"
 
 /* Variables that are added for every interpreter, and for Python. */
@@ -77,9 +77,9 @@ const struct interpreter_file *interpreter_files(uint32_t kind)
     return interpreters[kind];
 }
 
-/* Node loads a script before its program where it is told to; Python looks for one by itself. The
- * interpreter that is copied gets its program with the directory where it will be: one that starts
- * elsewhere makes the name absolute. */
+/* Node needs an option to load our script before its program; Python looks for one by itself. An
+ * interpreter that is copied is given the full path of its program, as it starts in another
+ * directory. */
 char **interpreter_arguments(const struct interpreter_template *interpreter)
 {
     static char option[] = "--require";
@@ -109,7 +109,7 @@ static bool is_one_of(const char *const names[][2], size_t count, const char *va
     return false;
 }
 
-/* Our files before what the policy has for PYTHONPATH. */
+/* Our files, before the policy's own PYTHONPATH. */
 static char *compose_path(const struct interpreter_template *interpreter)
 {
     const char *files = interpreter->fork ? files_directory() : INTERPRETER_FILES_VIEW;

@@ -15,12 +15,12 @@
 #include "base/cleanup.h"
 
 /* Above all that have a place, so that none is overwritten before it has its own. */
-static int move_up(int fd)
+static int duplicate_above(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, INTERPRETER_FD_PIPE + 1);
 }
 
-static int pass(int fd, enum interpreter_fd place)
+static int pass_descriptor(int fd, enum interpreter_fd place)
 {
     return fd < 0 || dup2(fd, (int)place) < 0 ? -1 : 0;
 }
@@ -46,28 +46,29 @@ static int pass_streams(void)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
-    CLEANUP_CLOSE int read_end = move_up(ends[0]);
-    CLEANUP_CLOSE int write_end = move_up(ends[1]);
+    CLEANUP_CLOSE int read_end = duplicate_above(ends[0]);
+    CLEANUP_CLOSE int write_end = duplicate_above(ends[1]);
     close_fd(ends[0]);
     close_fd(ends[1]);
     if (write_end < 0 || dup2(write_end, STDOUT_FILENO) < 0 || dup2(write_end, STDERR_FILENO) < 0)
         return -1;
-    return pass(read_end, INTERPRETER_FD_PIPE);
+    return pass_descriptor(read_end, INTERPRETER_FD_PIPE);
 }
 
 static int pass_descriptors(struct sandbox *sandbox)
 {
-    int isolation = move_up(write_isolation(sandbox));
-    int supervisor = move_up(sandbox->supervisor);
-    int listener = move_up(sandbox->listener);
-    int report = move_up(sandbox->report);
+    int isolation = duplicate_above(write_isolation(sandbox));
+    int supervisor = duplicate_above(sandbox->supervisor);
+    int listener = duplicate_above(sandbox->listener);
+    int report = duplicate_above(sandbox->report);
     if (report < 0)
         return -1;
     sandbox->report = report;
-    if (pass(supervisor, INTERPRETER_FD_SUPERVISOR) < 0 ||
-        pass(listener, INTERPRETER_FD_LISTENER) < 0 || pass(report, INTERPRETER_FD_REPORT) < 0)
+    if (pass_descriptor(supervisor, INTERPRETER_FD_SUPERVISOR) < 0 ||
+        pass_descriptor(listener, INTERPRETER_FD_LISTENER) < 0 ||
+        pass_descriptor(report, INTERPRETER_FD_REPORT) < 0)
         return -1;
-    if (pass(isolation, INTERPRETER_FD_ISOLATION) < 0)
+    if (pass_descriptor(isolation, INTERPRETER_FD_ISOLATION) < 0)
         return -1;
     return pass_streams();
 }

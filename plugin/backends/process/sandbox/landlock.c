@@ -97,8 +97,8 @@ static struct ruleset ruleset_for(int abi, bool network, size_t *ret_size)
     return ruleset;
 }
 
-/* What is not there needs no rule. */
-static int allow(int ruleset, const char *path, uint64_t allowed)
+/* A path that does not exist needs no rule. */
+static int add_rule(int ruleset, const char *path, uint64_t allowed)
 {
     CLEANUP_CLOSE int parent = open(path, O_PATH | O_CLOEXEC);
     if (parent < 0)
@@ -118,7 +118,7 @@ int restrict_by_landlock(struct sandbox *sandbox)
     if (ruleset < 0)
         return -1;
     for (size_t i = 0; i < COUNT_OF(rules); i++)
-        if (allow(ruleset, rules[i].path, rules[i].allowed & attributes.files) < 0)
+        if (add_rule(ruleset, rules[i].path, rules[i].allowed & attributes.files) < 0)
             return -1;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
         return -1;

@@ -41,10 +41,10 @@ int mount_fd_tmpfs(uint64_t bytes, uint64_t inodes, const char *mode)
     return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
-/* What somebody may have written into extended attributes of the directory leads nowhere: neither
- * to another directory nor to another file's content. Without "userxattr" only "trusted." ones
- * would count, which the mounter of a user namespace cannot read (the kernel's
- * filesystems/overlayfs.rst). By descriptor a path needs no escapes and is not followed again. */
+/* Extended attributes that somebody has written to the directory must not lead to another directory
+ * or to another file's content. Without "userxattr" only "trusted." ones would count, which the
+ * mounter of a user namespace cannot read (the kernel's filesystems/overlayfs.rst). By descriptor a
+ * path needs no escapes and is not followed again. */
 int mount_fd_overlay(int directory, int other, uint64_t flags)
 {
     char layers[64];

@@ -31,7 +31,7 @@ static int enter_home(struct sandbox *sandbox)
     return chdir(SANDBOX_HOME);
 }
 
-/* What needs no run, so that a sandbox can be ready before there is one. */
+/* Steps that need no run, so that a sandbox can be ready before there is one. */
 static const struct step ready_steps[] = {
     {NO_LAYER, STEP_PART, "start_session", start_session},
     {NO_LAYER, STEP_PART, "close_other_descriptors", close_other_descriptors},
@@ -70,7 +70,7 @@ static _Noreturn void refuse_without(const struct sandbox *sandbox, uint64_t lac
     _exit(1);
 }
 
-/* What is done once there is a run. */
+/* The steps that need the run, and the check that no required layer is missing. */
 static void begin_run(struct sandbox *sandbox)
 {
     if (sandbox_apply(sandbox, run_steps, COUNT_OF(run_steps)) < 0)
@@ -114,5 +114,6 @@ void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
                        sandbox->listener);
     close_fd(TAKE_FD(sandbox->supervisor));
     close_fd(TAKE_FD(sandbox->listener));
-    close_fd(TAKE_FD(sandbox->report)); /* the last: for init the program begins with it */
+    close_fd(
+        TAKE_FD(sandbox->report)); /* the last: init takes its end for the start of the program */
 }

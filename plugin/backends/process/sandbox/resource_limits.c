@@ -15,10 +15,10 @@
 /* No file, which would be longer, and no program of the machine's that a crash starts: the kernel
  * takes this limit alone for that, not 0, where its core_pattern is a pipe (core(5)). */
 #define CORE_BYTES 1
-/* So that the cgroup, whose refusals are counted, is the one that refuses. */
+/* Leaves the refusal to the cgroup, which counts it. */
 #define PROCESSES_ABOVE_CGROUP 32
 
-static int limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
+static int set_limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
 {
     struct rlimit now;
     if (getrlimit(resource, &now) < 0)
@@ -30,9 +30,9 @@ static int limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
     return setrlimit(resource, &wanted);
 }
 
-static int limit_to(__rlimit_resource_t resource, uint64_t value)
+static int set_both_limits(__rlimit_resource_t resource, uint64_t value)
 {
-    return value ? limit(resource, value, value) : 0;
+    return value ? set_limit(resource, value, value) : 0;
 }
 
 static int limit_processor_time(uint64_t milliseconds)
@@ -40,7 +40,7 @@ static int limit_processor_time(uint64_t milliseconds)
     if (milliseconds == 0)
         return 0;
     rlim_t seconds = milliseconds / 1000 + (milliseconds % 1000 != 0);
-    return limit(RLIMIT_CPU, seconds, seconds + 1);
+    return set_limit(RLIMIT_CPU, seconds, seconds + 1);
 }
 
 /* Counts threads too, and the init of the sandbox, which is the same user. */
@@ -50,7 +50,7 @@ static int limit_processes(const struct sandbox *sandbox)
     if (processes == 0)
         return 0;
     processes += sandbox->isolation.cgroup_has_pids ? PROCESSES_ABOVE_CGROUP : 1;
-    return limit_to(RLIMIT_NPROC, processes);
+    return set_both_limits(RLIMIT_NPROC, processes);
 }
 
 /* Address space is no measure of memory: a runtime with a garbage collector reserves gigabytes that
@@ -59,20 +59,21 @@ static int limit_memory(const struct sandbox *sandbox)
 {
     if (sandbox->isolation.cgroup_has_memory)
         return 0;
-    return limit_to(RLIMIT_DATA, sandbox->description->limits.memory_bytes);
+    return set_both_limits(RLIMIT_DATA, sandbox->description->limits.memory_bytes);
 }
 
 int limit_resources(struct sandbox *sandbox)
 {
     const struct run_limits *limits = &sandbox->description->limits;
-    if (limit(RLIMIT_CORE, CORE_BYTES, CORE_BYTES) < 0 ||
-        limit(RLIMIT_MEMLOCK, MEMORY_LOCK_BYTES, MEMORY_LOCK_BYTES) < 0 ||
-        limit(RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS) < 0 ||
-        limit(RLIMIT_MSGQUEUE, 0, 0) < 0 || limit(RLIMIT_RTPRIO, 0, 0) < 0 ||
-        limit(RLIMIT_NICE, 0, 0) < 0)
+    if (set_limit(RLIMIT_CORE, CORE_BYTES, CORE_BYTES) < 0 ||
+        set_limit(RLIMIT_MEMLOCK, MEMORY_LOCK_BYTES, MEMORY_LOCK_BYTES) < 0 ||
+        set_limit(RLIMIT_SIGPENDING, PENDING_SIGNALS, PENDING_SIGNALS) < 0 ||
+        set_limit(RLIMIT_MSGQUEUE, 0, 0) < 0 || set_limit(RLIMIT_RTPRIO, 0, 0) < 0 ||
+        set_limit(RLIMIT_NICE, 0, 0) < 0)
         return -1;
-    if (descriptor_limit_restore() < 0 || limit_to(RLIMIT_NOFILE, limits->open_files) < 0 ||
-        limit_to(RLIMIT_FSIZE, limits->file_bytes) < 0 || limit_processor_time(limits->cpu_ms) < 0)
+    if (descriptor_limit_restore() < 0 || set_both_limits(RLIMIT_NOFILE, limits->open_files) < 0 ||
+        set_both_limits(RLIMIT_FSIZE, limits->file_bytes) < 0 ||
+        limit_processor_time(limits->cpu_ms) < 0)
         return -1;
     return limit_processes(sandbox) < 0 ? -1 : limit_memory(sandbox);
 }

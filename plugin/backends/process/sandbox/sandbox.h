@@ -33,7 +33,7 @@ struct sandbox {
     int supervisor;             /* of the payload: from it, and to it as well */
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, for init; -1 until it is loaded */
-    char detail[192];           /* what a failing step was at: a path */
+    char detail[192];           /* the path that a failing step was working on */
     enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */
 };
 
@@ -60,33 +60,34 @@ struct step {
 /* Applies the steps in order. 0, or -1 after the first needed one has failed and was reported. */
 int sandbox_apply(struct sandbox *sandbox, const struct step *steps, size_t count);
 
-/* Keeps what a step is at, for its error message. */
+/* Notes the path that a step is working on, for its error message. */
 void sandbox_detail(struct sandbox *sandbox, const char *text);
 
-/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. Returns where this process is the
- * copy of an interpreter (sandbox_template.h) and then in its payload, which is ready: *ret. */
+/* Body of pid 1 of a sandbox. Descriptor 3 is the report socket. Returns only in the payload of a
+ * copied interpreter (sandbox_template.h), which is then ready: *ret. */
 void sandbox_init(const struct sandbox_template *template, const struct seccomp_filters *filters,
                   const struct namespaces *outside, struct sandbox *ret);
 
 /* Body of the process that becomes the program: makes itself ready, waits for its run, which comes
- * over sandbox->supervisor, and starts it. Returns as soon as it is ready where it is the copy of
- * an interpreter. */
+ * over sandbox->supervisor, and starts it. Where it is a copied interpreter, returns as soon as it
+ * is ready. */
 void payload_run(struct sandbox *sandbox);
 
-/* Of a payload that is an interpreter already: waits for its run, does what is left to do before
- * its program may begin, and tells that it does. *ret is the run; *environment, of the composed
- * variables, points into both. What fails is reported and ends the process. */
+/* For a payload that is an interpreter already: waits for its run, applies the steps that need it,
+ * and reports the start. *ret is the run; *environment, the composed variables, points into both. A
+ * failure is reported and ends the process. */
 void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
                       struct program *environment);
 
 /* interpreter_start.c: executes the template's interpreter, which then waits for the run. */
 _Noreturn void interpreter_start(struct sandbox *sandbox);
 
-/* take_run.c: waits for the run, whose description *ret becomes; what fails is reported and ends
- * the process. */
+/* take_run.c: waits for the run, whose description becomes *ret. A failure is reported and ends the
+ * process. */
 void take_run(struct sandbox *sandbox, struct run_description *ret);
 
-/* What of its run an interpreter has to put in place. NULL-terminated, as long as the process. */
+/* The part of its run that an interpreter has to put in place. NULL-terminated, as long as the
+ * process. */
 struct taken_run {
     char **arguments; /* behind those that it was started with */
     char **environment;

@@ -14,11 +14,11 @@
  * pidfd: NULL or where to put one. */
 pid_t clone_process(unsigned long flags, int *pidfd);
 
-/* The same for pid 1 of a sandbox, whose identity somebody outside may write. */
+/* The same for pid 1 of a sandbox, whose id maps another process must be able to write. */
 pid_t clone_sandbox(unsigned long flags, int *pidfd);
 
 /* The namespaces that a sandbox of that template has of its own. */
 unsigned long sandbox_namespace_flags(const struct sandbox_template *template);
 
-/* In the child: 3 becomes the report, and what else is open above is closed. */
+/* In the child: 3 becomes the report, and all higher descriptors are closed. */
 void arrange_report(int report);

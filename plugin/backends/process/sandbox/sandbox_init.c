@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns pid 1 of a sandbox: the list of what is put around a run, and its wait for the main program.
- * Runs after the clone, without exec, in namespaces of its own;
- * single-threaded. It serves one run, which it
- * knows nothing of.
+ * Owns pid 1 of a sandbox: the list of its layers, and the wait for the main program. Runs after
+ * the clone, without exec, in namespaces of its own; single-threaded. It serves one run, whose
+ * description it never sees.
  */
 #include <errno.h>
 #include <signal.h>
@@ -61,14 +60,14 @@ static bool wait_for_go(struct sandbox *sandbox)
     return received == sizeof(sandbox->go) && count == sandbox->go.group_count;
 }
 
-/* Kills what the main program has left behind; whoever loses its parent is a child of this process.
- * The supervisor can answer then, however long the kernel takes over the namespaces. */
+/* Kills the processes that the main program has left behind; orphans are children of this process.
+ * The supervisor can then answer, however long the kernel takes to free the namespaces. */
 static void end_tree(struct report *ended)
 {
     struct rusage usage;
     if (getpid() != 1) /* "all processes" would be others' */
         return;
-    /* Mostly nobody is left, and kill(2) would go through every process of the machine. */
+    /* Usually none is left, and kill(2) would go through every process of the machine. */
     pid_t pid = waitpid(-1, NULL, __WALL | WNOHANG);
     if (pid >= 0 || errno != ECHILD) {
         (void)kill(-1, SIGKILL);
@@ -81,8 +80,8 @@ static void end_tree(struct report *ended)
     ended->usage = tree_usage_of(&usage);
 }
 
-/* Until the supervisor has answered and closes its end: what the kernel does when this process ends
- * would keep a processor from it for a millisecond. */
+/* Waits until the supervisor has answered and closes its end: the kernel's work at the end of this
+ * process would keep a processor from it for a millisecond. */
 static void await_dismissal(void)
 {
     char nothing;
@@ -90,7 +89,7 @@ static void await_dismissal(void)
         ;
 }
 
-/* Of an interpreter that was copied; the payload keeps them. */
+/* Only the init of a copied interpreter resets its handlers; the payload keeps them. */
 static void forget_signal_handlers(void)
 {
     for (int number = 1; number < NSIG; number++)
@@ -108,7 +107,7 @@ static _Noreturn void see_to_its_end(struct main_program *program)
         if (ended.kind == REPORT_ENDED && ended.tree_is_gone)
             await_dismissal();
     }
-    /* What there still is of the namespaces ends with this process. */
+    /* The rest of the namespaces ends with this process. */
     _exit(0);
 }
 

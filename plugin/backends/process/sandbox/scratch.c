@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns what a sandbox may write to: one memory file system whose sub-directories are shown as /tmp,
- * the working directory and /dev/shm, so that one cap counts for all, and the files of the
+ * Owns the writable part of a sandbox: one memory file system whose sub-directories are shown as
+ * /tmp, the working directory and /dev/shm, so that one cap counts for all, and the files of the
  * description. Runs in pid 1 of a sandbox.
  */
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "backends/process/sandbox/sandbox.h"
 
 /* flags: SECCOMP_FILTER_FLAG_*; 0, or the listener's descriptor, or -1 with errno. */
-static int load(const struct seccomp_program *program, unsigned int flags)
+static int load_filter(const struct seccomp_program *program, unsigned int flags)
 {
     struct sock_fprog loaded = {.len = program->count, .filter = program->instructions};
     if (program->count == 0) {
@@ -23,9 +23,9 @@ int restrict_system_calls(struct sandbox *sandbox)
 {
     const struct seccomp_program *list = &sandbox->filters->list;
     const struct seccomp_program *guard = &sandbox->filters->guard[sandbox->template->network];
-    if (load(guard, 0) < 0)
+    if (load_filter(guard, 0) < 0)
         return -1;
-    sandbox->listener = load(list, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    sandbox->listener = load_filter(list, SECCOMP_FILTER_FLAG_NEW_LISTENER);
     if (sandbox->listener < 0)
         return -1;
     sandbox->isolation.seccomp_instructions = (uint32_t)list->count + guard->count;

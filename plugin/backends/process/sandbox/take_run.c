@@ -26,7 +26,7 @@ struct handed_over {
 
 /* Waits for as long as it takes. false with errno, 0 where the supervisor wants nothing of this
  * sandbox any more. */
-static bool receive(int supervisor, struct handed_over *ret)
+static bool receive_run(int supervisor, struct handed_over *ret)
 {
     size_t count;
     ssize_t received;
@@ -39,7 +39,7 @@ static bool receive(int supervisor, struct handed_over *ret)
     return received == (ssize_t)sizeof(ret->isolation) && count == COUNT_OF(ret->fds);
 }
 
-/* 0-2 become the run's, and nothing of what was handed over stays open beside them. */
+/* 0-2 become the run's, and the received descriptors are closed. */
 static bool take_streams(const struct handed_over *given)
 {
     for (int i = 1; i < (int)COUNT_OF(given->fds); i++)
@@ -50,7 +50,7 @@ static bool take_streams(const struct handed_over *given)
     return true;
 }
 
-/* What the supervisor could limit, and of that what was entered. */
+/* The controllers that the supervisor has limited, of the groups that were entered. */
 static void settle_control_groups(struct sandbox *sandbox, struct isolation_report *given)
 {
     given->cgroup_has_memory &= sandbox->isolation.cgroup_has_memory;
@@ -64,7 +64,7 @@ static void settle_control_groups(struct sandbox *sandbox, struct isolation_repo
 void take_run(struct sandbox *sandbox, struct run_description *ret)
 {
     struct handed_over given;
-    if (!receive(sandbox->supervisor, &given)) {
+    if (!receive_run(sandbox->supervisor, &given)) {
         if (errno == 0)
             _exit(0);
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "wait for the run");

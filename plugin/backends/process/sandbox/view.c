@@ -42,7 +42,7 @@ int build_view(struct sandbox *sandbox)
     return 0;
 }
 
-/* Not what would uncover the host or hide what the sandbox makes itself. */
+/* Refuses paths that would uncover the host, or hide what the sandbox makes itself. */
 static bool path_may_be_shown(const char *path)
 {
     static const char *const own[] = {"/proc", "/dev"};
@@ -125,7 +125,7 @@ static int write_new_file(int view, const char *path, const void *content, size_
     return write(fd, content, length) == (ssize_t)length ? 0 : -1;
 }
 
-/* A copy has loaded them already. */
+/* A copied interpreter has loaded them already. */
 int show_interpreter_files(struct sandbox *sandbox)
 {
     const struct interpreter_template *interpreter = &sandbox->template->interpreter;
@@ -144,7 +144,7 @@ int show_interpreter_files(struct sandbox *sandbox)
     return 0;
 }
 
-/* A file that a read-only path of the description shows already stays that one. */
+/* A file that a read-only path of the description already shows is kept. */
 int write_identity_files(struct sandbox *sandbox)
 {
     static const char *const files[][2] = {
@@ -182,7 +182,7 @@ int mount_proc(struct sandbox *sandbox)
     return proc < 0 ? -1 : mount_fd_attach(proc, sandbox->view, "proc");
 }
 
-/* The view's own file system only: what is mounted on it has its own flags. */
+/* Only the view's own file system: mounts on it have flags of their own. */
 int make_view_read_only(struct sandbox *sandbox)
 {
     struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};

@@ -20,8 +20,8 @@ struct run_evidence {
     uint64_t process_refusals;
     uint64_t cpu_limit_ms; /* 0: none */
     bool scratch_full;     /* when the main program had ended */
-    /* Where no cgroup counts memory: the largest process, against what each may have; 0: one does.
-     */
+    /* Where no cgroup counts memory: the peak of the largest process, and the limit of each; else
+     * 0. */
     uint64_t process_memory_bytes;
     uint64_t process_memory_limit;
 };

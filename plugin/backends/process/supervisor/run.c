@@ -41,7 +41,7 @@ struct run {
     bool ready; /* the program may have begun */
     bool started;
     bool unwatched; /* its end is looked for again and again */
-    bool orphaned;  /* its subreaper was killed: what it kept is to be */
+    bool orphaned;  /* its subreaper was killed: its children are to be killed */
     bool tree_is_gone;
     struct tree_usage tree; /* then */
     uint64_t started_us;
@@ -61,7 +61,7 @@ static void fail_launch(struct run *run, const struct launch_failure *failure)
 }
 
 /* The directory that the supervisor's own is in. */
-static void tell_groups(const struct cgroup_base *base, struct run_event *event)
+static void report_groups(const struct cgroup_base *base, struct run_event *event)
 {
     const char *own = base->memory[0] ? base->memory : base->pids;
     const char *end = strrchr(own, '/');
@@ -76,7 +76,7 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
     CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
     if (!sandbox_template_of(description, &template))
         return launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
-    /* The payload reads its own; what is copied here would be copied into every sandbox. */
+    /* The payload reads its own copy; what stays here would be copied into every sandbox. */
     run_description_clear_program(description);
     run->process = pool_obtain(pool, &template, run->started_us, &run->event.origin, reterr);
     if (!run->process)
@@ -84,7 +84,7 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
     if (description->purpose == RUN_PURPOSE_PROGRAM)
         pool_demand(pool, &template, description, run->started_us);
     if (description->purpose == RUN_PURPOSE_TRIAL)
-        tell_groups(&pool->environment->cgroups, &run->event);
+        report_groups(&pool->environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
     if (sandbox_handle_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
             0 ||
@@ -115,7 +115,7 @@ static void refuse_description(struct run *run)
         run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
 }
 
-static int start(struct run *run, struct pool *pool, const int *fds)
+static int start_process(struct run *run, struct pool *pool, const int *fds)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     errno = EBADMSG;
@@ -136,9 +136,8 @@ static int start(struct run *run, struct pool *pool, const int *fds)
     return result;
 }
 
-/* The subreaper removes the directory; where it could not, somebody else must, as a tree of the
- * run's making may take long. That process is no child of the supervisor and holds nothing of it.
- */
+/* The subreaper removes the directory. Where it could not, another process does, as a tree of the
+ * run's making may take long. It is no child of the supervisor, and holds no descriptor of it. */
 static void remove_leftovers(struct run *run)
 {
     if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
@@ -164,7 +163,7 @@ struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COU
     run->event.exit_code = -1;
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + START_LIMIT_US;
-    if (start(run, pool, fds) < 0) {
+    if (start_process(run, pool, fds) < 0) {
         remove_leftovers(run);
         run_event_send(fds[RUN_FD_EVENTS], &run->event);
         run_fds_close(fds);
@@ -300,8 +299,8 @@ static void handle_report(struct run *run, const struct report *report)
     }
 }
 
-/* What is there, and more than a run has to say. A socket at its end would stay ready for ever, so
- * it is closed: a subreaper may need a while more. */
+/* Reads what is there, up to more than a run ever sends. A socket at its end would stay readable
+ * for ever, so it is closed: a subreaper may need a while more. */
 static void take_reports(struct run *run)
 {
     struct report report;
@@ -339,7 +338,7 @@ static void read_usage(struct run *run, const struct tree_usage *tree)
     }
 }
 
-static void conclude(struct run *run)
+static void decide_end(struct run *run)
 {
     struct run_event *event = &run->event;
     if (event->failure != RUN_FAILURE_NONE)
@@ -350,9 +349,9 @@ static void conclude(struct run *run)
     run_event_fail(event, RUN_FAILURE_INTERNAL, 0, "the set-up of the run was killed");
 }
 
-static void finish(struct run *run)
+static void send_ended(struct run *run)
 {
-    conclude(run);
+    decide_end(run);
     /* Ended by an order before its init could say so, it has perhaps done something. */
     if (run->ready && !run->started && run->event.failure == RUN_FAILURE_NONE)
         send_started(run);
@@ -380,15 +379,15 @@ static bool handle_end(struct run *run)
         close_fd(TAKE_FD(run->process->pidfd));
         return false;
     }
-    finish(run);
+    send_ended(run);
     return true;
 }
 
-/* The init, and what the kernel keeps of the namespaces, is nothing a caller need wait for. */
+/* The caller does not wait for the end of the init and for the kernel's work on its namespaces. */
 static bool answer_at_once(struct run *run)
 {
     read_usage(run, &run->tree);
-    finish(run);
+    send_ended(run);
     return true;
 }
 
@@ -432,7 +431,7 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         run->deadline_us = monotonic_us() + ORPHAN_PAUSE_US;
         if (!orphans_kill(is_run, user))
             return false;
-        finish(run);
+        send_ended(run);
         return true;
     }
     if (run->unwatched)

@@ -16,7 +16,7 @@
 
 struct run;
 
-/* What of a run is ready to be read. */
+/* The sources of events of a run. */
 enum run_source {
     RUN_SOURCE_SOCKET, /* orders of the plugin */
     RUN_SOURCE_REPORT, /* reports of the init */
@@ -35,13 +35,13 @@ uint32_t run_slot(const struct run *run);
 /* Of the init or subreaper; 0 once it is reaped. */
 pid_t run_pid(const struct run *run);
 
-/* Handles what is ready. true: the run is over, ENDED was sent, and run_free() is due. */
+/* Handles a source that is ready. true: the run is over, ENDED was sent, and run_free() is due. */
 bool run_handle(struct run *run, enum run_source source);
 
 /* When the run must be looked at again at the latest, CLOCK_MONOTONIC in microseconds; 0: never. */
 uint64_t run_deadline(const struct run *run);
-/* Does what is due when its deadline has passed. is_run tells the first processes of all runs from
- * other children. true: the run is over, as with run_handle(). */
+/* Acts when its deadline has passed. is_run tells the first processes of all runs from other
+ * children. true: the run is over, as with run_handle(). */
 bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user);
 /* Kills the run, whose sources cannot be watched; its end is found by run_expire(). */
 void run_fail_watch(struct run *run, int error_number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the answers to what is no run: see run_question.h. */
+/* Owns the answers to questions: see run_question.h. */
 #include "backends/process/supervisor/run_question.h"
 
 #include <errno.h>

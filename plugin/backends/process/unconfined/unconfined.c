@@ -96,7 +96,7 @@ static bool spare_none(pid_t pid, void *user)
     return false;
 }
 
-/* Until there is no child left; who loses its parent becomes one. */
+/* Until no child is left; orphans become children of this process. */
 static void kill_tree(void)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};

@@ -114,7 +114,7 @@ uint64_t cgroup_memory(const struct cgroup *cgroup)
                : 0;
 }
 
-/* The group that has it, NULL where nobody counts. */
+/* The group that has the counter, NULL where no group has. */
 static const char *group_of(const struct cgroup *cgroup, enum cgroup_counter counter)
 {
     if (counter == CGROUP_MEMORY_PEAK || counter == CGROUP_MEMORY_EVENTS)

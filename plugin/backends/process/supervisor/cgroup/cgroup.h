@@ -15,7 +15,7 @@
 
 /* Where runs get their groups: a directory of this supervisor's own in each hierarchy. */
 struct cgroup_base {
-    uint32_t version;      /* 0: none is to be had */
+    uint32_t version;      /* 0: no control groups */
     char memory[PATH_MAX]; /* "" without that controller; version 2: the same as pids */
     char pids[PATH_MAX];
     int memory_lock; /* held as long as the directory has an owner; see cgroup_base_find() */
@@ -54,13 +54,13 @@ struct cgroup_counts {
 /* Finds and makes the base, and removes bases whose supervisor is dead: they are not locked
  * (flock(2)). Always usable: version 0 where there is nothing. */
 void cgroup_base_find(struct cgroup_base *ret);
-/* Tries again what could not be removed: what a supervisor that was killed ran may take a while to
- * be gone. */
+/* Tries again to remove directories of dead supervisors: the processes of one that was killed may
+ * take a while to end. */
 void cgroup_base_sweep(struct cgroup_base *base);
 /* Removes the base; every group in it must be gone. */
 void cgroup_base_remove(struct cgroup_base *base);
 
-/* Makes a group. What could not be had is false in *ret, here and below. */
+/* Makes a group. A controller that is not available becomes false in *ret, here and below. */
 void cgroup_create(const struct cgroup_base *base, const char *name, struct cgroup *ret);
 /* Opens what a process of one thread enters the group by, for its controllers: memory first, pids
  * where it is another group. A controller whose file cannot be opened becomes false. The number of
@@ -68,7 +68,7 @@ void cgroup_create(const struct cgroup_base *base, const char *name, struct cgro
 size_t cgroup_open_entrances(struct cgroup *cgroup, int ret[CGROUP_ENTRANCES]);
 /* Sets the limits of the run that the group is for. */
 void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
-/* What the group holds now; 0 where nobody counts. */
+/* The memory that the group holds now; 0 where it is not counted. */
 uint64_t cgroup_memory(const struct cgroup *cgroup);
 /* Does it know the most memory it has held? Before Linux 5.19 version 2 does not. */
 bool cgroup_tells_peak(const struct cgroup *cgroup);

@@ -2,9 +2,9 @@
 /*
  * Owns the making of the filters, in a process of its own, for the supervisor at its start.
  *
- * Without memory libseccomp 2.5 goes on with half of what it was asked for, and says that all went
- * well, or never ends. So it does not touch the supervisor, and what a process made that met a lack
- * of memory is not used.
+ * Without memory libseccomp 2.5 goes on with half of its rules and reports success, or never ends.
+ * So it does not run in the supervisor, and the output of a process that ran out of memory is not
+ * used.
  */
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 
@@ -40,7 +40,7 @@ static void cleanup_context(scmp_filter_ctx *context)
         seccomp_release(*context);
 }
 
-/* What libseccomp says, unless it has met a lack of memory. */
+/* The result of libseccomp, unless it ran out of memory. */
 static int unless_lacking(int result)
 {
     return result >= 0 && errno == ENOMEM ? -ENOMEM : result;

@@ -30,7 +30,7 @@
 #define START_LIMIT_US (UINT64_C(60) * 1000000) /* to import all that the policy names */
 #define COPY_LIMIT_MS  2000                     /* a copy is milliseconds */
 
-/* What it has open, in the order of its descriptors from 0 on. */
+/* Its descriptors, numbered from 0. */
 #define FORK_SERVER_DESCRIPTORS 6
 
 static int write_template_message(const struct template_message *contents)
@@ -61,8 +61,8 @@ static _Noreturn void become_interpreter(const char *path, char *const *argv,
     _exit(1);
 }
 
-/* The child: looks whether it may be what it is to be. That takes some ten milliseconds, which the
- * supervisor has not. */
+/* The child: checks whether the interpreter may be trusted. That takes some ten milliseconds, for
+ * which the supervisor cannot wait. */
 static _Noreturn void start_interpreter(const struct interpreter_template *interpreter,
                                         const char *path, const int fds[FORK_SERVER_DESCRIPTORS])
 {
@@ -82,7 +82,7 @@ static _Noreturn void start_interpreter(const struct interpreter_template *inter
     _exit(1);
 }
 
-static pid_t start(const struct sandbox_template *template, int template_fd, int socket)
+static pid_t fork_interpreter(const struct sandbox_template *template, int template_fd, int socket)
 {
     const struct interpreter_template *interpreter = &template->interpreter;
     char path[PATH_MAX];
@@ -121,7 +121,7 @@ struct fork_server *fork_server_start(const struct sandbox_template *template,
         return NULL;
     CLEANUP_CLOSE int own_end = pair[0];
     CLEANUP_CLOSE int other_end = pair[1];
-    fork_server->pid = start(template, message, other_end);
+    fork_server->pid = fork_interpreter(template, message, other_end);
     if (fork_server->pid < 0)
         return NULL;
     fork_server->socket = TAKE_FD(own_end);
@@ -174,7 +174,7 @@ bool fork_server_is_old(const struct fork_server *fork_server,
            now >= fork_server_renewal(fork_server, template);
 }
 
-/* -1 with errno where none came in time, or none that is an answer. */
+/* -1 with errno where no answer came in time, or a malformed one. */
 static int receive_answer(const struct fork_server *fork_server, struct fork_server_answer *ret,
                           int *ret_pidfd)
 {

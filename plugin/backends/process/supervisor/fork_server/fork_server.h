@@ -16,8 +16,8 @@
 
 enum fork_server_state {
     FORK_SERVER_STARTING,
-    FORK_SERVER_WAITING,    /* copies are to be had */
-    FORK_SERVER_IMPOSSIBLE, /* of this interpreter there will be no copies: it said so */
+    FORK_SERVER_WAITING,    /* it makes copies */
+    FORK_SERVER_IMPOSSIBLE, /* it has said that it cannot be copied */
     FORK_SERVER_GONE,
 };
 
@@ -38,13 +38,13 @@ struct fork_server *fork_server_start(const struct sandbox_template *template,
 /* When it must have said something at the latest; 0: it has. */
 uint64_t fork_server_deadline(const struct fork_server *fork_server);
 
-/* Takes notice of what it has said or that it has ended. */
+/* Reads its messages, and notices its end. */
 void fork_server_look(struct fork_server *fork_server, uint64_t now);
 
 /* When it is to be replaced at the latest. */
 uint64_t fork_server_renewal(const struct fork_server *fork_server,
                              const struct interpreter_template *template);
-/* Made so many copies, or is so old, that another one is to take its place. */
+/* Has it made so many copies, or is it so old, that another one is to take its place? */
 bool fork_server_is_old(const struct fork_server *fork_server,
                         const struct interpreter_template *template, uint64_t now);
 
@@ -52,5 +52,5 @@ bool fork_server_is_old(const struct fork_server *fork_server,
  * supervisor. Waits for it. The pid and *ret_pidfd, the caller's; -1 with errno. */
 pid_t fork_server_copy(struct fork_server *fork_server, int child_report, int *ret_pidfd);
 
-/* Kills and reaps it, and releases what is held; NULL is fine. */
+/* Kills and reaps it, and frees it; NULL is fine. */
 void fork_server_end(struct fork_server *fork_server);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what of an interpreter has to be trusted: see interpreter_trust.h. How Python finds its
- * files: "Initialization Configuration" of its C API (getpath), and its module site. */
+/* Owns the list of files and variables of an interpreter that have to be trusted: see
+ * interpreter_trust.h. How Python finds its files: "Initialization Configuration" of its C API
+ * (getpath), and its module site. */
 #include "backends/process/supervisor/fork_server/interpreter_trust.h"
 
 #include <ctype.h>
@@ -21,9 +22,10 @@
 /* No slash, no colon: a name that leads to no other place than its kind's. */
 #define PLAIN LETTERS DIGITS "_-.@,+"
 
-/* What an interpreter, its libraries and the modules that people have it import beforehand may be
- * told. Not here is what names a file, a directory or a module, as PYTHONHOME or PYTHONWARNINGS
- * do; and what nobody knows. PATH and PYTHONPATH are looked at by themselves. */
+/* Variables that cannot lead an interpreter, its libraries or the modules that people import
+ * beforehand to other code. The list leaves out variables that name a file, a directory or a
+ * module, as PYTHONHOME or PYTHONWARNINGS do, and unknown ones. PATH and PYTHONPATH are checked on
+ * their own. */
 static const struct {
     const char *name;
     const char *characters; /* of the value; NULL: any, as it does not come to the interpreter */
@@ -90,7 +92,8 @@ static const char *path_of(const struct interpreter_template *interpreter, const
 }
 
 /* Calls back for each directory of a list with colons, "" for an empty one. */
-static bool for_each(const char *list, bool (*call)(void *user, const char *directory), void *user)
+static bool for_each_directory(const char *list, bool (*call)(void *user, const char *directory),
+                               void *user)
 {
     CLEANUP_FREE char *copy = strdup(list);
     char *rest = copy;
@@ -112,7 +115,7 @@ struct search {
     char distrusted[PATH_MAX]; /* "": none */
 };
 
-static bool search_in(void *user, const char *directory)
+static bool search_directory(void *user, const char *directory)
 {
     struct search *search = user;
     char path[PATH_MAX];
@@ -128,13 +131,14 @@ static bool search_in(void *user, const char *directory)
     return outcome != DISTRUSTED_PATH;
 }
 
-/* It must find the one that is executed. */
+/* It must find the program that is executed. */
 static bool finds_itself(const struct interpreter_template *interpreter, const char *path,
                          struct preparation_outcome *reterr)
 {
     struct search search = {.name = interpreter->argv[0]};
-    if (search.name[0] == '/' || (for_each(path_of(interpreter, "PATH"), search_in, &search) &&
-                                  strcmp(search.found, path) == 0))
+    if (search.name[0] == '/' ||
+        (for_each_directory(path_of(interpreter, "PATH"), search_directory, &search) &&
+         strcmp(search.found, path) == 0))
         return true;
     if (search.distrusted[0])
         preparation_set(reterr, PREPARATION_PATH, search.distrusted);
@@ -246,7 +250,7 @@ static bool add_environment(struct trusted_roots *roots, const char *program)
 }
 
 /* NULL: one has a colon itself, or there is no memory. */
-static char *join(const struct trusted_roots *roots)
+static char *join_roots(const struct trusted_roots *roots)
 {
     for (size_t i = 0; i < roots->count; i++)
         if (strchr(roots->paths[i], ':'))
@@ -274,14 +278,16 @@ static bool variables_are_harmless(const struct interpreter_template *interprete
     return true;
 }
 
-/* path: what is executed; resolved: without symbolic links. */
-static bool add_all(struct trusted_roots *roots, const struct interpreter_template *interpreter,
-                    const char *path, const char *resolved)
+/* path: the file that is executed; resolved: the same without symbolic links. */
+static bool add_import_roots(struct trusted_roots *roots,
+                             const struct interpreter_template *interpreter, const char *path,
+                             const char *resolved)
 {
     const char *modules = path_of(interpreter, "PYTHONPATH");
     return add_prefixes(roots, path) && add_prefixes(roots, resolved) &&
            add_environment(roots, path) && add_environment(roots, resolved) &&
-           (!modules[0] || for_each(modules, add_directory, roots)) && trusted_roots_check(roots);
+           (!modules[0] || for_each_directory(modules, add_directory, roots)) &&
+           trusted_roots_check(roots);
 }
 
 char *interpreter_trust(const struct interpreter_template *interpreter, const char *path,
@@ -301,8 +307,8 @@ char *interpreter_trust(const struct interpreter_template *interpreter, const ch
     }
     if (!finds_itself(interpreter, path, ret))
         return NULL;
-    if (add_all(&roots, interpreter, path, resolved))
-        return join(&roots);
+    if (add_import_roots(&roots, interpreter, path, resolved))
+        return join_roots(&roots);
     preparation_set(ret, PREPARATION_PATH, roots.distrusted);
     return NULL;
 }

@@ -15,7 +15,7 @@
 #define LINKS_LIMIT 40 /* as many symbolic links as the kernel follows */
 
 struct walk {
-    char rest[PATH_MAX]; /* what is still to be walked */
+    char rest[PATH_MAX]; /* the rest of the walk */
     char *done;          /* where the walk is, PATH_MAX bytes; "" is the root directory */
     size_t links;
 };
@@ -51,8 +51,8 @@ static void go_up(struct walk *walk)
         *slash = '\0';
 }
 
-/* What the link says comes in front of the rest. */
-static bool follow(struct walk *walk)
+/* Puts the link's target before the rest. */
+static bool follow_link(struct walk *walk)
 {
     char target[PATH_MAX];
     ssize_t length = readlink(walk->done, target, sizeof(target));
@@ -68,7 +68,7 @@ static bool follow(struct walk *walk)
     return true;
 }
 
-static enum trusted_outcome step(struct walk *walk, const char *name)
+static enum trusted_outcome walk_name(struct walk *walk, const char *name)
 {
     struct stat status;
     size_t used = strlen(walk->done);
@@ -87,12 +87,12 @@ static enum trusted_outcome step(struct walk *walk, const char *name)
     if (!is_ours(&status))
         return DISTRUSTED_PATH;
     if (S_ISLNK(status.st_mode))
-        return follow(walk) ? TRUSTED_PATH : DISTRUSTED_PATH;
+        return follow_link(walk) ? TRUSTED_PATH : DISTRUSTED_PATH;
     bool is_sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
     return others_may_write(&status) && !is_sticky ? DISTRUSTED_PATH : TRUSTED_PATH;
 }
 
-/* Nothing is there yet: who may write to the directory may put something there. */
+/* Nothing is there yet: the users that may write to the directory may create it. */
 static enum trusted_outcome judge_absence(struct walk *walk)
 {
     struct stat status;
@@ -114,7 +114,7 @@ enum trusted_outcome trusted_path_walk(const char *path, char ret[PATH_MAX])
         return DISTRUSTED_PATH;
     memcpy(walk.rest, path, strlen(path) + 1);
     while (next_name(&walk, name, &too_long)) {
-        enum trusted_outcome outcome = step(&walk, name);
+        enum trusted_outcome outcome = walk_name(&walk, name);
         if (outcome == TRUSTED_ABSENCE)
             return judge_absence(&walk);
         if (outcome != TRUSTED_PATH)
@@ -197,7 +197,7 @@ static bool add_named_paths(struct trusted_roots *roots, const char *path, size_
     return !ferror(file);
 }
 
-static bool look_at(struct trusted_roots *roots, const FTSENT *entry)
+static bool check_entry(struct trusted_roots *roots, const FTSENT *entry)
 {
     const char *ending = strrchr(entry->fts_name, '.');
     size_t name = entry->fts_pathlen - entry->fts_namelen;
@@ -228,7 +228,7 @@ static bool check_tree(struct trusted_roots *roots, char *root, size_t *entries)
         return false;
     errno = 0;
     while ((entry = fts_read(tree)))
-        if (++*entries > TRUSTED_ENTRIES_LIMIT || !look_at(roots, entry)) {
+        if (++*entries > TRUSTED_ENTRIES_LIMIT || !check_entry(roots, entry)) {
             trusted_roots_distrust(roots, entry->fts_path);
             return false;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what the supervisor's own user namespace lets it map: see host_ids.h. */
+/* Owns the ids that the supervisor's own user namespace lets it map: see host_ids.h. */
 #include "backends/process/supervisor/launch/host_ids.h"
 
 #include <inttypes.h>

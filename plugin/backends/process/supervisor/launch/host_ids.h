@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a sandbox may be outside: one of a range of users where the supervisor may map others and has
- * the range in its own user namespace, else the supervisor's own user, as for an ordinary one. Root
- * of a container without privileges is such a case. Runs in the supervisor.
+ * The users that a sandbox may have on the host: one of a range where the supervisor may map others
+ * and has the range in its own user namespace, else the supervisor's own user, as for an ordinary
+ * one. Root of a container without privileges is such a case. Runs in the supervisor.
  */
 #pragma once
 

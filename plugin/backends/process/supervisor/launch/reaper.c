@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the list of those that are reaper: see reaper.h. Runs in the supervisor. */
+/* Owns the list of processes that are to be reaped: see reaper.h. Runs in the supervisor. */
 #include "backends/process/supervisor/launch/reaper.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ bool reaper_open(struct reaper *ret, struct run_environment *environment)
     return ret->epoll >= 0;
 }
 
-static void reap(struct sandbox_handle *process)
+static void reap_process(struct sandbox_handle *process)
 {
     pid_t pid;
     if (process->pid == 0)
@@ -33,7 +33,7 @@ static void reap(struct sandbox_handle *process)
 
 static bool is_gone(struct sandbox_handle *process)
 {
-    reap(process);
+    reap_process(process);
     return process->pid == 0 && cgroup_remove(&process->cgroup) == 0;
 }
 
@@ -46,7 +46,7 @@ void reaper_add(struct reaper *reaper, struct sandbox_handle *process)
     }
     process->next = reaper->first;
     reaper->first = process;
-    /* One that cannot be watched is looked for again and again: see reaper_next(). */
+    /* One that cannot be watched is polled: see reaper_next(). */
     struct epoll_event event = {.events = EPOLLIN};
     if (process->pid != 0 && epoll_ctl(reaper->epoll, EPOLL_CTL_ADD, process->pidfd, &event) < 0)
         close_fd(TAKE_FD(process->pidfd));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First processes that nobody waits for any more: answered for, or never used. They are reaped as
- * they end, and their groups removed as soon as the kernel lets go of them. Runs in the supervisor,
- * single-threaded.
+ * First processes that no call waits for any more: their run was answered, or they were never used.
+ * They are reaped as they end, and their groups removed as soon as the kernel allows it. Runs in
+ * the supervisor, single-threaded.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct reaper {
 
 /* false with errno. */
 bool reaper_open(struct reaper *ret, struct run_environment *environment);
-/* Takes it. Whoever has not ended by itself was killed before. */
+/* Takes the process, which has ended or was killed. */
 void reaper_add(struct reaper *reaper, struct sandbox_handle *process);
-/* Reaps who has ended, and tries the groups again that were busy. */
+/* Reaps those that have ended, and retries the groups that were busy. */
 void reaper_handle(struct reaper *reaper);
 /* When to try again, CLOCK_MONOTONIC in microseconds; 0: nothing is to be tried. */
 uint64_t reaper_next(const struct reaper *reaper, uint64_t now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what runs share: see run_environment.h. Runs in the supervisor. */
+/* Owns the resources that runs share: see run_environment.h. Runs in the supervisor. */
 #include "backends/process/supervisor/launch/run_environment.h"
 
 #include <errno.h>

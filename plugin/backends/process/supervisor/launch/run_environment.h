@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all runs of a supervisor share and what is handed out to them: filters, the base of their
- * control groups, users of the host. Runs in the supervisor, single-threaded.
+ * The resources that all runs of a supervisor share: filters, the base of their control groups,
+ * users of the host. Runs in the supervisor, single-threaded.
  */
 #pragma once
 
@@ -47,11 +47,11 @@ struct sandbox_place {
     uint32_t gid;
 };
 
-/* What can be had: false where not even that is to be had without which nothing can be served. */
+/* Makes what is available. false: without random numbers nothing can be served. */
 bool run_environment_open(struct run_environment *ret);
 
-/* Asks again for what could not be had before: a failure need not last. false: a sandbox's
- * namespaces could not be told from the supervisor's. */
+/* Retries what failed before, as a failure need not last. false: the supervisor's namespaces, with
+ * which a sandbox compares its own, are unknown. */
 bool run_environment_complete(struct run_environment *environment, struct launch_failure *reterr);
 
 /* A place with another user than every other sandbox's where that can be had (attacks on one by

@@ -77,7 +77,7 @@ static void give_pipes(const struct sandbox_handle *process, const int fds[RUN_F
     }
 }
 
-/* What the sandbox has entered it knows itself. */
+/* The sandbox itself reports which groups it has entered. */
 static void note_cgroup(const struct cgroup *cgroup, struct isolation_report *isolation)
 {
     isolation->cgroup_has_memory = cgroup->has_memory;

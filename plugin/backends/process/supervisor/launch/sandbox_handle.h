@@ -33,9 +33,9 @@ struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
 /* Sets the limits of a sandbox's control group, where they are others than before. */
 void sandbox_handle_limit(struct sandbox_handle *process, const struct run_limits *limits);
 
-/* Gives a sandbox its run. *ret is what the supervisor itself has applied. 0, or -1 with errno:
- * then the sandbox is of no use; EPIPE and ECONNRESET where it has ended, and its report may say
- * why. The descriptors stay the caller's. */
+/* Gives a sandbox its run. *ret is the supervisor's part of the report on its isolation. 0, or -1
+ * with errno: the sandbox cannot be used. EPIPE and ECONNRESET: it has ended, and its report may
+ * say why. The descriptors stay the caller's. */
 int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_limits *limits,
                             const int fds[RUN_FD_COUNT], struct isolation_report *ret);
 
@@ -45,7 +45,7 @@ struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *de
                                                       struct launch_failure *reterr);
 
 void sandbox_handle_signal(const struct sandbox_handle *process, int signal);
-/* Has it said or done something? */
+/* Has it sent anything, or ended? */
 bool sandbox_handle_stirs(const struct sandbox_handle *process);
-/* Of one that is reaped and has no group any more. */
+/* Frees one that is reaped and has no group any more. */
 void sandbox_handle_free(struct run_environment *environment, struct sandbox_handle *process);

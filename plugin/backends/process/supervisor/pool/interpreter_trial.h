@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trial of modules that nobody has asked to import outside of a sandbox: an interpreter imports
- * them in one, and tells which files that took and what they did besides. Runs in the supervisor.
+ * The trial of modules that only a program names: before they may be imported outside of a sandbox,
+ * an interpreter imports them in one. It reports the files that were read and other effects. Runs
+ * in the supervisor.
  */
 #pragma once
 
@@ -12,13 +13,13 @@
 
 #define INTERPRETER_TRIAL_US (UINT64_C(60) * 1000000) /* how long one may take */
 
-/* Begins one; its word makes it stir. NULL: no sandbox is to be had. */
+/* Begins a trial; sandbox_handle_stirs() tells its end. NULL: no sandbox could be made. */
 struct sandbox_handle *interpreter_trial_start(const struct sandbox_template *template,
                                                const struct run_limits *limits,
                                                struct run_environment *environment);
 
-/* Of one that stirs: may its modules be imported outside of a sandbox? That is so where each is
- * absent, or is the distribution's and has started, written and asked for nothing, and what files
- * were read can be changed by nobody but root and the user of this process. false: *reterr. */
+/* The result of a trial: may its modules be imported outside of a sandbox? Yes where each is
+ * absent, or belongs to the distribution, had no effect, and read no file that another user than
+ * root and that of this process can change. false: *reterr. */
 bool interpreter_trial_was_good(const struct sandbox_handle *trial,
                                 struct preparation_outcome *reterr);

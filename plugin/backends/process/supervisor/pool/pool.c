@@ -32,7 +32,7 @@ static bool is_used(const struct warm_pool *warm_pool)
 }
 
 /* The oldest, NULL where there is none. */
-static struct sandbox_handle *take_first(struct warm_pool *warm_pool)
+static struct sandbox_handle *take_oldest(struct warm_pool *warm_pool)
 {
     struct sandbox_handle *process = warm_pool->first;
     if (!process)
@@ -42,7 +42,7 @@ static struct sandbox_handle *take_first(struct warm_pool *warm_pool)
     return process;
 }
 
-static void unwatch(const struct pool *pool, const struct sandbox_handle *process)
+static void unwatch_sandbox(const struct pool *pool, const struct sandbox_handle *process)
 {
     (void)epoll_ctl(pool->epoll, EPOLL_CTL_DEL, process->report, NULL);
 }
@@ -52,9 +52,9 @@ static struct sandbox_handle *take_ready(struct pool *pool, struct warm_pool *wa
 {
     if (!warm_pool->first || sandbox_handle_stirs(warm_pool->first))
         return NULL;
-    struct sandbox_handle *process = take_first(warm_pool);
+    struct sandbox_handle *process = take_oldest(warm_pool);
     if (process)
-        unwatch(pool, process);
+        unwatch_sandbox(pool, process);
     warm_pool->failures = 0;
     return process;
 }
@@ -66,7 +66,7 @@ static void end_fork_server(const struct pool *pool, struct fork_server *fork_se
     fork_server_end(fork_server);
 }
 
-/* NULL: what can be copied may be. */
+/* NULL: it may be copied. */
 static void do_without_copying(struct warm_pool *warm_pool, const struct preparation_outcome *why)
 {
     warm_pool->without_copying = why != NULL;
@@ -90,7 +90,7 @@ static void note_failure(struct warm_pool *warm_pool, uint64_t now)
         do_without_interpreter(warm_pool, PREPARATION_FAILED);
 }
 
-/* What has become of the warm pool's interpreter. */
+/* Follows the state of the warm pool's fork servers. */
 static void look_at_fork_server(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     if (warm_pool->successor) {
@@ -139,9 +139,9 @@ struct sandbox_handle *pool_obtain(struct pool *pool, const struct sandbox_templ
     return sandbox_handle_make(pool->environment, &without, NULL, reterr);
 }
 
-static void discard(const struct pool *pool, struct sandbox_handle *process)
+static void discard_sandbox(const struct pool *pool, struct sandbox_handle *process)
 {
-    unwatch(pool, process);
+    unwatch_sandbox(pool, process);
     sandbox_handle_signal(process, SIGKILL);
     reaper_add(pool->reaper, process);
 }
@@ -149,10 +149,10 @@ static void discard(const struct pool *pool, struct sandbox_handle *process)
 static void empty_warm_pool(struct pool *pool, struct warm_pool *warm_pool)
 {
     struct sandbox_handle *process;
-    while ((process = take_first(warm_pool)))
-        discard(pool, process);
+    while ((process = take_oldest(warm_pool)))
+        discard_sandbox(pool, process);
     if (warm_pool->trial)
-        discard(pool, TAKE_POINTER(warm_pool->trial));
+        discard_sandbox(pool, TAKE_POINTER(warm_pool->trial));
     end_fork_server(pool, warm_pool->fork_server);
     end_fork_server(pool, warm_pool->successor);
     sandbox_template_clear(&warm_pool->template);
@@ -167,14 +167,14 @@ static bool program_may_own_interpreter(const struct host_ids *host_ids,
            !host_ids_have(host_ids, template->outer_uid_base, template->outer_uid_count);
 }
 
-/* An interpreter that did not wait would run what lies there under the program's name, outside of
+/* An interpreter that did not wait would run a file of the host by the program's name, outside of
  * any sandbox. */
 static bool host_has_home(void)
 {
     return access(SANDBOX_HOME, F_OK) == 0 || errno != ENOENT;
 }
 
-/* What can be said of a warm pool without an attempt. */
+/* Decides what the template alone tells, without an attempt. */
 static void judge_template(const struct pool *pool, struct warm_pool *warm_pool)
 {
     struct preparation_outcome why = {.kind = PREPARATION_OPEN};
@@ -215,7 +215,7 @@ void pool_demand(struct pool *pool, const struct sandbox_template *template,
                  const struct run_description *description, uint64_t now)
 {
     struct warm_pool *warm_pool = pool_find(pool, template);
-    /* What a workspace's path leads to may become another directory. */
+    /* The path of a workspace may lead to another directory later. */
     if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0')
         warm_pool = new_warm_pool(pool, template);
     if (!warm_pool)
@@ -242,7 +242,7 @@ static bool is_fork_server_due(const struct warm_pool *warm_pool, uint64_t now)
 }
 
 /* Is there something to do for it? */
-static bool is_short(const struct warm_pool *warm_pool, bool busy, uint64_t now)
+static bool warm_pool_is_short(const struct warm_pool *warm_pool, bool busy, uint64_t now)
 {
     uint32_t wanted = busy ? (warm_pool->size.wanted + 1) / 2 : warm_pool->size.wanted;
     if (!is_used(warm_pool) || now < warm_pool->not_before_us || warm_pool->size.wanted == 0)
@@ -260,8 +260,8 @@ uint32_t pool_kind(const struct warm_pool *warm_pool)
                                           : warm_pool->template.interpreter.kind;
 }
 
-/* What one of the warm pool's holds: as it is counted, and at least what is usual, which the newest
- * have not come to yet. */
+/* The memory of one sandbox of the warm pool: as counted, and at least the usual amount, which new
+ * ones have not reached yet. */
 static uint64_t memory_of_one(const struct warm_pool *warm_pool)
 {
     static const uint64_t usual[RUN_INTERPRETER_COUNT] = {
@@ -290,7 +290,7 @@ static struct warm_pool *short_warm_pool(struct pool *pool, bool busy, uint64_t 
     for (size_t i = 0; i < WARM_POOLS; i++) {
         struct warm_pool *warm_pool = &pool->warm_pools[i];
         ready += warm_pool->count;
-        if (is_short(warm_pool, busy, now) && has_memory_for(pool, warm_pool))
+        if (warm_pool_is_short(warm_pool, busy, now) && has_memory_for(pool, warm_pool))
             found = warm_pool;
     }
     return ready < RUN_POOL_LIMIT ? found : NULL;
@@ -301,7 +301,7 @@ bool pool_is_short(struct pool *pool, bool busy, uint64_t now)
     return short_warm_pool(pool, busy, now) != NULL;
 }
 
-static void watch(const struct pool *pool, int fd)
+static void watch_fd(const struct pool *pool, int fd)
 {
     /* Unwatched, it is still looked at before it is used. */
     struct epoll_event event = {.events = EPOLLIN};
@@ -316,14 +316,14 @@ static void start_fork_server(const struct pool *pool, struct warm_pool *warm_po
         note_failure(warm_pool, now);
         return;
     }
-    watch(pool, fork_server->socket);
+    watch_fd(pool, fork_server->socket);
     if (warm_pool->fork_server)
         warm_pool->successor = fork_server;
     else
         warm_pool->fork_server = fork_server;
 }
 
-static void put_last(struct warm_pool *warm_pool, struct sandbox_handle *process)
+static void put_ready(struct warm_pool *warm_pool, struct sandbox_handle *process)
 {
     struct sandbox_handle **place = &warm_pool->first;
     while (*place)
@@ -352,12 +352,12 @@ static void start_trial(const struct pool *pool, struct warm_pool *warm_pool, ui
         interpreter_trial_start(&warm_pool->template, &warm_pool->limits, pool->environment);
     warm_pool->trial_until_us = now + INTERPRETER_TRIAL_US;
     if (warm_pool->trial)
-        watch(pool, warm_pool->trial->report);
+        watch_fd(pool, warm_pool->trial->report);
     else
         note_failure(warm_pool, now);
 }
 
-/* A trial that ends without a word, or says nothing in its time, has shown no good. */
+/* A trial that ends without a report, or exceeds its time, has failed. */
 static void look_at_trial(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     if (!warm_pool->trial ||
@@ -366,7 +366,7 @@ static void look_at_trial(const struct pool *pool, struct warm_pool *warm_pool, 
     struct preparation_outcome why;
     warm_pool->untried = false;
     do_without_copying(warm_pool, interpreter_trial_was_good(warm_pool->trial, &why) ? NULL : &why);
-    discard(pool, TAKE_POINTER(warm_pool->trial));
+    discard_sandbox(pool, TAKE_POINTER(warm_pool->trial));
 }
 
 void pool_fill(struct pool *pool, bool busy, uint64_t now)
@@ -389,23 +389,22 @@ void pool_fill(struct pool *pool, bool busy, uint64_t now)
         return;
     }
     sandbox_handle_limit(process, &warm_pool->limits);
-    watch(pool, process->report);
-    put_last(warm_pool, process);
+    watch_fd(pool, process->report);
+    put_ready(warm_pool, process);
     warm_pool->memory_bytes = memory_of_one(warm_pool);
 }
 
-static void throw_away_what_stirs(const struct pool *pool, struct warm_pool *warm_pool,
-                                  uint64_t now)
+static void discard_stirring(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     for (uint32_t left = warm_pool->count; left > 0; left--) {
-        struct sandbox_handle *process = take_first(warm_pool);
+        struct sandbox_handle *process = take_oldest(warm_pool);
         if (!process)
             return;
         if (!sandbox_handle_stirs(process)) {
-            put_last(warm_pool, process);
+            put_ready(warm_pool, process);
             continue;
         }
-        discard(pool, process);
+        discard_sandbox(pool, process);
         note_failure(warm_pool, now);
     }
 }
@@ -413,7 +412,7 @@ static void throw_away_what_stirs(const struct pool *pool, struct warm_pool *war
 void pool_handle(struct pool *pool, uint64_t now)
 {
     for (size_t i = 0; i < WARM_POOLS; i++) {
-        throw_away_what_stirs(pool, &pool->warm_pools[i], now);
+        discard_stirring(pool, &pool->warm_pools[i], now);
         look_at_trial(pool, &pool->warm_pools[i], now);
         look_at_fork_server(pool, &pool->warm_pools[i], now);
     }
@@ -424,7 +423,7 @@ static uint64_t next_of_warm_pool(const struct warm_pool *warm_pool, uint64_t no
 {
     uint64_t next =
         earlier_us(warm_pool->used_us + warm_pool->idle_us, warm_pool->size.period_end_us);
-    if (warm_pool->not_before_us > now) /* what a failure has put off */
+    if (warm_pool->not_before_us > now) /* the retry after a failure */
         next = earlier_us(next, warm_pool->not_before_us);
     if (warm_pool->trial)
         next = earlier_us(next, warm_pool->trial_until_us);
@@ -438,14 +437,14 @@ static uint64_t next_of_warm_pool(const struct warm_pool *warm_pool, uint64_t no
     return next;
 }
 
-/* Takes away what nobody has needed for a while. */
-static void trim(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
+/* Removes sandboxes that no run has needed for a while. */
+static void shrink_warm_pool(const struct pool *pool, struct warm_pool *warm_pool, uint64_t now)
 {
     warm_pool_size_pass(&warm_pool->size, warm_pool->count, now);
     while (warm_pool->count > warm_pool->size.wanted) {
-        struct sandbox_handle *process = take_first(warm_pool);
+        struct sandbox_handle *process = take_oldest(warm_pool);
         if (process)
-            discard(pool, process);
+            discard_sandbox(pool, process);
     }
 }
 
@@ -463,7 +462,7 @@ uint64_t pool_expire(struct pool *pool, uint64_t now)
         if (next_of_warm_pool(warm_pool, now) <= now) {
             look_at_trial(pool, warm_pool, now);
             look_at_fork_server(pool, warm_pool, now);
-            trim(pool, warm_pool, now);
+            shrink_warm_pool(pool, warm_pool, now);
         }
         next = earlier_us(next, next_of_warm_pool(warm_pool, now));
     }

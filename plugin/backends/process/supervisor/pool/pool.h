@@ -23,12 +23,12 @@ struct warm_pool {
     uint64_t memory_bytes;              /* that one of them holds, as far as it is known */
     uint64_t idle_us;                   /* unused for so long it is emptied */
     uint64_t used_us;                   /* when it was last asked for */
-    uint64_t not_before_us;             /* what was made went wrong: the next attempt */
+    uint64_t not_before_us;             /* after a failure: the next attempt */
     uint32_t failures;                  /* in a row */
     bool without_copying;               /* its interpreter is started in each sandbox, or ... */
     bool without_interpreter;           /* ... with the program only: the other did not work */
     struct preparation_outcome outcome; /* why it is one of the two */
-    bool untried;                       /* nobody knows yet what its named modules do */
+    bool untried;                       /* its named modules have not been tried yet */
     struct sandbox_handle *trial;       /* of these; NULL: none is under way */
     uint64_t trial_until_us;            /* it has ended by then */
     struct fork_server *fork_server;    /* NULL: there is none yet */
@@ -38,7 +38,7 @@ struct warm_pool {
 struct pool {
     struct run_environment *environment;
     struct reaper *reaper;
-    int epoll; /* readable when a ready one has stirred, which none may */
+    int epoll; /* readable when a waiting one has stirred, which it must not */
     struct warm_pool warm_pools[WARM_POOLS];
     uint64_t memory_limit; /* bytes, of all together */
 };
@@ -56,24 +56,24 @@ struct sandbox_handle *pool_obtain(struct pool *pool, const struct sandbox_templ
 void pool_demand(struct pool *pool, const struct sandbox_template *template,
                  const struct run_description *description, uint64_t now);
 
-/* NULL: nobody has asked for such. */
+/* NULL: no run has asked for it. */
 struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *template);
 /* Which interpreter waits in the warm pool's sandboxes (enum run_interpreter). */
 uint32_t pool_kind(const struct warm_pool *warm_pool);
 
-/* Is there something to make? busy: runs are under way, for which half of a warm pool will do. */
+/* Is something to be made? busy: runs are under way, and half of a warm pool is enough. */
 bool pool_is_short(struct pool *pool, bool busy, uint64_t now);
 /* Makes one. */
 void pool_fill(struct pool *pool, bool busy, uint64_t now);
 
-/* Throws away those that stirred. */
+/* Discards sandboxes that have stirred, and follows trials and fork servers. */
 void pool_handle(struct pool *pool, uint64_t now);
-/* Empties what is idle; when to look again, 0: never. */
+/* Empties idle warm pools. When to look again, 0: never. */
 uint64_t pool_expire(struct pool *pool, uint64_t now);
 void pool_empty(struct pool *pool);
 bool pool_has(const struct pool *pool, pid_t pid);
-/* What there is at this moment. */
+/* Counts for the plugin's question. */
 void pool_count(const struct pool *pool, struct pool_report *ret);
-/* What has become of the interpreter of that template so far. */
+/* The outcome of preparing the interpreter of that template so far. */
 void pool_tell(struct pool *pool, const struct sandbox_template *template,
                struct preparation_outcome *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns what can be asked of the pool without a change to it: see pool.h. Runs in the supervisor. */
+/* Owns the questions that do not change the pool: see pool.h. Runs in the supervisor. */
 #include "backends/process/supervisor/pool/pool.h"
 
 #include "base/cleanup.h"

@@ -21,5 +21,5 @@ void warm_pool_size_set(struct warm_pool_size *size, uint32_t least, uint32_t mo
                         uint64_t period_us, uint64_t now);
 /* A run came and found so many; 0: none for it. */
 void warm_pool_size_note(struct warm_pool_size *size, uint32_t found);
-/* Ends a period that is over: wanted is less by those that nobody needed in it. */
+/* Ends a period that is over: wanted shrinks by the number that no run has used in it. */
 void warm_pool_size_pass(struct warm_pool_size *size, uint32_t count, uint64_t now);

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "formats/schema_subset.h"
 #include "host/tool_call.h"
 #include "options/options_help.h"
 #include "options/suggestion.h"
@@ -24,14 +25,6 @@ static json_t *members_of(const json_t *manifest, const char *tool_name)
             return json_object_get(json_object_get(tool, "input_schema"), "properties");
     }
     return NULL;
-}
-
-/* Also of a list of types, one of which is null. */
-static bool has_type(const json_t *schema, const char *name)
-{
-    const json_t *type = json_object_get(schema, "type");
-    return json_is_string(type) ? strcmp(json_string_value(type), name) == 0
-                                : json_list_has(type, name);
 }
 
 static const char *name_at(const void *members, size_t index)
@@ -57,14 +50,14 @@ static bool refuse_member(const json_t *members, const char *name, struct failur
 static json_t *read_value(const json_t *schema, const char *text)
 {
     uint64_t number = 0;
-    if (has_type(schema, "string"))
+    if (schema_has_type(schema, "string"))
         return json_string(text);
-    if (has_type(schema, "integer") && size_parse(text, INT64_MAX, &number))
+    if (schema_has_type(schema, "integer") && size_parse(text, INT64_MAX, &number))
         return json_integer((json_int_t)number);
     json_auto_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    bool fits = has_type(schema, "boolean")   ? json_is_boolean(value)
-                : has_type(schema, "integer") ? json_is_integer(value)
-                                              : value != NULL;
+    bool fits = schema_has_type(schema, "boolean")   ? json_is_boolean(value)
+                : schema_has_type(schema, "integer") ? json_is_integer(value)
+                                                     : value != NULL;
     return fits ? TAKE_POINTER(value) : NULL;
 }
 
@@ -100,9 +93,9 @@ static bool set_member(const json_t *members, const struct name_value *setting, 
     bool taken = false;
     if (!schema)
         return refuse_member(members, setting->name, failure);
-    if (has_type(schema, "array") && setting->value[0] != '[')
+    if (schema_has_type(schema, "array") && setting->value[0] != '[')
         taken = add_entry(schema, collection(input, setting->name, json_array()), setting->value);
-    else if (has_type(schema, "object") && setting->value[0] != '{')
+    else if (schema_has_type(schema, "object") && setting->value[0] != '{')
         taken = add_pair(schema, collection(input, setting->name, json_object()), setting->value);
     else if (json_object_get(input, setting->name))
         return failure_usage(failure, "%s is set twice", setting->name);
@@ -136,7 +129,7 @@ static const char *form_of(const json_t *schema)
     } forms[] = {{"string", "TEXT"}, {"integer", "NUMBER"}, {"boolean", "true|false"},
                  {"number", "JSON"}, {"array", "ENTRY"},    {"object", "KEY=VALUE"}};
     for (size_t i = 0; i < COUNT_OF(forms); i++)
-        if (has_type(schema, forms[i].type))
+        if (schema_has_type(schema, forms[i].type))
             return forms[i].form;
     return "JSON";
 }

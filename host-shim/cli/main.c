@@ -60,39 +60,28 @@ static int completion_words(const struct options *options, int out)
 
 static int run_command(const struct options *options, int out)
 {
+    static const struct {
+        enum command command;
+        int (*run)(const struct options *options, int out);
+    } commands[] = {
+        {COMMAND_MANIFEST, command_manifest},
+        {COMMAND_RUN, command_run},
+        {COMMAND_INVOKE, command_invoke},
+        {COMMAND_DOCTOR, command_doctor},
+        {COMMAND_STATUS, command_status},
+        {COMMAND_CONFORMANCE, command_conformance},
+        {COMMAND_CONFORMANCE_CASE, command_conformance_case},
+        {COMMAND_POLICY, command_policy},
+        {COMMAND_APPROVALS, command_approvals},
+        {COMMAND_AUDIT, command_audit},
+        {COMMAND_MCP, command_mcp},
+        {COMMAND_COMPLETION_WORDS, completion_words},
+    };
     if (options->version)
         return print_text(out, "toolhost " TOOLHOST_VERSION "\n");
-    if (options->help)
-        return help(options, out);
-    switch (options->command) {
-    case COMMAND_MANIFEST:
-        return command_manifest(options, out);
-    case COMMAND_RUN:
-        return command_run(options, out);
-    case COMMAND_INVOKE:
-        return command_invoke(options, out);
-    case COMMAND_DOCTOR:
-        return command_doctor(options, out);
-    case COMMAND_STATUS:
-        return command_status(options, out);
-    case COMMAND_CONFORMANCE:
-        return command_conformance(options, out);
-    case COMMAND_CONFORMANCE_CASE:
-        return command_conformance_case(options, out);
-    case COMMAND_POLICY:
-        return command_policy(options, out);
-    case COMMAND_APPROVALS:
-        return command_approvals(options, out);
-    case COMMAND_AUDIT:
-        return command_audit(options, out);
-    case COMMAND_MCP:
-        return command_mcp(options, out);
-    case COMMAND_COMPLETION_WORDS:
-        return completion_words(options, out);
-    case COMMAND_HELP:
-    case COMMAND_NONE:
-        break;
-    }
+    for (size_t i = 0; !options->help && i < COUNT_OF(commands); i++)
+        if (commands[i].command == options->command)
+            return commands[i].run(options, out);
     return help(options, out);
 }
 

@@ -2,6 +2,7 @@
 /* Writes a provider's status for people; members that are missing are done without. Any thread. */
 #include "formats/doctor_report.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,20 +10,25 @@
 #include "base/json.h"
 #include "base/text_escape.h"
 
-static void write_text(FILE *out, const char *text)
+/* The texts, up to NULL, with what a terminal would obey escaped. */
+__attribute__((sentinel)) static void write_texts(FILE *out, ...)
 {
-    text_escape_write(out, text, strlen(text));
+    va_list texts;
+    va_start(texts, out);
+    for (const char *text = va_arg(texts, const char *); text; text = va_arg(texts, const char *))
+        text_escape_write(out, text, strlen(text));
+    va_end(texts);
 }
 
-/* "label text\n" where there is a text. */
+/* They make a line. */
+#define WRITE_LINE(out, ...) (write_texts(out, __VA_ARGS__, NULL), (void)fputc('\n', out))
+
+/* Where there is a text. */
 static void write_member(FILE *out, const char *label, const json_t *object, const char *name)
 {
     const char *text = json_member_string(object, name, "");
-    if (!*text)
-        return;
-    (void)fputs(label, out);
-    write_text(out, text);
-    (void)fputc('\n', out);
+    if (*text)
+        WRITE_LINE(out, label, text);
 }
 
 static const char *configured_mode(const json_t *status)
@@ -53,32 +59,19 @@ static void write_error(FILE *out, const char *indent, const json_t *error)
 {
     if (!json_is_object(error))
         return;
-    (void)fprintf(out, "%serror ", indent);
     const char *code = json_member_string(error, "code", "?");
-    write_text(out, code);
-    (void)fputs(": ", out);
-    write_text(out, failure_after_code(code, json_member_string(error, "message", "no message")));
-    (void)fputc('\n', out);
+    const char *message = json_member_string(error, "message", "no message");
     const char *hint = json_member_string(error, "hint", "");
-    if (*hint) {
-        (void)fprintf(out, "%shint: ", indent);
-        write_text(out, hint);
-        (void)fputc('\n', out);
-    }
+    WRITE_LINE(out, indent, "error ", code, ": ", failure_after_code(code, message));
+    if (*hint)
+        WRITE_LINE(out, indent, "hint: ", hint);
 }
 
 static void write_layer(FILE *out, const json_t *layer)
 {
-    (void)fputs("  ", out);
-    write_text(out, json_member_string(layer, "state", "untested"));
-    (void)fputs("  ", out);
-    write_text(out, json_member_string(layer, "name", "?"));
     const char *detail = json_member_string(layer, "detail", "");
-    if (*detail) {
-        (void)fputs(": ", out);
-        write_text(out, detail);
-    }
-    (void)fputc('\n', out);
+    WRITE_LINE(out, "  ", json_member_string(layer, "state", "untested"), "  ",
+               json_member_string(layer, "name", "?"), *detail ? ": " : "", detail);
     write_member(out, "    remedy: ", layer, "remedy");
 }
 
@@ -102,8 +95,7 @@ static void write_layers(FILE *out, const json_t *layers)
     {
         if (!is_untested(layer))
             continue;
-        (void)fputs(before, out);
-        write_text(out, json_member_string(layer, "name", "?"));
+        write_texts(out, before, json_member_string(layer, "name", "?"), NULL);
         before = ", ";
     }
     (void)fputs(*before == ',' ? "\n" : "", out);
@@ -114,24 +106,20 @@ static void write_engine(FILE *out, const json_t *engine)
     if (!json_is_object(engine))
         return;
     static const char *const members[] = {"name", "version", "runtime", "runtime_version"};
-    (void)fputs("  engine", out);
+    write_texts(out, "  engine", NULL);
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
         const char *text = json_member_string(engine, members[i], "");
-        if (*text)
-            (void)fputc(' ', out);
-        write_text(out, text);
+        write_texts(out, *text ? " " : "", text, NULL);
     }
-    (void)fputs(json_member_true(engine, "rootless") ? ", rootless\n" : "\n", out);
+    WRITE_LINE(out, json_member_true(engine, "rootless") ? ", rootless" : "");
 }
 
 static void write_backend(FILE *out, const json_t *backend)
 {
-    (void)fputs("backend ", out);
-    write_text(out, json_member_string(backend, "name", "?"));
-    (void)fputs(json_member_true(backend, "available") ? ": available" : ": not available", out);
-    (void)fputs(json_is_false(json_object_get(backend, "allowed")) ? ", not allowed by the policy\n"
-                                                                   : "\n",
-                out);
+    bool refused = json_is_false(json_object_get(backend, "allowed"));
+    WRITE_LINE(out, "backend ", json_member_string(backend, "name", "?"),
+               json_member_true(backend, "available") ? ": available" : ": not available",
+               refused ? ", not allowed by the policy" : "");
     write_engine(out, json_object_get(backend, "engine"));
     write_error(out, "  ", json_object_get(backend, "error"));
     write_layers(out, json_object_get(backend, "layers"));
@@ -143,58 +131,43 @@ static void write_preparation(FILE *out, const json_t *preparation)
 {
     const char *word = json_member_string(preparation, "word", "");
     const char *message = json_member_string(preparation, "message", "");
-    (void)fputs(*word ? "    programs that name " : "    other programs", out);
-    write_text(out, word);
-    (void)fputs(": ", out);
-    write_text(out, json_member_string(preparation, "how", "unknown"));
-    if (*message) {
-        (void)fputs(", ", out);
-        write_text(out, json_member_string(preparation, "code", "?"));
-        (void)fputs(": ", out);
-        write_text(out, message);
-    }
+    write_texts(out, *word ? "    programs that name " : "    other programs", word, ": ",
+                json_member_string(preparation, "how", "unknown"), NULL);
+    if (*message)
+        write_texts(out, ", ", json_member_string(preparation, "code", "?"), ": ", message, NULL);
     (void)fputc('\n', out);
     write_member(out, "      remedy: ", preparation, "remedy");
 }
 
+static void write_found_runtime(FILE *out, const char *language, const json_t *runtime)
+{
+    const char *version = json_member_string(runtime, "version", "");
+    size_t index = 0;
+    const json_t *preparation = NULL;
+    WRITE_LINE(out, "  ", language, ": ", json_member_string(runtime, "path", "found"),
+               *version ? ", " : "", version);
+    json_array_foreach(json_object_get(runtime, "preparation"), index, preparation)
+        write_preparation(out, preparation);
+}
+
 static void write_runtime(FILE *out, const json_t *runtime)
 {
-    (void)fputs("  ", out);
-    write_text(out, json_member_string(runtime, "language", "?"));
-    if (json_member_true(runtime, "found")) {
-        (void)fputs(": ", out);
-        write_text(out, json_member_string(runtime, "path", "found"));
-        const char *version = json_member_string(runtime, "version", "");
-        (void)fputs(*version ? ", " : "", out);
-        write_text(out, version);
-        (void)fputc('\n', out);
-        size_t index = 0;
-        const json_t *preparation = NULL;
-        json_array_foreach(json_object_get(runtime, "preparation"), index, preparation)
-            write_preparation(out, preparation);
-        return;
-    }
-    (void)fputs(": not found", out);
+    const char *language = json_member_string(runtime, "language", "?");
     const char *package = json_member_string(runtime, "package", "");
     const char *image = json_member_string(runtime, "image", "");
     const char *reason =
         json_member_string(json_object_get(runtime, "error"), "message", "no reason");
-    if (*image) {
-        (void)fputs(" in ", out);
-        write_text(out, image);
-        (void)fputs("; ", out);
-        write_text(out, reason);
-    } else if (*package) {
-        (void)fputs("; install ", out);
-        write_text(out, package);
-    }
-    (void)fputc('\n', out);
+    if (json_member_true(runtime, "found"))
+        write_found_runtime(out, language, runtime);
+    else if (*image)
+        WRITE_LINE(out, "  ", language, ": not found in ", image, "; ", reason);
+    else
+        WRITE_LINE(out, "  ", language, ": not found", *package ? "; install " : "", package);
 }
 
 static void write_sweep(FILE *out, const json_t *sweep)
 {
-    (void)fputs("sweep ", out);
-    write_text(out, json_member_string(sweep, "mode", "?"));
+    write_texts(out, "sweep ", json_member_string(sweep, "mode", "?"), NULL);
     if (json_is_integer(json_object_get(sweep, "removed")))
         (void)fprintf(out, ": %lld removed, %lld left\n",
                       (long long)json_integer_value(json_object_get(sweep, "removed")),
@@ -216,8 +189,7 @@ static void write_counters(FILE *out, const json_t *counters)
             continue;
         (void)fputs(heading, out);
         heading = "";
-        (void)fputs("  ", out);
-        write_text(out, name);
+        write_texts(out, "  ", name, NULL);
         (void)fprintf(out, ": %lld\n", (long long)json_integer_value(value));
     }
 }
@@ -226,12 +198,9 @@ void doctor_report_write(FILE *out, const json_t *status)
 {
     const json_t *policy = json_object_get(status, "policy");
     const char *mode = configured_mode(status);
-    if (mode) {
-        (void)fputs("mode ", out);
-        write_text(out, mode);
-        (void)fprintf(out, ": %s\n",
-                      doctor_report_is_available(status) ? "available" : "not available");
-    }
+    if (mode)
+        WRITE_LINE(out, "mode ", mode,
+                   doctor_report_is_available(status) ? ": available" : ": not available");
     write_member(out, "policy ", policy, "source");
     write_member(out, "  sha256 ", policy, "sha256");
     write_error(out, "", json_object_get(status, "error"));

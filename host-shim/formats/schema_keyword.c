@@ -72,6 +72,13 @@ const char *schema_keyword_foreign(const json_t *schema)
     return NULL;
 }
 
+bool schema_has_type(const json_t *schema, const char *name)
+{
+    const json_t *type = json_object_get(schema, "type");
+    return json_is_string(type) ? strcmp(json_string_value(type), name) == 0
+                                : json_list_has(type, name);
+}
+
 /* "; at least 1" behind what is there. */
 static bool say(FILE *out, bool first, const char *before, const char *after, const json_t *value)
 {

@@ -77,21 +77,6 @@ static json_t *rewrite_below(struct rewriting *rewriting, const char *step, cons
     return result;
 }
 
-static bool has_type(const json_t *schema, const char *name)
-{
-    const json_t *type = json_object_get(schema, "type");
-    if (json_is_string(type))
-        return strcmp(json_string_value(type), name) == 0;
-    size_t index = 0;
-    const json_t *item = NULL;
-    json_array_foreach(type, index, item)
-    {
-        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The only type beside null; NULL where there are several or none. */
 static const char *only_type(const json_t *type)
 {
@@ -125,7 +110,7 @@ static json_t *add_type(struct rewriting *rewriting, const json_t *schema, json_
         return cannot(rewriting, "several types", "");
     if (!set(rewriting, result, "type", json_string(only)))
         return NULL;
-    if (has_type(schema, "null") && !set(rewriting, result, "nullable", json_true()))
+    if (schema_has_type(schema, "null") && !set(rewriting, result, "nullable", json_true()))
         return NULL;
     return result;
 }
@@ -151,7 +136,7 @@ static json_t *add_enum(struct rewriting *rewriting, const json_t *schema, json_
         return result;
     if (!is_gemini(rewriting))
         return set(rewriting, result, "enum", json_deep_copy(values)) ? result : NULL;
-    if (!has_type(schema, "string"))
+    if (!schema_has_type(schema, "string"))
         return cannot(rewriting, "an enumeration with values that are not strings", "");
     return set(rewriting, result, "enum", strings_of(values)) ? result : NULL;
 }
@@ -159,7 +144,7 @@ static json_t *add_enum(struct rewriting *rewriting, const json_t *schema, json_
 static json_t *add_items(struct rewriting *rewriting, const json_t *schema, json_t *result)
 {
     const json_t *items = json_object_get(schema, "items");
-    if (!has_type(schema, "array"))
+    if (!schema_has_type(schema, "array"))
         return result;
     if (!json_is_object(items) && is_typed(rewriting))
         return cannot(rewriting, "an array without a schema for its items", "");
@@ -190,18 +175,6 @@ static json_t *add_alternatives(struct rewriting *rewriting, const json_t *schem
     return set(rewriting, result, "anyOf", TAKE_POINTER(rewritten)) ? result : NULL;
 }
 
-static bool is_required(const json_t *schema, const char *name)
-{
-    size_t index = 0;
-    const json_t *item = NULL;
-    json_array_foreach(json_object_get(schema, "required"), index, item)
-    {
-        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Strict mode has no optional members: null stands for absent. */
 static bool make_nullable(struct rewriting *rewriting, json_t *schema)
 {
@@ -211,7 +184,7 @@ static bool make_nullable(struct rewriting *rewriting, json_t *schema)
     if (json_is_string(type) && !set(rewriting, schema, "type", json_pack("[O, s]", type, "null")))
         return false;
     bool added = true;
-    if (json_is_array(type) && !has_type(schema, "null"))
+    if (json_is_array(type) && !schema_has_type(schema, "null"))
         added = json_array_append_new(type, json_string("null")) == 0;
     if (added && alternatives)
         added = json_array_append_new(alternatives, json_pack("{s:s}", "type", "null")) == 0;
@@ -257,7 +230,7 @@ static bool leave_out(struct rewriting *rewriting, const char *name)
 static bool add_property(struct rewriting *rewriting, const json_t *schema, const char *name,
                          const json_t *property, json_t *properties, json_t *required)
 {
-    bool needed = is_required(schema, name);
+    bool needed = json_list_has(json_object_get(schema, "required"), name);
     json_t *rewritten = rewrite_property(rewriting, name, property, needed);
     if (!rewritten)
         return !needed && leave_out(rewriting, name);
@@ -285,7 +258,7 @@ static json_t *add_other_members(struct rewriting *rewriting, const json_t *sche
 static json_t *add_members(struct rewriting *rewriting, const json_t *schema, json_t *result)
 {
     const json_t *own = json_object_get(schema, "properties");
-    if (!has_type(schema, "object"))
+    if (!schema_has_type(schema, "object"))
         return result;
     bool closed = json_is_false(json_object_get(schema, "additionalProperties"));
     if (is_typed(rewriting) && rewriting->depth > 0 && json_object_size(own) == 0 &&

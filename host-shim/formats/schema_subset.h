@@ -37,3 +37,6 @@ bool schema_keywords_copy(const json_t *schema, enum schema_subset subset, json_
 /* The first keyword of the schema that has no equivalent and cannot be done without, for it admits
  * or refuses values by a schema of its own; NULL where there is none. */
 const char *schema_keyword_foreign(const json_t *schema);
+
+/* Is it one of its types? A list of types may have null. */
+bool schema_has_type(const json_t *schema, const char *name);

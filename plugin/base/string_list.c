@@ -4,6 +4,7 @@
  */
 #include "base/string_list.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,4 +98,11 @@ char *string_list_join(char *const *list, char separator)
         end = stpcpy(end, list[i]);
     }
     return joined;
+}
+
+void text_add_name(char *text, size_t size, const char *name)
+{
+    size_t used = strlen(text);
+    if (used + strlen(name) + 3 < size)
+        (void)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
 }

@@ -34,3 +34,6 @@ static inline void cleanup_string_list(char ***list)
 {
     string_list_free(*list);
 }
+
+/* Adds the name to a text that lists names with commas, where it fits whole. */
+void text_add_name(char *text, size_t size, const char *name);

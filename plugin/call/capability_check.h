@@ -24,10 +24,6 @@ size_t capability_needs(const struct call *call,
 /* By the policy, as far as the context leaves it. */
 bool capability_policy_grants(const struct call *call, const struct capability_need *need);
 
-/* The refusal of one that policy or host does not grant, with a remedy. */
-void capability_refuse(const struct call *call, const struct capability_need *need,
-                       struct error *error);
-
 /* Whether policy and host both grant all of it; asks the host. */
 bool capability_is_granted(const struct call *call, enum capability capability);
 
@@ -35,3 +31,5 @@ bool capability_is_granted(const struct call *call, enum capability capability);
  * only for capabilities that the policy grants: for the plain name and, if it denies that, for
  * NAME=PARAMETER. A host that grants NAME=! is not asked further. */
 bool capability_check(const struct call *call, struct error *error);
+/* The same as far as the policy goes. */
+bool capability_check_policy(const struct call *call, struct error *error);

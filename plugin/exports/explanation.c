@@ -12,6 +12,7 @@
 #include "gate/decision.h"
 #include "gate/gate.h"
 #include "protocol/layers.h"
+#include "request/request_fields.h"
 
 #define WHY_LIMIT 512
 
@@ -73,15 +74,6 @@ static json_t *required_json(uint64_t required)
         if ((required & LAYER_BIT(layer)) != 0 &&
             json_array_append_new(
                 list, json_string(isolation_layer_name((enum isolation_layer)layer))) != 0)
-            return NULL;
-    return TAKE_POINTER(list);
-}
-
-static json_t *secrets_json(const struct request *request)
-{
-    json_auto_t *list = json_array();
-    for (size_t i = 0; i < request->secret_count; i++)
-        if (json_array_append_new(list, json_string(request->secrets[i].name)) != 0)
             return NULL;
     return TAKE_POINTER(list);
 }
@@ -148,19 +140,6 @@ static json_t *later_checks_json(const struct call *call)
     return TAKE_POINTER(list);
 }
 
-static bool policy_grants_all(const struct call *call, struct error *error)
-{
-    struct capability_need needs[CAPABILITY_NEEDS_LIMIT];
-    size_t count = capability_needs(call, needs);
-    for (size_t i = 0; i < count; i++) {
-        if (capability_policy_grants(call, &needs[i]))
-            continue;
-        capability_refuse(call, &needs[i], error);
-        return false;
-    }
-    return true;
-}
-
 static void say_why(const struct call *call, const struct policy_verdict *verdict,
                     const struct error *error, char why[WHY_LIMIT])
 {
@@ -177,21 +156,25 @@ static void say_why(const struct call *call, const struct policy_verdict *verdic
         (void)snprintf(why, WHY_LIMIT, "%s says %s", name, decision_word(verdict->decision));
 }
 
+static void write_audited(struct json_draft *draft, const struct call *call)
+{
+    request_fields_audit(draft, &call->request);
+}
+
 /* What was settled before anything refused. */
 static bool add_request(json_t *object, const struct call *call)
 {
     char code_sha256[SHA256_HEX_LENGTH + 1];
     bool has_image = sandbox_mode_row(call->configuration.mode)->has_images;
     const struct request *request = &call->request;
+    json_auto_t *audited = drafted_json(call, write_audited);
     sha256_hex(request->code, request->code_length, code_sha256);
     /* An image's id is part of the hash, and only an engine knows it. */
-    return add(object, "language", json_string(request->language->name)) &&
+    return json_object_update(object, audited) == 0 &&
            add(object, "code_sha256", json_string(code_sha256)) &&
            add(object, "code_bytes", json_integer((json_int_t)request->code_length)) &&
            add(object, "request_sha256", text_or_null(has_image ? NULL : call->request_sha256)) &&
-           add(object, "principal", text_or_null(call->context.principal)) &&
-           add(object, "network", json_boolean(request->network)) &&
-           add(object, "secrets", secrets_json(request));
+           add(object, "principal", text_or_null(call->context.principal));
 }
 
 static bool add_plan(json_t *object, const struct call *call)
@@ -249,7 +232,7 @@ static bool go_through(struct call *call, const struct explanation_subject *subj
     if (passed)
         decision_note_unnamed(call);
     ret->planned = call->language && call->description.argv;
-    if (!passed || !policy_grants_all(call, error))
+    if (!passed || !capability_check_policy(call, error))
         return false;
     ret->granted = true;
     note_later_checks(call);

@@ -95,49 +95,47 @@ static json_t *policy_json(const struct configuration *configuration)
                      sandbox_mode_name(configuration->mode));
 }
 
-/* Adds to the answer; false with OUT_OF_MEMORY. */
+/* Takes the value, NULL as of a lack of memory. */
+static bool add(json_t *text, const char *name, json_t *value, struct error *error)
+{
+    if (json_object_set_new(text, name, value) == 0)
+        return true;
+    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
+    return false;
+}
+
+/* A question that is not about a policy has no other member. */
+static bool is_alone(const json_t *json, const char *name, struct error *error)
+{
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place place = json_place_named(&root, name);
+    return (json_object_size(json) == 1 && json_is_true(json_object_get(json, name))) ||
+           json_place_refuse(&place, "must be true, and the only member");
+}
+
+/* false with OUT_OF_MEMORY. */
 static bool answer(const struct inquiry *inquiry, const struct configuration *configuration,
                    json_t *text, struct error *error)
 {
-    bool made = json_object_set_new(text, "policy", policy_json(configuration)) == 0 &&
-                (!inquiry->check ||
-                 json_object_set_new(text, "findings", policy_lint(configuration->policy)) == 0) &&
-                (!inquiry->explain ||
-                 json_object_set_new(text, "explanation",
-                                     explanation_json(configuration, &inquiry->subject)) == 0);
-    if (!made)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
-    return made;
+    return add(text, "policy", policy_json(configuration), error) &&
+           (!inquiry->check || add(text, "findings", policy_lint(configuration->policy), error)) &&
+           (!inquiry->explain ||
+            add(text, "explanation", explanation_json(configuration, &inquiry->subject), error));
 }
 
-/* Counters belong to the process, not to a configuration: the question has no other member. */
+/* Counters belong to the process, not to a configuration. */
 static bool answer_counters(const json_t *json, json_t *text, struct error *error)
 {
-    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
-    struct json_place place = json_place_named(&root, "counters");
-    if (json_object_size(json) != 1 || json_typeof(json_object_get(json, "counters")) != JSON_TRUE)
-        return json_place_refuse(&place, "must be true, and the only member");
-    bool made = json_object_set_new(text, "counters", status_counters()) == 0 &&
-                json_object_set_new(text, "pools", status_pools()) == 0;
-    if (!made)
-        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
-    return made;
+    return is_alone(json, "counters", error) && add(text, "counters", status_counters(), error) &&
+           add(text, "pools", status_pools(), error);
 }
 
 /* Of the configuration in force. */
 static bool answer_interpreters(const json_t *json, json_t *text, struct error *error)
 {
-    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
-    struct json_place place = json_place_named(&root, "interpreters");
     CLEANUP(configuration_clear) struct configuration configuration = {0};
-    if (json_object_size(json) != 1 || !json_is_true(json_object_get(json, "interpreters")))
-        return json_place_refuse(&place, "must be true, and the only member");
-    if (!configuration_current(&configuration, error))
-        return false;
-    if (json_object_set_new(text, "interpreters", interpreter_facts(&configuration)) == 0)
-        return true;
-    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
-    return false;
+    return is_alone(json, "interpreters", error) && configuration_current(&configuration, error) &&
+           add(text, "interpreters", interpreter_facts(&configuration), error);
 }
 
 /* Entries that are none of this provider's grant nothing in its lists. */
@@ -169,10 +167,7 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
         return false;
     const struct offer offer = {&configuration, &context.narrowing, grants};
     json_t *schemas = json_pack("{s:o}", "code_execute", offer_input_schema(&offer));
-    if (json_object_set_new(text, "input_schemas", schemas) == 0)
-        return true;
-    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the answer");
-    return false;
+    return add(text, "input_schemas", schemas, error);
 }
 
 static bool look_into(const char *config_json, json_t *text, struct error *error)

@@ -45,47 +45,28 @@ static const char instructions[] =
     "call "
     "was refused or ended early, follow the hint; a person may have to approve it first.";
 
-static json_t *optional_capabilities(void)
+/* Every call needs the first; default_grant: a host may grant it without being told to. */
+static bool add_capability(enum capability capability, json_t *optional, json_t *default_grant,
+                           json_t *meanings)
 {
-    json_auto_t *names = json_array();
-    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
-        if (i != CAPABILITY_EXEC &&
-            json_array_append_new(names, json_string(capability_name((enum capability)i))) < 0)
-            return NULL;
-    }
-    return TAKE_POINTER(names);
-}
-
-/* The capabilities that a host may grant without being told to. */
-static json_t *default_grants(void)
-{
-    json_auto_t *names = json_array();
-    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
-        enum capability capability = (enum capability)i;
-        if (capability_is_default_grant(capability) &&
-            json_array_append_new(names, json_string(capability_name(capability))) < 0)
-            return NULL;
-    }
-    return TAKE_POINTER(names);
-}
-
-static json_t *capability_meanings(void)
-{
-    json_auto_t *meanings = json_object();
-    for (size_t i = 0; i < CAPABILITY_COUNT; i++) {
-        enum capability capability = (enum capability)i;
-        if (json_object_set_new(meanings, capability_name(capability),
-                                json_string(capability_meaning(capability))) < 0)
-            return NULL;
-    }
-    return TAKE_POINTER(meanings);
+    const char *name = capability_name(capability);
+    return (capability == CAPABILITY_EXEC ||
+            json_array_append_new(optional, json_string(name)) == 0) &&
+           (!capability_is_default_grant(capability) ||
+            json_array_append_new(default_grant, json_string(name)) == 0) &&
+           json_object_set_new(meanings, name, json_string(capability_meaning(capability))) == 0;
 }
 
 static json_t *capabilities(void)
 {
-    return json_pack("{s:[s], s:o, s:o, s:o}", "required", capability_name(CAPABILITY_EXEC),
-                     "optional", optional_capabilities(), "default_grant", default_grants(),
-                     "meanings", capability_meanings());
+    json_auto_t *optional = json_array();
+    json_auto_t *default_grant = json_array();
+    json_auto_t *meanings = json_object();
+    for (size_t i = 0; i < CAPABILITY_COUNT; i++)
+        if (!add_capability((enum capability)i, optional, default_grant, meanings))
+            return NULL;
+    return json_pack("{s:[s], s:O, s:O, s:O}", "required", capability_name(CAPABILITY_EXEC),
+                     "optional", optional, "default_grant", default_grant, "meanings", meanings);
 }
 
 static json_t *annotations(void)

@@ -4,7 +4,6 @@
 #include "gate/offer.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -153,21 +152,13 @@ static bool offer_limit(const struct offer *offer, const struct request_field *f
            input_schema_offer_limit(schema, field, least_usual, most_usual, maximum);
 }
 
-/* Adds the name to a list of them, where it fits whole. */
-static void add_name(const char *name, char *ret, size_t size)
-{
-    size_t used = strlen(ret);
-    if (used + strlen(name) + 3 < size)
-        (void)snprintf(ret + used, size - used, "%s%s", used > 0 ? ", " : "", name);
-}
-
 void offer_languages(const struct offer *offer, char *ret, size_t size)
 {
     const struct policy *policy = policy_of(offer);
     ret[0] = '\0';
     for (size_t i = 0; i < policy->language_count; i++)
         if (offers_language(offer, policy->languages[i].name))
-            add_name(policy->languages[i].name, ret, size);
+            text_add_name(ret, size, policy->languages[i].name);
 }
 
 void offer_images(const struct offer *offer, char *ret, size_t size)
@@ -175,7 +166,7 @@ void offer_images(const struct offer *offer, char *ret, size_t size)
     CLEANUP(cleanup_string_list) char **images = images_of(offer);
     ret[0] = '\0';
     for (size_t i = 0; i < string_list_count(images); i++)
-        add_name(images[i], ret, size);
+        text_add_name(ret, size, images[i]);
 }
 
 void offer_members(const struct offer *offer, char *ret, size_t size)
@@ -185,7 +176,7 @@ void offer_members(const struct offer *offer, char *ret, size_t size)
     ret[0] = '\0';
     for (size_t i = 0; i < count; i++)
         if (offers_member(offer, &fields[i]))
-            add_name(fields[i].name, ret, size);
+            text_add_name(ret, size, fields[i].name);
 }
 
 /* An empty list would be no schema: clients refuse it. */

@@ -5,7 +5,6 @@
  */
 #include "request/request.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +20,11 @@
 
 static bool refuse_unknown_member(const struct json_place *place)
 {
-    char names[256];
+    char names[256] = "";
     size_t count;
-    size_t used = 0;
     const struct request_field *fields = request_fields(&count);
-    for (size_t i = 0; i < count && used < sizeof(names); i++)
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
-                                 fields[i].name);
+    for (size_t i = 0; i < count; i++)
+        text_add_name(names, sizeof(names), fields[i].name);
     json_place_refuse(place, "unknown member");
     error_set_hint(place->error, MEMBERS_HINT "%s", names);
     return false;

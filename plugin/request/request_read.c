@@ -45,24 +45,16 @@ static bool note_handles(const struct json_place *place, struct request *request
     return !*list || note_handle(place, request, name, *list);
 }
 
-/* The list of names for a hint; it fits, and a test holds that. */
-static void list_languages(char *text, size_t size)
-{
-    size_t count;
-    const struct language *languages = languages_all(&count);
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ",
-                                 languages[i].name);
-}
-
 static bool refuse_language(const struct json_place *place)
 {
-    char names[160];
+    char names[160] = "";
+    size_t count;
+    const struct language *languages = languages_all(&count);
     struct json_place unknown = *place;
     unknown.code = ERROR_UNKNOWN_LANGUAGE;
     json_place_refuse(&unknown, "unknown language");
-    list_languages(names, sizeof(names));
+    for (size_t i = 0; i < count; i++)
+        text_add_name(names, sizeof(names), languages[i].name);
     error_set_hint(place->error, "use one of: %s", names);
     return false;
 }

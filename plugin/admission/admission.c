@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
+#include "base/lock.h"
 
 /* An average of which a new value is that part: the last ten or so count. */
 #define AVERAGE_SHARE 0.125
@@ -20,21 +21,6 @@ static struct run_queue queue;
 static uint64_t since_ms_sum; /* of all that have a slot */
 static double average_held_ms;
 static bool average_is_known;
-
-static void unlock_queue(const int *unused)
-{
-    (void)unused;
-    (void)pthread_mutex_unlock(&queue_mutex);
-}
-
-static int lock_queue(void)
-{
-    (void)pthread_mutex_lock(&queue_mutex);
-    return 0;
-}
-
-#define HOLD_QUEUE_LOCK() \
-    CLEANUP(unlock_queue) __attribute__((unused)) int queue_lock = lock_queue()
 
 static struct admission *admission_of(struct run_queue_entry *entry)
 {
@@ -109,7 +95,7 @@ static uint64_t places_for(const struct run_queue_entry *entry)
 }
 
 /* The message is set already. */
-static bool refuse(const struct admission *admission, struct error *error)
+static bool refuse_for_now(const struct admission *admission, struct error *error)
 {
     error->retry_after_ms =
         admission_retry_after_ms(expected_held_ms(), queue.queued, places_for(&admission->entry));
@@ -123,7 +109,7 @@ static bool refuse_full(const struct admission *admission, struct error *error)
               "allows no more",
               (unsigned long long)queue.running, (unsigned long long)queue.memory_bytes >> 20,
               (unsigned long long)queue.queued);
-    return refuse(admission, error);
+    return refuse_for_now(admission, error);
 }
 
 static bool refuse_displaced(const struct admission *admission, struct error *error)
@@ -131,7 +117,7 @@ static bool refuse_displaced(const struct admission *admission, struct error *er
     error_set(error, ERROR_TOO_MANY_REQUESTS,
               "the queue is full, mostly with this caller's calls: another caller's call took this "
               "one's place");
-    return refuse(admission, error);
+    return refuse_for_now(admission, error);
 }
 
 static bool refuse_late(const struct admission *admission, uint64_t patience_ms,
@@ -142,7 +128,7 @@ static bool refuse_late(const struct admission *admission, uint64_t patience_ms,
               "within %llu ms",
               (unsigned long long)queue.running, (unsigned long long)queue.memory_bytes >> 20,
               (unsigned long long)patience_ms);
-    return refuse(admission, error);
+    return refuse_for_now(admission, error);
 }
 
 /* Releases the lock while it waits. It returns when the state has changed, the time is over, or the
@@ -184,7 +170,7 @@ static bool wait_in_queue(struct admission *admission, uint64_t patience_ms, str
 bool admission_enter(struct admission *admission, const struct admission_terms *terms,
                      struct error *error)
 {
-    HOLD_QUEUE_LOCK();
+    HOLD_LOCK(queue_mutex);
     struct run_queue_entry *displaced = NULL;
     admission->entry = (struct run_queue_entry){.principal = terms->principal,
                                                 .max_runs = terms->max_runs,
@@ -209,7 +195,7 @@ bool admission_enter(struct admission *admission, const struct admission_terms *
 
 void admission_leave(struct admission *admission)
 {
-    HOLD_QUEUE_LOCK();
+    HOLD_LOCK(queue_mutex);
     if (admission->state != ADMISSION_IN)
         return;
     admission->state = ADMISSION_OUTSIDE;
@@ -227,13 +213,13 @@ static void wake_if_cancelled(struct run_queue_entry *entry)
 
 void admission_wake_cancelled(void)
 {
-    HOLD_QUEUE_LOCK();
+    HOLD_LOCK(queue_mutex);
     run_queue_visit(&queue, wake_if_cancelled);
 }
 
 struct admission_counts admission_count(void)
 {
-    HOLD_QUEUE_LOCK();
+    HOLD_LOCK(queue_mutex);
     return (struct admission_counts){queue.running, queue.queued};
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
+#include "base/lock.h"
 #include "host/host.h"
 
 enum entry_state {
@@ -50,21 +51,6 @@ struct asker {
 static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t table_changed = PTHREAD_COND_INITIALIZER;
 static struct entry *table;
-
-static void unlock_table(const int *unused)
-{
-    (void)unused;
-    (void)pthread_mutex_unlock(&table_mutex);
-}
-
-static int lock_table(void)
-{
-    (void)pthread_mutex_lock(&table_mutex);
-    return 0;
-}
-
-#define HOLD_TABLE_LOCK() \
-    CLEANUP(unlock_table) __attribute__((unused)) int table_lock = lock_table()
 
 /* The entry is in the table. */
 static void remove_entry(struct entry *entry)
@@ -421,7 +407,7 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
     hash_name(question->principal, asker.principal_sha256);
     hash_name(question->session, asker.session_sha256);
     {
-        HOLD_TABLE_LOCK();
+        HOLD_LOCK(table_mutex);
         bool allowed = false;
         if (use_earlier(question, &asker, outcome, &allowed, error))
             return allowed;
@@ -437,7 +423,7 @@ bool approval_obtain(const struct tool_host *host, const struct approval_questio
         verdict = host_request_approval(host, token, request_json);
     free(request_json);
 
-    HOLD_TABLE_LOCK();
+    HOLD_LOCK(table_mutex);
     return settle(entry, verdict, question, outcome, error);
 }
 
@@ -461,7 +447,7 @@ static struct entry *find_token(uint64_t token)
 /* Only while the host is being asked: later the caller knows the request by its id. */
 static int32_t name_pending(uint64_t token, const char id[APPROVAL_ID_LENGTH + 1])
 {
-    HOLD_TABLE_LOCK();
+    HOLD_LOCK(table_mutex);
     struct entry *entry = find_token(token);
     if (!entry || entry->state != ENTRY_OPEN)
         return TOOL_UNKNOWN;
@@ -478,7 +464,7 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
     struct approval_decision_text decision = {.answer = APPROVAL_ANSWER_DENY};
     bool readable = approval_decision_read(decision_json, &decision);
 
-    HOLD_TABLE_LOCK();
+    HOLD_LOCK(table_mutex);
     struct entry *entry = find_token(token);
     if (!entry)
         return TOOL_UNKNOWN;
@@ -494,19 +480,19 @@ int32_t approval_reply(uint64_t token, const char *decision_json)
 
 uint64_t approval_waiting_count(void)
 {
-    HOLD_TABLE_LOCK();
+    HOLD_LOCK(table_mutex);
     return count_entries(has_a_call, NULL);
 }
 
 void approval_wake_all(void)
 {
-    HOLD_TABLE_LOCK();
+    HOLD_LOCK(table_mutex);
     (void)pthread_cond_broadcast(&table_changed);
 }
 
 void approval_forget_all(void)
 {
-    HOLD_TABLE_LOCK();
+    HOLD_LOCK(table_mutex);
     for (struct entry *entry = table, *next = NULL; entry; entry = next) {
         next = entry->next;
         if (entry->waited_for) {

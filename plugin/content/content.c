@@ -12,8 +12,8 @@
 #include "content/content_checkers.h"
 #include "host/host.h"
 
-static bool refuse(const struct call *call, const struct content_finding *finding, size_t others,
-                   struct error *error)
+static bool refuse_content(const struct call *call, const struct content_finding *finding,
+                           size_t others, struct error *error)
 {
     char text[sizeof(error->message) - 64];
     content_format(call, finding, text, sizeof(text));
@@ -47,11 +47,11 @@ static bool judge(struct call *call, const struct content_answer *answer,
         return false;
     bool refused = action == CONTENT_REFUSE && findings->count > first;
     if (refused)
-        return refuse(call, &findings->list[first], findings->count - first - 1, error);
+        return refuse_content(call, &findings->list[first], findings->count - first - 1, error);
     if (answer->verdict == CONTENT_READ)
         return true;
     if (required)
-        return refuse(call, &answer->why, 0, error);
+        return refuse_content(call, &answer->why, 0, error);
     if (content_add(findings, &answer->why))
         return true;
     return no_memory(error);

@@ -138,7 +138,7 @@ static bool begins_with(const char *text, const char *beginning)
 }
 
 /* For people, who count from 1. */
-static void refuse_text(const struct json_place *place, const char *text, size_t at)
+static void refuse_line(const struct json_place *place, const char *text, size_t at)
 {
     size_t line = 1;
     size_t column = 1;
@@ -161,12 +161,12 @@ static void refuse_syntax(const struct json_place *root, const char *text, size_
              begins_with(jansson_text, "unexpected newline"))
         json_place_refuse(&place, "a control character that is not escaped");
     else
-        refuse_text(&place, text, at);
+        refuse_line(&place, text, at);
 }
 
 /* Words jansson's refusal anew; its own message would echo the text. */
-static void refuse(const struct json_place *root, const char *text, size_t length,
-                   const json_error_t *verdict)
+static void refuse_by_verdict(const struct json_place *root, const char *text, size_t length,
+                              const json_error_t *verdict)
 {
     size_t position = verdict->position < 0 ? 0 : (size_t)verdict->position;
     if (position > length)
@@ -218,7 +218,7 @@ json_t *json_input_parse(const char *what, const char *text, size_t length,
     json_auto_t *value =
         json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &verdict);
     if (!value) {
-        refuse(&root, text, length, &verdict);
+        refuse_by_verdict(&root, text, length, &verdict);
         return NULL;
     }
     if (!json_read_object(&root, value))

@@ -23,16 +23,11 @@ static bool check_image(const struct json_place *place, const char *image)
 static const char *const pulls[] = {
     [RUN_PULL_NEVER] = "never", [RUN_PULL_MISSING] = "missing", [RUN_PULL_ALWAYS] = "always", NULL};
 
-static bool read_argv(const struct json_place *place, json_t *value, void *object)
-{
-    return policy_read_argv(place, value, &((struct policy_image *)object)->argv);
-}
-
 #define AT(member) .offset = offsetof(struct policy_image, member)
 
 static const struct json_member image_members[] = {
     {"image", &member_text, AT(name), 1, RUN_IMAGE_LIMIT, .check = check_image},
-    {"argv", &policy_strings, AT(argv), .optional = true, .read = read_argv},
+    {"argv", &policy_argv, AT(argv), .optional = true},
     {0},
 };
 

@@ -12,15 +12,6 @@
 #define FILE_NAME_LIMIT    64
 #define PACKAGE_NAME_LIMIT 128
 #define NAMED_LIMIT        64
-#define FILE_PLACEHOLDER   "{file}"
-
-bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret)
-{
-    if (!policy_read_strings(place, value, 1, NULL, ret))
-        return false;
-    return string_list_contains(*ret + 1, FILE_PLACEHOLDER) ||
-           json_place_refuse(place, "must have the argument \"" FILE_PLACEHOLDER "\"");
-}
 
 static bool check_file(const struct json_place *place, const char *name)
 {
@@ -106,16 +97,11 @@ static bool read_preparation(const struct json_place *place, json_t *value, void
                              preparation);
 }
 
-static bool read_argv(const struct json_place *place, json_t *value, void *object)
-{
-    return policy_read_argv(place, value, &((struct policy_language *)object)->argv);
-}
-
 #undef AT
 #define AT(member) .offset = offsetof(struct policy_language, member)
 
 static const struct json_member language_members[] = {
-    {"argv", &policy_strings, AT(argv), .read = read_argv},
+    {"argv", &policy_argv, AT(argv)},
     {"file", &member_text, AT(file), 1, FILE_NAME_LIMIT, .check = check_file},
     {"package", &member_text, AT(package), 1, PACKAGE_NAME_LIMIT, .check = check_package},
     {"environment", &policy_environment, AT(environment), .optional = true},

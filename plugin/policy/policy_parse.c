@@ -21,6 +21,8 @@
 #define RUNS_LIMIT   1024
 #define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
 
+#define FILE_PLACEHOLDER "{file}"
+
 bool policy_check_view_path(const struct json_place *place, const char *path)
 {
     static const char *const made_by_sandbox[] = {"/proc", "/sys", "/dev"};
@@ -118,6 +120,16 @@ static bool read_strings(const struct json_place *place, json_t *value,
     return policy_read_strings(place, value, (size_t)member->minimum, member->check, target);
 }
 
+static bool read_argv(const struct json_place *place, json_t *value,
+                      const struct json_member *member, void *target)
+{
+    char ***argv = target;
+    (void)member;
+    return policy_read_strings(place, value, 1, NULL, argv) &&
+           (string_list_contains(*argv + 1, FILE_PLACEHOLDER) ||
+            json_place_refuse(place, "must have the argument \"" FILE_PLACEHOLDER "\""));
+}
+
 static void clear_strings(const struct json_member *member, void *target)
 {
     char ***list = target;
@@ -156,6 +168,7 @@ static bool read_sha256(const struct json_place *place, json_t *value,
 }
 
 const struct json_kind policy_strings = {.read = read_strings, .clear = clear_strings};
+const struct json_kind policy_argv = {.read = read_argv, .clear = clear_strings};
 const struct json_kind policy_environment = {.read = read_environment, .clear = clear_strings};
 const struct json_kind policy_mode = {.read = read_mode};
 const struct json_kind policy_sha256 = {.read = read_sha256};

@@ -43,6 +43,7 @@ bool policy_read_images(const struct json_place *place, json_t *value, struct po
 
 /* Kinds of members. */
 extern const struct json_kind policy_strings;     /* char **: a list of strings, at least minimum */
+extern const struct json_kind policy_argv;        /* char **: a command with "{file}" in it */
 extern const struct json_kind policy_environment; /* char **: "NAME=value" */
 extern const struct json_kind policy_mode;        /* enum sandbox_mode */
 extern const struct json_kind policy_sha256;      /* char[SHA256_HEX_LENGTH + 1] */
@@ -67,8 +68,6 @@ json_text_check policy_check_secret_name;
 bool policy_is_plain_name(const char *name, const char *others);
 /* The same, as a check of its own words. */
 bool policy_check_plain_name(const struct json_place *place, const char *name, const char *others);
-/* A command of which one argument is "{file}". */
-bool policy_read_argv(const struct json_place *place, json_t *value, char ***ret);
 
 /* No call gets more wall time by coming in another shape. */
 void policy_bound_shapes(struct policy_limits *bounded);

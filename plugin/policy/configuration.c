@@ -80,8 +80,8 @@ static bool add_environment(struct policy *policy, struct error *error)
     return true;
 }
 
-static bool load(const char *policy_file, const char *sandbox, struct configuration *ret,
-                 struct error *error)
+static bool load_configuration(const char *policy_file, const char *sandbox,
+                               struct configuration *ret, struct error *error)
 {
     CLEANUP(configuration_clear) struct configuration loaded = {0};
     loaded.policy = policy_file ? policy_load_file(policy_file, error) : policy_load_builtin(error);
@@ -101,7 +101,7 @@ static bool load_from_environment(const char *policy_file, const char *sandbox,
         policy_file = secure_getenv("CODE_EXEC_POLICY");
     if (!sandbox)
         sandbox = secure_getenv("CODE_EXEC_SANDBOX");
-    return load(policy_file, sandbox, ret, error);
+    return load_configuration(policy_file, sandbox, ret, error);
 }
 
 static void put_in_force(struct configuration *loaded)

@@ -80,7 +80,8 @@ enum run_event_type {
     RUN_EVENT_TYPE_COUNT
 };
 
-/* In STARTED and ENDED: what a backend says of itself, in a form that only its mode's row knows. */
+/* In STARTED and ENDED: the backend's report on itself, in a form that only its mode's row knows.
+ */
 struct run_details {
     uint32_t length; /* 0: nothing */
     unsigned char bytes[RUN_DETAILS_LIMIT];

@@ -68,8 +68,8 @@ struct wire_field {
 
 void wire_put_fields(struct wire_writer *writer, const struct wire_field *fields, size_t count,
                      const void *structure);
-/* Into a structure of zeros; fails the reader at a value that its row does not take. What was read
- * until then is there, to be released. */
+/* Into a structure of zeros; fails the reader at a value that its row does not take. The members
+ * read until then are there, to be released. */
 void wire_get_fields(struct wire_reader *reader, const struct wire_field *fields, size_t count,
                      void *structure);
 /* Releases strings and bytes, and wipes the strings of lists; the pointers are NULL then. */

@@ -14,7 +14,7 @@
 #include "protocol/run_description.h"
 #include "vocabulary/sandbox_mode.h"
 
-/* What does not depend on the request; language NULL: none. */
+/* The members that do not depend on the request; language NULL: none. */
 bool describe_common(const struct policy *policy, enum sandbox_mode mode,
                      const struct policy_language *language, bool network,
                      struct run_description *ret);

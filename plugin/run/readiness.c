@@ -42,7 +42,7 @@ static struct remembered key_of(const struct trial_subject *subject)
     return key;
 }
 
-static bool same(const struct remembered *one, const struct remembered *other)
+static bool has_key(const struct remembered *one, const struct remembered *other)
 {
     return one->mode == other->mode && one->network == other->network &&
            one->workspace_device == other->workspace_device &&
@@ -50,12 +50,12 @@ static bool same(const struct remembered *one, const struct remembered *other)
            strcmp(one->policy_sha256, other->policy_sha256) == 0;
 }
 
-static bool recall(const struct remembered *key, char ret_image_id[IMAGE_ID_SIZE])
+static bool find_remembered(const struct remembered *key, char ret_image_id[IMAGE_ID_SIZE])
 {
     bool found = false;
     (void)pthread_mutex_lock(&remembered_mutex);
     for (size_t i = 0; i < remembered_count && !found; i++) {
-        found = same(&remembered[i], key);
+        found = has_key(&remembered[i], key);
         if (found)
             memcpy(ret_image_id, remembered[i].image_id, IMAGE_ID_SIZE);
     }
@@ -154,8 +154,9 @@ void readiness_explain(const struct run_event *ended, enum sandbox_mode mode,
 }
 
 /* Hands the description to its backend and waits for the end. */
-static bool execute(enum sandbox_mode mode, const struct run_description *description,
-                    const struct trial_watcher *watcher, struct run_event *ret, struct error *error)
+static bool run_to_end(enum sandbox_mode mode, const struct run_description *description,
+                       const struct trial_watcher *watcher, struct run_event *ret,
+                       struct error *error)
 {
     CLEANUP_CLOSE int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
     CLEANUP(run_clear)
@@ -182,7 +183,7 @@ bool readiness_trial(const struct trial_subject *subject, const struct trial_wat
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the trial's description");
         return false;
     }
-    return execute(subject->mode, &description, watcher, ret, error);
+    return run_to_end(subject->mode, &description, watcher, ret, error);
 }
 
 bool readiness_prepare(const struct trial_subject *subject, const char *word, struct run_event *ret,
@@ -195,7 +196,7 @@ bool readiness_prepare(const struct trial_subject *subject, const char *word, st
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the preparation's description");
         return false;
     }
-    if (!execute(subject->mode, &description, &watcher, ret, error))
+    if (!run_to_end(subject->mode, &description, &watcher, ret, error))
         return false;
     if (ret->failure == RUN_FAILURE_NONE)
         return true;
@@ -213,7 +214,7 @@ bool readiness_sweep(const struct policy *policy, enum sandbox_mode mode, struct
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the sweep's description");
         return false;
     }
-    if (!backend_exists(mode, error) || !execute(mode, &description, &watcher, ret, error))
+    if (!backend_exists(mode, error) || !run_to_end(mode, &description, &watcher, ret, error))
         return false;
     if (ret->failure == RUN_FAILURE_NONE)
         return true;
@@ -225,7 +226,7 @@ bool readiness_is_known(const struct trial_subject *subject)
 {
     struct remembered key = key_of(subject);
     char image_id[IMAGE_ID_SIZE];
-    return subject->pull != RUN_PULL_ALWAYS && recall(&key, image_id);
+    return subject->pull != RUN_PULL_ALWAYS && find_remembered(&key, image_id);
 }
 
 bool readiness_check(const struct trial_subject *subject, const struct trial_watcher *watcher,
@@ -233,7 +234,7 @@ bool readiness_check(const struct trial_subject *subject, const struct trial_wat
 {
     struct remembered key = key_of(subject);
     /* With pull=always the cached result is never used. */
-    if (subject->pull != RUN_PULL_ALWAYS && recall(&key, ret_image_id))
+    if (subject->pull != RUN_PULL_ALWAYS && find_remembered(&key, ret_image_id))
         return true;
     if (!backend_exists(subject->mode, error))
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every backend says to the plugin about a run, and the refusal of a run before there is
- * anything of it. Runs in the supervisors, single-threaded.
+ * Every backend's reports to the plugin about a run, and the refusal of a run that has not begun.
+ * Runs in the supervisors, single-threaded.
  */
 #pragma once
 

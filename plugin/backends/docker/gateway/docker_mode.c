@@ -63,8 +63,8 @@ const struct sandbox_mode_row docker_mode = {
                       "CODE_EXEC_SANDBOX=process; a weaker mode is never chosen automatically",
     .grace_ms = 10000,
     .isolates = true,
-    /* What every hardened container has. A user namespace is the engine's to give, Landlock is no
-     * part of a container. */
+    /* The layers of every hardened container. A user namespace is the engine's choice, and Landlock
+     * is no part of a container. */
     .mandatory_layers = LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,

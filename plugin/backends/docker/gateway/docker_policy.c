@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy's docker section, and what the environment says to every docker client: see
+/* The policy's docker section, and the environment's variables for every docker client: see
  * docker_policy.h. */
 #include "backends/docker/gateway/docker_policy.h"
 

@@ -17,11 +17,11 @@
 #include "base/cleanup.h"
 
 #define INPUT_LIMIT RUN_DESCRIPTION_LIMIT
-/* Containers that go with nobody waiting; beyond it the engine does not keep up with the runs. */
+/* Containers that are removed while no run waits; beyond it the engine does not keep up. */
 #define LEAVING_LIMIT 16
 
-/* Nothing is to be done any more but to take away what exists of it, and to say so. */
-static void withdraw(struct run *run)
+/* All that is left is to remove the container, if any, and to report the end. */
+static void cancel_and_remove(struct run *run)
 {
     engine_call_cancel(TAKE_POINTER(run->call));
     run->deadline_us = 0;
@@ -31,12 +31,12 @@ static void withdraw(struct run *run)
         run_conclude(run);
 }
 
-/* The first failure is the reason; whatever exists of the run is taken away. */
+/* The first failure is the reason; the container, if any, is removed. */
 void run_fail(struct run *run, enum run_failure failure, int error_number, const char *message)
 {
     if (run->event.failure == RUN_FAILURE_NONE && !run->killed)
         run_event_fail(&run->event, failure, error_number, message);
-    withdraw(run);
+    cancel_and_remove(run);
 }
 
 void run_fail_engine(struct run *run, const struct engine_fault *fault)
@@ -92,7 +92,7 @@ static bool check_image(const struct run_image *image, struct engine_fault *faul
     return true;
 }
 
-static void begin(struct run *run, const int *fds)
+static void begin_run(struct run *run, const int *fds)
 {
     struct engine_fault fault;
     if (!read_description(run, fds[RUN_FD_DESCRIPTION])) {
@@ -142,7 +142,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     (void)fcntl(run->job.pipes[1], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + CONTAINER_START_LIMIT_US;
-    begin(run, fds);
+    begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
     return run;
@@ -237,7 +237,7 @@ static void kill_run(struct run *run, enum run_cause cause)
         run->killed = true;
         run->kill_cause = cause;
     }
-    withdraw(run);
+    cancel_and_remove(run);
 }
 
 static void handle_order(struct run *run)
@@ -255,7 +255,7 @@ static void handle_order(struct run *run)
     kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
-static void decide(struct run *run)
+static void settle_end(struct run *run)
 {
     struct run_event *event = &run->event;
     event->usage.wall_us = monotonic_us() - run->started_us;
@@ -272,13 +272,13 @@ void run_conclude(struct run *run)
 {
     if (run->over)
         return;
-    decide(run);
+    settle_end(run);
     run_event_send(run->socket, &run->event);
     run->over = true;
 }
 
-/* One that waited may have got lost at the moment it was taken. Nothing of a program is seen
- * outside of it, so that another one can begin anew, as long as nobody was told of a start. */
+/* A container that waited may be lost at the moment it is taken. A program has no effect outside of
+ * its container, so the run can begin anew in another one until its start is reported. */
 static bool can_begin_anew(const struct run *run)
 {
     return run->container->warm && !run->clearing && !run->job.started && !run->killed &&
@@ -305,7 +305,7 @@ static bool waits_for_removal(const struct run *run)
            container_count_leaving(run->environment) >= LEAVING_LIMIT;
 }
 
-/* How many there were is not told. */
+/* The engine does not report their number. */
 static void note_memory_kill(struct run *run)
 {
     if (run->container->memory_killed || run->container->end.memory_killed)
@@ -317,7 +317,7 @@ void run_container_ended(struct run *run)
     container_cause_decide(&run->container->end, &run->event);
     note_memory_kill(run);
     if (waits_for_removal(run)) {
-        withdraw(run);
+        cancel_and_remove(run);
         return;
     }
     run_conclude(run);

@@ -18,7 +18,7 @@
 
 struct run;
 
-/* What its container says to it: see struct container_events. */
+/* Called for its container: see struct container_events. */
 void run_report_start(struct run *run);
 void run_container_missing(struct run *run);
 void run_container_failed(struct run *run, enum run_failure failure,
@@ -39,6 +39,6 @@ uint64_t run_deadline(const struct run *run);
 void run_expire(struct run *run);
 /* Kills the run without an answer. */
 void run_abandon(struct run *run);
-/* Everything was said: run_free() is due. */
+/* ENDED was sent: run_free() is due. */
 bool run_is_over(const struct run *run);
 void run_free(struct run *run);

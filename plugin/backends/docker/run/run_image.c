@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns a run's way to its image: asking the engine for it, having it fetched where the description
- * says so, and telling how far that is. Runs in the docker backend.
+ * Owns a run's way to its image: the engine is asked for it and, where the description allows that,
+ * pulls it, with progress for the plugin. Runs in the docker backend.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"
 
-#define PULL_TICK_US    UINT64_C(1000000)  /* between two words to the plugin */
-#define PULL_SILENCE_US UINT64_C(60000000) /* an engine that says nothing for so long hangs */
+#define PULL_TICK_US    UINT64_C(1000000)  /* between two reports to the plugin */
+#define PULL_SILENCE_US UINT64_C(60000000) /* an engine that is silent for so long hangs */
 #define PULL_TIME_MS    (UINT64_C(30) * 60 * 1000)
 
 static void fail_without_image(struct run *run)
@@ -30,7 +30,7 @@ static void take_line(void *user, const char *bytes, size_t length)
     pull_progress_take(&run->pull->progress, bytes, length);
 }
 
-static void pulled(void *user, const struct engine_answer *answer)
+static void take_pull_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     CLEANUP_FREE struct run_pull_state *pull = TAKE_POINTER(run->pull);
@@ -62,7 +62,7 @@ static const char *split_name(const char *image, size_t *ret_length)
     return end ? end + 1 : "latest";
 }
 
-static void pull(struct run *run)
+static void start_pull(struct run *run)
 {
     char path[RUN_PATH_LIMIT];
     size_t length;
@@ -83,7 +83,7 @@ static void pull(struct run *run)
         .path = path,
         .timeout_ms = PULL_TIME_MS,
         .line = take_line,
-        .done = pulled,
+        .done = take_pull_answer,
         .user = run,
     };
     run->call = engine_call_start(run->environment->client, &request);
@@ -108,7 +108,7 @@ void run_pull_tick(struct run *run)
     char *last = run->pull->last;
     pull_progress_text(&run->pull->progress, run->description.image.name, event.message,
                        sizeof(event.message));
-    /* What was said already is not said again: an empty line only says that it goes on. */
+    /* A line that was sent is not sent again: an empty one means that the pull goes on. */
     if (strcmp(event.message, last) == 0)
         event.message[0] = '\0';
     else
@@ -123,7 +123,7 @@ static bool has_name(const char *image)
     return strncmp(image, "sha256:", 7) != 0;
 }
 
-static void image_known(void *user, const struct engine_answer *answer)
+static void take_image_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     const struct run_image *wanted = &run->description.image;
@@ -134,7 +134,7 @@ static void image_known(void *user, const struct engine_answer *answer)
         if (wanted->pull == RUN_PULL_NEVER || run->pulled || !has_name(wanted->name))
             fail_without_image(run);
         else
-            pull(run);
+            start_pull(run);
         return;
     }
     json_auto_t *image = run_take_answer(run, answer, 200, "describe the image");
@@ -153,9 +153,9 @@ void run_ask_for_image(struct run *run)
     char path[RUN_PATH_LIMIT];
     const char *image = run->description.image.name;
     if (run->description.image.pull == RUN_PULL_ALWAYS && has_name(image) && !run->pulled) {
-        pull(run);
+        start_pull(run);
         return;
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/images/%s/json", run->engine->facts.api, image);
-    run_ask(run, path, image_known);
+    run_ask(run, path, take_image_answer);
 }

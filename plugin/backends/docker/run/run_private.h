@@ -18,7 +18,7 @@
 /* An image is being fetched. */
 struct run_pull_state {
     struct pull_progress progress;
-    char last[256]; /* what the plugin was told last */
+    char last[256]; /* the last line that the plugin got */
     uint64_t heard_us;
 };
 
@@ -65,5 +65,5 @@ void run_make_container(struct run *run);
 
 /* run_image.c */
 void run_ask_for_image(struct run *run);
-/* While an image is fetched: tells the plugin, and gives up on an engine that says nothing. */
+/* While an image is pulled: reports progress to the plugin, and gives up on a silent engine. */
 void run_pull_tick(struct run *run);

@@ -63,7 +63,7 @@ void run_get_container(struct run *run)
         run_make_container(run);
 }
 
-static void network_known(void *user, const struct engine_answer *answer)
+static void take_network_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     struct engine_fault fault;
@@ -78,7 +78,7 @@ static void network_known(void *user, const struct engine_answer *answer)
         run_ask_for_image(run);
 }
 
-static void swept(void *user, const struct sweep_result *result)
+static void take_sweep_result(void *user, const struct sweep_result *result)
 {
     struct run *run = user;
     run->sweep = NULL;
@@ -115,7 +115,7 @@ void run_go_on_with_engine(struct run *run)
     char path[RUN_PATH_LIMIT];
     struct engine_fault fault;
     if (run->description.purpose == RUN_PURPOSE_SWEEP) {
-        run->sweep = sweep_start(run->environment, run->engine, swept, run);
+        run->sweep = sweep_start(run->environment, run->engine, take_sweep_result, run);
         if (!run->sweep)
             run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, "begin the sweep");
         return;
@@ -132,11 +132,11 @@ void run_go_on_with_engine(struct run *run)
         return;
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/networks/bridge", run->engine->facts.api);
-    run_ask(run, path, network_known);
+    run_ask(run, path, take_network_answer);
 }
 
-/* What the engine did not remove comes first: containers must not pile up that nobody is told of.
- */
+/* A container that the engine did not remove comes first, so that containers cannot pile up
+ * unreported. */
 static void begin_with_engine(struct run *run)
 {
     struct container *stuck = container_stuck(run->environment, run->engine);
@@ -150,7 +150,7 @@ static void begin_with_engine(struct run *run)
     container_retry(stuck, &run->job);
 }
 
-static void info_known(void *user, const struct engine_answer *answer)
+static void take_info_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     struct engine_fault fault;
@@ -166,7 +166,7 @@ static void info_known(void *user, const struct engine_answer *answer)
     begin_with_engine(run);
 }
 
-static void version_known(void *user, const struct engine_answer *answer)
+static void take_version_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
     struct engine_fault fault;
@@ -180,7 +180,7 @@ static void version_known(void *user, const struct engine_answer *answer)
         return;
     }
     (void)snprintf(path, sizeof(path), "/v1.%u/info", run->engine->facts.api);
-    run_ask(run, path, info_known);
+    run_ask(run, path, take_info_answer);
 }
 
 void run_begin_steps(struct run *run)
@@ -188,5 +188,5 @@ void run_begin_steps(struct run *run)
     if (run->engine->known)
         begin_with_engine(run);
     else
-        run_ask(run, "/version", version_known);
+        run_ask(run, "/version", take_version_answer);
 }

@@ -25,7 +25,7 @@ struct sweep {
     struct sweep_result result;
 };
 
-static void release(struct sweep *sweep)
+static void release_sweep(struct sweep *sweep)
 {
     if (--sweep->pending > 0)
         return;
@@ -34,7 +34,7 @@ static void release(struct sweep *sweep)
     free(sweep);
 }
 
-static void removed(void *user, const struct engine_answer *answer)
+static void count_removal(void *user, const struct engine_answer *answer)
 {
     struct sweep *sweep = user;
     bool gone = answer->fault.problem == ENGINE_PROBLEM_NONE &&
@@ -43,7 +43,7 @@ static void removed(void *user, const struct engine_answer *answer)
         sweep->result.removed++;
     else
         sweep->result.left++; /* met by the next sweep */
-    release(sweep);
+    release_sweep(sweep);
 }
 
 static void remove_stray(struct sweep *sweep, const char *id)
@@ -56,7 +56,7 @@ static void remove_stray(struct sweep *sweep, const char *id)
         .method = "DELETE",
         .path = path,
         .timeout_ms = REMOVE_TIME_MS,
-        .done = removed,
+        .done = count_removal,
         .user = sweep,
     };
     if (engine_call_start(sweep->environment->client, &request))
@@ -94,7 +94,7 @@ static void take_list(void *user, const struct engine_answer *answer)
             engine_fault_set(&sweep->result.fault, ENGINE_PROBLEM_REFUSED,
                              "docker refused to list its containers (%ld)", answer->status);
     }
-    release(sweep);
+    release_sweep(sweep);
 }
 
 struct sweep *sweep_start(struct docker_environment *environment, struct engine *engine,

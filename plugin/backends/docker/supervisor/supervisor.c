@@ -193,7 +193,7 @@ static bool serve_once(struct supervisor *supervisor)
     return alive;
 }
 
-/* What goes on behind the answers counts as well: the backend ends when all containers are gone. */
+/* Runs that have answered may still have containers: the backend ends when all are gone. */
 static void shut_down(struct supervisor *supervisor)
 {
     struct docker_environment *environment = &supervisor->environment;

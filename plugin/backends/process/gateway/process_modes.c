@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of modes process and none: one backend, which a run's description tells what to apply.
+ * The rows of modes process and none: one backend, which applies what a run's description asks for.
  * Runs in the gateway, on the thread inside tool_invoke(), tool_prepare() or tool_status(). After a
  * failure it reads a few files below /proc/sys.
  */
@@ -48,8 +48,8 @@ static const char *remedy_for_user_namespace(int error_number)
     return isolation_layer_remedy(LAYER_USER_NAMESPACE);
 }
 
-/* What an operator can do: chosen by the error and by what this host's own settings say, which are
- * read to explain a failure, never to predict one. */
+/* The remedy depends on the error and on this host's settings, which are read to explain a failure,
+ * never to predict one. */
 static const char *remedy_for_layer(enum isolation_layer layer, int error_number)
 {
     return layer == LAYER_USER_NAMESPACE ? remedy_for_user_namespace(error_number)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A call as far as its policy goes. Runs in the gateway on the calling thread. */
-#include "exports/inquiry.h"
+#include "exports/prepare_query.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * reports how those that wait for runs are prepared. Runs in the gateway, on the thread inside
  * tool_prepare().
  */
-#include "exports/inquiry.h"
+#include "exports/prepare_query.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static bool describe(const struct trial_subject *subject, const char *image_id,
 }
 
 /* The output of the script; new, NULL where it could not be run. */
-static char *ask(enum sandbox_mode mode, const struct run_description *description)
+static char *run_script(enum sandbox_mode mode, const struct run_description *description)
 {
     static const struct tool_host no_host;
     CLEANUP_CLOSE int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -100,7 +100,7 @@ static json_t *facts_of(const struct configuration *configuration,
     if (!readiness_check(&subject, &nobody, image_id, &error) ||
         !describe(&subject, image_id, &description))
         return NULL;
-    CLEANUP_FREE char *text = ask(configuration->mode, &description);
+    CLEANUP_FREE char *text = run_script(configuration->mode, &description);
     char *rest = text;
     json_t *path = take_line(&rest);
     json_t *version = take_line(&rest);

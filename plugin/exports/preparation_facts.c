@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the question and the words for its answer: see inquiry.h. Runs in the gateway, on
+/* Owns the question and the words for its answer: see prepare_query.h. Runs in the gateway, on
  * the thread inside tool_prepare(). */
-#include "exports/inquiry.h"
+#include "exports/prepare_query.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static json_t *kind_json(const struct kind *kind)
 }
 
 /* false: the backend did not answer. */
-static bool ask(const struct trial_subject *subject, struct kind *kind)
+static bool ask_backend(const struct trial_subject *subject, struct kind *kind)
 {
     struct run_event ended;
     struct error error;
@@ -148,7 +148,7 @@ static bool await_outcomes(const struct trial_subject *subject, struct kind *kin
     for (;;) {
         bool open = false;
         for (size_t i = 0; i < count; i++) {
-            if (kinds[i].outcome.kind == PREPARATION_OPEN && !ask(subject, &kinds[i]))
+            if (kinds[i].outcome.kind == PREPARATION_OPEN && !ask_backend(subject, &kinds[i]))
                 return false;
             open = open || kinds[i].outcome.kind == PREPARATION_OPEN;
         }

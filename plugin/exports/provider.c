@@ -12,8 +12,8 @@
 #include "base/cleanup.h"
 #include "call/call.h"
 #include "call/call_registry.h"
-#include "exports/inquiry.h"
 #include "exports/manifest.h"
+#include "exports/prepare_query.h"
 #include "exports/status.h"
 #include "gate/gate.h"
 #include "policy/configuration.h"
@@ -93,10 +93,10 @@ int32_t tool_reply_approval(uint64_t token, const char *decision_json)
     return approval_reply(token, decision_json);
 }
 
-static int32_t answer_inquiry(const char *config_json, char **status_json)
+static int32_t answer_query(const char *config_json, char **status_json)
 {
     bool answered = false;
-    char *text = inquiry_answer(config_json, &answered);
+    char *text = prepare_query_answer(config_json, &answered);
     if (!text)
         return TOOL_FAILED;
     if (status_json)
@@ -110,8 +110,8 @@ int32_t tool_prepare(const char *config_json, char **status_json)
     if (status_json)
         *status_json = NULL;
     enter();
-    if (inquiry_is_one(config_json))
-        return answer_inquiry(config_json, status_json);
+    if (prepare_query_is_one(config_json))
+        return answer_query(config_json, status_json);
     struct error error;
     bool sweep = false;
     bool accepted = configuration_prepare(config_json, &sweep, &error);

@@ -143,7 +143,7 @@ static bool pin_image(struct call *call, const char *image_id, struct error *err
 
 /* A call waits for half of its time at most: the wait is inside its time, and a program that would
  * have less than half of it is better not begun. */
-static bool take_place(struct call *call, struct error *error)
+static bool enter_admission(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
     uint64_t patience_ms = call->description.limits.wall_ms / 2;
@@ -177,7 +177,7 @@ static bool check_readiness(struct call *call, struct error *error)
                                           .cancel_fd = call->registration.cancel_fd};
     char image_id[IMAGE_ID_SIZE] = "";
     /* A trial starts processes, as a run does, so it takes a slot. */
-    bool ready = (readiness_is_known(&subject) || take_place(call, error)) &&
+    bool ready = (readiness_is_known(&subject) || enter_admission(call, error)) &&
                  readiness_check(&subject, &watcher, image_id, error);
     admission_leave(&call->admission);
     return ready && pin_image(call, image_id, error);
@@ -223,8 +223,8 @@ static bool obtain_approval(struct call *call, struct error *error)
 /* As with a trial: the processes of a check take a slot. */
 static bool check_content(struct call *call, struct error *error)
 {
-    bool checked =
-        (!content_needs_process(call) || take_place(call, error)) && content_check(call, error);
+    bool checked = (!content_needs_process(call) || enter_admission(call, error)) &&
+                   content_check(call, error);
     admission_leave(&call->admission);
     return checked;
 }
@@ -356,8 +356,8 @@ static bool is_wanted(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        begin_call, judge,           obtain_approval, take_edit,
-        take_place, deliver_secrets, record_start,    run_program,
+        begin_call,      judge,           obtain_approval, take_edit,
+        enter_admission, deliver_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "exports/inquiry.h"
 #include "exports/manifest.h"
+#include "exports/prepare_query.h"
 #include "policy/policy.h"
 #include "request/request.h"
 #include "tap_suite.h"
@@ -160,7 +160,7 @@ static bool ask(struct error *error)
                    "{\"policy_file\":\"%s\",\"check\":true,\"explain\":{\"input_json\":\"%s\","
                    "\"context_json\":\"{\\\"policy\\\":{\\\"languages\\\":[\\\"sh\\\"]}}\"}}",
                    policy_path, input);
-    char *text = inquiry_answer(question, &answered);
+    char *text = prepare_query_answer(question, &answered);
     bool whole = text != NULL && answered;
     __wrap_free(text);
     if (!whole)
@@ -171,7 +171,7 @@ static bool ask(struct error *error)
 static bool ask_counters(struct error *error)
 {
     bool answered = false;
-    char *text = inquiry_answer("{\"counters\":true}", &answered);
+    char *text = prepare_query_answer("{\"counters\":true}", &answered);
     bool whole = text != NULL && answered;
     __wrap_free(text);
     if (!whole)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answering. Runs in the gateway, on the thread inside tool_prepare(). */
-#include "exports/inquiry.h"
+#include "exports/prepare_query.h"
 
 #include <string.h>
 
@@ -18,10 +18,10 @@
 #include "json/json_text.h"
 
 /* A request inside a JSON string may be twice as long there. */
-#define INQUIRY_BYTES_LIMIT ((size_t)3 * REQUEST_BYTES_LIMIT)
-#define INQUIRY_DEPTH_LIMIT 4
+#define QUERY_BYTES_LIMIT ((size_t)3 * REQUEST_BYTES_LIMIT)
+#define QUERY_DEPTH_LIMIT 4
 
-struct inquiry {
+struct query {
     const char *policy_file;
     const char *sandbox;
     bool check;
@@ -31,13 +31,13 @@ struct inquiry {
 
 static json_t *parse(const char *config_json, struct error *error)
 {
-    static const struct json_input_limits limits = {INQUIRY_BYTES_LIMIT, INQUIRY_DEPTH_LIMIT};
+    static const struct json_input_limits limits = {QUERY_BYTES_LIMIT, QUERY_DEPTH_LIMIT};
     return json_input_parse("configuration", config_json,
-                            strnlen(config_json, INQUIRY_BYTES_LIMIT + 1), &limits,
+                            strnlen(config_json, QUERY_BYTES_LIMIT + 1), &limits,
                             ERROR_INVALID_POLICY, error);
 }
 
-bool inquiry_is_one(const char *config_json)
+bool prepare_query_is_one(const char *config_json)
 {
     struct error error;
     json_auto_t *json = config_json ? parse(config_json, &error) : NULL;
@@ -46,7 +46,7 @@ bool inquiry_is_one(const char *config_json)
            json_object_get(json, "offer");
 }
 
-static bool read_explain(const json_t *explain, struct inquiry *ret, struct error *error)
+static bool read_explain(const json_t *explain, struct query *ret, struct error *error)
 {
     static const char *const members[] = {"tool", "input_json", "context_json", NULL};
     struct explanation_subject *subject = &ret->subject;
@@ -63,7 +63,7 @@ static bool read_explain(const json_t *explain, struct inquiry *ret, struct erro
            json_read_member_string(&place, explain, "context_json", &subject->context_json);
 }
 
-static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
+static bool read_members(json_t *json, struct query *ret, struct error *error)
 {
     static const char *const members[] = {"policy_file", "sandbox", "check", "explain", NULL};
     const json_t *check = json_object_get(json, "check");
@@ -79,12 +79,12 @@ static bool read_members(json_t *json, struct inquiry *ret, struct error *error)
     return read_explain(json_object_get(json, "explain"), ret, error);
 }
 
-static bool find_configuration(const struct inquiry *inquiry, struct configuration *ret,
+static bool find_configuration(const struct query *query, struct configuration *ret,
                                struct error *error)
 {
-    if (!inquiry->policy_file && !inquiry->sandbox)
+    if (!query->policy_file && !query->sandbox)
         return configuration_current(ret, error);
-    return configuration_load(inquiry->policy_file, inquiry->sandbox, ret, error);
+    return configuration_load(query->policy_file, query->sandbox, ret, error);
 }
 
 static json_t *policy_json(const struct configuration *configuration)
@@ -114,13 +114,14 @@ static bool is_alone(const json_t *json, const char *name, struct error *error)
 }
 
 /* false with OUT_OF_MEMORY. */
-static bool answer(const struct inquiry *inquiry, const struct configuration *configuration,
-                   json_t *text, struct error *error)
+static bool answer_about_policy(const struct query *query,
+                                const struct configuration *configuration, json_t *text,
+                                struct error *error)
 {
     return add(text, "policy", policy_json(configuration), error) &&
-           (!inquiry->check || add(text, "findings", policy_lint(configuration->policy), error)) &&
-           (!inquiry->explain ||
-            add(text, "explanation", explanation_json(configuration, &inquiry->subject), error));
+           (!query->check || add(text, "findings", policy_lint(configuration->policy), error)) &&
+           (!query->explain ||
+            add(text, "explanation", explanation_json(configuration, &query->subject), error));
 }
 
 /* Counters belong to the process, not to a configuration. */
@@ -173,7 +174,7 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
 static bool look_into(const char *config_json, json_t *text, struct error *error)
 {
     json_auto_t *json = parse(config_json, error);
-    struct inquiry inquiry = {0};
+    struct query query = {0};
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     if (json_object_get(json, "counters"))
         return answer_counters(json, text, error);
@@ -181,12 +182,12 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
         return answer_interpreters(json, text, error);
     if (json_object_get(json, "offer"))
         return answer_offer(json, text, error);
-    return json && read_members(json, &inquiry, error) &&
-           find_configuration(&inquiry, &configuration, error) &&
-           answer(&inquiry, &configuration, text, error);
+    return json && read_members(json, &query, error) &&
+           find_configuration(&query, &configuration, error) &&
+           answer_about_policy(&query, &configuration, text, error);
 }
 
-char *inquiry_answer(const char *config_json, bool *ret_answered)
+char *prepare_query_answer(const char *config_json, bool *ret_answered)
 {
     struct error error;
     json_auto_t *text =

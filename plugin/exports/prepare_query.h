@@ -16,11 +16,11 @@
 #include "run/describe.h"
 
 /* Is it one? Decided by its members alone. */
-bool inquiry_is_one(const char *config_json);
+bool prepare_query_is_one(const char *config_json);
 
 /* A new JSON text, NULL when out of memory. *ret_answered: false where the configuration was
  * refused, and "error" in the text says why. */
-char *inquiry_answer(const char *config_json, bool *ret_answered);
+char *prepare_query_answer(const char *config_json, bool *ret_answered);
 
 /* A hypothetical request; all borrowed. */
 struct explanation_subject {

@@ -11,8 +11,7 @@
 
 #define CONTEXT_BYTES_LIMIT 65536
 #define CONTEXT_DEPTH_LIMIT 8
-#define TRACEPARENT_LIMIT   256u /* of ours: later versions may be longer than the 55 of version 00 \
-                                  */
+#define TRACEPARENT_LIMIT   256u /* bytes; versions after 00 may be longer than its 55 */
 
 static bool copy_text(const char *text, char **ret)
 {

@@ -16,6 +16,13 @@ static inline uint64_t monotonic_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+/* For pthread_cond_clockwait() with CLOCK_MONOTONIC. */
+static inline struct timespec deadline_timespec(uint64_t deadline_ms)
+{
+    return (struct timespec){.tv_sec = (time_t)(deadline_ms / 1000),
+                             .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+}
+
 /* For poll(): milliseconds until the deadline, rounded so that the wait does not end before it; 0
  * when past. */
 static inline int deadline_poll_timeout(uint64_t deadline_ms)

@@ -66,21 +66,24 @@ static void ask_and_wait(struct approval_store *store, const struct approval_que
     bool pending = question->approver->mode == APPROVAL_PENDING;
     int wait_ms = approval_wait_ms(question->request);
     uint64_t deadline = monotonic_ms() + (uint64_t)wait_ms;
-    if (pending && !approval_store_take_identical(store, subject, id, &state, ret, &failure)) {
+    bool stored =
+        !pending || approval_store_take_identical(store, subject, id, &state, ret, &failure);
+    if (stored && state != APPROVAL_STATE_ANSWERED && state != APPROVAL_STATE_OPEN)
+        stored = approval_store_ask(store, subject, question->request_json, pending,
+                                    pending ? PENDING_S : open_seconds(wait_ms), id, &failure);
+    if (!stored) {
         report_failure(ret, &failure);
-    } else if (state == APPROVAL_STATE_ANSWERED) {
-        (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
-    } else if (state != APPROVAL_STATE_OPEN &&
-               !approval_store_ask(store, subject, question->request_json, pending,
-                                   pending ? PENDING_S : open_seconds(wait_ms), id, &failure)) {
-        report_failure(ret, &failure);
-    } else if (pending) {
-        report_pending(id, ret);
-    } else {
-        (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
-        wait_for_answer(store, id, deadline, question->cancelled_fd, ret);
-        approval_store_withdraw(store, id);
+        return;
     }
+    if (pending && state != APPROVAL_STATE_ANSWERED) {
+        report_pending(id, ret);
+        return;
+    }
+    (void)snprintf(ret->id, sizeof(ret->id), "%s", id);
+    if (pending)
+        return;
+    wait_for_answer(store, id, deadline, question->cancelled_fd, ret);
+    approval_store_withdraw(store, id);
 }
 
 void approval_by_queue(const struct approval_question *question, struct approval_decision *ret)

@@ -35,7 +35,8 @@ bool hex_differs(const char *left, const char *right, size_t length)
 bool hex_random(char *ret_hex, size_t digits)
 {
     unsigned char bytes[SHA256_HEX / 2];
-    if (getrandom(bytes, digits / 2, 0) != (ssize_t)(digits / 2))
+    ssize_t got = getrandom(bytes, digits / 2, 0);
+    if (got != (ssize_t)(digits / 2)) /* cannot happen: up to 256 bytes come at once, or wait */
         return false;
     hex_write(bytes, digits / 2, ret_hex);
     return true;

@@ -109,9 +109,7 @@ static void withdraw_question(const struct call *call)
 /* Waits for the client's response, the call's end or the deadline. New; NULL: there was none. */
 static json_t *wait_for_response(struct call *call, int wait_ms)
 {
-    uint64_t deadline_ms = monotonic_ms() + wait_ms;
-    const struct timespec deadline = {.tv_sec = deadline_ms / 1000,
-                                      .tv_nsec = (deadline_ms % 1000) * 1000000};
+    const struct timespec deadline = deadline_timespec(monotonic_ms() + (uint64_t)wait_ms);
     struct server *server = call->server;
     server_lock(server);
     while (!call->in_band.response && !call->cancelled &&

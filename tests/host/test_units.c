@@ -7,6 +7,7 @@
 #include "approval/approval_show.h"
 #include "audit/audit_line.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "base/text_escape.h"
 #include "formats/doctor_report.h"
@@ -276,6 +277,16 @@ START_TEST(request_says_what_it_takes)
 }
 END_TEST
 
+START_TEST(lists_are_searched_for_texts)
+{
+    json_auto_t *list = json_pack("[i, s, s#, s]", 1, "other", "a\0b", 3, "found");
+    ck_assert(json_list_has(list, "found"));
+    ck_assert(!json_list_has(list, "a"));
+    ck_assert(!json_list_has(list, "1"));
+    ck_assert(!json_list_has(NULL, "found"));
+}
+END_TEST
+
 START_TEST(line_says_its_place)
 {
     static const struct audit_keys no_keys;
@@ -488,5 +499,6 @@ int main(void)
     tcase_add_test(units, doctor_says_what_is_worth_reading);
     tcase_add_test(units, request_hides_nothing);
     tcase_add_test(units, request_is_laid_out_for_reading);
+    tcase_add_test(units, lists_are_searched_for_texts);
     return run_suite("host", &units, 1);
 }

@@ -143,8 +143,7 @@ bool write_queue_is_broken(struct write_queue *queue)
 
 void write_queue_drain(struct write_queue *queue, uint64_t deadline_ms)
 {
-    struct timespec deadline = {.tv_sec = deadline_ms / 1000,
-                                .tv_nsec = (deadline_ms % 1000) * 1000000};
+    const struct timespec deadline = deadline_timespec(deadline_ms);
     (void)pthread_mutex_lock(&queue->lock);
     while (queue->bytes > 0 && !queue->broken &&
            pthread_cond_clockwait(&queue->changed, &queue->lock, CLOCK_MONOTONIC, &deadline) == 0)

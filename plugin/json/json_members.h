@@ -42,7 +42,7 @@ struct json_member {
     size_t offset;                /* in the struct; of an object that of the inner struct */
     int64_t minimum, maximum;     /* of a number; of the bytes of a text; of the items of a list */
     bool optional;                /* absent: its place stays as it is */
-    json_text_check *check;       /* NULL: any text */
+    json_text_check *check;       /* of a text, or of each of a list; NULL: any */
     const char *const *names;     /* of a choice: in the order of its enum, ended by NULL */
     const struct json_member *members; /* of an object */
     const struct json_items *items;    /* of a list or map */

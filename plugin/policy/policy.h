@@ -69,13 +69,13 @@ struct policy_secret {
     bool ask;         /* somebody is asked even where the approval rules allow */
 };
 
-/* The interpreter of a language that is kept running for runs to come: see run_preparation. */
 /* The modules to import beforehand for code that has that word. */
 struct policy_named_modules {
     char *word;
     char **modules;
 };
 
+/* The interpreter of a language that is kept running for runs to come: see run_preparation. */
 struct policy_preparation {
     enum run_interpreter interpreter;
     bool fork;

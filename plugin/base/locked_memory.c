@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/vector_registers.h"
-
 #define PAGE_BYTES 4096
 
 int locked_memory_get(size_t capacity, struct locked_memory *ret)

@@ -17,3 +17,8 @@ struct locked_memory {
 int locked_memory_get(size_t capacity, struct locked_memory *ret);
 /* Wipes it and the traces of copying in registers, and unmaps; an empty one is fine. */
 void locked_memory_clear(struct locked_memory *memory);
+
+/* Zeroes the vector registers of this thread that a function may use: the C library copies and
+ * compares through them, and the bytes stay there and are in every core dump. Other processors than
+ * x86-64 and AArch64 are left as they are. */
+void vector_registers_wipe(void);

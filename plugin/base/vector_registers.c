@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Vector registers of x86-64 (SSE, AVX, AVX-512) and AArch64. Runs in the gateway, on the thread
  * inside tool_invoke(), and in the helper for secrets. */
-#include "base/vector_registers.h"
+#include "base/locked_memory.h"
 
 #if defined(__x86_64__)
 

@@ -18,7 +18,6 @@
 
 #include "base/cleanup.h"
 #include "base/locked_memory.h"
-#include "base/vector_registers.h"
 #include "run/redaction_encoding.h"
 
 #define PATTERNS_LIMIT 2048

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/vector_registers.h"
+#include "base/locked_memory.h"
 #include "host/host.h"
 #include "protocol/channel.h"
 #include "run/backend_client.h"

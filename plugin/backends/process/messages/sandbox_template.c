@@ -131,13 +131,6 @@ struct sandbox_template sandbox_template_without_copying(const struct sandbox_te
     return without;
 }
 
-struct sandbox_template sandbox_template_of_trial(const struct sandbox_template *template)
-{
-    struct sandbox_template trial = sandbox_template_without_copying(template);
-    trial.interpreter.is_trial = true;
-    return trial;
-}
-
 void sandbox_template_clear(struct sandbox_template *template)
 {
     for (int i = 0; i < LIST_COUNT; i++)

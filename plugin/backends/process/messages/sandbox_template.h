@@ -54,5 +54,3 @@ void sandbox_template_clear(struct sandbox_template *template);
 struct sandbox_template sandbox_template_without_interpreter(
     const struct sandbox_template *template);
 struct sandbox_template sandbox_template_without_copying(const struct sandbox_template *template);
-/* The latter, to try the import of its named modules and then end. */
-struct sandbox_template sandbox_template_of_trial(const struct sandbox_template *template);

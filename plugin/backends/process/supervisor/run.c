@@ -20,7 +20,6 @@
 #include "backends/process/supervisor/cause.h"
 #include "backends/process/supervisor/filter/seccomp_rules.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
-#include "backends/process/supervisor/run_question.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
 
@@ -123,7 +122,7 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
         refuse_description(run);
         return -1;
     }
-    if (run_question_answer(&description, pool, &run->event))
+    if (pool_answer_question(pool, &description, &run->event))
         return -1;
     run->limits = description.limits;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;

@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/common/run_input.h"
 #include "backends/process/supervisor/filter/seccomp_rules.h"
 #include "base/cleanup.h"
 
@@ -104,21 +104,15 @@ static int write_filters_apart(const int fds[FILTER_COUNT])
 
 static int read_program(int fd, struct seccomp_program *ret)
 {
-    struct stat status;
-    if (fstat(fd, &status) < 0)
-        return -errno;
-    size_t length = (size_t)status.st_size;
-    size_t count = length / sizeof(struct sock_filter);
-    if (count == 0 || count > BPF_MAXINSNS)
-        return -E2BIG;
-    struct sock_filter *instructions = malloc(length);
+    size_t length;
+    errno = E2BIG;
+    void *instructions = run_read_file(fd, BPF_MAXINSNS * sizeof(struct sock_filter), &length);
     if (!instructions)
-        return -ENOMEM;
-    if (pread(fd, instructions, length, 0) != (ssize_t)length) {
-        free(instructions);
-        return -EIO;
-    }
-    *ret = (struct seccomp_program){.instructions = instructions, .count = (unsigned short)count};
+        return -errno;
+    *ret = (struct seccomp_program){
+        .instructions = instructions,
+        .count = (unsigned short)(length / sizeof(struct sock_filter)),
+    };
     return 0;
 }
 

@@ -16,7 +16,8 @@ struct sandbox_handle *interpreter_trial_start(const struct sandbox_template *te
                                                struct run_environment *environment)
 {
     struct launch_failure failure;
-    const struct sandbox_template trial = sandbox_template_of_trial(template);
+    struct sandbox_template trial = sandbox_template_without_copying(template);
+    trial.interpreter.is_trial = true;
     struct sandbox_handle *process = sandbox_handle_make(environment, &trial, NULL, &failure);
     if (process)
         sandbox_handle_limit(process, limits);

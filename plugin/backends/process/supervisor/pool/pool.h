@@ -11,6 +11,7 @@
 #include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/pool/warm_pool_size.h"
 #include "protocol/pool_report.h"
+#include "protocol/run_event.h"
 
 #define WARM_POOLS 32
 
@@ -74,6 +75,7 @@ void pool_empty(struct pool *pool);
 bool pool_has(const struct pool *pool, pid_t pid);
 /* Counts for the plugin's question. */
 void pool_count(const struct pool *pool, struct pool_report *ret);
-/* The outcome of preparing the interpreter of that template so far. */
-void pool_tell(struct pool *pool, const struct sandbox_template *template,
-               struct preparation_outcome *ret);
+/* Answers a description that asks for something and for which nothing is run. false: it is a run.
+ * true: *ret is its end. */
+bool pool_answer_question(struct pool *pool, const struct run_description *description,
+                          struct run_event *ret);

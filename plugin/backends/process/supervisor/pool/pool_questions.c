@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the questions that do not change the pool: see pool.h. Runs in the supervisor. */
+/* Owns the answers about the pool and its place: see pool.h. Runs in the supervisor. */
 #include "backends/process/supervisor/pool/pool.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+#include "backends/common/run_answer.h"
 #include "base/cleanup.h"
 
 struct warm_pool *pool_find(struct pool *pool, const struct sandbox_template *template)
@@ -43,8 +47,9 @@ void pool_count(const struct pool *pool, struct pool_report *ret)
     }
 }
 
-void pool_tell(struct pool *pool, const struct sandbox_template *template,
-               struct preparation_outcome *ret)
+/* What has become of the interpreter of that template so far. */
+static void find_outcome(struct pool *pool, const struct sandbox_template *template,
+                         struct preparation_outcome *ret)
 {
     const struct warm_pool *warm_pool = pool_find(pool, template);
     *ret = (struct preparation_outcome){.kind = PREPARATION_NONE};
@@ -55,4 +60,44 @@ void pool_tell(struct pool *pool, const struct sandbox_template *template,
         *ret = warm_pool->outcome;
     else if (warm_pool->fork_server && warm_pool->fork_server->state == FORK_SERVER_WAITING)
         *ret = warm_pool->fork_server->outcome;
+}
+
+/* The sweep itself was the supervisor's first act. */
+static void answer_sweep(const struct cgroup_base *base, struct run_event *ret)
+{
+    ret->swept = base->swept;
+    ret->unswept = base->unswept;
+}
+
+/* Where runs have asked for such already it is theirs to say how many. */
+static void answer_preparation(const struct run_description *description, struct pool *pool,
+                               struct run_event *ret)
+{
+    CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
+    struct preparation_outcome outcome = {.kind = PREPARATION_NONE};
+    if (!sandbox_template_of(description, &template)) {
+        run_event_fail(ret, RUN_FAILURE_INTERNAL, ENOMEM, "no memory for the question");
+        return;
+    }
+    if (description->isolation == RUN_ISOLATION_SANDBOX) {
+        if (!pool_find(pool, &template))
+            pool_demand(pool, &template, description, monotonic_us());
+        find_outcome(pool, &template, &outcome);
+    }
+    ret->preparation = outcome.kind;
+    (void)snprintf(ret->message, sizeof(ret->message), "%s", outcome.detail);
+}
+
+bool pool_answer_question(struct pool *pool, const struct run_description *description,
+                          struct run_event *ret)
+{
+    if (description->purpose != RUN_PURPOSE_SWEEP && description->purpose != RUN_PURPOSE_PREPARE)
+        return false;
+    ret->cause = RUN_CAUSE_EXIT;
+    ret->exit_code = 0;
+    if (description->purpose == RUN_PURPOSE_SWEEP)
+        answer_sweep(&pool->environment->cgroups, ret);
+    else
+        answer_preparation(description, pool, ret);
+    return true;
 }

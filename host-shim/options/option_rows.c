@@ -381,7 +381,7 @@ const struct option_row option_rows[] = {
      "gemini, e2b or text; status: prometheus",
      "words mcp openai openai-strict anthropic gemini openai-shell e2b text prometheus",
      TEXT(format)},
-    {"mode", 0, "MODE", FOR(COMMAND_MCP), "the same as --sandbox", "words docker process none",
+    {"mode", 0, "MODE", FOR(COMMAND_MCP), "the same as --sandbox", "words " SANDBOX_MODE_WORDS,
      set_sandbox, 0},
     {"listen", 0, "unix:PATH", FOR(COMMAND_MCP), "serve on this socket instead", NULL, set_listen,
      0},

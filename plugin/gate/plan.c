@@ -101,10 +101,10 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     return true;
 }
 
-/* Variables that a shell keeps for itself. In docker mode a shell of the image starts the program,
- * and cannot give it such a variable as a request has it: it refuses the value, replaces it or
- * ends. Of the shells that images have as /bin/sh: dash(1) reads OPTIND as a number and ends where
- * it is none; all others are bash(1)'s, read-only or with a value of its own. */
+/* Variables that a shell keeps for itself. In modes with a shell, that of the image starts the
+ * program, and cannot give it such a variable as a request has it: it refuses the value, replaces
+ * it or ends. Of the shells that images have as /bin/sh: dash(1) reads OPTIND as a number and ends
+ * where it is none; all others are bash(1)'s, read-only or with a value of its own. */
 static const char *const shell_names[] = {
     "_",
     "BASHOPTS",

@@ -9,6 +9,7 @@
 #include "call/call.h"
 #include "call/capability_check.h"
 #include "content/content.h"
+#include "exports/status.h"
 #include "gate/decision.h"
 #include "gate/gate.h"
 #include "protocol/layers.h"
@@ -32,14 +33,6 @@ static bool add(json_t *object, const char *name, json_t *value)
 static json_t *text_or_null(const char *text)
 {
     return text && text[0] != '\0' ? json_string(text) : json_null();
-}
-
-static json_t *error_or_null(const struct error *error)
-{
-    if (!error)
-        return json_null();
-    return json_pack("{s:s, s:s, s:s}", "code", error_code_name(error->code), "message",
-                     error->message, "hint", error->hint);
 }
 
 static json_t *rule_json(const struct policy *policy, const struct policy_verdict *verdict)
@@ -211,7 +204,7 @@ static json_t *explain_call(const struct call *call, const struct progress *prog
     json_auto_t *object = json_object();
     bool made =
         add(object, "outcome", json_string(refusal ? "deny" : decision_word(verdict.decision))) &&
-        add(object, "why", json_string(why)) && add(object, "error", error_or_null(refusal)) &&
+        add(object, "why", json_string(why)) && add(object, "error", status_error(refusal)) &&
         add(object, "rule", rule_json(policy, &verdict)) &&
         add(object, "tool", text_or_null(call->tool)) &&
         add(object, "mode", json_string(sandbox_mode_name(call->configuration.mode))) &&

@@ -193,11 +193,7 @@ char *prepare_query_answer(const char *config_json, bool *ret_answered)
     json_auto_t *text =
         json_pack("{s:s, s:s}", "provider", "code-execute", "version", CODE_EXECUTE_VERSION);
     *ret_answered = look_into(config_json, text, &error);
-    json_t *refusal = *ret_answered
-                          ? json_null()
-                          : json_pack("{s:s, s:s, s:s}", "code", error_code_name(error.code),
-                                      "message", error.message, "hint", error.hint);
-    if (json_object_set_new(text, "error", refusal) != 0)
+    if (json_object_set_new(text, "error", status_error(*ret_answered ? NULL : &error)) != 0)
         return NULL;
     return json_text(text, JSON_ORDER_MADE);
 }

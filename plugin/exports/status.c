@@ -41,8 +41,10 @@ void status_after_fork(void)
     atomic_store(&calls_too_many, 0);
 }
 
-static json_t *error_json(const struct error *error)
+json_t *status_error(const struct error *error)
 {
+    if (!error)
+        return json_null();
     return json_pack("{s:s, s:s, s:s}", "code", error_code_name(error->code), "message",
                      error->message, "hint", error->hint);
 }
@@ -124,7 +126,7 @@ static json_t *backend_json(const struct policy *policy, enum sandbox_mode mode,
     *ret_available = available;
     json_t *json = json_pack("{s:s, s:b, s:b, s:o, s:o}", "name", row->name, "available",
                              (int)available, "allowed", (int)policy->mode_allowed[mode], "layers",
-                             layers, "error", available ? json_null() : error_json(&error));
+                             layers, "error", status_error(available ? NULL : &error));
     if (reported && row->add_status)
         row->add_status(json, &trial);
     return json;
@@ -148,7 +150,7 @@ static json_t *runtime_json(const struct policy *policy, enum sandbox_mode mode,
     return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o}", "language", language->name, "found",
                      (int)found, "program", command[0], "package", language->package, "image",
                      image ? json_string(image->name) : json_null(), "error",
-                     found ? json_null() : error_json(&error));
+                     status_error(found ? NULL : &error));
 }
 
 static json_t *runtimes_json(const struct policy *policy, enum sandbox_mode mode)
@@ -198,7 +200,7 @@ static json_t *sweep_json(const struct policy *policy, enum sandbox_mode mode)
     struct run_event ended;
     if (!readiness_sweep(policy, mode, &ended, &error))
         return json_pack("{s:s, s:n, s:n, s:o}", "mode", sandbox_mode_name(mode), "removed", "left",
-                         "error", error_json(&error));
+                         "error", status_error(&error));
     return json_pack("{s:s, s:I, s:I, s:n}", "mode", sandbox_mode_name(mode), "removed",
                      (json_int_t)ended.swept, "left", (json_int_t)ended.unswept, "error");
 }
@@ -284,7 +286,7 @@ char *status_text(const struct error *refusal, bool sweep)
         add_configuration(status, &configuration, &usable);
     if (!refusal && !configured)
         refusal = &error;
-    (void)json_object_set_new(status, "error", refusal ? error_json(refusal) : json_null());
+    (void)json_object_set_new(status, "error", status_error(refusal));
     (void)json_object_set_new(status, "ready", json_boolean(usable));
     return json_text(status, JSON_ORDER_MADE);
 }

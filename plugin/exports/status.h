@@ -16,6 +16,9 @@
  * refused, or NULL. sweep: leftovers of dead gateways are removed first, and counted. */
 char *status_text(const struct error *refusal, bool sweep);
 
+/* An error as answers have it: code, message, hint; null for NULL. New, NULL when out of memory. */
+json_t *status_error(const struct error *error);
+
 /* The counters, and the number of calls now: new, NULL when out of memory. Nothing is tried for it.
  */
 json_t *status_counters(void);

@@ -2,7 +2,7 @@
 /*
  * Models' slips in code. Pure code; runs in the gateway on the calling thread.
  */
-#include "request/request_read.h"
+#include "request/request_members.h"
 
 #include <string.h>
 

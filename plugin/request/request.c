@@ -12,7 +12,7 @@
 #include "base/string_list.h"
 #include "request/request_fields.h"
 #include "request/request_files.h"
-#include "request/request_read.h"
+#include "request/request_members.h"
 #include "json/json_input.h"
 #include "json/json_place.h"
 

@@ -11,8 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
-#include "request/request_read.h"
-#include "request/request_write.h"
+#include "request/request_members.h"
 
 #define HELD(member) .offset = offsetof(struct request, member)
 

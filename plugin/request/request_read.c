@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the members of a request that are more than a text, a number or a choice. Pure code; runs
  * in the gateway on the calling thread. */
-#include "request/request_read.h"
+#include "request/request_members.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing the members of a request. Pure code; runs in the gateway on the calling thread. */
-#include "request/request_write.h"
+#include "request/request_members.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The readers of the table of members (request_fields.c). Each reads a value that is neither
- * missing nor null into the request, or refuses it with the place's error. request_clear() frees a
- * half-read value too. Pure code, any thread.
+ * The readers and writers of the table of members (request_fields.c). A reader reads a value that
+ * is neither missing nor null into the request, or refuses it with the place's error.
+ * request_clear() frees a half-read value too. Pure code, any thread.
  */
 #pragma once
 
@@ -20,6 +20,31 @@ request_reader request_read_secrets;
 request_reader request_read_files;
 request_reader request_read_image;
 request_reader request_read_session;
+
+/* The writers (request_write.c). */
+
+/* A new value; NULL: out of memory. */
+typedef json_t *request_value(const struct request *request);
+
+request_value request_value_language;
+request_value request_value_args;
+request_value request_value_env;
+request_value request_value_secrets;
+request_value request_value_files;
+
+/* The member of the canonical request, absent or not: null, an empty list, false. */
+typedef void request_writer(struct json_draft *draft, const char *name,
+                            const struct request *request);
+
+request_writer request_write_language;
+request_writer request_write_args;
+request_writer request_write_env;
+request_writer request_write_secrets;
+request_writer request_write_files;
+request_writer request_write_whole_files; /* with their content */
+
+/* The names of the secrets, in a list. */
+request_writer request_audit_secrets;
 
 /* Adds to the notes of the result; false when out of memory. */
 bool request_note(const struct json_place *place, struct request *request, const char *format, ...)

@@ -15,7 +15,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process")]
 import tap
-from python_ends import IN_TWO_MODULES, OTHER_ORDER, PRELUDE, PROGRAMS, SHORTENED, UNORDERED
+from python_ends import IN_TWO_MODULES, ORDER_COMPARED, OTHER_ORDER, PRELUDE, PROGRAMS, UNORDERED
 
 TEXT = (ROOT / "plugin/backends/docker/container/waiting_python.py").read_text()
 MODULES = "collections,datetime,functools,itertools,json,math,random,re"  # of the built-in policy
@@ -130,7 +130,7 @@ def test_programs_see_no_difference():
         return case, comparable(name, plain), comparable(name, after_waiting(ready) or ready)
     different = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        cases = [(python, name) for python in INTERPRETERS for name in PROGRAMS if name != IN_TWO_MODULES or version_of(python) == SHORTENED]
+        cases = [(python, name) for python in INTERPRETERS for name in PROGRAMS if name != IN_TWO_MODULES or version_of(python) == ORDER_COMPARED]
         for (python, name), plain, ready in pool.map(both, cases):
             if plain != ready:
                 different.append((python, name))
@@ -139,7 +139,7 @@ def test_programs_see_no_difference():
 
 
 def test_modules_end_in_the_same_order():
-    others = [python for python in INTERPRETERS if version_of(python) != SHORTENED]
+    others = [python for python in INTERPRETERS if version_of(python) != ORDER_COMPARED]
     if others:
         raise tap.Skip(f"not told of {', '.join(others)}: {OTHER_ORDER}")
 

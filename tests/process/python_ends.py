@@ -12,7 +12,7 @@ class Writing:
     def __del__(self, write=os.write): write(1, f'gone {self.name}\\n'.encode())
 """
 
-SHORTENED = "3.11"  # whose end finalization.c knows; any other is taken whole
+ORDER_COMPARED = "3.11"  # with another version modules end in another order
 IN_TWO_MODULES = "in a module of before, writing"
 OTHER_ORDER = "modules end as the collector meets them, which leaves out the frozen ones of an interpreter that waited"
 PROGRAMS = {

@@ -32,6 +32,7 @@ typedef struct PyMethodDef {
 #define METH_FASTCALL      0x0080
 #define PY_TP_DEL          53
 #define PY_TP_FINALIZE     80
+#define PY_TPFLAGS_HAVE_GC (1UL << 14)
 #define PYTHON_ABI_VERSION 3
 
 /* The head of an object as builds have it that keep the stable interface. */
@@ -67,39 +68,50 @@ PyObject *PyErr_Occurred(void);
 PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
 PyObject *PyObject_CallObject(PyObject *callable, PyObject *arguments);
 PyObject *PyObject_CallMethod(PyObject *object, const char *name, const char *format, ...);
-int PyObject_IsTrue(PyObject *object);
 long PyLong_AsLong(PyObject *number);
 ssize_t PyList_Size(PyObject *list);
-PyObject *PyList_GetItem(PyObject *list, ssize_t index);   /* borrowed */
-PyObject *PyTuple_GetItem(PyObject *tuple, ssize_t index); /* borrowed */
-PyObject *PyDict_Copy(PyObject *dictionary);
-void PyDict_Clear(PyObject *dictionary);
-PyObject *PyDict_GetItem(PyObject *dictionary, PyObject *key);         /* borrowed */
+PyObject *PyList_GetItem(PyObject *list, ssize_t index);               /* borrowed */
 PyObject *PyDict_GetItemString(PyObject *dictionary, const char *key); /* borrowed */
-int PyDict_SetItem(PyObject *dictionary, PyObject *key, PyObject *value);
-int PyDict_SetItemString(PyObject *dictionary, const char *key, PyObject *value);
 int PyDict_DelItemString(PyObject *dictionary, const char *key);
-int PyDict_Next(PyObject *dictionary, ssize_t *position, PyObject **key, PyObject **value);
 PyObject *PySys_GetObject(const char *name); /* borrowed */
 PyObject *PyImport_GetModuleDict(void);      /* borrowed */
 PyObject *PyImport_ImportModule(const char *name);
-PyObject *PyModule_New(const char *name);
 PyObject *PyModule_GetDict(PyObject *module); /* borrowed */
-PyObject *PyCapsule_New(void *pointer, const char *name, void (*destructor)(PyObject *capsule));
-PyObject *PyWeakref_NewRef(PyObject *object, PyObject *callback);
-PyObject *PyWeakref_GetObject(PyObject *reference); /* borrowed */
-PyObject *PyCFunction_NewEx(PyMethodDef *method, PyObject *self, PyObject *module);
 PyCFunction PyCFunction_GetFunction(PyObject *function);
 void *PyType_GetSlot(PyTypeObject *type, int slot);
-const char *Py_GetVersion(void);
 int Py_FinalizeEx(void);
 
-/* Beyond the stable interface: there in the versions that finalization.c knows. */
+PyObject *PyImport_AddModule(const char *name); /* borrowed */
+PyObject *PyCFunction_NewEx(PyMethodDef *method, PyObject *self, PyObject *module);
+int PyList_SetSlice(PyObject *list, ssize_t low, ssize_t high, PyObject *with); /* NULL: removed */
+PyObject *PyUnicode_AsUTF8String(PyObject *text);
+PyObject *PyEval_EvalCode(PyObject *code, PyObject *globals, PyObject *locals);
+struct _frame *PyEval_GetFrame(void); /* borrowed; NULL: no Python code is being executed */
+int Py_AddPendingCall(int (*function)(void *argument), void *argument);
+int PyErr_ExceptionMatches(PyObject *type);
+void PyErr_SetString(PyObject *type, const char *message);
+void PyErr_Fetch(PyObject **ret_type, PyObject **ret_value, PyObject **ret_traceback);
+void PyErr_NormalizeException(PyObject **type, PyObject **value, PyObject **traceback);
+void PyErr_Restore(PyObject *type, PyObject *value, PyObject *traceback); /* takes them */
+void PyErr_PrintEx(int set_sys_last);
+void PyErr_WriteUnraisable(PyObject *of);
+int PyType_IsSubtype(PyTypeObject *type, PyTypeObject *other);
+unsigned long PyType_GetFlags(PyTypeObject *type);
+
+extern PyObject *PyExc_SystemExit __attribute__((visibility("default")));
+extern PyObject *PyExc_ImportError __attribute__((visibility("default")));
+extern PyObject *PyExc_KeyboardInterrupt __attribute__((visibility("default")));
+struct _typeobject {
+    PyObject ob_base;
+};
+extern PyTypeObject PyLong_Type __attribute__((visibility("default")));
+extern PyTypeObject PyType_Type __attribute__((visibility("default")));
+extern PyObject _Py_NoneStruct __attribute__((visibility("default")));
+#define Py_None (&_Py_NoneStruct)
+
+/* The head of a function of C's, which is not of the stable interface and has not changed since
+ * Python 2. */
 struct PyCFunctionObject {
     PyObject ob_base;
     PyMethodDef *m_ml;
 };
-extern PyObject _Py_NoneStruct __attribute__((visibility("default")));
-#define Py_None (&_Py_NoneStruct)
-__attribute__((weak)) int _Py_IsFinalizing(void);
-__attribute__((weak)) void _PyModule_Clear(PyObject *module);

@@ -5,9 +5,10 @@
  */
 #include "backends/process/python/copy_on_write.h"
 #include "backends/process/python/exit_by_init.h"
-#include "backends/process/python/finalization.h"
 #include "backends/process/python/fork_server.h"
+#include "backends/process/python/main_run.h"
 #include "backends/process/python/python_abi.h"
+#include "backends/process/python/short_end.h"
 #include "backends/process/sandbox/sandbox.h"
 
 static struct sandbox sandbox; /* this process is its payload, or is to be copied into such */
@@ -74,11 +75,18 @@ static PyObject *prefault(PyObject *self, PyObject *arguments)
     return PyList_New(0);
 }
 
-static PyObject *shorten_end(PyObject *self, PyObject *arguments)
+static PyObject *prepare_end(PyObject *self, PyObject *arguments)
 {
     (void)self;
     (void)arguments;
-    finalization_prepare();
+    short_end_prepare();
+    return PyList_New(0);
+}
+
+static PyObject *arm_main(PyObject *self, PyObject *load)
+{
+    (void)self;
+    main_run_arm(load);
     return PyList_New(0);
 }
 
@@ -105,7 +113,8 @@ PyObject *PyInit_code_execute_python(void)
         {"adopt", adopt, METH_NOARGS, NULL},
         {"serve_forks", serve_forks, METH_O, NULL},
         {"refuse_forks", refuse_forks, METH_O, NULL},
-        {"shorten_end", shorten_end, METH_NOARGS, NULL},
+        {"prepare_end", prepare_end, METH_NOARGS, NULL},
+        {"arm_main", arm_main, METH_O, NULL},
         {"cow_profile", profile, METH_O, NULL},
         {"cow_prefault", prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},

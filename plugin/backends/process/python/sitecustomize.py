@@ -172,6 +172,20 @@ def _wait(module_names, named_modules):
         sys.orig_argv += map(os.fsdecode, arguments)
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
+    def load_main():
+        """The program's code; None where Python shall run it: what is wrong with a program is Python's to report."""
+        if not is_script or sys.flags.inspect or "PYTHONINSPECT" in os.environ:
+            return None
+        try:
+            path = os.path.join(os.getcwd(), program)
+            with open(path, "rb") as file:
+                code = compile(file.read(), path, "exec", dont_inherit=True)
+        except Exception:
+            return None
+        loader = _frozen_importlib_external.SourceFileLoader("__main__", path)
+        sys.modules["__main__"].__dict__.update(__file__=path, __cached__=None, __loader__=loader)
+        return code
+
     def profiled():
         """Behaves as a run: each copy makes the pages that it writes to its own."""
         make_main_module()
@@ -183,6 +197,7 @@ def _wait(module_names, named_modules):
 
     directory, what = os.environ["PYTHONPATH"].split(":")[0], os.environ["CODE_EXECUTE_INTERPRETER"]
     program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
+    is_script = sys.argv[0] not in ("-c", "-m")
     left_out = [name for name in os.environ.get("CODE_EXECUTE_LEFT_OUT", "").split(",") if name]
     try:
         extension = load_extension(directory)
@@ -202,9 +217,10 @@ def _wait(module_names, named_modules):
         settle(home)
         _find("usercustomize")  # as site will do: fills the caches
         if what == "copy":
-            if not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ:
-                extension.shorten_end()
             collect_for_good()
+            plain = not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ
+            if plain and sys.version_info >= (3, 10):  # before, the functions of atexit are not in the interpreter's own state
+                extension.prepare_end()
             extension.cow_profile(profiled)
             extension.serve_forks(os.fsencode(",".join(left_out)))
             make_main_module()
@@ -217,6 +233,8 @@ def _wait(module_names, named_modules):
             extension.adopt()
         own = _find(__name__)
         put_in_place(*extension.wait_for_run())
+        if what == "copy":
+            extension.arm_main(load_main)
         return own
     except BaseException:  # then no program may begin
         os._exit(1)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the run of a program as module __main__: see main_run.h. */
+#include "backends/process/python/main_run.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backends/process/python/short_end.h"
+
+static PyObject *load_code; /* NULL: Python runs the program */
+static PyObject *main_hook; /* borrowed from sys.path_hooks */
+
+static void flush(const char *name)
+{
+    PyObject *stream = PySys_GetObject(name); /* borrowed */
+    PyObject *result = stream ? PyObject_CallMethod(stream, "flush", NULL) : NULL;
+    Py_DecRef(result);
+    PyErr_Clear();
+}
+
+/* Python's own main does so behind the program, and prints the exception then. */
+static void flush_both(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    flush("stderr");
+    flush("stdout");
+    PyErr_Restore(type, value, traceback);
+}
+
+/* Does the exit ask for a number that is one of C's? All else is Python's to report. */
+static bool read_status(PyObject *exit_request, int *ret_status)
+{
+    if (exit_request->ob_type != (PyTypeObject *)PyExc_SystemExit)
+        return false;
+    PyObject *code = PyObject_GetAttrString(exit_request, "code");
+    bool known = code && (code == Py_None || code->ob_type == &PyLong_Type);
+    if (known)
+        *ret_status = code == Py_None ? 0 : (int)PyLong_AsLong(code);
+    Py_DecRef(code);
+    bool failed = PyErr_Occurred();
+    PyErr_Clear();
+    return known && !failed;
+}
+
+/* As Python does it behind the end of everything else, so that a shell sees it too. */
+static _Noreturn void end_by_interrupt(void)
+{
+    (void)Py_FinalizeEx();
+    (void)signal(SIGINT, SIG_DFL);
+    (void)kill(getpid(), SIGINT);
+    exit(SIGINT + 128);
+}
+
+/* For the exception that has ended the program; returns its status. */
+static int report_exception(void)
+{
+    PyObject *type, *value, *traceback;
+    int status;
+    bool is_interrupt = PyErr_Occurred() == PyExc_KeyboardInterrupt;
+    if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        if (read_status(value, &status)) {
+            Py_DecRef(type);
+            Py_DecRef(value);
+            Py_DecRef(traceback);
+            return status;
+        }
+        PyErr_Restore(type, value, traceback);
+    }
+    PyErr_PrintEx(1); /* does not return where the exception asks for an exit */
+    if (is_interrupt)
+        end_by_interrupt();
+    return 1;
+}
+
+static _Noreturn void run(PyObject *code)
+{
+    PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
+    int status = 0;
+    Py_IncRef(names);
+    PyObject *result = PyEval_EvalCode(code, names, names);
+    flush_both();
+    if (!result)
+        status = report_exception();
+    Py_DecRef(result);
+    Py_DecRef(code);
+    (void)PyDict_DelItemString(names, "__file__");
+    PyErr_Clear();
+    (void)PyDict_DelItemString(names, "__cached__");
+    PyErr_Clear();
+    Py_DecRef(names);
+    short_end(status);
+}
+
+/* Called by what Python's own main calls right before it opens the program. */
+static int run_program(void *unused)
+{
+    (void)unused;
+    PyObject *code = PyEval_GetFrame() ? NULL : PyObject_CallObject(load_code, NULL);
+    Py_DecRef(load_code);
+    load_code = NULL;
+    if (code && code != Py_None)
+        run(code);
+    Py_DecRef(code);
+    PyErr_Clear();
+    return 0;
+}
+
+/* Among sys.path_hooks, and as the last of them refuses every path. Python's own main asks whether
+ * the program is a directory or an archive: the only time that no frame is there. Whatever is
+ * pending runs between the next instructions, and there are none left before the program. */
+static PyObject *await_main(PyObject *self, PyObject *path)
+{
+    (void)self;
+    (void)path;
+    PyObject *hooks = PySys_GetObject("path_hooks"); /* borrowed */
+    ssize_t last = hooks ? PyList_Size(hooks) - 1 : -1;
+    if (last >= 0 && PyList_GetItem(hooks, last) == main_hook && !PyEval_GetFrame()) {
+        (void)PyList_SetSlice(hooks, last, last + 1, NULL);
+        (void)Py_AddPendingCall(run_program, NULL);
+    }
+    PyErr_SetString(PyExc_ImportError, "not a path");
+    return NULL;
+}
+
+void main_run_arm(PyObject *load)
+{
+    static PyMethodDef definition = {"await_main", await_main, METH_O, NULL};
+    PyObject *hooks = PySys_GetObject("path_hooks"); /* borrowed */
+    main_hook = short_end_is_prepared() ? PyCFunction_NewEx(&definition, NULL, NULL) : NULL;
+    if (hooks && main_hook && PyList_Append(hooks, main_hook) == 0) {
+        Py_IncRef(load);
+        load_code = load;
+    }
+    Py_DecRef(main_hook);
+    PyErr_Clear();
+}

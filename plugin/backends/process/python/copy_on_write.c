@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/process/python/short_end.h"
 #include "base/cleanup.h"
 
 #define OWN_LIMIT \
@@ -166,7 +167,7 @@ static _Noreturn void run_profiled(PyObject *program, int fd)
     if (!result)
         _exit(1);
     Py_DecRef(result);
-    (void)Py_FinalizeEx();
+    (void)short_end(0);
     send_written(fd);
     _exit(0);
 }

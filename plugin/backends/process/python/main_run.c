@@ -94,7 +94,7 @@ static _Noreturn void run(PyObject *code)
     (void)PyDict_DelItemString(names, "__cached__");
     PyErr_Clear();
     Py_DecRef(names);
-    short_end(status);
+    exit(short_end(status));
 }
 
 /* Called by what Python's own main calls right before it opens the program. */

@@ -3,7 +3,6 @@
 #include "backends/process/python/short_end.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backends/process/python/python_abi.h"
@@ -176,14 +175,18 @@ static bool may_be_short(void)
            is_flushed("stdout", before.output) && is_flushed("stderr", before.errors);
 }
 
-_Noreturn void short_end(int status)
+int short_end(int status)
 {
-    wait_for_threads();
-    Py_DecRef(PyObject_CallObject(before.run_exit_functions, NULL));
-    (void)dismiss_error();
-    if (!may_be_short() && Py_FinalizeEx() < 0)
-        status = 120; /* as Python's own main ends then */
-    exit(status);
+    bool is_short = before.prepared;
+    if (before.prepared) {
+        wait_for_threads();
+        Py_DecRef(PyObject_CallObject(before.run_exit_functions, NULL));
+        (void)dismiss_error();
+        is_short = may_be_short();
+    }
+    if (!is_short && Py_FinalizeEx() < 0)
+        return 120; /* as Python's own main ends then */
+    return status;
 }
 
 /* In the one place where its address is, so that no program sees another function. */

@@ -15,5 +15,6 @@ void short_end_prepare(void);
 /* false: this version's end is not known. */
 bool short_end_is_prepared(void);
 
-/* In the copy, without an exception. */
-_Noreturn void short_end(int status);
+/* In the copy, without an exception. Returns the status for exit(3), which is all that may follow.
+ */
+int short_end(int status);

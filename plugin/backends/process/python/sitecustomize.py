@@ -173,15 +173,19 @@ def _wait(module_names, named_modules):
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
     def load_main():
-        """The program's code; None where Python shall run it: what is wrong with a program is Python's to report."""
+        """The program's code; None where Python shall run it: what is wrong with a program is Python's to report. Python's main has
+        just opened the program, behind the three descriptors of a run."""
         if not is_script or sys.flags.inspect or "PYTHONINSPECT" in os.environ:
             return None
         try:
             path = os.path.join(os.getcwd(), program)
             with open(path, "rb") as file:
+                if not os.path.sameopenfile(3, file.fileno()):
+                    return None
                 code = compile(file.read(), path, "exec", dont_inherit=True)
         except Exception:
             return None
+        os.close(3)
         loader = _frozen_importlib_external.SourceFileLoader("__main__", path)
         sys.modules["__main__"].__dict__.update(__file__=path, __cached__=None, __loader__=loader)
         return code

@@ -260,7 +260,8 @@ bool request_field_read(const struct request_field *field, const struct json_pla
     return json_read_boolean(place, value, member);
 }
 
-json_t *request_field_value(const struct request_field *field, const struct request *request)
+/* The member as a request would have it, new; NULL: out of memory. The request has it. */
+static json_t *value_of(const struct request_field *field, const struct request *request)
 {
     const void *member = held(field, request);
     if (field->value)
@@ -314,8 +315,7 @@ json_t *request_arguments(const struct request *request)
     json_auto_t *object = json_object();
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         if (request_field_is_given(&fields[i], request) &&
-            json_object_set_new(object, fields[i].name, request_field_value(&fields[i], request)) !=
-                0)
+            json_object_set_new(object, fields[i].name, value_of(&fields[i], request)) != 0)
             return NULL;
     return TAKE_POINTER(object);
 }

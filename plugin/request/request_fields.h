@@ -102,9 +102,6 @@ const struct request_field *request_field_of_limit(const char *limit);
 bool request_field_read(const struct request_field *field, const struct json_place *place,
                         json_t *value, struct request *request);
 
-/* The member as a request would have it, new; NULL: out of memory. The request has it. */
-json_t *request_field_value(const struct request_field *field, const struct request *request);
-
 /* The member of the canonical request, given or not: absent is null, false or empty. */
 void request_field_write(const struct request_field *field, struct json_draft *draft,
                          const struct request *request, enum request_files_form files);

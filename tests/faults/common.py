@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fault tests share: rounds of the short and the long form, a seed that is printed, and what may be left of runs."""
 import contextlib
+import ctypes
 import os
 import pathlib
 import random
@@ -17,6 +18,18 @@ SEED = int(os.environ.get("FAULTS_SEED") or time.time_ns() % 1000000)
 PROGRAM = str(pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parent / "code-execute-process")
 
 BASE = re.compile(r"/sys/fs/cgroup/.*/code-execute-\d+(\.\d+)?$")
+
+
+def keep_mounts_apart():
+    """Other programs of this machine mount as well: this process, and what it starts, sees its own mounts only. Where that is not
+    permitted, all are seen."""
+    new_namespace, private, recursive = 0x20000, 1 << 18, 1 << 14  # CLONE_NEWNS, MS_PRIVATE, MS_REC
+    libc = ctypes.CDLL(None)
+    if libc.unshare(new_namespace) == 0:
+        tap.equal(libc.mount(None, b"/", None, recursive | private, None), 0, "mount(MS_PRIVATE)")
+
+
+keep_mounts_apart()
 
 
 def generator(name):

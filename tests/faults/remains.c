@@ -4,8 +4,11 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 bool has_children(pid_t supervisor)
@@ -62,6 +65,12 @@ bool has_groups_of_runs(pid_t supervisor)
     if (descriptors)
         (void)closedir(descriptors);
     return groups != 0;
+}
+
+void keep_mounts_apart(void)
+{
+    if (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        abort();
 }
 
 size_t count_mounts(void)

@@ -10,5 +10,8 @@
 bool has_children(pid_t supervisor);
 /* Control groups of sandboxes. */
 bool has_groups_of_runs(pid_t supervisor);
+/* At the beginning: mounts of other programs do not come into this process's namespace from now on.
+ * Where that is not permitted, they do. */
+void keep_mounts_apart(void);
 /* Mounts of this process's own namespace. */
 size_t count_mounts(void);

@@ -361,6 +361,7 @@ int main(void)
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     map_memory();
+    keep_mounts_apart();
     mounts = count_mounts();
     (void)printf("1..%d\n", 2 * MEMORY_ROLE_COUNT - 1);
     int number = 0;

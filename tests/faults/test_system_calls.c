@@ -406,6 +406,7 @@ int main(void)
         return 0;
     }
     sigset_t child;
+    keep_mounts_apart();
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     (void)sigemptyset(&child);
     (void)sigaddset(&child, SIGCHLD);

@@ -60,9 +60,11 @@ static bool is_of_word(char c)
 static bool has_word(const struct request *request, const char *word)
 {
     const char *code = request->code;
+    if (!code) /* a content check reads the program, and has none */
+        return false;
     const char *end = code + request->code_length;
     size_t length = strlen(word);
-    for (const char *at = code; at && at < end; at++) {
+    for (const char *at = code; at < end; at++) {
         at = memmem(at, (size_t)(end - at), word, length);
         if (!at)
             return false;

@@ -295,7 +295,7 @@ static bool is_ordinary_user(const char *value)
 /* As /proc/self/status has them, but the last. */
 static const struct {
     const char *key;
-    const char *value; /* leading zeros do not count; NULL: an ordinary user */
+    const char *value; /* "0" may have more digits, all of them 0; NULL: an ordinary user */
 } facts[BOOTSTRAP_FACT_COUNT] = {
     [BOOTSTRAP_FACT_CAP_INHERITABLE] = {"CapInh:", "0"},
     [BOOTSTRAP_FACT_CAP_PERMITTED] = {"CapPrm:", "0"},
@@ -313,7 +313,9 @@ static bool fact_holds(size_t fact, const char *value)
     const char *wanted = facts[fact].value;
     if (!wanted)
         return is_ordinary_user(value);
-    return value[0] && strcmp(value + strspn(value, "0"), wanted + strspn(wanted, "0")) == 0;
+    if (strcmp(wanted, "0") == 0)
+        return value[0] && value[strspn(value, "0")] == '\0';
+    return strcmp(value, wanted) == 0;
 }
 
 static void take_fact(uint32_t *ret, const char *key, const char *value)

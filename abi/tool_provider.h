@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tool_provider.h - the tool-provider ABI, version 1.1.
+ * tool_provider.h - the tool-provider ABI, version 1.2.
  *
  * A provider is a shared object that offers tools to an AI-agent gateway (the host). The host loads
  * it with dlopen(), looks the functions below up with dlsym(), reads the manifest and invokes tools
@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 #define TOOL_ABI_VERSION_MAJOR 1u
-#define TOOL_ABI_VERSION_MINOR 1u
+#define TOOL_ABI_VERSION_MINOR 2u
 /* What tool_abi_version() of a provider built with this header returns: major << 16 | minor. */
 #define TOOL_ABI_VERSION ((TOOL_ABI_VERSION_MAJOR << 16) | TOOL_ABI_VERSION_MINOR)
 
@@ -111,8 +111,8 @@ struct tool_host {
     void *user;       /* handed to every callback, never looked into */
     uint64_t call_id; /* the host's name for this call, for tool_cancel(); 0: cannot be cancelled */
     /* A JSON object or NULL: "principal", "session", "traceparent" (strings), "workspace" (an
-     * absolute path), "policy" (an object that may only narrow). Never filled from the model's
-     * input. */
+     * absolute path), "policy" (an object that may only narrow), "files" (an array of {"ref",
+     * "name", "size", "sha256"?}, what open_file can open). Never filled from the model's input. */
     const char *context_json;
 
     /* [callback] Is the named capability granted to this caller? Absent: none is. Beside a
@@ -159,6 +159,26 @@ struct tool_host {
      * capacity (65,536 bytes): it could not look. May be NULL. */
     void (*check_content)(void *user, const char *request_json, char *answer, size_t capacity,
                           size_t *length, uint32_t *verdict);
+
+    /* Since 1.2. */
+
+    /* [callback] Opens a file of the host's for the program: ref is one of those that context_json
+     * "files" lists. Writes the file's size and a descriptor that it opened for this answer alone,
+     * and allows: the provider then owns *descriptor (-1 before the call) and closes it. Without
+     * TOOL_VERDICT_ALLOW the provider touches no descriptor. Refused, and closed unless they are 0
+     * to 2: 0 to 2 themselves, what is no regular file, what cannot be read (O_WRONLY, O_PATH), and
+     * a file of another size than *size. The same ref may be asked for more than once a call. May
+     * be NULL: no file can be named. */
+    void (*open_file)(void *user, const char *ref, int32_t *descriptor, uint64_t *size,
+                      uint32_t *verdict);
+
+    /* [callback] Keeps a file that the program has left. file_json (borrowed for the call): an
+     * object with "path", "size", "mime_type" and "sha256". descriptor: the content, sealed,
+     * read-only and lent until return. Writes a name for it, a URI of UTF-8 without a NUL, into uri
+     * (lent), its length to *length, and allows. Anything else, or a length beyond capacity: it was
+     * not kept. May be NULL. */
+    void (*store_file)(void *user, const char *file_json, int32_t descriptor, char *uri,
+                       size_t capacity, size_t *length, uint32_t *verdict);
 };
 
 /* [any-thread] major << 16 | minor of the ABI the provider was built for. */
@@ -266,7 +286,10 @@ TOOL_LAYOUT_ASSERT(on_output, offsetof(struct tool_host, on_output) == 64 || siz
 TOOL_LAYOUT_ASSERT(log, offsetof(struct tool_host, log) == 72 || sizeof(void *) < 8);
 TOOL_LAYOUT_ASSERT(check_content, /* its place is the size of 1.0 */
                    offsetof(struct tool_host, check_content) == 80 || sizeof(void *) < 8);
-TOOL_LAYOUT_ASSERT(size_1_1, sizeof(struct tool_host) == 88 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(open_file, /* its place is the size of 1.1 */
+                   offsetof(struct tool_host, open_file) == 88 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(store_file, offsetof(struct tool_host, store_file) == 96 || sizeof(void *) < 8);
+TOOL_LAYOUT_ASSERT(size_1_2, sizeof(struct tool_host) == 104 || sizeof(void *) < 8);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -9,8 +9,20 @@
 
 #include "base/cleanup.h"
 
-/* The size of the struct in 1.0. */
-#define SIZE_1_0 offsetof(struct tool_host, check_content)
+/* The sizes of the struct, of every minor version. */
+static const size_t SIZES[] = {
+    offsetof(struct tool_host, check_content), /* 1.0 */
+    offsetof(struct tool_host, open_file),     /* 1.1 */
+    sizeof(struct tool_host),
+};
+
+static bool size_is_of_a_version(uint32_t size)
+{
+    for (size_t i = 0; i < COUNT_OF(SIZES); i++)
+        if (size == SIZES[i])
+            return true;
+    return false;
+}
 
 /* Forgotten is one of the two that say how the struct is laid out; the other one says it. */
 static void copy_log(const struct tool_host *host, struct tool_host *ret)
@@ -21,7 +33,7 @@ static void copy_log(const struct tool_host *host, struct tool_host *ret)
 
 static enum host_mistake refuse_layout(const struct tool_host *host, struct tool_host *ret)
 {
-    bool size_is_known = host->struct_size == SIZE_1_0 || host->struct_size == sizeof(*host);
+    bool size_is_known = size_is_of_a_version(host->struct_size);
     bool version_is_known =
         host->abi_version >> 16 == TOOL_ABI_VERSION_MAJOR && host->abi_version <= TOOL_ABI_VERSION;
     if (host->abi_version >> 16 != TOOL_ABI_VERSION_MAJOR) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A provider as one was built before 1.1: with the header of that time, of which a copy is kept in
- * header-1.0/. It takes of the host's struct what it knows, and says in its result which capability
- * it was granted and whether its struct ended where that header's does.
+ * A provider as one was built before this version: with the header of that time, of which copies
+ * are kept in header-1.0/ and header-1.1/. It takes of the host's struct what it knows, and says in
+ * its result which capability it was granted and whether its struct ended where that header's does.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -69,6 +69,10 @@ def test_struct_size_and_abi_version():
         setattr(host.struct, member, value)
         heard(words, host)
         tap.equal(host.records, [], "nothing else of such a host is called")
+    for size in (ToolHost.check_content.offset, ToolHost.open_file.offset, ctypes.sizeof(ToolHost)):
+        host = Host()
+        host.struct.struct_size, host.struct.abi_version = size, 0
+        heard("abi_version is 0", host)
     for member, value, words in [("struct_size", 8, "struct_size is too small"), ("abi_version", 2 << 16, "another major version"),
                                  ("abi_version", 1, "another major version")]:
         host = Host()

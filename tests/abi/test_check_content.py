@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway's own look at a program (check_content, since 1.1): what it is told, what its findings do, that anything but an answer is a
-check that failed, and that gateways and providers of before and after it work with each other."""
+check that failed, and that a gateway of before it works."""
 import base64
 import ctypes
 import json
-import os
 import pathlib
 import sys
 
@@ -170,15 +169,6 @@ def test_a_gateway_of_before_works():
     tap.equal(provider.use_policy({"content_checks": {"host": {"action": "warn", "required": True}}}), OK)
     code, result = provider.invoke(REQUEST, old_host(Host(RIGHTS)))
     tap.equal((code, result["error"]["code"]), (NOT_RUN, "content_refused"))
-
-
-def test_a_provider_of_before_works():
-    library = ctypes.CDLL(os.environ["OLD_PROVIDER"])
-    tap.equal((library.tool_abi_version(), ctypes.sizeof(ToolHost)), (1 << 16, 88))
-    host, output = Host(RIGHTS, check_content=raises), ctypes.c_char_p()
-    library.tool_invoke.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
-    tap.equal(library.tool_invoke(b"t", b"{}", ctypes.byref(host.struct), ctypes.byref(output)), OK)
-    tap.equal((json.loads(output.value), host.logs), ({"granted": True, "size": 80}, [(3, "as ever")]))
 
 
 tap.run(globals())

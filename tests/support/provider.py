@@ -15,7 +15,7 @@ PENDING = 0x9E4D0001
 ABSENT = 0xAB5E4701
 OK, NOT_RUN, FAILED = 0, 1, -1
 ACCEPTED, UNKNOWN, INVALID = 0, 1, 2
-ABI_VERSION = 1 << 16 | 1
+ABI_VERSION = 1 << 16 | 2
 
 VERDICT = ctypes.POINTER(ctypes.c_uint32)
 CHECK_CAPABILITY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, VERDICT)
@@ -27,8 +27,12 @@ ON_OUTPUT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_vo
 LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_char_p)
 CHECK_CONTENT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t,
                                  ctypes.POINTER(ctypes.c_size_t), VERDICT)
+OPEN_FILE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_uint64), VERDICT)
+STORE_FILE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t,
+                              ctypes.POINTER(ctypes.c_size_t), VERDICT)
 CALLBACK_TYPES = {"check_capability": CHECK_CAPABILITY, "request_approval": REQUEST_APPROVAL,
-                  "read_secret": READ_SECRET, "audit": AUDIT, "on_output": ON_OUTPUT, "log": LOG, "check_content": CHECK_CONTENT}
+                  "read_secret": READ_SECRET, "audit": AUDIT, "on_output": ON_OUTPUT, "log": LOG, "check_content": CHECK_CONTENT,
+                  "open_file": OPEN_FILE, "store_file": STORE_FILE}
 
 
 class ToolHost(ctypes.Structure):
@@ -36,7 +40,7 @@ class ToolHost(ctypes.Structure):
                 ("call_id", ctypes.c_uint64), ("context_json", ctypes.c_char_p),
                 ("check_capability", CHECK_CAPABILITY), ("request_approval", REQUEST_APPROVAL),
                 ("read_secret", READ_SECRET), ("audit", AUDIT), ("on_output", ON_OUTPUT), ("log", LOG),
-                ("check_content", CHECK_CONTENT)]
+                ("check_content", CHECK_CONTENT), ("open_file", OPEN_FILE), ("store_file", STORE_FILE)]
 
 
 class Host:
@@ -57,7 +61,7 @@ class Host:
             else:
                 setattr(self.struct, name, kind(lambda user, *rest, call=function: call(*rest)))
 
-    check_content = None  # not offered, unless it is given
+    check_content = open_file = store_file = None  # not offered, unless they are given
 
     def check_capability(self, capability, verdict):
         verdict[0] = ALLOW if capability.decode() in self.capabilities else DENY

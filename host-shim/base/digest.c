@@ -2,9 +2,11 @@
 /* SHA-256, HMAC-SHA-256 and random bytes as text. Any thread. */
 #include "base/digest.h"
 
+#include <errno.h>
 #include <sha256.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define BLOCK 64u /* of SHA-256, in bytes */
 
@@ -59,6 +61,30 @@ void sha256_hex(const void *bytes, size_t length, char ret_hex[SHA256_HEX + 1])
     uint8_t digest[SHA256_DIGEST_LENGTH];
     sha256_of(bytes, length, NULL, 0, digest);
     hex_write(digest, sizeof(digest), ret_hex);
+}
+
+bool sha256_hex_of_file(int fd, uint64_t size, char ret_hex[SHA256_HEX + 1])
+{
+    uint8_t digest[SHA256_DIGEST_LENGTH];
+    unsigned char bytes[65536];
+    SHA2_CTX context;
+    SHA256Init(&context);
+    uint64_t done = 0;
+    while (done < size) {
+        size_t wanted = size - done < sizeof(bytes) ? (size_t)(size - done) : sizeof(bytes);
+        ssize_t got = pread(fd, bytes, wanted, (off_t)done);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0)
+            errno = ENODATA; /* it became shorter */
+        if (got <= 0)
+            return false;
+        SHA256Update(&context, bytes, (size_t)got);
+        done += (uint64_t)got;
+    }
+    SHA256Final(digest, &context);
+    hex_write(digest, sizeof(digest), ret_hex);
+    return true;
 }
 
 void hmac_sha256_hex(const void *key, size_t key_length, const struct digest_part *parts,

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SHA256_HEX 64u
 
@@ -19,6 +20,9 @@ bool hex_differs(const char *left, const char *right, size_t length);
 bool hex_random(char *ret_hex, size_t digits);
 
 void sha256_hex(const void *bytes, size_t length, char ret_hex[SHA256_HEX + 1]);
+
+/* Of the first size bytes of a file, wherever its offset is; false leaves errno. */
+bool sha256_hex_of_file(int fd, uint64_t size, char ret_hex[SHA256_HEX + 1]);
 
 struct digest_part {
     const void *bytes;

@@ -65,6 +65,7 @@ int command_invoke(const struct options *options, int out)
     struct failure failure;
     CLEANUP_FREE char *input = NULL;
     const struct call_listener listener = {.take_notice = take_notice};
+    CLEANUP(lent_files_clear) struct lent_files files = {0};
     struct call_result call = {0};
     const struct result_format *format =
         options->format ? result_format_find(options->format, &failure) : NULL;
@@ -73,7 +74,7 @@ int command_invoke(const struct options *options, int out)
         return EXIT_USAGE;
     }
     if (!read_input(options, &input, &failure) ||
-        !tool_call(options, input, &listener, &call, &failure)) {
+        !tool_call(options, &(struct tool_input){input, &files}, &listener, &call, &failure)) {
         console_print_failure(&failure);
         call = (struct call_result){.json = result_of_failure(&failure)};
     } else if (format && !call.ran) {

@@ -10,6 +10,7 @@
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/input_files.h"
 #include "cli/input_members.h"
 #include "formats/run_outcome.h"
 #include "host/tool_call.h"
@@ -125,7 +126,8 @@ static bool add_settings(const struct options *options, json_t *input, struct fa
 }
 
 /* The tool's input as JSON text (new). code "usage" means that the command line was wrong. */
-static bool build_input(const struct options *options, char **ret_input, struct failure *failure)
+static bool build_input(const struct options *options, struct lent_files *files, char **ret_input,
+                        struct failure *failure)
 {
     json_auto_t *input = json_object();
     if (!input)
@@ -134,7 +136,8 @@ static bool build_input(const struct options *options, char **ret_input, struct 
         !add_pairs(input, "env", &options->environment, "", "", "--env", failure) ||
         !add_pairs(input, "secrets", &options->used_secrets, "{{secret:", "}}", "--use-secret",
                    failure) ||
-        !add_settings(options, input, failure) || !input_members_set(options, input, failure))
+        !add_settings(options, input, failure) || !input_members_set(options, input, failure) ||
+        !input_files_add(options, input, files, failure))
         return false;
     *ret_input = json_compact(input);
     return *ret_input || failure_out_of_memory(failure);
@@ -225,11 +228,12 @@ int command_run(const struct options *options, int out)
     struct failure failure;
     struct streams streams = {.out = out};
     CLEANUP_FREE char *input = NULL;
+    CLEANUP(lent_files_clear) struct lent_files files = {0};
     struct call_result call = {0};
-    if (!build_input(options, &input, &failure))
+    if (!build_input(options, &files, &input, &failure))
         return exit_with_failure(&failure);
     const struct call_listener listener = {take_output, take_notice, &streams};
-    if (!tool_call(options, input, &listener, &call, &failure))
+    if (!tool_call(options, &(struct tool_input){input, &files}, &listener, &call, &failure))
         return exit_with_failure(&failure);
     json_auto_t *result = call.json;
     print_unstreamed(&streams, result);

@@ -13,8 +13,7 @@
 #include "options/options_help.h"
 #include "options/suggestion.h"
 
-/* The properties of the tool's input schema, borrowed from the manifest; NULL: it has none. */
-static json_t *members_of(const json_t *manifest, const char *tool_name)
+json_t *input_members_of(const json_t *manifest, const char *tool_name)
 {
     size_t index = 0;
     const json_t *tool = NULL;
@@ -115,7 +114,7 @@ bool input_members_set(const struct options *options, json_t *input, struct fail
     if (options->settings.count == 0)
         return true;
     json_auto_t *manifest = tool_manifest_read(options, failure);
-    const json_t *members = members_of(manifest, options->tool);
+    const json_t *members = input_members_of(manifest, options->tool);
     bool set = manifest != NULL;
     for (size_t i = 0; set && i < options->settings.count; i++)
         set = set_member(members, &options->settings.pairs[i], input, failure);
@@ -138,7 +137,7 @@ void input_members_write_help(FILE *out, const struct options *options)
 {
     struct failure ignored;
     json_auto_t *manifest = tool_manifest_read(options, &ignored);
-    json_t *members = members_of(manifest, options->tool);
+    json_t *members = input_members_of(manifest, options->tool);
     if (json_object_size(members) > 0)
         (void)fputs("\nInput of the tool, for --set, by the provider's manifest:\n", out);
     for (void *place = json_object_iter(members); place;

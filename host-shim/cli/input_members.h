@@ -11,6 +11,9 @@
 
 #include "options/options.h"
 
+/* The properties of the tool's input schema, borrowed from the manifest; NULL: it has none. */
+json_t *input_members_of(const json_t *manifest, const char *tool_name);
+
 /* Adds what --set says to the input: texts, whole numbers (with a unit: 64K, 256MiB, 1G), true and
  * false; an entry of a list or, as KEY=VALUE, of an object each time; anything else as JSON. */
 bool input_members_set(const struct options *options, json_t *input, struct failure *failure);

@@ -107,6 +107,17 @@ static void read_secret(void *user, const char *name, void *buffer, size_t capac
     *verdict = TOOL_VERDICT_ABSENT; /* the policy's providers may have it */
 }
 
+static void open_file(void *user, const char *ref, int32_t *descriptor, uint64_t *size,
+                      uint32_t *verdict)
+{
+    const struct grants *grants = user;
+    int fd = grants->files ? lent_files_open(grants->files, ref, size) : -1;
+    if (fd < 0)
+        return;
+    *descriptor = fd;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
 static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
     struct grants *grants = user;
@@ -150,6 +161,7 @@ void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t 
         .audit = audit,
         .on_output = on_output,
         .log = log_line,
+        .open_file = open_file,
     };
 }
 

@@ -12,6 +12,7 @@
 
 #include "approval/approval.h"
 #include "audit/audit_log.h"
+#include "files/lent_files.h"
 #include "host/provider.h"
 
 struct named_secret {
@@ -25,6 +26,7 @@ struct grants {
     size_t capability_count;
     const struct named_secret *secrets;
     size_t secret_count;
+    const struct lent_files *files; /* of this call; NULL: none */
     struct approver approver;
     struct audit_log audit_log;
     bool audit_failure_reported; /* of this call */

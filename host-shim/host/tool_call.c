@@ -224,11 +224,14 @@ void tool_grants_clear(struct tool_grants *grants)
 }
 
 static bool invoke_watched(const struct options *options, const struct provider *provider,
-                           const char *input_json, struct grants *grants, int32_t *ret_status,
-                           char **ret_text, bool *ret_interrupted, struct failure *failure)
+                           const struct tool_input *input, struct grants *grants,
+                           int32_t *ret_status, char **ret_text, bool *ret_interrupted,
+                           struct failure *failure)
 {
     json_auto_t *object = tool_context(options, failure);
-    CLEANUP_FREE char *context = object ? json_compact(object) : NULL;
+    CLEANUP_FREE char *plain = object ? json_compact(object) : NULL;
+    CLEANUP_FREE char *context =
+        plain ? lent_files_context(input->files, options->files_below, input->json, plain) : NULL;
     if (!context)
         return object ? failure_out_of_memory(failure) : false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
@@ -237,13 +240,13 @@ static bool invoke_watched(const struct options *options, const struct provider 
     grants->cancelled_fd = watch.cancelled_fd;
     struct tool_host host;
     host_callbacks_fill(&host, grants, CALL_ID, context);
-    *ret_status = provider->invoke(options->tool, input_json, &host, ret_text);
+    *ret_status = provider->invoke(options->tool, input->json, &host, ret_text);
     *ret_interrupted = signal_watch_was_signalled(&watch);
     return true;
 }
 
 static bool invoke_with_grants(const struct options *options, const struct provider *provider,
-                               const char *input_json, const struct call_listener *listener,
+                               const struct tool_input *input, const struct call_listener *listener,
                                struct call_result *ret, struct failure *failure)
 {
     CLEANUP(tool_grants_clear) struct tool_grants grants = {0};
@@ -252,10 +255,11 @@ static bool invoke_with_grants(const struct options *options, const struct provi
     grants.grants.take_output = listener->take_output;
     grants.grants.take_notice = listener->take_notice;
     grants.grants.user = listener->user;
+    grants.grants.files = input->files;
     int32_t status = TOOL_FAILED;
     char *text = NULL;
-    if (!invoke_watched(options, provider, input_json, &grants.grants, &status, &text,
-                        &ret->interrupted, failure))
+    if (!invoke_watched(options, provider, input, &grants.grants, &status, &text, &ret->interrupted,
+                        failure))
         return false;
     ret->json = take_object(provider, text, failure);
     grants_add_denial_hint(&grants.grants, ret->json);
@@ -263,7 +267,7 @@ static bool invoke_with_grants(const struct options *options, const struct provi
     return ret->json != NULL;
 }
 
-bool tool_call(const struct options *options, const char *input_json,
+bool tool_call(const struct options *options, const struct tool_input *input,
                const struct call_listener *listener, struct call_result *ret,
                struct failure *failure)
 {
@@ -279,5 +283,5 @@ bool tool_call(const struct options *options, const char *input_json,
         ret->json = TAKE_POINTER(status);
         return true;
     }
-    return invoke_with_grants(options, &provider, input_json, listener, ret, failure);
+    return invoke_with_grants(options, &provider, input, listener, ret, failure);
 }

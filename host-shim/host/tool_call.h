@@ -12,6 +12,7 @@
 
 #include "audit/audit_setting.h"
 #include "base/failure.h"
+#include "files/lent_files.h"
 #include "host/capability.h"
 #include "host/host_callbacks.h"
 #include "host/provider.h"
@@ -22,6 +23,12 @@ struct call_listener {
     void (*take_output)(void *user, uint32_t stream, const void *bytes, size_t length);
     void (*take_notice)(void *user, const char *text);
     void *user;
+};
+
+/* What a tool is called with. */
+struct tool_input {
+    const char *json;
+    struct lent_files *files; /* those that it names; tool_call() adds those of --files-below */
 };
 
 struct call_result {
@@ -50,7 +57,7 @@ json_t *tool_context(const struct options *options, struct failure *failure);
 
 /* Calls options->tool. true: the provider has answered, *ret says what (json_decref() it). false:
  * there is no result, and the failure says why. */
-bool tool_call(const struct options *options, const char *input_json,
+bool tool_call(const struct options *options, const struct tool_input *input,
                const struct call_listener *listener, struct call_result *ret,
                struct failure *failure);
 

@@ -55,7 +55,13 @@ static json_t *invoke_tool(struct call *call)
     const struct provider *provider = call->server->provider;
     struct tool_host host;
     char *text = NULL;
-    host_callbacks_fill(&host, &call->grants, call->number, call->context_json);
+    CLEANUP(lent_files_clear) struct lent_files files = {0};
+    CLEANUP_FREE char *context = lent_files_context(&files, call->server->options->files_below,
+                                                    call->input_json, call->context_json);
+    if (!context)
+        return NULL;
+    call->grants.files = &files;
+    host_callbacks_fill(&host, &call->grants, call->number, context);
     in_band_attach(call, &host);
     in_band_deliver(call);
     int32_t status = provider->invoke(call->name, call->input_json, &host, &text);

@@ -89,6 +89,23 @@ static bool add_any_pair(const struct option_row *row, struct options *options, 
     return add_pair(row, options, value, true, failure);
 }
 
+/* PATH=NAME, or a path whose last part is the name. */
+static bool add_file(const struct option_row *row, struct options *options, const char *value,
+                     struct failure *failure)
+{
+    struct name_values *list = &options->files;
+    const char *equals = strrchr(value, '=');
+    const char *slash = strrchr(value, '/');
+    const char *name = equals ? equals + 1 : slash ? slash + 1 : value;
+    size_t length = equals ? (size_t)(equals - value) : strlen(value);
+    if (length == 0 || !*name)
+        return failure_usage(failure, "--%s must be PATH or PATH=NAME, not %s", row->name, value);
+    if (list->count == OPTIONS_PAIRS)
+        return failure_usage(failure, "too many --%s", row->name);
+    list->pairs[list->count] = (struct name_value){strndup(value, length), name};
+    return list->pairs[list->count++].name || failure_out_of_memory(failure);
+}
+
 static bool set_sandbox(const struct option_row *row, struct options *options, const char *value,
                         struct failure *failure)
 {
@@ -349,6 +366,13 @@ const struct option_row option_rows[] = {
     {"env", 0, "NAME=VALUE", FOR(COMMAND_RUN),
      "a variable of the program's environment; may be repeated", NULL,
      PAIRS(add_any_pair, environment)},
+    {"file", 0, "PATH[=NAME]", FOR(COMMAND_RUN),
+     "a file for the program, in its working directory as NAME (default: the path's last part); "
+     "may be repeated",
+     "file", add_file, 0},
+    {"files-below", 0, "DIRECTORY", FOR_CALLS,
+     "a directory whose files the tool's input may name by \"ref\", a path relative to it",
+     "directory", TEXT(files_below)},
     {"network", 0, NULL, FOR(COMMAND_RUN), "ask for network access", NULL, FLAG(network)},
     {"use-secret", 0, "NAME=SECRET", FOR(COMMAND_RUN),
      "a variable whose value is a secret, by handle; may be repeated", NULL,

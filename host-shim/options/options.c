@@ -275,6 +275,7 @@ void options_clear(struct options *options)
     clear_pairs(&options->secrets);
     clear_pairs(&options->environment);
     clear_pairs(&options->used_secrets);
+    clear_pairs(&options->files);
     clear_pairs(&options->settings);
     *options = (struct options){0};
 }

@@ -84,6 +84,8 @@ struct options {
     uint64_t watch_ms;          /* 0: one look */
     uint64_t timeout_ms;        /* 0: not given */
     bool network;
+    struct name_values files; /* by --file: a path, and its name in the run */
+    const char *files_below;  /* a directory whose files a tool's input may name */
     struct name_values environment;
     struct name_values used_secrets;
     struct name_values settings;      /* members of the tool's input */

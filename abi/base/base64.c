@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Base64 both ways. Pure code; runs in the gateway on the calling thread.
+ * Base64 both ways. Pure code, any thread.
  */
 #include "base/base64.h"
 

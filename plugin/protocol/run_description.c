@@ -66,6 +66,7 @@ static const struct wire_field after_files[] = {
     NUMBER(private_file_count, RUN_STRINGS_LIMIT),
     NUMBER(workspace_id.device, UINT64_MAX),
     NUMBER(workspace_id.inode, UINT64_MAX),
+    NUMBER(results, 1),
 };
 
 bool run_description_file_private(const struct run_description *description, size_t index)

@@ -25,6 +25,10 @@
 #define RUN_RENEW_LIMIT       1000000              /* copies of one interpreter */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 #define RUN_HOME              "/home/sandbox"      /* its working directory, not in mode none */
+/* Where a program with results finds RUN_FD_RESULTS. The number is out of the way of the ones that
+ * a program gets for its own files, and still within the kernel's first table of descriptors. It
+ * stays open over one execve, which starts the interpreter. */
+#define RUN_RESULTS_FD 63
 
 enum run_isolation {
     RUN_ISOLATION_NONE = 0,    /* mode none: a child with limits on time and output only */
@@ -106,6 +110,7 @@ struct run_description {
     uint32_t isolation;      /* enum run_isolation */
     uint32_t purpose;        /* enum run_purpose */
     uint32_t network;        /* 1: a network, which one is the mode's */
+    uint32_t results;        /* 1: the program gets RUN_RESULTS_FD */
     uint64_t required;       /* LAYER_BITs without which the run is refused */
     uint32_t outer_uid_base; /* root only: runs get a uid from [base, base + count) */
     uint32_t outer_uid_count;

@@ -130,6 +130,14 @@ static int output_pipe(int *ret_read, int *ret_write, struct error *error)
     return 0;
 }
 
+/* For the streams that a run does not have. */
+static int open_nowhere(struct error *error)
+{
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return fd >= 0 ? fd
+                   : error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot open /dev/null");
+}
+
 /* The socket's buffer holds some hundred orders. With more calls at once, one waits for the backend
  * to take those before it, but not for ever. */
 static int send_order(int control, const int fds[RUN_FD_COUNT])
@@ -191,6 +199,9 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     CLEANUP_CLOSE int events = -1;
     CLEANUP_CLOSE int stdout_write = -1;
     CLEANUP_CLOSE int stderr_write = -1;
+    CLEANUP_CLOSE int nowhere = open_nowhere(error);
+    if (nowhere < 0)
+        return false;
     CLEANUP_CLOSE int memfd = description_memfd(description, error);
     if (memfd < 0)
         return false;
@@ -206,7 +217,8 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
         return false;
     const int fds[RUN_FD_COUNT] = {
         [RUN_FD_EVENTS] = events,       [RUN_FD_DESCRIPTION] = memfd,   [RUN_FD_STDIN] = stdin_fd,
-        [RUN_FD_STDOUT] = stdout_write, [RUN_FD_STDERR] = stderr_write,
+        [RUN_FD_STDOUT] = stdout_write, [RUN_FD_STDERR] = stderr_write, [RUN_FD_RESULTS] = nowhere,
+        [RUN_FD_FILES] = nowhere,
     };
     if (send_run(backend_of(mode), fds, &run.generation, error) != 0)
         return false;

@@ -4,8 +4,6 @@
  */
 #include "vocabulary/language.h"
 
-#include <stdbool.h>
-
 #include "base/cleanup.h"
 
 static const char *const none[] = {NULL};
@@ -18,17 +16,17 @@ static const char *const perl_aliases[] = {"pl", NULL};
 static const char *const r_aliases[] = {"Rscript", NULL};
 
 static const struct language languages[] = {
-    {"python", python_aliases},
-    {"javascript", javascript_aliases},
-    {"typescript", typescript_aliases},
-    {"sh", sh_aliases},
-    {"bash", none},
-    {"zsh", none},
-    {"ruby", ruby_aliases},
-    {"php", none},
-    {"perl", perl_aliases},
-    {"lua", none},
-    {"r", r_aliases},
+    {.name = "python", .aliases = python_aliases, .has_results = true},
+    {.name = "javascript", .aliases = javascript_aliases},
+    {.name = "typescript", .aliases = typescript_aliases},
+    {.name = "sh", .aliases = sh_aliases},
+    {.name = "bash", .aliases = none},
+    {.name = "zsh", .aliases = none},
+    {.name = "ruby", .aliases = ruby_aliases},
+    {.name = "php", .aliases = none},
+    {.name = "perl", .aliases = perl_aliases},
+    {.name = "lua", .aliases = none},
+    {.name = "r", .aliases = r_aliases},
 };
 
 const struct language *languages_all(size_t *ret_count)

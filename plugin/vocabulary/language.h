@@ -6,11 +6,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct language {
     const char *name;
     const char *const *aliases; /* NULL-terminated */
+    bool has_results;           /* its programs can send results */
 };
 
 /* All of them; *ret_count members. */

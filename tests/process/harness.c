@@ -167,9 +167,13 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
         pipe2(output, O_CLOEXEC) < 0 || pipe2(errors, O_CLOEXEC) < 0)
         give_up("pipes");
     int fds[RUN_FD_COUNT] = {
-        [RUN_FD_EVENTS] = events[1], [RUN_FD_DESCRIPTION] = description_memfd(description),
-        [RUN_FD_STDIN] = input,      [RUN_FD_STDOUT] = output[1],
+        [RUN_FD_EVENTS] = events[1],
+        [RUN_FD_DESCRIPTION] = description_memfd(description),
+        [RUN_FD_STDIN] = input,
+        [RUN_FD_STDOUT] = output[1],
         [RUN_FD_STDERR] = errors[1],
+        [RUN_FD_RESULTS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
+        [RUN_FD_FILES] = open("/dev/null", O_WRONLY | O_CLOEXEC),
     };
     char kind = CONTROL_RUN;
     bool sent = channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) == 0;

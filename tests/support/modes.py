@@ -24,6 +24,8 @@ POLICIES = {
 }
 # Languages whose interpreter is kept, and their programs' files.
 INTERPRETED = {"python": "main.py", "javascript": "main.js"}
+# Where a program in Python finds the stream of its results (RUN_RESULTS_FD of plugin/protocol/run_description.h).
+RESULTS_FD = 63
 # Does a run end with its backend? A container does not know whose it is: the next backend removes it.
 ENDS_WITH_BACKEND = MODE == "process"
 

@@ -145,6 +145,8 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
+    close_fd(fds[RUN_FD_RESULTS]); /* nothing but text comes out of a container yet */
+    close_fd(fds[RUN_FD_FILES]);
     return run;
 }
 

@@ -88,15 +88,23 @@ _Noreturn void program_report_missing(int report, const struct run_description *
     main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
 }
 
-int program_close_other_descriptors(int report_socket, int supervisor)
+/* INT_MAX: there is none. */
+static int next_kept(const int *kept, size_t count, int above)
 {
-    unsigned int first = (unsigned int)(report_socket < supervisor ? report_socket : supervisor);
-    unsigned int second = (unsigned int)(report_socket < supervisor ? supervisor : report_socket);
-    if (first > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, first - 1, 0) < 0)
-        return -1;
-    if (second > first + 1 && close_range(first + 1, second - 1, 0) < 0)
-        return -1;
-    return close_range(second + 1, ~0U, 0);
+    int next = INT_MAX;
+    for (size_t i = 0; i < count; i++)
+        if (kept[i] > above && kept[i] < next)
+            next = kept[i];
+    return next;
+}
+
+int program_close_other_descriptors(const int *kept, size_t count)
+{
+    int last = STDERR_FILENO;
+    for (int next; (next = next_kept(kept, count, last)) != INT_MAX; last = next)
+        if (next > last + 1 && close_range((unsigned int)last + 1, (unsigned int)next - 1, 0) < 0)
+            return -1;
+    return close_range((unsigned int)last + 1, ~0U, 0);
 }
 
 void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,

@@ -37,8 +37,8 @@ int program_find(struct program *program, const struct run_description *descript
 /* Reports that program_find() has failed, and exits. */
 _Noreturn void program_report_missing(int report, const struct run_description *description);
 
-/* Closes every descriptor but 0-2 and the two that execve will close. 0, or -1 with errno. */
-int program_close_other_descriptors(int report_socket, int supervisor);
+/* Closes every descriptor but 0-2 and the kept ones. 0, or -1 with errno. */
+int program_close_other_descriptors(const int *kept, size_t count);
 
 /* Reports readiness to init and supervisor; without them nothing may begin. */
 void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,

@@ -4,6 +4,7 @@
  * and after it has its run, and its execve. Runs in pid 2 of a sandbox, single-threaded.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@
 
 static int close_other_descriptors(struct sandbox *sandbox)
 {
-    return program_close_other_descriptors(sandbox->report, sandbox->supervisor);
+    const int kept[] = {sandbox->report, sandbox->supervisor};
+    return program_close_other_descriptors(kept, COUNT_OF(kept));
 }
 
 static int start_session(struct sandbox *sandbox)
@@ -88,6 +90,8 @@ static _Noreturn void become_program(struct sandbox *sandbox)
     if (program_find(&program, &description, SANDBOX_HOME) < 0)
         program_report_missing(sandbox->report, &description);
     begin_run(sandbox);
+    if (description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0)
+        main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
     program_execute(&program, &description, sandbox->report, sandbox->supervisor,
                     &sandbox->isolation, sandbox->listener);
 }

@@ -13,8 +13,6 @@
 #include "backends/process/messages/namespaces.h"
 #include "backends/process/program/main_program.h"
 
-#define CHILD_REPORT_FD 3
-
 pid_t clone_process(unsigned long flags, int *pidfd)
 {
     return (pid_t)syscall(SYS_clone, flags | SIGCHLD | (pidfd ? CLONE_PIDFD : 0), NULL, pidfd, NULL,

@@ -20,5 +20,7 @@ pid_t clone_sandbox(unsigned long flags, int *pidfd);
 /* The namespaces that a sandbox of that template has of its own. */
 unsigned long sandbox_namespace_flags(const struct sandbox_template *template);
 
+#define CHILD_REPORT_FD 3
+
 /* In the child: 3 becomes the report, and all higher descriptors are closed. */
 void arrange_report(int report);

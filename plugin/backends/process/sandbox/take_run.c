@@ -39,12 +39,20 @@ static bool receive_run(int supervisor, struct handed_over *ret)
     return received == (ssize_t)sizeof(ret->isolation) && count == COUNT_OF(ret->fds);
 }
 
-/* 0-2 become the run's, and the received descriptors are closed. */
-static bool take_streams(const struct handed_over *given)
+static int given_fd(const struct handed_over *given, enum run_fd which)
 {
-    for (int i = 1; i < (int)COUNT_OF(given->fds); i++)
-        if (dup2(given->fds[i], i - 1) < 0)
-            return false;
+    return given->fds[which - RUN_FD_DESCRIPTION];
+}
+
+/* 0-2 become the run's, and the received descriptors are closed. */
+static bool take_streams(const struct handed_over *given, bool has_results)
+{
+    if (dup2(given_fd(given, RUN_FD_STDIN), STDIN_FILENO) < 0 ||
+        dup2(given_fd(given, RUN_FD_STDOUT), STDOUT_FILENO) < 0 ||
+        dup2(given_fd(given, RUN_FD_STDERR), STDERR_FILENO) < 0)
+        return false;
+    if (has_results && dup3(given_fd(given, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) < 0)
+        return false;
     for (size_t i = 0; i < COUNT_OF(given->fds); i++)
         close_fd(given->fds[i]);
     return true;
@@ -70,11 +78,11 @@ void take_run(struct sandbox *sandbox, struct run_description *ret)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "wait for the run");
     }
     errno = EBADMSG;
-    if (!run_read_description(given.fds[0], ret))
+    if (!run_read_description(given_fd(&given, RUN_FD_DESCRIPTION), ret))
         main_program_fail(sandbox->report,
                           errno == ENOMEM ? RUN_FAILURE_INTERNAL : RUN_FAILURE_DESCRIPTION, errno,
                           "read the description");
-    if (!take_streams(&given))
+    if (!take_streams(&given, ret->results != 0))
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
     settle_control_groups(sandbox, &given.isolation);
     given.isolation.applied |= sandbox->isolation.applied;

@@ -80,7 +80,9 @@ static _Noreturn void become_program(const struct run_description *description,
     struct program program;
     if (program_find(&program, description, directory) < 0)
         program_report_missing(report, description);
-    if (program_close_other_descriptors(report, REPORT_FD) < 0 ||
+    const int kept[] = {report, REPORT_FD, RUN_RESULTS_FD};
+    size_t kept_count = COUNT_OF(kept) - (description->results ? 0 : 1);
+    if (program_close_other_descriptors(kept, kept_count) < 0 ||
         setrlimit(RLIMIT_CORE, &no_core) < 0 || descriptor_limit_restore() < 0 || setsid() < 0 ||
         chdir(directory) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
@@ -122,6 +124,7 @@ _Noreturn void unconfined_keep(struct run_description *description, const char *
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid == 0)
         become_program(description, directory, program.start_report);
+    close_fd(RUN_RESULTS_FD);
     strings_wipe_free(description->environment);
     struct report ended;
     if (main_program_watch(&program, REPORT_FD, &ended))

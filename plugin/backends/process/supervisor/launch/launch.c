@@ -4,6 +4,7 @@
 #include "backends/process/supervisor/launch/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -22,6 +23,17 @@ static void arrange_streams(const int *fds, int report)
 {
     if (dup2(fds[RUN_FD_STDIN], STDIN_FILENO) < 0 || dup2(fds[RUN_FD_STDOUT], STDOUT_FILENO) < 0 ||
         dup2(fds[RUN_FD_STDERR], STDERR_FILENO) < 0)
+        main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+}
+
+/* Child: what a subreaper keeps for its program, behind arrange_streams(). Its report stands below,
+ * and all other descriptors are the supervisor's. */
+static void keep_results(const int *fds, int report)
+{
+    if (dup2(report, CHILD_REPORT_FD) < 0 || dup2(fds[RUN_FD_RESULTS], RUN_RESULTS_FD) < 0 ||
+        fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0 ||
+        close_range(CHILD_REPORT_FD + 1, RUN_RESULTS_FD - 1, 0) < 0 ||
+        close_range(RUN_RESULTS_FD + 1, ~0U, 0) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
 }
 
@@ -140,7 +152,7 @@ int launch_unconfined(struct run_description *description, const char *directory
         return launch_fail(reterr, LAYER_COUNT, errno, "clone");
     if (pid == 0) {
         arrange_streams(fds, child_report);
-        arrange_report(child_report);
+        keep_results(fds, child_report);
         unconfined_keep(description, directory);
     }
     process->pid = pid;

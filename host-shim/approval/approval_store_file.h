@@ -7,7 +7,6 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "approval/approval_store.h"
 

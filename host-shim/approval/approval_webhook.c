@@ -3,7 +3,6 @@
 #include "approval/approval.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>

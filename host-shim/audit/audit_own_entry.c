@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/json.h"
 
 static char *take_text(json_t *object)

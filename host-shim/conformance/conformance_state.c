@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <locale.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -5,7 +5,6 @@
  */
 #include "mcp/call.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* Help for commands and options, from their tables. Any thread. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "options/options.h"

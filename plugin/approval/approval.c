@@ -6,7 +6,6 @@
  */
 #include "approval/approval.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "host/host.h"
-#include "json/json_text.h"
 
 #define NOTE_LIMIT 512
 

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
 #include "program/program_input.h"
-#include "run/describe.h"
 
 static const char who[] = "the policy's command";
 

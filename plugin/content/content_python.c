@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/string_list.h"
 #include "content/content_checkers.h"
 #include "content/content_program.h"
 #include "run/describe.h"

@@ -25,7 +25,6 @@
 #include "host/host.h"
 #include "program/program_input.h"
 #include "run/readiness.h"
-#include "vocabulary/environment.h"
 
 static bool find_tool(const char *tool, enum request_shape *ret, struct error *error)
 {

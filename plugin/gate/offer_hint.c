@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "call/capability_check.h"
 #include "call/context.h"
 #include "gate/offer.h"
 #include "request/request.h"

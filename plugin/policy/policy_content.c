@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/string_list.h"
 #include "policy/policy_parse.h"
 
 #define TIMEOUT_LIMIT 60000 /* ms */

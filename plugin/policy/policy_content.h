@@ -6,9 +6,7 @@
  */
 #pragma once
 
-#include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define CONTENT_MESSAGE_LIMIT 200 /* bytes of a finding's message */

@@ -10,9 +10,7 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
-#include "request/request_files.h"
 #include "vocabulary/environment.h"
-#include "vocabulary/handle.h"
 
 static int compare_strings(const void *left, const void *right)
 {

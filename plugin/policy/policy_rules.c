@@ -12,7 +12,6 @@
 #include "base/string_list.h"
 #include "policy/policy_parse.h"
 #include "request/request.h"
-#include "vocabulary/handle.h"
 
 #define REASON_LIMIT  1024
 #define RULE_ID_LIMIT 64

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define MISSING_MODULE_LIMIT 64 /* bytes of a name */
 

@@ -2,7 +2,6 @@
 /* How each kind of provider is asked. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "secrets/secret_provider.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "vocabulary/environment.h"
-#include "vocabulary/handle.h"
 
 /* Bits of a file's mode that are refused. Of systemd's the group may read: with User= it is the
  * mask of an access control list that names this user alone. */

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* X(constant, name, default grant, what it lets a call do); the first is needed by every call. The
  * default grants give a call nothing that is not its own: a host grants them unless its operator

@@ -2,7 +2,6 @@
 /* The queue of one client's messages and the thread that writes it. Any thread. */
 #include "mcp/wire/write_queue.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -12,7 +12,6 @@
 #include "policy/policy_parse.h"
 #include "policy/policy_rules.h"
 #include "request/request.h"
-#include "vocabulary/handle.h"
 
 /* The data that the facts of an example point to, beside its JSON. */
 struct example {

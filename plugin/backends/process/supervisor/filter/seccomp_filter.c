@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <seccomp.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>

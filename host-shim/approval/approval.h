@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "approval/approval_decision.h"
 #include "base/failure.h"
@@ -71,3 +72,11 @@ approver_ask approval_by_webhook;
 /* Reads what was answered to the request; anything but exactly one valid answer is a denial. */
 void approval_read_decision(const char *text, size_t length, const json_t *request,
                             struct approval_decision *ret);
+
+#define APPROVAL_SHOW_ALL 0u
+
+/* Draws a request for a person. All that came from the provider or the agent is escaped and stands
+ * behind a gutter on rows that fit the terminal, so that no text of a request can begin a row of
+ * its own and pass for a prompt. columns: the terminal's width. row_limit: how many rows each text
+ * may take (APPROVAL_SHOW_ALL: no limit). Returns the number of lines that were left out. Pure. */
+size_t approval_show(FILE *out, const json_t *request, unsigned columns, unsigned row_limit);

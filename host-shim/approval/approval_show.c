@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws an approval request for a person. Pure code, any thread. */
-#include "approval/approval_show.h"
+#include "approval/approval.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 
 #include "approval/approval_edit.h"
 #include "approval/approval_grants.h"
-#include "approval/approval_show.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/descriptor_io.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 struct code_points {
     uint32_t first, last;
@@ -38,7 +39,7 @@ static const struct code_points not_plainly_visible[] = {
     {0x3000, 0x3000},    /* ideographic space */
     {0x302A, 0x302F},    /* combining tone marks */
     {0x3164, 0x3164},    /* Hangul filler */
-    {0xD800, 0xF8FF},    /* surrogates, private use: the font decides what is seen */
+    {0xE000, 0xF8FF},    /* private use: the font decides what is seen */
     {0xFDD0, 0xFDEF},    /* noncharacters */
     {0xFE00, 0xFE0F},    /* variation selectors */
     {0xFE20, 0xFE2F},    /* combining half marks */
@@ -55,45 +56,36 @@ static const struct code_points not_plainly_visible[] = {
 
 #define TAB_COLUMNS 4u
 
+static bool is_in_ranges(const struct code_points *ranges, size_t count, uint32_t code_point)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (code_point >= ranges[i].first && code_point <= ranges[i].last)
+            return true;
+    }
+    return false;
+}
+
 static bool is_plainly_visible(uint32_t code_point)
 {
-    for (size_t i = 0; i < COUNT_OF(not_plainly_visible); i++) {
-        if (code_point >= not_plainly_visible[i].first && code_point <= not_plainly_visible[i].last)
-            return false;
-    }
-    return true;
+    return !is_in_ranges(not_plainly_visible, COUNT_OF(not_plainly_visible), code_point);
 }
 
-static size_t sequence_length(unsigned char first)
-{
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xC2 && first <= 0xDF)
-        return 2;
-    if (first >= 0xE0 && first <= 0xEF)
-        return 3;
-    return first >= 0xF0 && first <= 0xF4 ? 4 : 0;
-}
-
-/* The bytes of the sequence, or 0 when it is not UTF-8 (overlong forms included). */
+/* The bytes of the sequence, or 0 when it is not UTF-8. */
 static size_t decode(const char *text, size_t length, uint32_t *ret_code_point)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
     static const unsigned char first_byte_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    size_t need = sequence_length((unsigned char)text[0]);
-    if (need == 0 || need > length)
-        return 0;
-    uint32_t value = (unsigned char)text[0] & first_byte_bits[need];
-    for (size_t i = 1; i < need; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        if ((byte & 0xC0) != 0x80)
-            return 0;
-        value = (value << 6) | (byte & 0x3F);
-    }
-    if (value < smallest[need] || value > 0x10FFFF)
-        return 0;
+    size_t bytes = utf8_sequence((const unsigned char *)text, length);
+    uint32_t value = (unsigned char)text[0] & first_byte_bits[bytes];
+    for (size_t i = 1; i < bytes; i++)
+        value = (value << 6) | ((unsigned char)text[i] & 0x3F);
     *ret_code_point = value;
-    return need;
+    return bytes;
+}
+
+static void show_number(struct shown_character *shown, uint32_t code_point)
+{
+    (void)snprintf(shown->text, sizeof(shown->text), "<U+%04X>", (unsigned)code_point);
+    shown->columns = (unsigned)strlen(shown->text);
 }
 
 static struct shown_character show_next(const char *text, size_t length)
@@ -114,8 +106,7 @@ static struct shown_character show_next(const char *text, size_t length)
         memcpy(shown.text, text, bytes);
         shown.columns = bytes == 1 ? 1 : 2; /* wide at worst */
     } else {
-        (void)snprintf(shown.text, sizeof(shown.text), "<U+%04X>", (unsigned)code_point);
-        shown.columns = (unsigned)strlen(shown.text);
+        show_number(&shown, code_point);
     }
     return shown;
 }
@@ -151,15 +142,6 @@ static const struct code_points look_alike_signs[] = {
     {0x2758, 0x2758}, {0x276E, 0x276F}, {0x2795, 0x2796}, {0x29F8, 0x29F9}, {0xA789, 0xA78A},
     {0xFE50, 0xFE6B}, {0xFF01, 0xFF0F}, {0xFF1A, 0xFF20}, {0xFF3B, 0xFF40}, {0xFF5B, 0xFF5E},
 };
-
-static bool is_in_ranges(const struct code_points *ranges, size_t count, uint32_t code_point)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (code_point >= ranges[i].first && code_point <= ranges[i].last)
-            return true;
-    }
-    return false;
-}
 
 static bool is_look_alike_letter(uint32_t code_point)
 {
@@ -219,10 +201,8 @@ struct shown_character text_escape_next_of_words(struct escape_words *words, con
     bool alike = decode(text, length, &code_point) > 0 &&
                  (is_look_alike_sign(code_point) ||
                   (words->left > 0 && words->is_latin && is_look_alike_letter(code_point)));
-    if (alike) {
-        (void)snprintf(shown.text, sizeof(shown.text), "<U+%04X>", (unsigned)code_point);
-        shown.columns = (unsigned)strlen(shown.text);
-    }
+    if (alike)
+        show_number(&shown, code_point);
     words->left -= shown.consumed < words->left ? shown.consumed : words->left;
     return shown;
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "approval/approval.h"
 #include "approval/approval_grants.h"
-#include "approval/approval_show.h"
 #include "approval/approval_store.h"
 #include "base/cleanup.h"
 #include "base/console.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * toolhost mcp: the provider's tools for clients of the Model Context Protocol. Main thread; see
- * mcp/server_state.h for the others.
+ * mcp/server.h for the others.
  */
 #include "base/cleanup.h"
 #include "base/console.h"

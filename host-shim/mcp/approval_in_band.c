@@ -15,7 +15,7 @@
 #include "mcp/approval/approval_form.h"
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"
-#include "mcp/server_state.h"
+#include "mcp/server.h"
 #include "mcp/wire/json_rpc.h"
 
 #define QUESTION "approval" /* its name among the input requests */

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "mcp/result/call_result.h"
 #include "mcp/result/envelope.h"
-#include "mcp/server_state.h"
+#include "mcp/server.h"
 #include "mcp/wire/json_rpc.h"
 
 #define CANCEL_RETRY_MS 20

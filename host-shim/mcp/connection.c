@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "mcp/server_state.h"
+#include "mcp/server.h"
 
 static void name_principal(struct connection *connection)
 {

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"
-#include "mcp/server_state.h"
+#include "mcp/server.h"
 #include "mcp/wire/json_rpc.h"
 
 #define HANDSHAKE 1u

@@ -17,7 +17,6 @@
 #include "mcp/call.h"
 #include "mcp/connection.h"
 #include "mcp/dispatch.h"
-#include "mcp/server_state.h"
 #include "mcp/wire/listener.h"
 #include "metrics/metrics.h"
 

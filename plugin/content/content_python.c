@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
-#include "content/content_program.h"
 #include "run/describe.h"
 
 #define NAME_LIMIT   160

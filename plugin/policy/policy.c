@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/trusted_file.h"
 #include "base/utf8.h"
-#include "policy/policy_builtin.h"
 #include "policy/policy_parse.h"
 #include "json/canonical.h"
 #include "json/json_input.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at one line of Python: see last_expression.h. */
-#include "result/last_expression.h"
+/* Looks at one line of Python: see run_notes.h. */
+#include "result/run_notes.h"
 
 #include <string.h>
 

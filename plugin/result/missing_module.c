@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the words of interpreters about libraries: see missing_module.h. */
-#include "result/missing_module.h"
+/* Owns the words of interpreters about libraries: see run_notes.h. */
+#include "result/run_notes.h"
 
 #include <string.h>
 

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "result/last_expression.h"
-#include "result/missing_module.h"
 
 #define NAMES_LIMIT 300 /* bytes of a list of modules */
 

@@ -13,8 +13,9 @@
 
 #include "protocol/run_event.h"
 
-#define RUN_NOTE_LIMIT   512  /* bytes of a note, with its NUL */
-#define RUN_OUTPUT_LIMIT 4096 /* bytes of each stream that the rules look at, with a NUL */
+#define RUN_NOTE_LIMIT       512  /* bytes of a note, with its NUL */
+#define RUN_OUTPUT_LIMIT     4096 /* bytes of each stream that the rules look at, with a NUL */
+#define MISSING_MODULE_LIMIT 64   /* bytes of a library's name */
 
 /* The last part of a stream as one text: a NUL byte is a space there. */
 struct run_words {
@@ -51,3 +52,16 @@ size_t run_note_rules(void);
 /* The note of one rule; false and *ret untouched where it does not apply. rule < run_note_rules()
  */
 bool run_note_make(size_t rule, const struct run_facts *facts, struct run_note *ret);
+
+/* Two of the rules look closer; both are for them and for their tests. */
+
+/* The name of the library whose absence the standard error complains about in its interpreter's
+ * words: nothing that an agent prints or installs will change that. false where it is about
+ * something else, or the name is none that a library could have. */
+bool missing_module_find(const char *language, const char *errors,
+                         char ret_name[MISSING_MODULE_LIMIT + 1]);
+
+/* Whether the last line of a Python program looks like an expression, the value of which a notebook
+ * would show and a program does not. It looks at the words alone and answers no in doubt: nothing
+ * is parsed. */
+bool last_line_is_expression(const char *code, size_t length);

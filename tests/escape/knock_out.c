@@ -24,7 +24,7 @@
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"
-#include "backends/process/supervisor/filter/seccomp_rules.h"
+#include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "backends/process/supervisor/launch/launch.h"
 #include "base/cleanup.h"
 

@@ -72,7 +72,7 @@ def test_planted_includes_against_the_direction_between_folders_of_a_backend():
 
 def test_a_planted_cycle():
     for path, name, target in (("host-shim/audit/audit_log.c", "options/options.h", "host-shim/options/options.h"),
-                               ("host-shim/mcp/result/envelope.c", "mcp/server_state.h", "host-shim/mcp/server_state.h"),
+                               ("host-shim/mcp/result/envelope.c", "mcp/server.h", "host-shim/mcp/server.h"),
                                ("plugin/json/json_text.c", "vocabulary/handle.h", "plugin/vocabulary/handle.h")):
         status, said = says(**{path: name})
         tap.equal(status, 1, path)

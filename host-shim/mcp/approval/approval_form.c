@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "approval/approval_show.h"
+#include "approval/approval.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 

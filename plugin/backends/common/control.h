@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control socket as every backend serves it: it is greeted on, and brings runs and questions
- * about the pool. Runs in the supervisors, single-threaded.
+ * What every backend program does first, and the control socket as every backend serves it: it is
+ * greeted on, and brings runs and questions about the pool. Single-threaded.
  */
 #pragma once
 
@@ -9,6 +9,12 @@
 
 #include "protocol/channel.h"
 #include "protocol/pool_report.h"
+
+/* Makes this a process that depends on nothing the host may do, is nobody's lasting child, and
+ * knows its host by a pidfd. At the start of main(): leaves BACKEND_CONTROL_FD as the only
+ * descriptor beyond standard error. Returns in the process that serves, with a pidfd of the host
+ * (the caller's to close); -1 where the host has ended or the process could not be settled. */
+int backend_enter(void);
 
 struct control_handler {
     void (*start_run)(void *user, const int fds[RUN_FD_COUNT]); /* takes the descriptors */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * code-execute-secret, the helper program that runs one command of the policy's secret providers:
- * takes one order, gives one reply, and ends. The gateway starts it like a backend (enter.h);
+ * takes one order, gives one reply, and ends. The gateway starts it like a backend (control.h);
  * single-threaded. The command's output is in locked memory that is not dumped, and is wiped.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/common/enter.h"
+#include "backends/common/control.h"
 #include "backends/secret/command.h"
 #include "base/cleanup.h"
 #include "base/locked_memory.h"

@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "base/cleanup.h"
-#include "result/missing_module.h"
+#include "result/run_notes.h"
 #include "tap_suite.h"
 
 static const struct {

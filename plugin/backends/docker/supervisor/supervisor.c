@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the event loop and the table of living runs: see supervisor.h. */
-#include "backends/docker/supervisor/supervisor.h"
-
+/*
+ * code-execute-docker: the backend of docker mode. Started by the plugin with descriptor 3 as its
+ * control socket and nothing else; removes its containers and ends with the host. Owns the event
+ * loop and the table of living runs: it takes runs from the control socket and waits for everything
+ * at once. Single-threaded.
+ */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "backends/common/control.h"
@@ -216,7 +220,9 @@ static void shut_down(struct supervisor *supervisor)
     }
 }
 
-int supervisor_serve(int control, int host_pidfd)
+/* Serves runs until the control socket or the host ends, then removes the containers of all of
+ * them. false where it could not start. */
+static bool serve(int control, int host_pidfd)
 {
     static struct supervisor supervisor; /* the process is one; its size is not for the stack */
     struct docker_environment *environment = &supervisor.environment;
@@ -227,7 +233,7 @@ int supervisor_serve(int control, int host_pidfd)
     environment->warm_pools = supervisor.warm_pools;
     environment->client = engine_client_new();
     if (!environment->client)
-        return -1;
+        return false;
     environment->seccomp[0] = seccomp_profile_text;
     environment->seccomp[1] = seccomp_profile_with_network_text;
     bool ready = owner_self(&environment->owner) && control_greet(control) == 0;
@@ -236,5 +242,12 @@ int supervisor_serve(int control, int host_pidfd)
     shut_down(&supervisor);
     engine_clear_all(environment);
     engine_client_free(environment->client);
-    return ready ? 0 : -1;
+    return ready;
+}
+
+int main(void)
+{
+    CLEANUP_CLOSE int host = backend_enter();
+    (void)signal(SIGPIPE, SIG_IGN); /* pipes to a plugin that has gone */
+    return host < 0 || !serve(BACKEND_CONTROL_FD, host);
 }

@@ -26,5 +26,5 @@ const struct interpreter_file *interpreter_files(uint32_t kind);
 char **interpreter_arguments(const struct interpreter_template *interpreter);
 
 /* trusted: the directories that an interpreter that is copied may import from
- * (interpreter_trust.h), else "". NULL: no memory, or the files are missing. */
+ * (trusted_path.h), else "". NULL: no memory, or the files are missing. */
 char **interpreter_environment(const struct interpreter_template *interpreter, const char *trusted);

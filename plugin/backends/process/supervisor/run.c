@@ -18,7 +18,7 @@
 #include "backends/process/messages/report.h"
 #include "backends/process/sandbox/run_files.h"
 #include "backends/process/supervisor/cause.h"
-#include "backends/process/supervisor/filter/seccomp_rules.h"
+#include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"

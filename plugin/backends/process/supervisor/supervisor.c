@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the event loop and the table of living runs: see supervisor.h. */
-#include "backends/process/supervisor/supervisor.h"
-
+/*
+ * code-execute-process: the backend of process mode (and of mode none). Started by the plugin with
+ * descriptor 3 as its control socket and nothing else; ends with the host. Owns the event loop and
+ * the table of living runs: it takes runs from the control socket and waits for everything at once.
+ * Single-threaded.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 
 #include "backends/common/control.h"
 #include "backends/process/supervisor/run.h"
@@ -222,12 +226,14 @@ static void shut_down(struct supervisor *supervisor, int host_pidfd)
     cgroup_base_remove(&supervisor->environment.cgroups);
 }
 
-int supervisor_serve(int control, int host_pidfd)
+/* Serves runs until the control socket or the host ends, then kills and tidies up all of them.
+ * false where it could not start. */
+static bool serve(int control, int host_pidfd)
 {
     static struct supervisor supervisor; /* the process is one; its size is not for the stack */
     CLEANUP_CLOSE int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0)
-        return -1;
+        return false;
     supervisor.epoll = epoll;
     supervisor.control = control;
     if (!reaper_open(&supervisor.reaper, &supervisor.environment) ||
@@ -237,11 +243,19 @@ int supervisor_serve(int control, int host_pidfd)
         watch(&supervisor, supervisor.pool.epoll, TAG_POOL) < 0 ||
         watch(&supervisor, supervisor.reaper.epoll, TAG_REAPER) < 0 ||
         !run_environment_open(&supervisor.environment))
-        return -1;
+        return false;
     supervisor.sweeps = DEAD_SWEEPS;
     if (control_greet(control) == 0)
         while (serve_once(&supervisor, 0))
             ;
     shut_down(&supervisor, host_pidfd);
-    return 0;
+    return true;
+}
+
+int main(void)
+{
+    CLEANUP_CLOSE int host = backend_enter();
+    /* Adopts orphans whose subreaper has died. */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    return host < 0 || !serve(BACKEND_CONTROL_FD, host);
 }

@@ -9,7 +9,6 @@
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 
 #include <errno.h>
-#include <seccomp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
-#include "backends/process/supervisor/filter/seccomp_rules.h"
 #include "base/cleanup.h"
 
 #define NOTIFYING_API  5 /* seccomp_api_get(3): SCMP_ACT_NOTIFY and all that came before it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owns the steps between our names of system calls and libseccomp: see seccomp_rules.h. */
-#include "backends/process/supervisor/filter/seccomp_rules.h"
+/* Owns the steps between our names of system calls and libseccomp: see seccomp_filter.h. */
+#include "backends/process/supervisor/filter/seccomp_filter.h"
 
 #include <stdio.h>
 

@@ -23,7 +23,7 @@
 #include "backends/process/program/program.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
-#include "backends/process/supervisor/fork_server/interpreter_trust.h"
+#include "backends/process/supervisor/fork_server/trusted_path.h"
 #include "base/cleanup.h"
 #include "protocol/channel.h"
 

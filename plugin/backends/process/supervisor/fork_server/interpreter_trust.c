@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the list of files and variables of an interpreter that have to be trusted: see
- * interpreter_trust.h. How Python finds its files: "Initialization Configuration" of its C API
+ * trusted_path.h. How Python finds its files: "Initialization Configuration" of its C API
  * (getpath), and its module site. */
-#include "backends/process/supervisor/fork_server/interpreter_trust.h"
+#include "backends/process/supervisor/fork_server/trusted_path.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "backends/process/program/program.h"
-#include "backends/process/supervisor/fork_server/trusted_path.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 

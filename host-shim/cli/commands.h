@@ -18,5 +18,6 @@ int command_conformance(const struct options *options, int out);
 int command_conformance_case(const struct options *options, int out);
 int command_policy(const struct options *options, int out);
 int command_approvals(const struct options *options, int out);
+int command_artifacts(const struct options *options, int out);
 int command_audit(const struct options *options, int out);
 int command_mcp(const struct options *options, int out);

@@ -73,6 +73,7 @@ static int run_command(const struct options *options, int out)
         {COMMAND_CONFORMANCE_CASE, command_conformance_case},
         {COMMAND_POLICY, command_policy},
         {COMMAND_APPROVALS, command_approvals},
+        {COMMAND_ARTIFACTS, command_artifacts},
         {COMMAND_AUDIT, command_audit},
         {COMMAND_MCP, command_mcp},
         {COMMAND_COMPLETION_WORDS, completion_words},

@@ -76,20 +76,36 @@ const char *lent_files_add(struct lent_files *files, const char *name, int fd, u
     return add_file(files, ref, name, fd, size, failure);
 }
 
-static void find_named(struct lent_files *files, const char *directory, const json_t *input)
+/* Opens a file of an earlier run, or one beneath the directory; its name in *ret_name is new. */
+static int find_source(const struct file_sources *sources, const char *ref, char **ret_name,
+                       uint64_t *ret_size)
+{
+    struct failure ignored;
+    int kept = -1;
+    json_auto_t *entry = artifact_store_find(sources->artifacts, ref, &kept, &ignored);
+    *ret_name = strdup(json_member_string(entry, "path", ref));
+    *ret_size = (uint64_t)json_member_integer(entry, "size", 0);
+    if (entry || !sources->directory)
+        return kept;
+    return open_regular_beneath(sources->directory, ref, ret_size, &ignored);
+}
+
+static void find_named(struct lent_files *files, const struct file_sources *sources,
+                       const json_t *input)
 {
     size_t index = 0;
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(input, "files"), index, entry)
     {
         struct failure ignored;
+        CLEANUP_FREE char *name = NULL;
         uint64_t size = 0;
         const char *ref = json_member_string(entry, "ref", NULL);
-        if (!ref || !directory || find_file(files, ref))
+        if (!ref || find_file(files, ref))
             continue;
-        int fd = open_regular_beneath(directory, ref, &size, &ignored);
-        if (fd >= 0)
-            (void)add_file(files, ref, ref, fd, size, &ignored);
+        CLEANUP_CLOSE int fd = find_source(sources, ref, &name, &size);
+        if (fd >= 0 && name)
+            (void)add_file(files, ref, name, TAKE_FD(fd), size, &ignored);
     }
 }
 
@@ -109,12 +125,12 @@ static bool add_list(const struct lent_files *files, json_t *context)
     return files->count == 0 || json_object_set(context, "files", list) == 0;
 }
 
-char *lent_files_context(struct lent_files *files, const char *directory, const char *input_json,
-                         const char *context_json)
+char *lent_files_context(struct lent_files *files, const struct file_sources *sources,
+                         const char *input_json, const char *context_json)
 {
     json_auto_t *input = json_loads(input_json, 0, NULL);
     json_auto_t *context = json_loads(context_json, 0, NULL);
-    find_named(files, directory, input);
+    find_named(files, sources, input);
     return context && add_list(files, context) ? json_compact(context) : NULL;
 }
 

@@ -194,6 +194,30 @@ static void open_file(void *user, const char *ref, int32_t *descriptor, uint64_t
     *verdict = TOOL_VERDICT_ALLOW;
 }
 
+/* Its URI, new; NULL: it is not kept, and why has been said. */
+static json_t *keep_file(const struct grants *grants, const json_t *file, int descriptor)
+{
+    struct failure failure;
+    json_auto_t *entry = artifact_store_keep(grants->artifacts, file, descriptor, &failure);
+    if (!entry)
+        notice_failure(grants, &failure);
+    return json_incref(json_object_get(entry, "uri"));
+}
+
+static void store_file(void *user, const char *file_json, int32_t descriptor, char *uri,
+                       size_t capacity, size_t *length, uint32_t *verdict)
+{
+    const struct grants *grants = user;
+    json_auto_t *file = json_loads(file_json, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *kept = json_is_object(file) ? keep_file(grants, file, descriptor) : NULL;
+    size_t needed = json_string_length(kept);
+    if (!kept || needed > capacity)
+        return;
+    memcpy(uri, json_string_value(kept), needed);
+    *length = needed;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
 static void audit(void *user, const char *record_json, uint32_t *verdict)
 {
     struct grants *grants = user;
@@ -238,6 +262,7 @@ void host_callbacks_fill(struct tool_host *ret, struct grants *grants, uint64_t 
         .on_output = on_output,
         .log = log_line,
         .open_file = open_file,
+        .store_file = store_file,
     };
 }
 

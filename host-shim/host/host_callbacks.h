@@ -12,6 +12,7 @@
 
 #include "approval/approval.h"
 #include "audit/audit_log.h"
+#include "files/artifact_store.h"
 #include "files/lent_files.h"
 #include "host/provider.h"
 
@@ -27,6 +28,7 @@ struct grants {
     const struct named_secret *secrets;
     size_t secret_count;
     const struct lent_files *files; /* of this call; NULL: none */
+    const struct artifact_store *artifacts;
     struct approver approver;
     struct audit_log audit_log;
     bool audit_failure_reported; /* of this call */

@@ -204,12 +204,15 @@ static void grant_secrets(const struct options *options, struct tool_grants *gra
 bool tool_grants_make(const struct options *options, const struct provider *provider,
                       struct tool_grants *ret, struct failure *failure)
 {
-    if (!audit_setting_make(&options->audit, &ret->audit, failure))
+    if (!audit_setting_make(&options->audit, &ret->audit, failure) ||
+        !artifact_store_init(&ret->artifacts, options->artifacts, options->artifacts_max_bytes,
+                             options->artifacts_age_ms, failure))
         return false;
     ret->grants = (struct grants){
         .provider = provider,
         .approver = options->approver,
         .audit_log = ret->audit.log,
+        .artifacts = &ret->artifacts,
     };
     grant_secrets(options, ret);
     return grant_capabilities(options, provider, ret, failure);
@@ -218,6 +221,7 @@ bool tool_grants_make(const struct options *options, const struct provider *prov
 void tool_grants_clear(struct tool_grants *grants)
 {
     audit_setting_clear(&grants->audit);
+    artifact_store_clear(&grants->artifacts);
     capability_manifest_clear(&grants->manifest);
     free(grants->capabilities);
     *grants = (struct tool_grants){0};
@@ -230,8 +234,9 @@ static bool invoke_watched(const struct options *options, const struct provider 
 {
     json_auto_t *object = tool_context(options, failure);
     CLEANUP_FREE char *plain = object ? json_compact(object) : NULL;
+    const struct file_sources sources = {options->files_below, grants->artifacts};
     CLEANUP_FREE char *context =
-        plain ? lent_files_context(input->files, options->files_below, input->json, plain) : NULL;
+        plain ? lent_files_context(input->files, &sources, input->json, plain) : NULL;
     if (!context)
         return object ? failure_out_of_memory(failure) : false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};

@@ -44,7 +44,8 @@ struct tool_grants {
     struct capability_manifest manifest; /* owned: its texts are in the list below */
     const char **capabilities;           /* owned */
     struct named_secret secrets[OPTIONS_PAIRS];
-    struct audit_setting audit; /* owned */
+    struct audit_setting audit;      /* owned */
+    struct artifact_store artifacts; /* owned */
 };
 
 /* *ret is all zero before. */

@@ -55,8 +55,10 @@ static json_t *invoke_tool(struct call *call)
     struct tool_host host;
     char *text = NULL;
     CLEANUP(lent_files_clear) struct lent_files files = {0};
-    CLEANUP_FREE char *context = lent_files_context(&files, call->server->options->files_below,
-                                                    call->input_json, call->context_json);
+    const struct file_sources sources = {call->server->options->files_below,
+                                         call->grants.artifacts};
+    CLEANUP_FREE char *context =
+        lent_files_context(&files, &sources, call->input_json, call->context_json);
     if (!context)
         return NULL;
     call->grants.files = &files;
@@ -72,7 +74,7 @@ static json_t *invoke_tool(struct call *call)
     if (message)
         return message;
     const struct tool_answer answer = {.tool = call->tool, .status = status, .output = output};
-    json_t *result = call_result_make(&call->server->artifacts, &call->session,
+    json_t *result = call_result_make(call->grants.artifacts, &call->session,
                                       call->server->options->full_result, &answer);
     return envelope_complete(&call->server->catalogue, call->id, &call->session, result);
 }

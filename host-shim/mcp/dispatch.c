@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "mcp/call.h"
 #include "mcp/result/envelope.h"
+#include "mcp/result/resource.h"
 #include "mcp/server.h"
 #include "mcp/wire/json_rpc.h"
 
@@ -174,13 +175,15 @@ static json_t *read_resource(struct request *request)
     json_t *uri = json_object_get(request->message.params, "uri");
     if (!json_is_string(uri))
         return make_error(request, RPC_INVALID_PARAMS, "uri is missing", NULL);
-    json_t *contents =
-        artifacts_read(&request->connection->server->artifacts, json_string_value(uri));
+    struct failure failure;
+    json_t *contents = resource_contents(request->connection->server->grants->grants.artifacts,
+                                         json_string_value(uri), &failure);
     if (contents)
         return make_cacheable(request, json_pack("{s:o}", "contents", contents));
-    return make_error(request,
-                      request->session.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
-                      "Resource not found", json_pack("{s:O}", "uri", uri));
+    bool is_there = strcmp(failure.code, "unknown_file") != 0;
+    return make_error(
+        request, is_there || request->session.modern ? RPC_INVALID_PARAMS : RPC_RESOURCE_NOT_FOUND,
+        is_there ? failure.message : "Resource not found", json_pack("{s:O}", "uri", uri));
 }
 
 struct method {

@@ -232,7 +232,6 @@ bool server_run(const struct options *options, const struct provider *provider,
         !catalogue_make(provider->manifest(), status, options->full_result, &server.catalogue,
                         failure))
         return false;
-    artifacts_init(&server.artifacts);
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);
     end_signal_ignore_pipe();
@@ -250,7 +249,6 @@ bool server_run(const struct options *options, const struct provider *provider,
     metrics_stop(&metrics);
     listener_close(&listener);
     input_required_clear(&server.input_required);
-    artifacts_clear(&server.artifacts);
     catalogue_clear(&server.catalogue);
     (void)pthread_cond_destroy(&server.changed);
     (void)pthread_mutex_destroy(&server.lock);

@@ -17,7 +17,6 @@
 #include "host/provider.h"
 #include "host/tool_call.h"
 #include "mcp/approval/input_required.h"
-#include "mcp/result/artifacts.h"
 #include "mcp/result/catalogue.h"
 #include "options/options.h"
 
@@ -37,7 +36,6 @@ struct server {
     struct catalogue catalogue;
     int wake_fd;                    /* an event: the main thread has something to look after */
     struct connection *connections; /* of the main thread */
-    struct artifacts artifacts;     /* with a lock of their own */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* monotonic clock */
     /* Under the lock. */

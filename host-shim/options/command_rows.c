@@ -21,6 +21,12 @@ static const struct command_action approvals_actions[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct command_action artifacts_actions[] = {
+    {"list", "", "list the files that are kept"},
+    {"get", "URI", "print the content of one, or with --json its entry and content"},
+    {NULL, NULL, NULL},
+};
+
 static const struct command_action audit_actions[] = {
     {"verify", "[FILE...]", "check that the audit log is unchanged"},
     {"show", "[FILE...]", "print its records"},
@@ -47,6 +53,8 @@ const struct command_row command_rows[] = {
      "Check a policy, or explain what it does with a call; nothing is run.", policy_actions},
     {"approvals", COMMAND_APPROVALS, false, 1, 2, NULL,
      "List and answer requests for approval, and withdraw grants.", approvals_actions},
+    {"artifacts", COMMAND_ARTIFACTS, false, 1, 2, NULL,
+     "List and fetch files that programs have left.", artifacts_actions},
     {"audit", COMMAND_AUDIT, false, 1, OPTIONS_WORDS, NULL,
      "Verify, show and rotate the audit log.", audit_actions},
     {"conformance", COMMAND_CONFORMANCE, false, 1, 1, "FILE.so",

@@ -194,6 +194,25 @@ static bool set_audit_key(const struct option_row *row, struct options *options,
     return true;
 }
 
+static bool set_artifacts_max_bytes(const struct option_row *row, struct options *options,
+                                    const char *value, struct failure *failure)
+{
+    if (!size_parse(value, INT64_MAX, &options->artifacts_max_bytes))
+        return failure_usage(failure, "--%s must be a size such as 500MiB or 2G, not %s", row->name,
+                             value);
+    return true;
+}
+
+static bool set_artifacts_age(const struct option_row *row, struct options *options,
+                              const char *value, struct failure *failure)
+{
+    if (!duration_parse(value, LONGEST_AGE_MS, &options->artifacts_age_ms) ||
+        options->artifacts_age_ms == 0)
+        return failure_usage(failure, "--%s must be a duration such as 1h or 7d, not %s", row->name,
+                             value);
+    return true;
+}
+
 static bool set_audit_max_bytes(const struct option_row *row, struct options *options,
                                 const char *value, struct failure *failure)
 {
@@ -331,6 +350,13 @@ const struct option_row option_rows[] = {
      "the key that signs the log; to verify a log, may be repeated", "file", set_audit_key, 0},
     {"audit-max-bytes", 0, "N", FOR_CALLS,
      "begin a new file at that size; 0: never (default 64 MiB)", NULL, set_audit_max_bytes, 0},
+    {"artifacts", 0, "DIRECTORY", FOR_CALLS | FOR(COMMAND_ARTIFACTS),
+     "where files that programs leave are kept", "directory", TEXT(artifacts)},
+    {"artifacts-max-bytes", 0, "N", FOR_CALLS,
+     "keep that much of them, the oldest go first; 0: nothing (default 1 GiB)", NULL,
+     set_artifacts_max_bytes, 0},
+    {"artifacts-age", 0, "DURATION", FOR_CALLS, "keep them that long (default 1d)", NULL,
+     set_artifacts_age, 0},
     {"verbose", 'v', NULL, FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
      "print more: with run, how the program was isolated; with conformance, what the provider "
      "prints",
@@ -341,7 +367,7 @@ const struct option_row option_rows[] = {
      "look again after that time, such as 500ms, 5s or 1m, until interrupted", NULL, set_watch, 0},
     {"json", 0, NULL,
      FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) | FOR(COMMAND_APPROVALS) |
-         FOR(COMMAND_AUDIT),
+         FOR(COMMAND_AUDIT) | FOR(COMMAND_ARTIFACTS),
      "print JSON; audit show prints one record a line", NULL, FLAG(json)},
     {"sweep", 0, NULL, FOR(COMMAND_DOCTOR), "first remove what dead gateways left on this machine",
      NULL, FLAG(sweep)},

@@ -247,7 +247,9 @@ static bool check_approver(const struct options *options, struct failure *failur
 bool options_parse(int argc, char **argv, struct options *ret, struct failure *failure)
 {
     struct options options = {.tool = "code_execute",
-                              .audit = {.max_bytes = AUDIT_MAX_BYTES_DEFAULT}};
+                              .audit = {.max_bytes = AUDIT_MAX_BYTES_DEFAULT},
+                              .artifacts_max_bytes = ARTIFACT_MAX_BYTES_DEFAULT,
+                              .artifacts_age_ms = ARTIFACT_KEPT_MS_DEFAULT};
     uint64_t used_rows = 0;
     bool parsed = take_all(argc, argv, &options, &used_rows, failure);
     if (parsed && optind < argc) {

@@ -9,6 +9,7 @@
 #include "approval/approval.h"
 #include "audit/audit_setting.h"
 #include "base/failure.h"
+#include "files/artifact_store.h"
 
 #define OPTIONS_CAPABILITIES 32u
 #define OPTIONS_PAIRS        128u
@@ -24,6 +25,7 @@ enum command {
     COMMAND_CONFORMANCE,
     COMMAND_CONFORMANCE_CASE,
     COMMAND_APPROVALS,
+    COMMAND_ARTIFACTS,
     COMMAND_AUDIT,
     COMMAND_POLICY,
     COMMAND_MCP,
@@ -86,6 +88,9 @@ struct options {
     bool network;
     struct name_values files; /* by --file: a path, and its name in the run */
     const char *files_below;  /* a directory whose files a tool's input may name */
+    const char *artifacts;    /* the directory of files that runs left */
+    uint64_t artifacts_max_bytes;
+    uint64_t artifacts_age_ms; /* how long a new one is kept */
     struct name_values environment;
     struct name_values used_secrets;
     struct name_values settings;      /* members of the tool's input */

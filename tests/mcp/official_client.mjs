@@ -44,7 +44,7 @@ for (const name of ['test_structured', 'test_image_content', 'test_multiple_cont
   await step(name, () => call(name))
 }
 await step('read', async () => {
-  const link = outcome.test_files.content.find(block => block.type === 'resource_link')
+  const link = outcome.test_files.content.find(block => block.type === 'resource_link' && block.name.endsWith('.bin'))
   const { contents } = await client.readResource({ uri: link.uri })
   return contents.map(one => ({ uri: one.uri === link.uri, length: one.blob.length }))
 })

@@ -30,5 +30,100 @@ class Named(FilesTest):
         self.assertEqual(opened, {"a.csv": None, "../secret": None})
 
 
+PNG = "iVBORw0KGgo="  # its first bytes: nobody here looks further
+
+
+def blocks(result, kind):
+    return [block for block in result["content"] if block["type"] == kind]
+
+
+class Left(FilesTest):
+    """Files that a program left."""
+
+    def setUp(self):
+        super().setUp()
+        self.wire = self.started(plugin=PROVIDER)
+
+    def left(self, *files, wire=None, store=(), **more):
+        return self.called(wire or self.wire, {"store": store, "result": {"files": list(files), **more}})
+
+    def lines(self, result):
+        return next(block["text"] for block in blocks(result, "text") if not block["text"].startswith("{")).splitlines()
+
+    def read(self, uri):
+        return self.wire.call("resources/read", {"uri": uri})["contents"]
+
+    def test_a_chart_is_seen_described_and_linked(self):
+        result = self.left({"path": "out/c.png", "mime_type": "image/png", "size": 8, "encoding": "base64", "content": PNG})
+        self.assertEqual(blocks(result, "image"), [{"type": "image", "data": PNG, "mimeType": "image/png"}])
+        [link] = blocks(result, "resource_link")
+        self.assertEqual(link, {"type": "resource_link", "uri": link["uri"], "name": "out/c.png", "mimeType": "image/png", "size": 8})
+        self.assertEqual(self.lines(result), [f"file: out/c.png (image/png, 8 B): {link['uri']}"])
+        self.assertEqual(self.read(link["uri"]), [{"uri": link["uri"], "mimeType": "image/png", "blob": PNG}])
+        [entry] = result["structuredContent"]["files"]
+        self.assertEqual((entry["uri"], "content" in entry), (link["uri"], False))
+
+    def test_one_that_the_provider_has_stored(self):
+        stored = {"file": {"path": "c.png", "mime_type": "image/png"}, "content": "PNG"}
+        result = self.left({"path": "c.png", "mime_type": "image/png", "size": 3, "uri": 0}, store=[stored])
+        self.assertEqual(blocks(result, "image"), [{"type": "image", "data": "UE5H", "mimeType": "image/png"}])
+        self.assertEqual([link["uri"] for link in blocks(result, "resource_link")], result["structuredContent"]["stored"])
+
+    def test_an_image_that_is_too_large_to_see(self):
+        large = "A" * (4 << 20 | 4)
+        result = self.left({"path": "c.png", "mime_type": "image/png", "size": 3 << 20, "encoding": "base64", "content": large})
+        self.assertEqual(blocks(result, "image"), [])
+        [link] = blocks(result, "resource_link")
+        self.assertEqual(self.read(link["uri"])[0]["blob"], large)
+        self.assertNotIn("content", result["structuredContent"]["files"][0])
+
+    def test_what_can_run_scripts_is_linked_and_marked(self):
+        for mime_type, name in (("image/svg+xml", "a.svg"), ("text/html", "a.html")):
+            result = self.left({"path": name, "mime_type": mime_type, "size": 4, "content": "<a/>", "active": True})
+            self.assertEqual({block["type"] for block in result["content"]}, {"text", "resource_link"})
+            [link] = blocks(result, "resource_link")
+            self.assertIn("active", link["description"])
+            self.assertIn(f"{name} ({mime_type}, 4 B, can run scripts)", self.lines(result)[0])
+            self.assertEqual(self.read(link["uri"])[0]["text"], "<a/>")
+
+    def test_small_text_stays_in_the_structured_content(self):
+        entry = {"path": "a.txt", "mime_type": "text/plain", "size": 2, "content": "hi"}
+        [kept] = self.left(entry)["structuredContent"]["files"]
+        self.assertEqual({**kept, "uri": ""}, {**entry, "uri": ""})
+
+    def test_what_was_left_out_is_named(self):
+        result = self.left({"path": "big.bin", "mime_type": "application/zip", "size": 2 << 30, "omitted": "too_large"},
+                           files_omitted={"count": 3, "bytes": 1200000, "reason": "too_many"},
+                           results_omitted={"count": 1, "bytes": 5, "reason": "max_results"})
+        self.assertEqual(self.lines(result), ["file: big.bin (application/zip, 2.1 GB): left out, too_large",
+                                              "3 more files, 1.2 MB: left out, too_many", "1 more results, 5 B: left out, max_results"])
+        self.assertEqual(blocks(result, "resource_link"), [])
+
+    def test_earlier_revisions_get_the_address_in_words(self):
+        wire = self.started(plugin=PROVIDER, revision="2024-11-05")
+        result = self.left({"path": "a.txt", "mime_type": "text/plain", "size": 2, "content": "hi"}, wire=wire)
+        self.assertEqual(blocks(result, "resource_link"), [])
+        self.assertRegex(self.lines(result)[0], r"^file: a.txt \(text/plain, 2 B\): toolhost://run/[0-9a-f]{32}/a.txt$")
+
+    def test_a_name_cannot_be_taken_for_a_line(self):
+        result = self.left({"path": "a\nfile: b", "mime_type": "text/plain", "size": 2, "content": "hi"})
+        self.assertEqual(len(self.lines(result)), 1)
+
+    def test_a_later_call_can_have_it(self):
+        """Also of another server, and of toolhost run."""
+        self.left({"path": "a.csv", "mime_type": "text/csv", "size": 4, "content": "1,2\n"})
+        uri = self.left({"path": "a.csv", "mime_type": "text/csv", "size": 4, "content": "1,2\n"})["structuredContent"]["files"][0]["uri"]
+        for wire in (self.wire, self.started(plugin=PROVIDER)):
+            opened = self.called(wire, files=[{"path": "in.csv", "ref": uri}])["structuredContent"]["opened"]
+            self.assertEqual(opened[uri]["content"], "1,2\n")
+
+    def test_without_a_place_to_keep_them(self):
+        wire = self.started("--artifacts-max-bytes", "0", plugin=PROVIDER)
+        entry = {"path": "a.bin", "mime_type": "application/zip", "size": 30000, "encoding": "base64", "content": "A" * 40000}
+        result = self.left(entry, wire=wire)
+        self.assertEqual(result["structuredContent"]["files"], [entry])
+        self.assertIn("larger than all that is kept", self.said())
+
+
 if __name__ == "__main__":
     tap.run_unittest()

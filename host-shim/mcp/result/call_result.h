@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mcp/result/artifacts.h"
+#include "files/artifact_store.h"
 #include "mcp/wire/session_revision.h"
 
 /* The return of tool_invoke(). */
@@ -21,7 +21,8 @@ struct tool_answer {
 };
 
 /* full: all of the output, and not what the manifest calls brief. New; NULL when out of memory. */
-json_t *call_result_make(struct artifacts *artifacts, const struct session_revision *session,
-                         bool full, const struct tool_answer *answer);
+json_t *call_result_make(const struct artifact_store *artifacts,
+                         const struct session_revision *session, bool full,
+                         const struct tool_answer *answer);
 /* A tool error of toolhost's own. */
 json_t *call_result_error(const char *code, const char *message, const char *hint);

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/input_files.h"
 #include "cli/input_members.h"
+#include "cli/run_report.h"
 #include "formats/run_outcome.h"
 #include "host/tool_call.h"
 
@@ -145,8 +146,17 @@ static bool build_input(const struct options *options, struct lent_files *files,
 
 struct streams {
     int out;
+    bool silent; /* the result has it all */
     bool streamed_stdout, streamed_stderr;
+    char last; /* byte on standard output; 0: none */
 };
+
+static void print_out(struct streams *streams, const char *bytes, size_t length)
+{
+    (void)write_fully(streams->out, bytes, length);
+    if (length > 0)
+        streams->last = bytes[length - 1];
+}
 
 /* A reader that is gone is no reason to stop the program: its result still counts. SIGPIPE, where
  * it is not ignored, ends toolhost as it ends any other filter. */
@@ -155,10 +165,12 @@ static void take_output(void *user, uint32_t stream, const void *bytes, size_t l
     struct streams *streams = user;
     if (stream == TOOL_STREAM_STDOUT) {
         streams->streamed_stdout = true;
-        (void)write_fully(streams->out, bytes, length);
+        if (!streams->silent)
+            print_out(streams, bytes, length);
     } else if (stream == TOOL_STREAM_STDERR) {
         streams->streamed_stderr = true;
-        (void)write_fully(STDERR_FILENO, bytes, length);
+        if (!streams->silent)
+            (void)write_fully(STDERR_FILENO, bytes, length);
     } else if (stream == TOOL_STREAM_PROGRESS) {
         char line[1024];
         (void)snprintf(line, sizeof(line), "%.*s",
@@ -175,12 +187,12 @@ static void take_notice(void *user, const char *text)
 }
 
 /* A provider need not stream; what it has not streamed is in the result. */
-static void print_unstreamed(const struct streams *streams, const json_t *result)
+static void print_unstreamed(struct streams *streams, const json_t *result)
 {
     const json_t *out = json_object_get(result, "stdout");
     const json_t *err = json_object_get(result, "stderr");
     if (!streams->streamed_stdout && json_is_string(out))
-        (void)write_fully(streams->out, json_string_value(out), json_string_length(out));
+        print_out(streams, json_string_value(out), json_string_length(out));
     if (!streams->streamed_stderr && json_is_string(err))
         (void)write_fully(STDERR_FILENO, json_string_value(err), json_string_length(err));
 }
@@ -223,24 +235,90 @@ static int exit_with_failure(const struct failure *failure)
     return failure_is_usage(failure) ? EXIT_USAGE : EXIT_NOT_RUN;
 }
 
+/* With --json standard output has JSON even when no provider could be asked. */
+static int exit_without_result(const struct options *options, int out,
+                               const struct failure *failure)
+{
+    struct failure ignored;
+    json_auto_t *result =
+        json_pack("{s:s, s:o}", "status", "error", "error", failure_to_json(failure));
+    if (options->json && result)
+        (void)console_print_json(out, result, &ignored);
+    return exit_with_failure(failure);
+}
+
+/* Values begin on a line of their own. */
+static bool report_made(const struct options *options, const struct output_directory *directory,
+                        struct streams *streams, json_t *result)
+{
+    struct failure ignored; /* out of memory */
+    CLEANUP(artifact_store_clear) struct artifact_store artifacts = {0};
+    const struct run_report report = {.out = streams->silent ? -1 : streams->out,
+                                      .quiet = options->quiet,
+                                      .directory = options->out ? directory : NULL,
+                                      .artifacts = &artifacts};
+    if (!artifact_store_init(&artifacts, options->artifacts, options->artifacts_max_bytes,
+                             options->artifacts_age_ms, &ignored))
+        return false;
+    if (!options->quiet && !streams->silent && streams->last && streams->last != '\n' &&
+        json_array_size(json_object_get(result, "results")) > 0)
+        print_out(streams, "\n", 1);
+    return run_report_make(&report, result);
+}
+
+static void print_streams(struct streams *streams, const json_t *result)
+{
+    if (streams->silent)
+        return;
+    print_unstreamed(streams, result);
+    print_truncated(streams, result);
+}
+
+/* The program's own status, unless a file that it has left was not written. */
+static int end_status(const struct call_result *call, bool all_written)
+{
+    if (!call->ran && call->interrupted)
+        return EXIT_CANCELLED;
+    int status = run_outcome_exit_status(call->ran, call->json);
+    return status == EXIT_SUCCESS && !all_written ? EXIT_FAILURE : status;
+}
+
+static int report_result(const struct options *options, const struct output_directory *directory,
+                         struct streams *streams, const struct call_result *call)
+{
+    struct failure failure;
+    print_streams(streams, call->json);
+    bool all_written = report_made(options, directory, streams, call->json);
+    if (options->json && !console_print_json(streams->out, call->json, &failure))
+        return exit_with_failure(&failure);
+    print_error(call->json);
+    if (options->verbose && call->ran)
+        print_isolation(call->json);
+    return end_status(call, all_written);
+}
+
+static bool open_output(const struct options *options, struct output_directory *directory,
+                        struct failure *failure)
+{
+    if (options->force && !options->out)
+        return failure_usage(failure, "%s is for --out", "--force");
+    return !options->out || output_directory_open(options->out, options->force, directory, failure);
+}
+
 int command_run(const struct options *options, int out)
 {
     struct failure failure;
-    struct streams streams = {.out = out};
+    struct streams streams = {.out = out, .silent = options->json};
     CLEANUP_FREE char *input = NULL;
     CLEANUP(lent_files_clear) struct lent_files files = {0};
+    CLEANUP(output_directory_close) struct output_directory directory = {.fd = -1};
     struct call_result call = {0};
-    if (!build_input(options, &files, &input, &failure))
+    if (!build_input(options, &files, &input, &failure) ||
+        !open_output(options, &directory, &failure))
         return exit_with_failure(&failure);
     const struct call_listener listener = {take_output, take_notice, &streams};
     if (!tool_call(options, &(struct tool_input){input, &files}, &listener, &call, &failure))
-        return exit_with_failure(&failure);
+        return exit_without_result(options, out, &failure);
     json_auto_t *result = call.json;
-    print_unstreamed(&streams, result);
-    print_truncated(&streams, result);
-    print_error(result);
-    if (options->verbose && call.ran)
-        print_isolation(result);
-    return !call.ran && call.interrupted ? EXIT_CANCELLED
-                                         : run_outcome_exit_status(call.ran, result);
+    return report_result(options, &directory, &streams, &call);
 }

@@ -88,7 +88,10 @@ struct options {
     bool network;
     struct name_values files; /* by --file: a path, and its name in the run */
     const char *files_below;  /* a directory whose files a tool's input may name */
-    const char *artifacts;    /* the directory of files that runs left */
+    const char *out;          /* a directory for files that the program leaves */
+    bool force;               /* also over files that are there */
+    bool quiet;
+    const char *artifacts; /* the directory of files that runs left */
     uint64_t artifacts_max_bytes;
     uint64_t artifacts_age_ms; /* how long a new one is kept */
     struct name_values environment;

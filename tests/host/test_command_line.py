@@ -68,7 +68,7 @@ class Options(CommandLine):
                                 (["run", "--netwrok"], "did you mean --network?"), (["run", "--timeuot", "5s"], "did you mean --timeout?"),
                                 (["run", "--secrets", "a=b"], "did you mean --secret?"), (["audit", "shwo"], "did you mean toolhost audit show?"),
                                 (["approvals", "aprove", "1"], "did you mean toolhost approvals approve?"),
-                                (["run", "-c", "x", "--json"], "toolhost run --help")):
+                                (["run", "-c", "x", "--sweep"], "toolhost run --help")):
             with self.subTest(arguments):
                 self.refused(*arguments, hint=hint)
         for arguments in (["frobnicate"], ["run", "--xyzzy"], ["audit", "frobnicate"]):

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports a result's values, displays and files. Main thread. */
+#include "cli/run_report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/console.h"
+#include "base/descriptor_io.h"
+#include "base/json.h"
+#include "formats/result_file.h"
+
+/* "LABEL: FILE: REASON" as a notice. */
+static void print_file(const char *label, const struct result_file *file, const char *more)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *line = open_memstream(&text, &length);
+    if (!line)
+        return;
+    (void)fprintf(line, "%s ", label);
+    result_file_describe(file, line);
+    if (more)
+        (void)fprintf(line, ": %s", more);
+    if (fclose(line) == 0)
+        console_print_notice(text);
+}
+
+static bool write_file(const struct run_report *report, struct result_file *file)
+{
+    struct failure failure;
+    CLEANUP_FREE char *path = NULL;
+    CLEANUP_CLOSE int fd = result_file_open(file, report->artifacts, &failure);
+    if (fd >= 0 && output_directory_write(report->directory, file->path, fd, &path, &failure)) {
+        if (!report->quiet)
+            print_file("wrote", file, path);
+        (void)json_object_set_new(file->entry, "written", json_string(path));
+        return true;
+    }
+    print_file("not written:", file, failure.message);
+    (void)json_object_set_new(file->entry, "not_written", json_string(failure.message));
+    return false;
+}
+
+static void keep_file(const struct run_report *report, struct result_file *file)
+{
+    struct failure failure;
+    bool kept = file->uri || result_file_keep(file, report->artifacts, &failure);
+    if (!kept)
+        print_file("not kept:", file, failure.message);
+    else if (!report->quiet)
+        print_file("file", file, file->uri);
+}
+
+/* What the provider has left out is the run's limit, and no failure of ours. */
+static bool take_file(const struct run_report *report, struct result_file *file)
+{
+    if (!file->content && !file->uri) {
+        if (!report->quiet)
+            print_file("file", file, file->omitted ? NULL : "it has no content");
+        return true;
+    }
+    if (report->directory)
+        return write_file(report, file);
+    keep_file(report, file);
+    return true;
+}
+
+static bool take_files(const struct run_report *report, const json_t *result)
+{
+    bool all = true;
+    size_t index = 0;
+    json_t *entry = NULL;
+    json_array_foreach(json_object_get(result, "files"), index, entry)
+    {
+        struct result_file file;
+        if (result_file_read(entry, &file))
+            all = take_file(report, &file) && all;
+    }
+    return all;
+}
+
+static bool is_plain(const json_t *shown)
+{
+    const char *mime_type = json_member_string(shown, "mime_type", "text/plain");
+    return strcmp(mime_type, "text/plain") == 0 || strcmp(mime_type, "text/markdown") == 0 ||
+           strcmp(mime_type, "application/json") == 0;
+}
+
+/* How a terminal can show it; NULL: it cannot. */
+static const json_t *text_of(const json_t *shown)
+{
+    const json_t *text = json_object_get(shown, "text");
+    const json_t *plain = json_object_get(json_object_get(shown, "alternatives"), "text/plain");
+    if (strcmp(json_member_string(shown, "type", ""), "image") == 0)
+        return NULL;
+    if (is_plain(shown) && json_is_string(text))
+        return text;
+    return json_is_string(plain) ? plain : NULL;
+}
+
+static void print_text(const struct run_report *report, const json_t *text)
+{
+    const char *bytes = json_string_value(text);
+    size_t length = json_string_length(text);
+    if (report->quiet || report->out < 0)
+        return;
+    (void)write_fully(report->out, bytes, length);
+    if (length > 0 && bytes[length - 1] != '\n')
+        (void)write_fully(report->out, "\n", 1);
+}
+
+static const char *ending_of(const char *mime_type)
+{
+    static const struct {
+        const char *mime_type, *ending;
+    } known[] = {{"image/png", ".png"},      {"image/jpeg", ".jpg"}, {"image/svg+xml", ".svg"},
+                 {"image/gif", ".gif"},      {"text/html", ".html"}, {"text/latex", ".tex"},
+                 {"application/pdf", ".pdf"}};
+    size_t length = strlen(mime_type);
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (strcmp(known[i].mime_type, mime_type) == 0)
+            return known[i].ending;
+    }
+    return length >= 4 && strcmp(mime_type + length - 4, "json") == 0 ? ".json" : ".bin";
+}
+
+static bool is_active(const char *mime_type)
+{
+    return strcmp(mime_type, "text/html") == 0 || strcmp(mime_type, "image/svg+xml") == 0;
+}
+
+/* A picture that was displayed, as a file that a program could have left. */
+static json_t *file_of(const json_t *shown, unsigned number)
+{
+    char path[64];
+    const char *mime_type = json_member_string(shown, "mime_type", "application/octet-stream");
+    json_t *data = json_object_get(shown, "data");
+    json_t *content = data ? data : json_object_get(shown, "text");
+    size_t length = json_string_length(content);
+    size_t padding =
+        length - strcspn(json_is_string(content) ? json_string_value(content) : "", "=");
+    (void)snprintf(path, sizeof(path), "display-%u%s", number, ending_of(mime_type));
+    return json_pack("{s:s, s:s, s:s, s:O*, s:I, s:b}", "path", path, "mime_type", mime_type,
+                     "encoding", data ? "base64" : "utf-8", "content", content, "size",
+                     (json_int_t)(data ? length / 4 * 3 - (padding <= 2 ? padding : 0) : length),
+                     "active", is_active(mime_type));
+}
+
+static bool take_picture(const struct run_report *report, json_t *shown, unsigned number)
+{
+    static const char *const told[] = {"written", "not_written", "uri"};
+    struct result_file file;
+    json_auto_t *entry = file_of(shown, number);
+    if (!entry || !result_file_read(entry, &file))
+        return false;
+    bool taken = take_file(report, &file);
+    for (size_t i = 0; i < COUNT_OF(told); i++) {
+        json_t *value = json_object_get(entry, told[i]);
+        if (value)
+            (void)json_object_set(shown, told[i], value);
+    }
+    return taken;
+}
+
+static bool take_results(const struct run_report *report, const json_t *result)
+{
+    bool all = true;
+    unsigned pictures = 0;
+    size_t index = 0;
+    json_t *shown = NULL;
+    json_array_foreach(json_object_get(result, "results"), index, shown)
+    {
+        const json_t *text = text_of(shown);
+        if (text)
+            print_text(report, text);
+        else
+            all = take_picture(report, shown, ++pictures) && all;
+    }
+    return all;
+}
+
+static void print_omitted(const json_t *result, const char *member, const char *what)
+{
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *line = open_memstream(&text, &length);
+    if (!line)
+        return;
+    result_omitted_describe(json_object_get(result, member), what, line);
+    if (fclose(line) == 0 && length > 0)
+        console_print_notice(text);
+}
+
+bool run_report_make(const struct run_report *report, json_t *result)
+{
+    bool shown = take_results(report, result);
+    bool written = take_files(report, result);
+    if (!report->quiet) {
+        print_omitted(result, "results_omitted", "results");
+        print_omitted(result, "files_omitted", "files");
+    }
+    return shown && written;
+}

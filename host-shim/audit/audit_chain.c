@@ -10,7 +10,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
 
 #define FILES_MOST 800u /* each is kept open */

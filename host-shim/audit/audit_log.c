@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "audit/audit_file.h"
-#include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/state_file.h"

@@ -12,7 +12,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
 
 #define CODE "audit_unavailable"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text_escape.h"

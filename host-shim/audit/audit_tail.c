@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "audit/audit_file.h"
-#include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
 
 #define SMALL_WINDOW 16384 /* enough for most last lines */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "audit/audit_chain.h"
-#include "audit/audit_own_entry.h"
 #include "base/cleanup.h"
 
 /* Lines that are no records: what a crash has left, if the record behind them says so. */

@@ -67,23 +67,6 @@ const struct command_row command_rows[] = {
 };
 const size_t command_row_count = COUNT_OF(command_rows);
 
-static const struct {
-    const char *name;
-    const char *replacement;
-} removed_commands[] = {
-    {"top",
-     "toolhost status --watch 2s; a running gateway counts in the file of its own --metrics"},
-};
-
-const char *command_replacement(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(removed_commands); i++) {
-        if (strcmp(removed_commands[i].name, name) == 0)
-            return removed_commands[i].replacement;
-    }
-    return NULL;
-}
-
 const struct command_row *command_row_of(enum command command)
 {
     for (size_t i = 0; i < command_row_count; i++) {

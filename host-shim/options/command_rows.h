@@ -32,5 +32,3 @@ extern const size_t command_row_count;
 /* NULL where there is none. */
 const struct command_row *command_row_of(enum command command);
 const struct command_row *command_row_find(const char *name);
-/* The hint for a command that has been removed; NULL where there was none of that name. */
-const char *command_replacement(const char *name);

@@ -50,22 +50,12 @@ static bool refuse_word(struct failure *failure, const char *what, const char *w
     return false;
 }
 
-static bool refuse_command(struct failure *failure, const char *word)
-{
-    const char *replacement = command_replacement(word);
-    if (!replacement)
-        return refuse_word(failure, "command", word, suggestion_find(word, command_at, NULL));
-    (void)failure_usage(failure, "the command %s has been removed", word);
-    failure_set_hint(failure, "%s", replacement);
-    return false;
-}
-
 static bool take_word(struct options *options, const char *word, struct failure *failure)
 {
     if (options->command == COMMAND_NONE) {
         const struct command_row *row = command_row_find(word);
         if (!row)
-            return refuse_command(failure, word);
+            return refuse_word(failure, "command", word, suggestion_find(word, command_at, NULL));
         options->command = row->command;
         return true;
     }

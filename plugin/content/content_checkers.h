@@ -67,9 +67,6 @@ struct content_answer content_take_answer(struct content_reading *reading, const
 /* Reads the findings, each into reading->finding by read, and adds them to those of the call. */
 bool content_read_findings(const struct json_place *place, json_t *value,
                            struct content_reading *reading, content_reader *read);
-/* The answer of a checker of the gateway or the operator. */
-struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
-                                             size_t length, struct error *error);
 
 /* Rows of the place of a finding. */
 #define CONTENT_AT(member) .offset = offsetof(struct content_reading, member)

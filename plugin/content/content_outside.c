@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
 #include "host/host.h"
+#include "program/program_input.h"
 
 /* Null is the program itself, as absent is. */
 static bool read_file(const struct json_place *place, json_t *value, void *object)
@@ -60,8 +61,8 @@ static bool read_answer(const struct json_place *place, json_t *value,
     return json_read_members(place, value, members, reading);
 }
 
-struct content_answer content_outside_answer(struct call *call, const char *who, const char *text,
-                                             size_t length, struct error *error)
+static struct content_answer take_answer(struct call *call, const char *who, const char *text,
+                                         size_t length, struct error *error)
 {
     struct content_reading reading = {
         .call = call, .who = who, .answer = {.verdict = CONTENT_READ}};
@@ -80,5 +81,30 @@ struct content_answer content_ask_host(struct call *call, struct error *error)
         return content_out_of_memory(error);
     if (!host_check_content(&call->host, question, text, CONTENT_ANSWER_LIMIT, &length))
         return content_failed(who, "it gave no answer");
-    return content_outside_answer(call, who, text, length, error);
+    return take_answer(call, who, text, length, error);
+}
+
+static const char command_name[] = "the policy's command";
+
+/* The operator's command is trusted as the policy that names it, so it has no sandbox. It is no
+ * child of the gateway: process mode's backend runs it like a run without isolation, with the
+ * policy's environment, in an empty directory, and kills the processes that it leaves behind. */
+struct content_answer content_ask_command(struct call *call, struct error *error)
+{
+    size_t length = 0;
+    CLEANUP_FREE char *question = call_content_question(call, &length);
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    if (!question || !content_plan_command(call, &description))
+        return content_out_of_memory(error);
+    struct error fault;
+    CLEANUP_CLOSE int input = program_input_open(question, length, &fault);
+    if (input < 0)
+        return content_failed(command_name, fault.message);
+    const struct content_program program = {.who = command_name,
+                                            .description = &description,
+                                            .mode = SANDBOX_MODE_NONE,
+                                            .input = input};
+    struct content_answer answer;
+    CLEANUP_FREE char *text = content_run_program(call, &program, &length, &answer, error);
+    return text ? take_answer(call, command_name, text, length, error) : answer;
 }

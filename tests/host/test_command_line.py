@@ -74,12 +74,6 @@ class Options(CommandLine):
         for arguments in (["frobnicate"], ["run", "--xyzzy"], ["audit", "frobnicate"]):
             self.assertNotIn("did you mean", self.refused(*arguments))
 
-    def test_a_removed_command_names_its_replacement(self):
-        for arguments in (["top"], ["top", "--once", "--metrics", "x.prom"]):
-            said = self.refused(*arguments)
-            self.assertIn("the command top has been removed", said)
-            self.assertIn("hint: toolhost status --watch 2s", said)
-
     def test_version(self):
         self.assertRegex(self.printed("-V"), r"\Atoolhost \d+\.\d+\.\d+\n\Z")
         self.assertEqual(self.printed("-V"), self.printed("--version"))

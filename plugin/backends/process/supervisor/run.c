@@ -29,8 +29,7 @@
 #define SUBREAPER_LIMIT_US (UINT64_C(1) * 1000000)
 #define ORPHAN_PAUSE_US    1000
 #define UNWATCHED_PAUSE_US 5000
-#define COUNTED_AHEAD      64 /* runs whose counters are open meanwhile: descriptors are few */
-#define REPORTS_AT_ONCE    8  /* other runs have their turn too */
+#define REPORTS_AT_ONCE    8 /* other runs have their turn too */
 
 struct run {
     int socket; /* -1 once the plugin has closed its end */
@@ -272,8 +271,6 @@ static void handle_report(struct run *run, const struct report *report)
         break;
     case REPORT_STARTED:
         send_started(run);
-        if (run->slot < COUNTED_AHEAD)
-            cgroup_open_counters(&run->process->cgroup);
         break;
     case REPORT_FAILED:
         if (report->isolation.applied)

@@ -19,27 +19,14 @@ struct cgroup_names {
     const char *entrance; /* what its first process, which has one thread, writes "0" to */
     const char *memory_limit;
     const char *memory_held;
-    struct cgroup_counter_file {
-        const char *file;
-        const char *key; /* NULL: its only number */
-    } counters[CGROUP_COUNTER_COUNT];
+    const char *memory_peak;
+    const char *memory_events;
 };
 
 static const struct cgroup_names names[] = {
-    [1] = {"tasks",
-           "memory.limit_in_bytes",
-           "memory.usage_in_bytes",
-           {{"memory.max_usage_in_bytes", NULL},
-            {"memory.oom_control", "oom_kill"},
-            {"pids.peak", NULL},
-            {"pids.events", "max"}}},
-    [2] = {"cgroup.procs",
-           "memory.max",
-           "memory.current",
-           {{"memory.peak", NULL},
-            {"memory.events", "oom_kill"},
-            {"pids.peak", NULL},
-            {"pids.events", "max"}}},
+    [1] = {"tasks", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.max_usage_in_bytes",
+           "memory.oom_control"},
+    [2] = {"cgroup.procs", "memory.max", "memory.current", "memory.peak", "memory.events"},
 };
 
 static bool make_group(const char *base, const char *name, char *path, size_t size)
@@ -114,61 +101,27 @@ uint64_t cgroup_memory(const struct cgroup *cgroup)
                : 0;
 }
 
-/* The group that has the counter, NULL where no group has. */
-static const char *group_of(const struct cgroup *cgroup, enum cgroup_counter counter)
-{
-    if (counter == CGROUP_MEMORY_PEAK || counter == CGROUP_MEMORY_EVENTS)
-        return cgroup->has_memory ? cgroup->memory : NULL;
-    return cgroup->has_pids ? cgroup->pids : NULL;
-}
-
 bool cgroup_tells_peak(const struct cgroup *cgroup)
 {
     char path[PATH_MAX];
-    const char *group = group_of(cgroup, CGROUP_MEMORY_PEAK);
-    const char *file = names[cgroup->version].counters[CGROUP_MEMORY_PEAK].file;
-    return group && (size_t)snprintf(path, sizeof(path), "%s/%s", group, file) < sizeof(path) &&
+    return cgroup->has_memory &&
+           (size_t)snprintf(path, sizeof(path), "%s/%s", cgroup->memory,
+                            names[cgroup->version].memory_peak) < sizeof(path) &&
            access(path, R_OK) == 0;
-}
-
-void cgroup_open_counters(struct cgroup *cgroup)
-{
-    if (cgroup->version == 0 || cgroup->counters_are_open)
-        return;
-    for (int i = 0; i < CGROUP_COUNTER_COUNT; i++) {
-        const char *group = group_of(cgroup, (enum cgroup_counter)i);
-        const char *file = names[cgroup->version].counters[i].file;
-        cgroup->counters[i] = group ? cgroup_file_open(group, file, O_RDONLY) : -1;
-    }
-    cgroup->counters_are_open = true;
-}
-
-static void close_counters(struct cgroup *cgroup)
-{
-    for (int i = 0; cgroup->counters_are_open && i < CGROUP_COUNTER_COUNT; i++)
-        close_fd(cgroup->counters[i]);
-    cgroup->counters_are_open = false;
-}
-
-static uint64_t read_counter(const struct cgroup *cgroup, enum cgroup_counter counter)
-{
-    const char *group = group_of(cgroup, counter);
-    if (!group)
-        return 0;
-    const struct cgroup_counter_file *file = &names[cgroup->version].counters[counter];
-    if (cgroup->counters_are_open && cgroup->counters[counter] >= 0)
-        return cgroup_file_number_of(cgroup->counters[counter], file->key);
-    return cgroup_file_number(group, file->file, file->key);
 }
 
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret)
 {
-    *ret = (struct cgroup_counts){
-        .peak_memory_bytes = read_counter(cgroup, CGROUP_MEMORY_PEAK),
-        .memory_kills = read_counter(cgroup, CGROUP_MEMORY_EVENTS),
-        .peak_processes = read_counter(cgroup, CGROUP_PIDS_PEAK),
-        .process_refusals = read_counter(cgroup, CGROUP_PIDS_EVENTS),
-    };
+    const struct cgroup_names *files = &names[cgroup->version];
+    *ret = (struct cgroup_counts){.memory_kills = 0};
+    if (cgroup->has_memory) {
+        ret->peak_memory_bytes = cgroup_file_number(cgroup->memory, files->memory_peak, NULL);
+        ret->memory_kills = cgroup_file_number(cgroup->memory, files->memory_events, "oom_kill");
+    }
+    if (cgroup->has_pids) {
+        ret->peak_processes = cgroup_file_number(cgroup->pids, "pids.peak", NULL);
+        ret->process_refusals = cgroup_file_number(cgroup->pids, "pids.events", "max");
+    }
 }
 
 static int remove_group(char *path)
@@ -183,7 +136,6 @@ static int remove_group(char *path)
 
 int cgroup_remove(struct cgroup *cgroup)
 {
-    close_counters(cgroup);
     if (cgroup->version == 2 && cgroup->memory[0])
         cgroup->pids[0] = '\0';
     int memory = remove_group(cgroup->memory);

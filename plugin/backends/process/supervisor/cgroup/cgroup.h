@@ -25,22 +25,12 @@ struct cgroup_base {
 
 #define CGROUP_ENTRANCES 2
 
-enum cgroup_counter {
-    CGROUP_MEMORY_PEAK,
-    CGROUP_MEMORY_EVENTS,
-    CGROUP_PIDS_PEAK,
-    CGROUP_PIDS_EVENTS,
-    CGROUP_COUNTER_COUNT
-};
-
 struct cgroup {
     uint32_t version;
     bool has_memory;
     bool has_pids;
     char memory[PATH_MAX];
     char pids[PATH_MAX];
-    bool counters_are_open;
-    int counters[CGROUP_COUNTER_COUNT]; /* then; -1 where it could not be opened */
 };
 
 struct cgroup_counts {
@@ -71,8 +61,6 @@ void cgroup_limit(struct cgroup *cgroup, const struct run_limits *limits);
 uint64_t cgroup_memory(const struct cgroup *cgroup);
 /* Does it know the most memory it has held? Before Linux 5.19 version 2 does not. */
 bool cgroup_tells_peak(const struct cgroup *cgroup);
-/* Opens what cgroup_read() reads, so that it need not; optional, and until cgroup_remove(). */
-void cgroup_open_counters(struct cgroup *cgroup);
 void cgroup_read(const struct cgroup *cgroup, struct cgroup_counts *ret);
 /* 0, or -1 with errno: EBUSY while the kernel still tears the last processes down. */
 int cgroup_remove(struct cgroup *cgroup);

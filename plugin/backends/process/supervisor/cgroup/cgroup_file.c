@@ -49,13 +49,11 @@ bool cgroup_file_read(const char *directory, const char *file, char *text, size_
     return true;
 }
 
-uint64_t cgroup_file_number_of(int fd, const char *key)
+uint64_t cgroup_file_number(const char *directory, const char *file, const char *key)
 {
     char text[4096];
-    ssize_t count = pread(fd, text, sizeof(text) - 1, 0);
-    if (count < 0)
+    if (!cgroup_file_read(directory, file, text, sizeof(text)))
         return 0;
-    text[count] = '\0';
     if (!key)
         return strtoull(text, NULL, 10);
     size_t length = strlen(key);
@@ -65,10 +63,4 @@ uint64_t cgroup_file_number_of(int fd, const char *key)
             return strtoull(line + length, NULL, 10);
     }
     return 0;
-}
-
-uint64_t cgroup_file_number(const char *directory, const char *file, const char *key)
-{
-    CLEANUP_CLOSE int fd = cgroup_file_open(directory, file, O_RDONLY);
-    return fd < 0 ? 0 : cgroup_file_number_of(fd, key);
 }

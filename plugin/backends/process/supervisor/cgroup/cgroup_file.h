@@ -17,5 +17,4 @@ int cgroup_file_write_number(const char *directory, const char *file, uint64_t n
 bool cgroup_file_read(const char *directory, const char *file, char *text, size_t size);
 /* The number behind key in a file of "key number" lines, or the file's only number with key NULL; 0
  * where there is none. */
-uint64_t cgroup_file_number_of(int fd, const char *key);
 uint64_t cgroup_file_number(const char *directory, const char *file, const char *key);

@@ -110,6 +110,27 @@ void console_log_notice(const char *text)
     (void)pthread_mutex_unlock(&lock);
 }
 
+char *page_text(page_writer *write, const json_t *value, size_t *ret_length)
+{
+    CLEANUP_FREE char *text = NULL;
+    FILE *page = open_memstream(&text, ret_length);
+    if (!page)
+        return NULL;
+    write(page, value);
+    bool whole = !ferror(page);
+    return fclose(page) == 0 && whole ? TAKE_POINTER(text) : NULL;
+}
+
+bool console_print_page(int out, page_writer *write, const json_t *value, struct failure *failure)
+{
+    size_t length = 0;
+    CLEANUP_FREE char *text = page_text(write, value, &length);
+    if (!text)
+        return failure_out_of_memory(failure);
+    return write_fully(out, text, length) ||
+           failure_set(failure, "internal", "cannot write to standard output");
+}
+
 bool console_print_json(int out, const json_t *value, struct failure *failure)
 {
     CLEANUP_FREE char *text = json_text(value, JSON_INDENT(2));

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/failure.h"
 
@@ -25,6 +26,13 @@ void console_print_notice(const char *text);
 /* The same from any thread, without blocking: a line that is not read is dropped. The next line
  * that is written reports how many were. */
 void console_log_notice(const char *text);
+
+/* Writes a value for people, or for a program of its own form. */
+typedef void page_writer(FILE *page, const json_t *value);
+/* What the writer puts onto a page in memory; new, NULL when out of memory. */
+char *page_text(page_writer *write, const json_t *value, size_t *ret_length);
+/* The same, printed to out as one piece. */
+bool console_print_page(int out, page_writer *write, const json_t *value, struct failure *failure);
 
 /* Prints JSON for people and programs alike to out: indented, with one line break at its end. */
 bool console_print_json(int out, const json_t *value, struct failure *failure);

@@ -186,8 +186,9 @@ static void write_value(FILE *report, json_t *value)
 }
 
 /* What and why, then every other fact as the provider names it. */
-static void write_explanation(FILE *report, json_t *explanation)
+static void write_explanation(FILE *report, const json_t *answer)
 {
+    json_t *explanation = json_object_get(answer, "explanation");
     const char *name;
     json_t *value;
     write_text(report, json_member_string(explanation, "outcome", "unknown"));
@@ -205,23 +206,6 @@ static void write_explanation(FILE *report, json_t *explanation)
     }
 }
 
-static bool print_report(int out, json_t *answer, bool explain, struct failure *failure)
-{
-    CLEANUP_FREE char *text = NULL;
-    size_t length = 0;
-    FILE *report = open_memstream(&text, &length);
-    if (!report)
-        return failure_out_of_memory(failure);
-    if (explain)
-        write_explanation(report, json_object_get(answer, "explanation"));
-    else
-        write_findings(report, answer);
-    if (fclose(report) != 0)
-        return failure_out_of_memory(failure);
-    return write_fully(out, text, length) ||
-           failure_set(failure, "internal", "cannot write to standard output");
-}
-
 static bool run(const struct options *options, int out, bool explain, bool *ret_warned,
                 struct failure *failure)
 {
@@ -232,8 +216,10 @@ static bool run(const struct options *options, int out, bool explain, bool *ret_
     *ret_warned = count_findings(answer, false) > 0;
     if (options->json)
         return console_print_json(out, answer, failure) && !json_is_object(error);
-    return json_is_object(error) ? failure_from_json(failure, error)
-                                 : print_report(out, answer, explain, failure);
+    return json_is_object(error)
+               ? failure_from_json(failure, error)
+               : console_print_page(out, explain ? write_explanation : write_findings, answer,
+                                    failure);
 }
 
 static bool check_usage(const struct options *options, bool *ret_explain, struct failure *failure)

@@ -61,21 +61,6 @@ static void write_summary(FILE *out, const json_t *status)
     write_pools(out, json_object_get(status, "pools"));
 }
 
-/* For people; new, NULL when out of memory. */
-static char *make_summary(const json_t *status, size_t *ret_length)
-{
-    char *text = NULL;
-    FILE *out = open_memstream(&text, ret_length);
-    if (!out)
-        return NULL;
-    write_summary(out, status);
-    bool whole = !ferror(out);
-    if (fclose(out) == 0 && whole)
-        return text;
-    free(text);
-    return NULL;
-}
-
 /* The time of a look; a terminal shows the last look only. */
 static bool write_heading(int out)
 {
@@ -96,8 +81,8 @@ static bool print_status(const struct options *options, const json_t *status, in
         return console_print_json(out, status, failure);
     if (options->metrics)
         return prometheus_file_write(options->metrics, status, failure);
-    CLEANUP_FREE char *text =
-        options->format ? prometheus_text_make(status, &length) : make_summary(status, &length);
+    CLEANUP_FREE char *text = options->format ? prometheus_text_make(status, &length)
+                                              : page_text(write_summary, status, &length);
     if (!text)
         return failure_out_of_memory(failure);
     bool headed = options->watch_ms == 0 || options->format || write_heading(out);

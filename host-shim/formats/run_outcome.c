@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/console.h"
 #include "base/json.h"
 
 /* A number, or a name such as SIGKILL; 0 where there is none. */
@@ -69,14 +70,9 @@ static void write_layers(FILE *out, const char *label, const json_t *layers)
         (void)fputs("none", out);
 }
 
-char *run_outcome_isolation_line(const json_t *result)
+static void write_isolation(FILE *out, const json_t *result)
 {
     const json_t *isolation = json_object_get(result, "isolation");
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return NULL;
     (void)fprintf(out, "mode=%s", json_member_string(result, "mode", "?"));
     write_layers(out, "applied", json_object_get(isolation, "applied"));
     write_layers(out, "missing", json_object_get(isolation, "missing"));
@@ -84,9 +80,10 @@ char *run_outcome_isolation_line(const json_t *result)
     if (duration >= 0)
         (void)fprintf(out, " duration=%lldms", (long long)duration);
     (void)fprintf(out, " cause=%s", json_member_string(result, "cause", "?"));
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+}
+
+char *run_outcome_isolation_line(const json_t *result)
+{
+    size_t length = 0;
+    return page_text(write_isolation, result, &length);
 }

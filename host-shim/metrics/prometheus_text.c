@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/console.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "formats/doctor_report.h"
@@ -163,16 +164,7 @@ static void write_status(FILE *out, const json_t *status)
 
 char *prometheus_text_make(const json_t *status, size_t *ret_length)
 {
-    char *text = NULL;
-    FILE *out = open_memstream(&text, ret_length);
-    if (!out)
-        return NULL;
-    write_status(out, status);
-    bool whole = !ferror(out);
-    if (fclose(out) == 0 && whole)
-        return text;
-    free(text);
-    return NULL;
+    return page_text(write_status, status, ret_length);
 }
 
 static bool replace_file(const char *path, const char *text, size_t length, struct failure *failure)

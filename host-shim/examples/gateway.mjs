@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gateway in Node, with koffi:   API_KEY=... CODE_EXEC_POLICY=policy.json node gateway.mjs code_execute.so
+// A gateway in Node, with koffi 3 (npm install koffi): API_KEY=... CODE_EXEC_POLICY=policy.json node gateway.mjs code_execute.so
 // tool_invoke() waits on a thread of koffi's and its callbacks run on the main one, which may not wait: the approval is
 // answered later, by tool_reply_approval().
 import { writeSync } from 'node:fs';

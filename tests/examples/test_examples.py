@@ -108,7 +108,7 @@ def test_python():
 
 def test_node():
     try:
-        packages = node_packages.install(EXAMPLES, BUILD)
+        packages = node_packages.install(pathlib.Path(__file__).parent / "npm", BUILD)
     except node_packages.Unavailable as reason:
         raise tap.Skip(str(reason)) from reason
     # A module is looked for from where the file stands.

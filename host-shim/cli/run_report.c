@@ -11,6 +11,7 @@
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "formats/result_file.h"
+#include "formats/shown_result.h"
 
 /* "LABEL: FILE: REASON" as a notice. */
 static void print_file(const char *label, const struct result_file *file, const char *more)
@@ -82,25 +83,6 @@ static bool take_files(const struct run_report *report, const json_t *result)
     return all;
 }
 
-static bool is_plain(const json_t *shown)
-{
-    const char *mime_type = json_member_string(shown, "mime_type", "text/plain");
-    return strcmp(mime_type, "text/plain") == 0 || strcmp(mime_type, "text/markdown") == 0 ||
-           strcmp(mime_type, "application/json") == 0;
-}
-
-/* How a terminal can show it; NULL: it cannot. */
-static const json_t *text_of(const json_t *shown)
-{
-    const json_t *text = json_object_get(shown, "text");
-    const json_t *plain = json_object_get(json_object_get(shown, "alternatives"), "text/plain");
-    if (strcmp(json_member_string(shown, "type", ""), "image") == 0)
-        return NULL;
-    if (is_plain(shown) && json_is_string(text))
-        return text;
-    return json_is_string(plain) ? plain : NULL;
-}
-
 static void print_text(const struct run_report *report, const json_t *text)
 {
     const char *bytes = json_string_value(text);
@@ -112,48 +94,11 @@ static void print_text(const struct run_report *report, const json_t *text)
         (void)write_fully(report->out, "\n", 1);
 }
 
-static const char *ending_of(const char *mime_type)
-{
-    static const struct {
-        const char *mime_type, *ending;
-    } known[] = {{"image/png", ".png"},      {"image/jpeg", ".jpg"}, {"image/svg+xml", ".svg"},
-                 {"image/gif", ".gif"},      {"text/html", ".html"}, {"text/latex", ".tex"},
-                 {"application/pdf", ".pdf"}};
-    size_t length = strlen(mime_type);
-    for (size_t i = 0; i < COUNT_OF(known); i++) {
-        if (strcmp(known[i].mime_type, mime_type) == 0)
-            return known[i].ending;
-    }
-    return length >= 4 && strcmp(mime_type + length - 4, "json") == 0 ? ".json" : ".bin";
-}
-
-static bool is_active(const char *mime_type)
-{
-    return strcmp(mime_type, "text/html") == 0 || strcmp(mime_type, "image/svg+xml") == 0;
-}
-
-/* A picture that was displayed, as a file that a program could have left. */
-static json_t *file_of(const json_t *shown, unsigned number)
-{
-    char path[64];
-    const char *mime_type = json_member_string(shown, "mime_type", "application/octet-stream");
-    json_t *data = json_object_get(shown, "data");
-    json_t *content = data ? data : json_object_get(shown, "text");
-    size_t length = json_string_length(content);
-    size_t padding =
-        length - strcspn(json_is_string(content) ? json_string_value(content) : "", "=");
-    (void)snprintf(path, sizeof(path), "display-%u%s", number, ending_of(mime_type));
-    return json_pack("{s:s, s:s, s:s, s:O*, s:I, s:b}", "path", path, "mime_type", mime_type,
-                     "encoding", data ? "base64" : "utf-8", "content", content, "size",
-                     (json_int_t)(data ? length / 4 * 3 - (padding <= 2 ? padding : 0) : length),
-                     "active", is_active(mime_type));
-}
-
 static bool take_picture(const struct run_report *report, json_t *shown, unsigned number)
 {
     static const char *const told[] = {"written", "not_written", "uri"};
     struct result_file file;
-    json_auto_t *entry = file_of(shown, number);
+    json_auto_t *entry = shown_result_file(shown, number);
     if (!entry || !result_file_read(entry, &file))
         return false;
     bool taken = take_file(report, &file);
@@ -173,7 +118,7 @@ static bool take_results(const struct run_report *report, const json_t *result)
     json_t *shown = NULL;
     json_array_foreach(json_object_get(result, "results"), index, shown)
     {
-        const json_t *text = text_of(shown);
+        const json_t *text = shown_result_text(shown);
         if (text)
             print_text(report, text);
         else

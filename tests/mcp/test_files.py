@@ -125,5 +125,53 @@ class Left(FilesTest):
         self.assertIn("larger than all that is kept", self.said())
 
 
+class Shown(FilesTest):
+    """Values and displays of a program."""
+
+    def setUp(self):
+        super().setUp()
+        self.wire = self.started(plugin=PROVIDER)
+
+    def shown(self, *results, **more):
+        result = self.called(self.wire, {"result": {"results": list(results), **more}})
+        self.assertTrue(result["content"].pop()["text"].startswith("{"))  # the whole output, last
+        return result["content"], result["structuredContent"]["results"]
+
+    def test_values_are_text(self):
+        value = {"type": "text", "role": "value", "mime_type": "text/plain", "text": "   a\n0  1"}
+        number = {"type": "resource", "role": "value", "mime_type": "application/json", "text": "[1]"}
+        self.assertEqual(self.shown(value, number), ([{"type": "text", "text": "   a\n0  1"}, {"type": "text", "text": "[1]"}], [value, number]))
+
+    def test_a_picture_is_an_image_with_its_description(self):
+        picture = {"type": "image", "role": "display", "mime_type": "image/png", "alt": "a line", "chart": {"type": "line"},
+                   "alternatives": {"text/plain": "<Figure>"}}
+        content, [structured] = self.shown({**picture, "data": PNG})
+        self.assertEqual(content, [{"type": "image", "data": PNG, "mimeType": "image/png"}, {"type": "text", "text": "a line"}])
+        self.assertEqual(structured, picture)
+
+    def test_html_is_its_plain_form_and_a_link(self):
+        table = {"type": "resource", "role": "value", "mime_type": "text/html", "text": "<table>", "alternatives": {"text/plain": "a b"}}
+        content, [structured] = self.shown(table)
+        self.assertEqual([block["type"] for block in content], ["text", "resource_link", "text"])
+        self.assertEqual((content[0]["text"], content[1]["name"], content[1]["mimeType"]), ("a b", "display-1.html", "text/html"))
+        self.assertIn("active", content[1]["description"])
+        self.assertEqual(content[2]["text"], f"file: display-1.html (text/html, 7 B, can run scripts): {content[1]['uri']}")
+        self.assertEqual(self.wire.call("resources/read", {"uri": content[1]["uri"]})["contents"][0]["text"], "<table>")
+        self.assertEqual(structured, {**table, "uri": content[1]["uri"]})
+
+    def test_what_no_model_can_see_is_linked(self):
+        svg = {"type": "image", "mime_type": "image/svg+xml", "text": "<svg/>"}
+        large = {"type": "image", "mime_type": "image/png", "data": "A" * (4 << 20 | 4)}
+        chart = {"type": "resource", "mime_type": "application/vnd.vegalite.v5+json", "text": "{}"}
+        html = {"type": "text", "mime_type": "text/html", "text": "<p>"}
+        content, structured = self.shown(svg, large, chart, html)
+        self.assertEqual([(block.get("name"), block.get("mimeType")) for block in content[:-1]],
+                         [("display-1.svg", "image/svg+xml"), ("display-2.png", "image/png"),
+                          ("display-3.json", "application/vnd.vegalite.v5+json"), ("display-4.html", "text/html")])
+        self.assertEqual({block["type"] for block in content[:-1]}, {"resource_link"})
+        self.assertEqual([entry["uri"] for entry in structured], [block["uri"] for block in content[:-1]])
+        self.assertNotIn("data", structured[1])
+
+
 if __name__ == "__main__":
     tap.run_unittest()

@@ -9,10 +9,13 @@
 #include "base/cleanup.h"
 #include "base/failure.h"
 #include "base/json.h"
+#include "formats/shown_result.h"
 #include "mcp/result/catalogue.h"
 #include "mcp/result/file_blocks.h"
 #include "mcp/result/result_form.h"
 #include "tool_provider.h"
+
+#define LONG_TEXT 32768u /* bytes of a display that the structured content does not repeat */
 
 static json_t *text_block(const char *text)
 {
@@ -46,35 +49,94 @@ static json_t *resource_block(const json_t *entry)
                      text ? text : data);
 }
 
-/* One of the provider's "results" as a content block; NULL for a kind that is not known. */
-static json_t *rich_block(const json_t *entry)
+static json_t *media_block(const json_t *shown, const char *type)
 {
-    const char *type = json_member_string(entry, "type", "");
-    json_t *data = json_object_get(entry, "data");
-    json_t *mime_type = json_object_get(entry, "mime_type");
-    json_t *text = json_object_get(entry, "text");
-    if (strcmp(type, "text") == 0 && json_is_string(text))
-        return json_pack("{s:s, s:O}", "type", "text", "text", text);
-    if ((strcmp(type, "image") == 0 || strcmp(type, "audio") == 0) && json_is_string(data) &&
-        json_is_string(mime_type))
-        return json_pack("{s:s, s:O, s:O}", "type", type, "data", data, "mimeType", mime_type);
-    if (strcmp(type, "resource") == 0 && json_is_string(json_object_get(entry, "uri")) &&
-        (json_is_string(text) || json_is_string(data)))
-        return resource_block(entry);
-    return NULL;
+    return json_pack("{s:s, s:O, s:O}", "type", type, "data", json_object_get(shown, "data"),
+                     "mimeType", json_object_get(shown, "mime_type"));
 }
 
-static bool add_rich(json_t *content, const json_t *output)
+static bool is_seen(const json_t *shown)
+{
+    return shown_result_is_picture(shown) &&
+           json_string_length(json_object_get(shown, "data")) <= FILE_BLOCKS_IMAGE;
+}
+
+/* One of the provider's "results" as a content block; NULL for what has no block of its own. */
+static json_t *rich_block(const json_t *shown)
+{
+    const char *type = json_member_string(shown, "type", "");
+    bool has_data = json_is_string(json_object_get(shown, "data"));
+    const json_t *text = shown_result_text(shown);
+    if (is_seen(shown))
+        return media_block(shown, "image");
+    if (strcmp(type, "audio") == 0 && has_data && json_object_get(shown, "mime_type"))
+        return media_block(shown, "audio");
+    if (strcmp(type, "resource") == 0 && json_is_string(json_object_get(shown, "uri")) &&
+        (has_data || json_is_string(json_object_get(shown, "text"))))
+        return resource_block(shown);
+    return text ? json_pack("{s:s, s:O}", "type", "text", "text", text) : NULL;
+}
+
+/* What a model can make nothing of in a message is a file: HTML, SVG, a chart's description, an
+ * image that is too large. */
+static bool is_file(const json_t *shown)
+{
+    json_t *own = json_object_get(shown, "text");
+    const json_t *text = shown_result_text(shown);
+    bool is_audio = strcmp(json_member_string(shown, "type", ""), "audio") == 0;
+    if (is_audio || is_seen(shown) || json_object_get(shown, "uri"))
+        return false;
+    return (own || json_object_get(shown, "data")) && (!text || text != own);
+}
+
+/* A display as a file, which remembers what it was made of. */
+static bool add_display(json_t *displays, json_t *shown)
+{
+    unsigned number = (unsigned)json_array_size(displays) + 1;
+    json_t *file = shown_result_file(shown, number);
+    return json_array_append_new(displays, file) == 0 && json_object_set(file, "of", shown) == 0;
+}
+
+static bool add_rich(json_t *content, const json_t *output, json_t *displays)
 {
     size_t index = 0;
-    const json_t *entry = NULL;
-    json_array_foreach(json_object_get(output, "results"), index, entry)
+    json_t *shown = NULL;
+    json_array_foreach(json_object_get(output, "results"), index, shown)
     {
-        json_t *block = rich_block(entry);
+        json_t *block = rich_block(shown);
+        const char *description = json_member_string(shown, "alt", NULL);
         if (block && json_array_append_new(content, block) != 0)
+            return false;
+        if (description && json_array_append_new(content, text_block(description)) != 0)
+            return false;
+        if (is_file(shown) && !add_display(displays, shown))
             return false;
     }
     return true;
+}
+
+/* The structured content repeats no picture and no display that is kept. */
+static void shorten_results(const json_t *output, const json_t *displays)
+{
+    size_t index = 0;
+    json_t *shown = NULL;
+    json_t *display = NULL;
+    json_array_foreach(json_object_get(output, "results"), index, shown)
+    {
+        if (is_seen(shown))
+            (void)json_object_del(shown, "data");
+    }
+    json_array_foreach(displays, index, display)
+    {
+        json_t *uri = json_object_get(display, "uri");
+        shown = json_object_get(display, "of");
+        if (!uri)
+            continue;
+        (void)json_object_set(shown, "uri", uri);
+        (void)json_object_del(shown, "data");
+        if (json_string_length(json_object_get(shown, "text")) > LONG_TEXT)
+            (void)json_object_del(shown, "text");
+    }
 }
 
 static bool add_error(json_t *content, const json_t *output)
@@ -110,8 +172,10 @@ json_t *call_result_make(const struct artifact_store *artifacts,
     bool failed = answer->status != TOOL_OK || json_is_object(json_object_get(output, "error"));
     bool is_structured = catalogue_is_structured(tool);
     json_auto_t *content = json_array();
-    bool made = (!failed || add_error(content, output)) && add_rich(content, output) &&
-                file_blocks_add(artifacts, session, output, content);
+    json_auto_t *displays = json_array();
+    bool made = (!failed || add_error(content, output)) && add_rich(content, output, displays) &&
+                file_blocks_add(artifacts, session, output, displays, content);
+    shorten_results(output, displays);
     json_auto_t *structured = result_form_structured(tool, output, full);
     if (made && (is_structured || json_array_size(content) == 0))
         made = add_text(content, tool, output, structured);

@@ -11,26 +11,15 @@
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "formats/result_file.h"
+#include "formats/shown_result.h"
 
-#define LARGE_FILE             32768u     /* bytes of its content as it stands in the JSON */
-#define LARGE_IMAGE            (4u << 20) /* of an image's Base64; larger ones are linked to */
+#define LARGE_FILE             32768u /* bytes of its content as it stands in the JSON */
 #define RESOURCE_LINK_REVISION "2025-06-18"
-
-/* What models take. */
-static bool is_image(const struct result_file *file)
-{
-    static const char *const types[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
-    for (size_t i = 0; i < COUNT_OF(types); i++) {
-        if (strcmp(file->mime_type, types[i]) == 0)
-            return true;
-    }
-    return false;
-}
 
 static json_t *read_encoded(const struct result_file *file, const struct artifact_store *artifacts)
 {
     struct failure ignored;
-    size_t limit = LARGE_IMAGE / 4 * 3;
+    size_t limit = FILE_BLOCKS_IMAGE / 4 * 3;
     CLEANUP_CLOSE int fd = result_file_open(file, artifacts, &ignored);
     CLEANUP_FREE unsigned char *bytes = fd >= 0 ? malloc(limit + 1) : NULL;
     ssize_t length = bytes ? read_up_to(fd, (char *)bytes, limit + 1) : -1;
@@ -93,7 +82,8 @@ static void shorten_entry(const struct result_file *file, bool is_shown)
 static bool add_file(const struct file_blocks *blocks, const struct artifact_store *artifacts,
                      struct result_file *file)
 {
-    json_t *image = is_image(file) ? image_block(file, artifacts) : NULL;
+    json_t *image =
+        shown_result_is_picture_type(file->mime_type) ? image_block(file, artifacts) : NULL;
     bool is_shown = image != NULL;
     keep_file(file, artifacts);
     write_line(blocks, file);
@@ -107,11 +97,11 @@ static bool add_file(const struct file_blocks *blocks, const struct artifact_sto
 }
 
 static bool add_files(const struct file_blocks *blocks, const struct artifact_store *artifacts,
-                      const json_t *output)
+                      const json_t *files)
 {
     size_t index = 0;
     json_t *entry = NULL;
-    json_array_foreach(json_object_get(output, "files"), index, entry)
+    json_array_foreach(files, index, entry)
     {
         struct result_file file;
         if (result_file_read(entry, &file) && !add_file(blocks, artifacts, &file))
@@ -129,7 +119,7 @@ static void write_omitted(FILE *lines, const json_t *output, const char *member,
 }
 
 bool file_blocks_add(const struct artifact_store *artifacts, const struct session_revision *session,
-                     json_t *output, json_t *content)
+                     json_t *output, const json_t *displays, json_t *content)
 {
     CLEANUP_FREE char *text = NULL;
     size_t length = 0;
@@ -140,7 +130,8 @@ bool file_blocks_add(const struct artifact_store *artifacts, const struct sessio
     };
     if (!blocks.lines)
         return false;
-    bool added = add_files(&blocks, artifacts, output);
+    bool added = add_files(&blocks, artifacts, displays) &&
+                 add_files(&blocks, artifacts, json_object_get(output, "files"));
     write_omitted(blocks.lines, output, "files_omitted", "files");
     write_omitted(blocks.lines, output, "results_omitted", "results");
     if (fclose(blocks.lines) != 0 || !added)

@@ -11,7 +11,10 @@
 #include "files/artifact_store.h"
 #include "mcp/wire/session_revision.h"
 
-/* Appends the blocks. Files that are in the output are kept, and get a "uri"; large ones and images
- * lose their "content" there. false: out of memory. */
+#define FILE_BLOCKS_IMAGE (4u << 20) /* bytes of Base64; a larger image is only linked to */
+
+/* Appends the blocks, first those of displays: entries like those of "files". Files that are in the
+ * output are kept, and get a "uri"; large ones and images lose their "content" there. false: out of
+ * memory. */
 bool file_blocks_add(const struct artifact_store *artifacts, const struct session_revision *session,
-                     json_t *output, json_t *content);
+                     json_t *output, const json_t *displays, json_t *content);

@@ -77,6 +77,12 @@ const char *call_status_name(enum call_status status);
     X(APPROVAL_REPLAYED, "approval_replayed", DENIED, false,                                       \
       "the approval request was answered twice, and differently",                                  \
       "call again, so that approval is asked for anew; an approver must answer a token only once") \
+    X(FILE_NOT_FOUND, "file_not_found", ERROR, false,                                              \
+      "the gateway offers no file of that reference, or did not open it",                          \
+      "use a ref that you were offered, or give the file's content")                               \
+    X(FILE_CHANGED, "file_changed", ERROR, true,                                                   \
+      "a file by reference is not the one that was listed or approved, so nothing ran",            \
+      "call again, so that the file is read anew")                                                 \
     X(UNKNOWN_SECRET, "unknown_secret", ERROR, false, "no provider has a secret of that name",     \
       "check the handle's name, or ask the operator to provide the secret")                        \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", DENIED, false,                                     \

@@ -33,6 +33,8 @@ enum run_fd {
     RUN_FD_STDERR,      /* write end of a pipe */
     RUN_FD_RESULTS,     /* write end of a pipe for the program's frames; /dev/null: not wanted */
     RUN_FD_FILES,       /* the same for the guest's frames of the files that the run has left */
+    RUN_FD_INPUTS,      /* a socket with a datagram of one descriptor for each file by reference, in
+                           their order; /dev/null: there are none */
     RUN_FD_COUNT
 };
 

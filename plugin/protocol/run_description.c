@@ -12,7 +12,9 @@
 #include "run_event.h"
 #include "wire_fields.h"
 
-#define FILE_PATH_LIMIT 4095
+#define FILE_PATH_LIMIT  4095
+#define INPUT_SIZE_LIMIT (UINT64_C(1) << 50) /* bytes of one file by reference */
+#define PAGE_BYTES       UINT64_C(65536)     /* the largest page of any architecture */
 
 #define NUMBER(member, most)  WIRE_NUMBER(struct run_description, member, most)
 #define STRING(member, limit) WIRE_STRING(struct run_description, member, limit)
@@ -74,14 +76,29 @@ bool run_description_file_private(const struct run_description *description, siz
     return index >= description->file_count - description->private_file_count;
 }
 
+uint64_t run_description_input_bytes(const struct run_description *description)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < description->file_count; i++)
+        if (description->files[i].by_reference)
+            bytes += (description->files[i].length + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    return bytes;
+}
+
 static void put_files(struct wire_writer *writer, const struct run_description *description)
 {
     if (description->file_count > RUN_STRINGS_LIMIT)
         writer->failed = true;
     wire_put_u32(writer, (uint32_t)description->file_count);
     for (size_t i = 0; i < description->file_count && !writer->failed; i++) {
-        wire_put_string(writer, description->files[i].path);
-        wire_put_bytes(writer, description->files[i].content, description->files[i].length);
+        const struct run_file *file = &description->files[i];
+        wire_put_string(writer, file->path);
+        wire_put_string(writer, file->sha256);
+        writer->failed |= file->by_reference != (file->sha256[0] != '\0');
+        if (file->by_reference)
+            wire_put_u64(writer, file->length);
+        else
+            wire_put_bytes(writer, file->content, file->length);
     }
 }
 
@@ -115,6 +132,30 @@ bool run_path_stays_below(const char *path)
     }
 }
 
+static bool is_hash(const char *text)
+{
+    return strlen(text) == RUN_HASH_LENGTH && strspn(text, "0123456789abcdef") == RUN_HASH_LENGTH;
+}
+
+/* One with a hash is by reference. */
+static void get_file(struct wire_reader *reader, struct run_file *file)
+{
+    file->path = wire_get_string(reader, FILE_PATH_LIMIT);
+    CLEANUP_FREE char *sha256 = wire_get_string(reader, RUN_HASH_LENGTH);
+    file->by_reference = sha256 && sha256[0] != '\0';
+    if (!file->by_reference) {
+        file->content = wire_get_bytes(reader, RUN_DESCRIPTION_LIMIT, &file->length);
+    } else if (is_hash(sha256)) {
+        memcpy(file->sha256, sha256, sizeof(file->sha256));
+        file->length = wire_get_u64(reader);
+        reader->failed |= file->length > INPUT_SIZE_LIMIT;
+    } else {
+        reader->failed = true;
+    }
+    if (file->path && !run_path_stays_below(file->path))
+        reader->failed = true;
+}
+
 static void get_files(struct wire_reader *reader, struct run_description *description)
 {
     size_t count = wire_get_u32(reader);
@@ -127,13 +168,8 @@ static void get_files(struct wire_reader *reader, struct run_description *descri
         reader->failed = true;
         return;
     }
-    for (size_t i = 0; i < count && !reader->failed; i++) {
-        struct run_file *file = &description->files[description->file_count++];
-        file->path = wire_get_string(reader, FILE_PATH_LIMIT);
-        file->content = wire_get_bytes(reader, RUN_DESCRIPTION_LIMIT, &file->length);
-        if (file->path && !run_path_stays_below(file->path))
-            reader->failed = true;
-    }
+    for (size_t i = 0; i < count && !reader->failed; i++)
+        get_file(reader, &description->files[description->file_count++]);
 }
 
 static bool has_strings(char *const *strings, uint32_t count)

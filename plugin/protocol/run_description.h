@@ -47,12 +47,16 @@ struct run_limits {
     uint64_t scratch_inodes;
 };
 
+#define RUN_HASH_LENGTH 64 /* lower-case hexadecimal digits of a SHA-256 */
+
 /* A file put into the working directory before the run. path is relative, without "." or ".."
  * parts. */
 struct run_file {
     char *path;
-    unsigned char *content;
+    unsigned char *content; /* NULL of one by reference */
     size_t length;
+    bool by_reference;                /* the content comes as a descriptor (RUN_FD_INPUTS) ... */
+    char sha256[RUN_HASH_LENGTH + 1]; /* ... and has this hash; else "" */
 };
 
 /* When a missing image is fetched. */
@@ -138,6 +142,9 @@ struct run_description {
 
 /* Whether the file of that index is private. */
 bool run_description_file_private(const struct run_description *description, size_t index);
+
+/* The bytes of its files by reference, each rounded up to whole pages. */
+uint64_t run_description_input_bytes(const struct run_description *description);
 
 /* Relative, without an empty, "." or ".." part: the path can only name something below a directory,
  * as that of a file must. */

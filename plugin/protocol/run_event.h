@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        13
+#define PROTOCOL_VERSION        14
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 
@@ -47,6 +47,8 @@ enum run_failure {
     RUN_FAILURE_LAYER,           /* a layer could not be applied: failed_layer, error_number */
     RUN_FAILURE_WORKSPACE,       /* nor could the workspace be shown: as RUN_FAILURE_LAYER */
     RUN_FAILURE_OTHER_WORKSPACE, /* its path leads to another directory, or to none: message */
+    RUN_FAILURE_INPUT_FILE,      /* a file by reference is not as described: message is its path,
+                                    error_number where it cannot be read */
     RUN_FAILURE_RUNTIME_MISSING, /* argv[0] is nowhere in runtime_path */
     RUN_FAILURE_EXEC,            /* found, but execve failed: error_number */
     RUN_FAILURE_DESCRIPTION,     /* the description could not be read */

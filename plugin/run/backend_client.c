@@ -192,8 +192,26 @@ static int send_run(struct backend *backend, const int fds[RUN_FD_COUNT], uint64
     return error_set(error, ERROR_BACKEND_FAILED, "the backend exits as soon as it starts");
 }
 
+/* The socket of which the payload takes them; the socket's buffer holds all. */
+static int send_files(const struct run_input_fds *inputs, struct error *error)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
+        return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                               "cannot create a socket for the run's files");
+    CLEANUP_CLOSE int ours = pair[0];
+    CLEANUP_CLOSE int theirs = pair[1];
+    const char order = CONTROL_RUN;
+    for (size_t i = 0; i < inputs->file_count; i++)
+        if (channel_send(ours, &order, sizeof(order), &inputs->files[i], 1) != 0)
+            return error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                                   "cannot hand over the run's files");
+    return TAKE_FD(theirs);
+}
+
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
-                       int stdin_fd, struct backend_run *ret, struct error *error)
+                       const struct run_input_fds *inputs, struct backend_run *ret,
+                       struct error *error)
 {
     CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
     CLEANUP_CLOSE int events = -1;
@@ -204,6 +222,9 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
         return false;
     CLEANUP_CLOSE int memfd = description_memfd(description, error);
     if (memfd < 0)
+        return false;
+    CLEANUP_CLOSE int files = inputs->file_count > 0 ? send_files(inputs, error) : -1;
+    if (files < 0 && inputs->file_count > 0)
         return false;
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -216,9 +237,10 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
         output_pipe(&run.stderr_fd, &stderr_write, error) != 0)
         return false;
     const int fds[RUN_FD_COUNT] = {
-        [RUN_FD_EVENTS] = events,       [RUN_FD_DESCRIPTION] = memfd,   [RUN_FD_STDIN] = stdin_fd,
-        [RUN_FD_STDOUT] = stdout_write, [RUN_FD_STDERR] = stderr_write, [RUN_FD_RESULTS] = nowhere,
-        [RUN_FD_FILES] = nowhere,
+        [RUN_FD_EVENTS] = events,          [RUN_FD_DESCRIPTION] = memfd,
+        [RUN_FD_STDIN] = inputs->stdin_fd, [RUN_FD_STDOUT] = stdout_write,
+        [RUN_FD_STDERR] = stderr_write,    [RUN_FD_RESULTS] = nowhere,
+        [RUN_FD_FILES] = nowhere,          [RUN_FD_INPUTS] = files >= 0 ? files : nowhere,
     };
     if (send_run(backend_of(mode), fds, &run.generation, error) != 0)
         return false;

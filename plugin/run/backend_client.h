@@ -16,6 +16,13 @@
 #include "protocol/pool_report.h"
 #include "protocol/run_description.h"
 
+/* What a run reads from. */
+struct run_input_fds {
+    int stdin_fd;
+    const int *files; /* of the files by reference, in their order */
+    size_t file_count;
+};
+
 /* The caller's ends of one run. */
 struct backend_run {
     int events; /* SOCK_SEQPACKET: struct run_event in, enum run_order out; closing it ends the run
@@ -37,10 +44,11 @@ void backend_run_close(struct backend_run *run);
 bool backend_exists(enum sandbox_mode mode, struct error *error);
 
 /* Hands the run to the mode's backend, which is started when it is not running (once more when it
- * has died since). stdin_fd stays the caller's. true and *ret, or false with BACKEND_UNAVAILABLE or
- * BACKEND_FAILED. */
+ * has died since). The descriptors stay the caller's. true and *ret, or false with
+ * BACKEND_UNAVAILABLE or BACKEND_FAILED. */
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
-                       int stdin_fd, struct backend_run *ret, struct error *error);
+                       const struct run_input_fds *inputs, struct backend_run *ret,
+                       struct error *error);
 
 /* The run's channel has closed without ENDED. If that is because its backend has ended, the next
  * run gets a new one. */

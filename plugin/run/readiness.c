@@ -134,6 +134,11 @@ void readiness_explain(const struct run_event *ended, enum sandbox_mode mode,
             "approval mismatch: the workspace is no longer the directory that was checked (%.200s)",
             ended->message);
         return;
+    case RUN_FAILURE_INPUT_FILE:
+        error_set_errno(error, ERROR_FILE_CHANGED, ended->error_number,
+                        "a file by reference is not the one that was approved (%.200s)",
+                        ended->message);
+        return;
     case RUN_FAILURE_BACKEND:
     case RUN_FAILURE_IMAGE:
         readiness_forget(); /* the engine, or what it has, is not what it was */

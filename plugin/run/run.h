@@ -32,8 +32,11 @@ struct run {
     struct run_description *spent; /* the same, whose program is wiped once the backend has it;
                                       NULL: it is kept */
     int stdin_fd;                  /* borrowed */
-    int cancel_fd;                 /* borrowed; -1: cannot be cancelled */
-    uint64_t output_limit;         /* bytes of both streams together; more ends the run */
+    int *input_fds; /* of the files by reference, in their order; closed, and then -1,
+                       once the backend has them */
+    size_t input_count;
+    int cancel_fd;         /* borrowed; -1: cannot be cancelled */
+    uint64_t output_limit; /* bytes of both streams together; more ends the run */
     struct run_stream output;
     struct run_stream errors;
 };

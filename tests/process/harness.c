@@ -174,6 +174,7 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
         [RUN_FD_STDERR] = errors[1],
         [RUN_FD_RESULTS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
         [RUN_FD_FILES] = open("/dev/null", O_WRONLY | O_CLOEXEC),
+        [RUN_FD_INPUTS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
     };
     char kind = CONTROL_RUN;
     bool sent = channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) == 0;

@@ -211,6 +211,40 @@ START_TEST(changed_bytes_are_survived)
 }
 END_TEST
 
+#define HASH_TEXT "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* Its content is no part of the message, and whole pages of it are counted. */
+START_TEST(a_file_by_reference_is_its_hash_and_size)
+{
+    struct run_file files[] = {
+        {.path = TEXT("a"), .length = 100 << 20, .by_reference = true, .sha256 = HASH_TEXT},
+        {.path = TEXT("b"), .content = BYTES("x"), .length = 1},
+        {.path = TEXT("c"), .length = 1, .by_reference = true, .sha256 = HASH_TEXT},
+    };
+    struct run_description description = sample();
+    size_t length = 0;
+    description.files = files;
+    description.file_count = COUNT_OF(files);
+    CLEANUP_FREE unsigned char *message = run_description_encode(&description, &length);
+    CLEANUP(run_description_clear) struct run_description decoded = {.file_count = 0};
+    ck_assert(message && run_description_decode(message, length, &decoded));
+    ck_assert_uint_le(length, 1024);
+    ck_assert(decoded.files[0].by_reference && !decoded.files[1].by_reference);
+    ck_assert_uint_eq(decoded.files[0].length, 100 << 20);
+    ck_assert_str_eq(decoded.files[2].sha256, HASH_TEXT);
+    ck_assert_ptr_null(decoded.files[0].content);
+    ck_assert_uint_eq(run_description_input_bytes(&decoded), (100 << 20) + 65536);
+    files[0].length = (SIZE_MAX >> 14) + 2;
+    ck_assert(!decodes(&description));
+    files[0].length = 1;
+    ck_assert(decodes(&description));
+    files[0].sha256[0] = 'A';
+    ck_assert(!decodes(&description));
+    files[0].sha256[0] = '\0'; /* not known yet */
+    ck_assert(!decodes(&description));
+}
+END_TEST
+
 START_TEST(unsafe_descriptions_are_refused)
 {
     static const char *const paths[] = {"/etc/passwd", "..",   "a/../b", "a//b", "",
@@ -447,6 +481,7 @@ int main(void)
     tcase_add_test(cases, cut_or_longer_description_is_refused);
     tcase_add_test(cases, changed_bytes_are_survived);
     tcase_add_test(cases, unsafe_descriptions_are_refused);
+    tcase_add_test(cases, a_file_by_reference_is_its_hash_and_size);
     tcase_add_test(cases, too_many_strings_are_refused);
     tcase_add_test(cases, strings_with_nul_are_refused);
     tcase_add_test(cases, wire_keeps_its_limits);

@@ -147,6 +147,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     close_fd(fds[RUN_FD_STDIN]);
     close_fd(fds[RUN_FD_RESULTS]); /* nothing but text comes out of a container yet */
     close_fd(fds[RUN_FD_FILES]);
+    close_fd(fds[RUN_FD_INPUTS]);
     return run;
 }
 

@@ -47,7 +47,7 @@ bool sandbox_template_equal(const struct sandbox_template *one,
     if (one->outer_uid_base != other->outer_uid_base ||
         one->outer_uid_count != other->outer_uid_count || one->network != other->network ||
         one->scratch_bytes != other->scratch_bytes ||
-        one->scratch_inodes != other->scratch_inodes ||
+        one->scratch_inodes != other->scratch_inodes || one->input_bytes != other->input_bytes ||
         strcmp(one->workspace, other->workspace) != 0 ||
         !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
         !same_interpreter(&one->interpreter, &other->interpreter))
@@ -91,6 +91,7 @@ bool sandbox_template_of(const struct run_description *description, struct sandb
         .network = description->network,
         .scratch_bytes = description->limits.scratch_bytes,
         .scratch_inodes = description->limits.scratch_inodes,
+        .input_bytes = run_description_input_bytes(description),
         .read_only_paths = description->read_only_paths,
         .workspace = description->workspace,
         .workspace_id = description->workspace_id,

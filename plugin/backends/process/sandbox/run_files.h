@@ -6,11 +6,20 @@
 #pragma once
 
 #include "protocol/run_description.h"
+#include "protocol/run_event.h"
 
-/* Writes the description's files below directory, with the directories that lead to them. 0, or -1
- * with errno, and *ret_path is that of the one that failed. */
-int write_run_files(int directory, const struct run_description *description,
-                    const char **ret_path);
+/* The way of a description's files into its working directory. */
+struct run_files {
+    int directory;
+    int inputs;          /* a socket with the descriptors of those by reference, in their order */
+    const char *refused; /* the path of the one that failed; borrowed from the description */
+    enum run_failure failure; /* where it is not as described, else RUN_FAILURE_NONE */
+};
+
+/* Writes the files, with the directories that lead to them. One by reference is hashed as it is
+ * copied: other content than described is never left to a program. 0, or -1 with errno, 0 of a file
+ * that is another. */
+int write_run_files(struct run_files *files, const struct run_description *description);
 
 /* Removes path and everything below it without following a link or leaving its file system; best
  * effort, as deep as descriptors last. */

@@ -31,6 +31,7 @@ struct sandbox {
     int groups[SANDBOX_GROUPS]; /* the ways into them, until they are entered */
     int report;                 /* to the supervisor in init, to init in the payload */
     int supervisor;             /* of the payload: from it, and to it as well */
+    int inputs;                 /* RUN_FD_INPUTS of the run, until its files are written */
     int view;                   /* root of the view while it is built */
     int listener;               /* of the payload's filter, for init; -1 until it is loaded */
     char detail[192];           /* the path that a failing step was working on */

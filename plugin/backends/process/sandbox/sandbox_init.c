@@ -119,6 +119,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         .filters = filters,
         .outside = outside,
         .report = REPORT_FD,
+        .inputs = -1,
         .view = -1,
         .listener = -1,
     };

@@ -49,11 +49,17 @@ static int take_stage_down(int view)
     return 0;
 }
 
+/* Files by reference do not take the program's own room. 0: not limited. */
+static uint64_t scratch_bytes(const struct sandbox_template *template)
+{
+    return template->scratch_bytes > 0 ? template->scratch_bytes + template->input_bytes : 0;
+}
+
 int mount_scratch(struct sandbox *sandbox)
 {
     const struct sandbox_template *template = sandbox->template;
     CLEANUP_CLOSE int scratch =
-        mount_fd_tmpfs(template->scratch_bytes, template->scratch_inodes, "0755");
+        mount_fd_tmpfs(scratch_bytes(template), template->scratch_inodes, "0755");
     if (scratch < 0 || mkdirat(sandbox->view, STAGE, 0700) < 0 ||
         mount_fd_attach(scratch, sandbox->view, STAGE) < 0)
         return -1;
@@ -70,11 +76,14 @@ int write_files(struct sandbox *sandbox)
     CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (home < 0)
         return -1;
-    const char *path = NULL;
-    if (write_run_files(home, sandbox->description, &path) == 0)
-        return 0;
-    sandbox_detail(sandbox, path);
-    return -1;
+    struct run_files files = {.directory = home, .inputs = sandbox->inputs};
+    int result = write_run_files(&files, sandbox->description);
+    close_fd(TAKE_FD(sandbox->inputs));
+    if (result < 0) {
+        sandbox_detail(sandbox, files.refused);
+        sandbox->failure = files.failure;
+    }
+    return result;
 }
 
 /* Its parts are one file system. */

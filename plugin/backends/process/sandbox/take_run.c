@@ -44,7 +44,8 @@ static int given_fd(const struct handed_over *given, enum run_fd which)
     return given->fds[which - RUN_FD_DESCRIPTION];
 }
 
-/* 0-2 become the run's, and the received descriptors are closed. */
+/* 0-2 become the run's, and the received descriptors are closed but for the socket of its inputs.
+ */
 static bool take_streams(const struct handed_over *given, bool has_results)
 {
     if (dup2(given_fd(given, RUN_FD_STDIN), STDIN_FILENO) < 0 ||
@@ -54,7 +55,8 @@ static bool take_streams(const struct handed_over *given, bool has_results)
     if (has_results && dup3(given_fd(given, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) < 0)
         return false;
     for (size_t i = 0; i < COUNT_OF(given->fds); i++)
-        close_fd(given->fds[i]);
+        if (given->fds[i] != given_fd(given, RUN_FD_INPUTS))
+            close_fd(given->fds[i]);
     return true;
 }
 
@@ -84,6 +86,7 @@ void take_run(struct sandbox *sandbox, struct run_description *ret)
                           "read the description");
     if (!take_streams(&given, ret->results != 0))
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
+    sandbox->inputs = given_fd(&given, RUN_FD_INPUTS);
     settle_control_groups(sandbox, &given.isolation);
     given.isolation.applied |= sandbox->isolation.applied;
     given.isolation.missing |= sandbox->isolation.missing;

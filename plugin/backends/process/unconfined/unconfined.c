@@ -63,13 +63,17 @@ bool orphans_kill(bool (*is_spared)(pid_t pid, void *user), void *user)
     return !signal_children(SIGKILL, is_spared, user) && !found;
 }
 
-static int write_files(const struct run_description *description, const char *path)
+/* A failure is reported and ends the process. */
+static void write_files(const struct run_description *description, const char *path)
 {
     CLEANUP_CLOSE int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct run_files files = {.directory = directory, .inputs = UNCONFINED_INPUTS_FD};
     if (directory < 0)
-        return -1;
-    const char *refused = NULL;
-    return write_run_files(directory, description, &refused);
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "write files");
+    if (write_run_files(&files, description) < 0)
+        main_program_fail(REPORT_FD, files.failure ? files.failure : RUN_FAILURE_INTERNAL, errno,
+                          files.failure ? files.refused : "write files");
+    close_fd(UNCONFINED_INPUTS_FD);
 }
 
 /* The child that becomes the program. */
@@ -118,8 +122,7 @@ _Noreturn void unconfined_keep(struct run_description *description, const char *
     struct main_program program;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "become subreaper");
-    if (write_files(description, directory) < 0)
-        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "write files");
+    write_files(description, directory);
     if (main_program_fork(&program) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid == 0)

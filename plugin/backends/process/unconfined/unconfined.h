@@ -11,7 +11,10 @@
 
 #include "protocol/run_description.h"
 
-/* Body of the subreaper. Descriptors 0-2 are the run's, 3 is the report socket. directory is a
+#define UNCONFINED_INPUTS_FD 4
+
+/* Body of the subreaper. Descriptors 0-2 are the run's, 3 is the report socket and 4 RUN_FD_INPUTS,
+ * which it closes before anything is started. directory is a
  * fresh directory of the run's own, which the subreaper removes at the end. Takes the description's
  * environment. */
 _Noreturn void unconfined_keep(struct run_description *description, const char *directory);

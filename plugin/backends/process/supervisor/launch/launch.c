@@ -26,13 +26,16 @@ static void arrange_streams(const int *fds, int report)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
 }
 
-/* Child: what a subreaper keeps for its program, behind arrange_streams(). Its report stands below,
- * and all other descriptors are the supervisor's. */
-static void keep_results(const int *fds, int report)
+/* Child: what a subreaper keeps beside 0-2, behind arrange_streams(). All other descriptors are the
+ * supervisor's. */
+static void keep_descriptors(const int *fds, int report)
 {
-    if (dup2(report, CHILD_REPORT_FD) < 0 || dup2(fds[RUN_FD_RESULTS], RUN_RESULTS_FD) < 0 ||
+    /* Out of the way of the others first. */
+    int inputs = fcntl(fds[RUN_FD_INPUTS], F_DUPFD_CLOEXEC, RUN_RESULTS_FD + 1);
+    if (inputs < 0 || dup2(report, CHILD_REPORT_FD) < 0 ||
+        dup2(fds[RUN_FD_RESULTS], RUN_RESULTS_FD) < 0 || dup2(inputs, UNCONFINED_INPUTS_FD) < 0 ||
         fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0 ||
-        close_range(CHILD_REPORT_FD + 1, RUN_RESULTS_FD - 1, 0) < 0 ||
+        close_range(UNCONFINED_INPUTS_FD + 1, RUN_RESULTS_FD - 1, 0) < 0 ||
         close_range(RUN_RESULTS_FD + 1, ~0U, 0) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
 }
@@ -152,7 +155,7 @@ int launch_unconfined(struct run_description *description, const char *directory
         return launch_fail(reterr, LAYER_COUNT, errno, "clone");
     if (pid == 0) {
         arrange_streams(fds, child_report);
-        keep_results(fds, child_report);
+        keep_descriptors(fds, child_report);
         unconfined_keep(description, directory);
     }
     process->pid = pid;

@@ -215,8 +215,10 @@ void pool_demand(struct pool *pool, const struct sandbox_template *template,
                  const struct run_description *description, uint64_t now)
 {
     struct warm_pool *warm_pool = pool_find(pool, template);
-    /* The path of a workspace may lead to another directory later. */
-    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0')
+    /* The path of a workspace may lead to another directory later, and the next files by reference
+     * have another size. */
+    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0' &&
+        template->input_bytes == 0)
         warm_pool = new_warm_pool(pool, template);
     if (!warm_pool)
         return;

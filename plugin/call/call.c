@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "call/context.h"
 #include "host/host.h"
 
 #define NOTE_LIMIT 512
@@ -27,15 +28,6 @@ void call_init(struct call *call, const struct tool_host *host)
     unsigned char bytes[RUN_ID_LENGTH / 2] = {0};
     (void)!getrandom(bytes, sizeof(bytes), 0);
     hex_text(bytes, sizeof(bytes), call->run_id);
-}
-
-void call_context_clear(struct call_context *context)
-{
-    free(context->principal);
-    free(context->session);
-    free(context->traceparent);
-    free(context->workspace);
-    narrowing_clear(&context->narrowing);
 }
 
 static void drop_request(struct call *call)
@@ -65,7 +57,8 @@ void call_clear(struct call *call)
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
-    call_context_clear(&call->context);
+    context_clear(&call->context);
+    input_files_close(&call->inputs);
     workspace_close(&call->workspace);
     content_clear(&call->content);
     json_decref(call->notes);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "call/call_registry.h"
 #include "call/findings.h"
+#include "call/input_files.h"
 #include "call/workspace.h"
 #include "host/host.h"
 #include "policy/configuration.h"
@@ -26,6 +27,14 @@
 #include "json/canonical.h"
 #include "json/json_text.h"
 
+/* A file that the host can open, as it lists it. */
+struct context_file {
+    char *ref;
+    char *name;
+    uint64_t size;
+    char *sha256; /* NULL: not said */
+};
+
 /* From the host's context_json: trusted, and never from the model. NULL: not given. */
 struct call_context {
     char *principal;
@@ -33,6 +42,8 @@ struct call_context {
     char *traceparent;
     char *workspace;
     struct narrowing narrowing; /* "policy" */
+    struct context_file *files;
+    size_t file_count;
 };
 
 struct call {
@@ -50,6 +61,7 @@ struct call {
     const struct policy_language *language; /* the policy's way to run it */
     struct workspace workspace;             /* the directory that context.workspace names */
     struct policy_limits limits;            /* the language's, as far as the context leaves them */
+    struct input_files inputs;              /* its files by reference, as far as they are open */
     struct run_description
         description; /* for the backend; has secrets only from collect_secrets on */
 
@@ -68,7 +80,6 @@ struct call {
 /* tool, host and input are borrowed as in tool_invoke(). */
 void call_init(struct call *call, const struct tool_host *host);
 void call_clear(struct call *call);
-void call_context_clear(struct call_context *context);
 /* Replaces the request that was read, of which nothing is left. Caller, policy and decision stay.
  */
 void call_replace_request(struct call *call, struct request *request);

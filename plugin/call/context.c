@@ -2,72 +2,84 @@
 /* Reading the host's context. Runs in the gateway, on the thread inside tool_invoke(). */
 #include "call/context.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "json/json_input.h"
-#include "json/json_place.h"
+#include "policy/policy_parse.h"
+#include "request/request.h"
+#include "json/json_members.h"
 
-#define CONTEXT_BYTES_LIMIT 65536
+#define CONTEXT_BYTES_LIMIT 262144
 #define CONTEXT_DEPTH_LIMIT 8
+#define CONTEXT_FILES_LIMIT 1024
+#define FILE_NAME_LIMIT     255
+#define FILE_SIZE_LIMIT     (INT64_C(1) << 50)
 #define TRACEPARENT_LIMIT   256u /* bytes; versions after 00 may be longer than its 55 */
 
-static bool copy_text(const char *text, char **ret)
+#define AT(member)         .offset = offsetof(struct call_context, member)
+#define OF_FILE(member)    .offset = offsetof(struct context_file, member)
+#define TEXT(name, member) name, &member_text, AT(member), 0, CONTEXT_BYTES_LIMIT, .optional = true
+
+static const struct json_member file_members[] = {
+    {"ref", &member_text, OF_FILE(ref), 1, REQUEST_REF_LIMIT, .check = json_check_no_control},
+    {"name", &member_text, OF_FILE(name), 1, FILE_NAME_LIMIT, .check = json_check_no_control},
+    {"size", &member_uint64, OF_FILE(size), 0, FILE_SIZE_LIMIT},
+    {"sha256", &member_text, OF_FILE(sha256), SHA256_HEX_LENGTH, SHA256_HEX_LENGTH,
+     .optional = true, .check = policy_check_sha256},
+    {0},
+};
+
+static const struct json_items file_items = {
+    .size = sizeof(struct context_file),
+    .count = offsetof(struct call_context, file_count),
+    .members = file_members,
+};
+
+static bool read_policy(const struct json_place *place, json_t *value, void *object)
 {
-    if (!text)
-        return true;
-    *ret = strdup(text);
-    return *ret != NULL;
+    struct call_context *context = object;
+    return narrowing_read(place, value, &context->narrowing);
 }
 
-static bool refuse_context(struct error *error)
-{
-    error_set_hint(error, "this is the gateway's context_json, not the request");
-    return false;
-}
-
-static bool read_policy(json_t *policy, struct narrowing *ret, struct error *error)
-{
-    struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
-    struct json_place place = json_place_named(&root, "policy");
-    if (!policy || narrowing_read(&place, policy, ret))
-        return true;
-    if (error->code != ERROR_OUT_OF_MEMORY)
-        (void)refuse_context(error);
-    return false;
-}
+static const struct json_member context_members[] = {
+    {TEXT("principal", principal)},
+    {TEXT("session", session)},
+    {TEXT("traceparent", traceparent)},
+    {TEXT("workspace", workspace)},
+    {"files", &member_list, AT(files), 0, CONTEXT_FILES_LIMIT, .optional = true,
+     .items = &file_items},
+    {"policy", .optional = true, .read = read_policy},
+    {0},
+};
 
 bool context_parse(const char *context_json, struct call_context *ret, struct error *error)
 {
     static const struct json_input_limits limits = {CONTEXT_BYTES_LIMIT, CONTEXT_DEPTH_LIMIT};
-    static const char *const members[] = {"principal", "session", "traceparent",
-                                          "workspace", "policy",  NULL};
     if (!context_json)
         return true;
     json_auto_t *json =
         json_input_parse("context", context_json, strnlen(context_json, CONTEXT_BYTES_LIMIT + 1),
                          &limits, ERROR_INVALID_INPUT, error);
-    if (!json)
-        return false;
-    const char *principal = NULL;
-    const char *session = NULL;
-    const char *traceparent = NULL;
-    const char *workspace = NULL;
     struct json_place root = json_place_root("context", ERROR_INVALID_INPUT, error);
-    if (!json_read_known_members(&root, json, members) ||
-        !json_read_member_string(&root, json, "principal", &principal) ||
-        !json_read_member_string(&root, json, "session", &session) ||
-        !json_read_member_string(&root, json, "traceparent", &traceparent) ||
-        !json_read_member_string(&root, json, "workspace", &workspace))
-        return refuse_context(error);
-    if (!read_policy(json_object_get(json, "policy"), &ret->narrowing, error))
-        return false;
-    if (copy_text(principal, &ret->principal) && copy_text(session, &ret->session) &&
-        copy_text(traceparent, &ret->traceparent) && copy_text(workspace, &ret->workspace))
+    if (json && json_read_members(&root, json, context_members, ret))
         return true;
-    error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the context");
+    if (json && error->code != ERROR_OUT_OF_MEMORY)
+        error_set_hint(error, "this is the gateway's context_json, not the request");
     return false;
+}
+
+void context_clear(struct call_context *context)
+{
+    json_clear_members(context_members, context);
+    narrowing_clear(&context->narrowing);
+}
+
+const struct context_file *context_find_file(const struct call_context *context, const char *ref)
+{
+    for (size_t i = 0; i < context->file_count; i++)
+        if (strcmp(context->files[i].ref, ref) == 0)
+            return &context->files[i];
+    return NULL;
 }
 
 /* That many digits and then the end of the field; *next is behind it. */

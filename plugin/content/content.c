@@ -78,7 +78,7 @@ static bool hash_text(const struct call *call, char ret[SHA256_HEX_LENGTH + 1])
     json_draft_string(&draft, NULL, asks_outside(call) ? call->request_sha256 : NULL);
     json_draft_string(&draft, NULL, asks_outside(call) ? request->reason : NULL);
     for (size_t i = 0; i < request->file_count; i++) {
-        sha256_hex(request->files[i].content, request->files[i].length, hash);
+        request_file_hash(&request->files[i], hash);
         json_draft_string(&draft, NULL, request->files[i].path);
         json_draft_string(&draft, NULL, hash);
     }
@@ -118,7 +118,12 @@ static bool check_by_rules(struct call *call, struct error *error)
     if (!rules)
         return true;
     struct content_answer answer = content_check_python(call, rules, error);
-    return judge(call, &answer, rules->action, rules->required, 0, error);
+    if (!judge(call, &answer, rules->action, rules->required, 0, error))
+        return false;
+    if (!content_has_unread_python(&call->request))
+        return true;
+    answer = content_failed(NULL, "a Python file by reference is not read");
+    return judge(call, &answer, rules->action, rules->required, call->content.count, error);
 }
 
 /* A gateway with a checker is asked; without a policy entry its findings are warnings. */

@@ -18,6 +18,8 @@ extern const size_t constant_fold_length;
 /* By the syntax tree, in a sandbox of its own. */
 struct content_answer content_check_python(struct call *call, const struct content_rules *rules,
                                            struct error *error);
+/* Has the request a file of Python that it does not read, because it comes by reference? */
+bool content_has_unread_python(const struct request *request);
 /* The gateway's callback. */
 struct content_answer content_ask_host(struct call *call, struct error *error);
 /* The operator's command. */

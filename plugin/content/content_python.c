@@ -51,6 +51,14 @@ static bool is_python(const char *path)
     return length > 3 && strcmp(path + length - 3, ".py") == 0;
 }
 
+bool content_has_unread_python(const struct request *request)
+{
+    for (size_t i = 0; i < request->file_count; i++)
+        if (request->files[i].ref && is_python(request->files[i].path))
+            return true;
+    return false;
+}
+
 /* The modules that the request brings, by files and directories beside the program. */
 static void write_own_modules(struct json_draft *draft, const struct request *request)
 {
@@ -96,7 +104,7 @@ static bool describe(const struct call *call, const struct content_rules *rules,
     size_t count = 0;
     ret_files[count++] = 0;
     for (size_t i = 0; i < request->file_count; i++)
-        if (is_python(request->files[i].path))
+        if (!request->files[i].ref && is_python(request->files[i].path))
             ret_files[count++] = (uint32_t)i + 1;
     size_t length = 0;
     CLEANUP_FREE char *text = make_rules(call, rules, count, &length);
@@ -107,7 +115,7 @@ static bool describe(const struct call *call, const struct content_rules *rules,
         !add_input(ret, request->code, request->code_length))
         return false;
     for (size_t i = 1; i < count; i++) {
-        const struct run_file *file = &request->files[ret_files[i] - 1];
+        const struct request_file *file = &request->files[ret_files[i] - 1];
         if (!add_input(ret, file->content, file->length))
             return false;
     }

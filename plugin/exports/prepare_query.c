@@ -154,7 +154,7 @@ static bool answer_offer(const json_t *json, json_t *text, struct error *error)
     struct json_place place = json_place_named(&root, "offer");
     struct json_place grants_place = json_place_named(&place, "capabilities");
     CLEANUP(configuration_clear) struct configuration configuration = {0};
-    CLEANUP(call_context_clear) struct call_context context = {0};
+    CLEANUP(context_clear) struct call_context context = {0};
     CLEANUP(cleanup_string_list) char **grants = NULL;
     const char *context_json = NULL;
     if (json_object_size(json) != 1)

@@ -227,7 +227,7 @@ char *call_approval_request(const struct call *call, const char *approval_id)
     struct json_draft draft = {.order = JSON_ORDER_SORTED};
     size_t length = 0;
     json_draft_open(&draft, NULL, '{');
-    write_request(&draft, call, call->tool, REQUEST_FILES_HASHED);
+    write_request(&draft, call, call->tool, REQUEST_FILES_SHOWN);
     json_draft_string(&draft, "policy_sha256", call->configuration.policy->sha256);
     json_draft_string(&draft, "approval_id", approval_id);
     json_draft_string(&draft, "run_id", call->run_id);

@@ -112,7 +112,8 @@ static bool apply_policy(struct call *call, struct error *error)
         return false;
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
-    if (!narrowing_check(&call->context.narrowing, policy, error) || !plan_run(call, error) ||
+    if (!narrowing_check(&call->context.narrowing, policy, error) ||
+        !input_files_find(call, error) || !plan_run(call, error) || !input_files_fit(call, error) ||
         !check_network(call, error))
         return false;
     if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||
@@ -228,12 +229,26 @@ static bool check_content(struct call *call, struct error *error)
     return checked;
 }
 
+static bool has_input_files(const struct call *call)
+{
+    for (size_t i = 0; i < call->request.file_count; i++)
+        if (call->request.files[i].ref)
+            return true;
+    return false;
+}
+
+/* Only now are all of their hashes known. */
+static bool check_input_files(struct call *call, struct error *error)
+{
+    return !has_input_files(call) || (input_files_check(call, error) && hash_request(call, error));
+}
+
 /* All stages before the approval. */
 static bool judge(struct call *call, struct error *error)
 {
     return apply_policy(call, error) && host_is_sound(&call->host, call->host_mistake, error) &&
-           capability_check(call, error) && check_readiness(call, error) &&
-           check_content(call, error);
+           capability_check(call, error) && check_input_files(call, error) &&
+           check_readiness(call, error) && check_content(call, error);
 }
 
 static bool take_edit(struct call *call, struct error *error)
@@ -310,6 +325,8 @@ static bool run_program(struct call *call, struct error *error)
         .description = &call->description,
         .spent = &call->description,
         .stdin_fd = input,
+        .input_fds = call->inputs.fds,
+        .input_count = call->inputs.count,
         .cancel_fd = call->registration.cancel_fd,
         .output_limit = call->limits.output_total_bytes.default_value,
         .output = {.id = TOOL_STREAM_STDOUT,
@@ -355,8 +372,8 @@ static bool is_wanted(struct call *call, struct error *error)
 bool gate_pass(struct call *call, const char *tool, const char *input_json, struct error *error)
 {
     static bool (*const stages[])(struct call *, struct error *) = {
-        begin_call,      judge,           obtain_approval, take_edit,
-        enter_admission, deliver_secrets, record_start,    run_program,
+        begin_call,       judge,           obtain_approval, take_edit,   enter_admission,
+        input_files_open, deliver_secrets, record_start,    run_program,
     };
     bool passed = parse(call, tool, input_json, error);
     for (size_t i = 0; passed && i < COUNT_OF(stages); i++)

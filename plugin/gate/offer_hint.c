@@ -61,7 +61,7 @@ void offer_hint_input(const struct call *call, struct error *error)
 {
     CLEANUP(configuration_clear) struct configuration current = {0};
     const struct configuration *configuration = &call->configuration;
-    CLEANUP(call_context_clear) struct call_context context = {0};
+    CLEANUP(context_clear) struct call_context context = {0};
     struct host_grants grants;
     struct error ignored;
     bool of_members = request_lists_members(error->hint);

@@ -30,6 +30,17 @@ static bool stands_in_place_of(const char *path, const char *file)
     return strncmp(path, file, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
+static bool describe_request_file(const struct request_file *file, struct run_file *ret)
+{
+    if (!file->ref)
+        return describe_file(file->path, file->content, file->length, ret);
+    ret->path = strdup(file->path);
+    ret->length = file->length;
+    ret->by_reference = true;
+    memcpy(ret->sha256, file->sha256, sizeof(ret->sha256));
+    return ret->path != NULL;
+}
+
 static bool add_files(struct call *call, struct error *error)
 {
     struct run_description *description = &call->description;
@@ -44,13 +55,13 @@ static bool add_files(struct call *call, struct error *error)
             describe_file(program, request->code, request->code_length, &description->files[0]);
     }
     for (size_t i = 0; copied && i < request->file_count; i++) {
-        const struct run_file *file = &request->files[i];
+        const struct request_file *file = &request->files[i];
         if (stands_in_place_of(file->path, program)) {
             error_set(error, ERROR_INVALID_INPUT,
                       "request: /files/%zu/path: %s is the program's own file", i, program);
             return false;
         }
-        copied = describe_file(file->path, file->content, file->length, &description->files[i + 1]);
+        copied = describe_request_file(file, &description->files[i + 1]);
     }
     if (!copied)
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the program's files");

@@ -3,9 +3,12 @@
  * tool_invoke(). */
 #include "host/host.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -147,6 +150,57 @@ bool host_check_content(const struct tool_host *host, const char *request_json, 
     if (verdict != TOOL_VERDICT_ALLOW || length > capacity)
         return false;
     *ret_length = length;
+    return true;
+}
+
+/* What is wrong with a descriptor that a host has given for a file of that size; NULL: nothing. */
+static const char *find_fault(int fd, uint64_t size)
+{
+    struct stat status;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fstat(fd, &status) < 0)
+        return "is not open";
+    if ((flags & O_PATH) || (flags & O_ACCMODE) == O_WRONLY)
+        return "cannot be read";
+    if (!S_ISREG(status.st_mode))
+        return "is of no regular file";
+    if ((uint64_t)status.st_size != size)
+        return "is of a file of another size than *size";
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? "is not open" : NULL;
+}
+
+static bool refuse_descriptor(const struct tool_host *host, const char *ref, int32_t fd,
+                              const char *fault, struct error *error)
+{
+    error_set(error, ERROR_FILE_NOT_FOUND, "the gateway's open_file: descriptor %d for %.128s %s",
+              (int)fd, ref, fault);
+    error_set_hint(error, "%s", error_code_hint(ERROR_INVALID_HOST));
+    host_log(host, TOOL_LOG_ERROR, "code-execute: %s", error->message);
+    return false;
+}
+
+bool host_open_file(const struct tool_host *host, const char *ref, int *ret, uint64_t *ret_size,
+                    struct error *error)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    int32_t descriptor = -1;
+    uint64_t size = 0;
+    if (host->open_file)
+        host->open_file(host->user, ref, &descriptor, &size, &verdict);
+    note_verdict(host, "open_file", verdict);
+    if (verdict != TOOL_VERDICT_ALLOW) {
+        error_set(error, ERROR_FILE_NOT_FOUND, "the gateway did not open the file %.128s", ref);
+        return false;
+    }
+    /* The gateway's own standard streams are not ours to close. */
+    if (descriptor <= STDERR_FILENO)
+        return refuse_descriptor(host, ref, descriptor, "is none of a file", error);
+    CLEANUP_CLOSE int fd = descriptor;
+    const char *fault = find_fault(fd, size);
+    if (fault)
+        return refuse_descriptor(host, ref, descriptor, fault, error);
+    *ret = TAKE_FD(fd);
+    *ret_size = size;
     return true;
 }
 

@@ -48,6 +48,11 @@ bool host_checks_content(const struct tool_host *host);
  */
 bool host_check_content(const struct tool_host *host, const char *request_json, char *answer,
                         size_t capacity, size_t *ret_length);
+/* Opens a file that the host has listed. true: *ret is a descriptor of a regular file of *ret_size
+ * bytes that can be read, CLOEXEC and the caller's. false with FILE_NOT_FOUND; of a descriptor that
+ * is none of such a file the host's log hears too. */
+bool host_open_file(const struct tool_host *host, const char *ref, int *ret, uint64_t *ret_size,
+                    struct error *error);
 /* true: the host says the record is stored. */
 bool host_audit(const struct tool_host *host, const char *record_json);
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);

@@ -121,6 +121,12 @@ struct policy_images {
     enum run_pull pull;
 };
 
+/* Files of a request that come by reference, of one run. */
+struct policy_files_in {
+    uint64_t max_files;
+    uint64_t total_bytes;
+};
+
 struct secret_provider;
 
 struct policy {
@@ -151,6 +157,7 @@ struct policy {
     char **secrets_otherwise; /* names whose delivery is the other one */
     char **workspaces;        /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
+    struct policy_files_in files_in;
     uint64_t max_runs;           /* at the same time */
     uint64_t max_queued;         /* calls that wait for their turn */
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */

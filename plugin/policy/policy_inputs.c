@@ -131,7 +131,7 @@ static bool add_files(const struct request *request, char ***ret)
 {
     char hash[SHA256_HEX_LENGTH + 1];
     for (size_t i = 0; i < request->file_count; i++) {
-        sha256_hex(request->files[i].content, request->files[i].length, hash);
+        request_file_hash(&request->files[i], hash);
         if (!append_pair(ret, hash, ' ', request->files[i].path))
             return false;
     }

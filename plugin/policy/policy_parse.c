@@ -11,15 +11,17 @@
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "protocol/layers.h"
+#include "request/request.h"
 #include "vocabulary/capability.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"
 #include "vocabulary/language.h"
 
-#define UID_MINIMUM  65536 /* below: the host's own users, nobody, and distributions' ranges */
-#define UID_MAXIMUM  UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
-#define RUNS_LIMIT   1024
-#define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
+#define UID_MINIMUM          65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM          UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT           1024
+#define FILES_IN_BYTES_LIMIT (INT64_C(4) << 30) /* bytes */
+#define QUEUED_LIMIT         4096 /* each holds its request, and a thread of the gateway */
 
 #define FILE_PLACEHOLDER "{file}"
 
@@ -268,6 +270,17 @@ static const struct json_member workspace[] = {
     {0},
 };
 
+static const struct json_member files_in[] = {
+    {"max_files", &member_uint64, AT(files_in.max_files), 0, REQUEST_FILES_LIMIT},
+    {"total_bytes", &member_uint64, AT(files_in.total_bytes), 0, FILES_IN_BYTES_LIMIT},
+    {0},
+};
+
+static const struct json_member files[] = {
+    {"in", &member_object, .members = files_in},
+    {0},
+};
+
 static const struct json_member view[] = {
     {"read_only", &policy_strings, AT(read_only), 1, .check = policy_check_view_path},
     {0},
@@ -286,6 +299,7 @@ const struct json_member policy_members[] = {
     {"workspace", &member_object, .members = workspace},
     {"secrets", &member_object, .members = policy_secrets_members},
     {"limits", .read = policy_read_limits},
+    {"files", &member_object, .members = files},
     {"max_runs", &member_uint64, AT(max_runs), 1, RUNS_LIMIT},
     {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
     {"pools", .read = policy_read_pools},

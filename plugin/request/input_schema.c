@@ -90,14 +90,17 @@ static json_t *map_schema(const struct request_field *field, const char *value_d
 static json_t *file_schema(void)
 {
     return json_pack(
-        "{s:s, s:b, s:[ss], s:{s:{s:s, s:s}, s:{s:s, s:s}, s:{s:[ss], s:[ssn], s:s}}}", "type",
-        "object", "additionalProperties", 0, "required", "path", "content", "properties", "path",
+        "{s:s, s:b, s:[s], s:{s:{s:s, s:s}, s:{s:[ss], s:s}, s:{s:[ss], s:[ssn], s:s}, s:{s:[ss], "
+        "s:s}}}",
+        "type", "object", "additionalProperties", 0, "required", "path", "properties", "path",
         "type", "string", "description",
         "Path inside the working directory, such as data/in.csv. Relative, without \"..\", at "
         "most 255 bytes.",
-        "content", "type", "string", "description", "The file's text, or its bytes in base64.",
-        "encoding", "type", "string", "null", "enum", FILE_ENCODING_UTF8, FILE_ENCODING_BASE64,
-        "description", "How content is written. Default utf-8.");
+        "content", "type", "string", "null", "description",
+        "The file's text, or its bytes in base64. Either this or ref.", "encoding", "type",
+        "string", "null", "enum", FILE_ENCODING_UTF8, FILE_ENCODING_BASE64, "description",
+        "How content is written. Default utf-8.", "ref", "type", "string", "null", "description",
+        "Instead of content: the name of a file that you were offered.");
 }
 
 static json_t *field_schema(const struct request_field *field)

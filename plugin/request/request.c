@@ -142,7 +142,7 @@ void request_clear(struct request *request)
         free(request->secrets[i].name);
     }
     free(request->secrets);
-    run_files_free(request->files, request->file_count);
+    request_files_free(request->files, request->file_count);
     free(request->image);
     free(request->session);
     free(request->reason);

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "protocol/run_description.h"
 #include "vocabulary/language.h"
+#include "json/canonical.h"
 
 #define REQUEST_BYTES_LIMIT       (4u << 20) /* of the whole JSON text */
 #define REQUEST_DEPTH_LIMIT       8
@@ -24,6 +24,7 @@
 #define REQUEST_FILES_LIMIT       64
 #define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
 #define REQUEST_PATH_LIMIT        255
+#define REQUEST_REF_LIMIT         255
 #define REQUEST_TIMEOUT_LIMIT     300000000           /* ms; the policy's ceiling is far lower */
 #define REQUEST_MEMORY_LEAST      (INT64_C(16) << 20) /* bytes */
 #define REQUEST_MEMORY_LIMIT      (INT64_C(64) << 40) /* likewise */
@@ -41,6 +42,20 @@ struct request_secret {
     char *name;     /* from "{{secret:NAME}}" */
 };
 
+/* A file for the working directory: its content, or the gateway's reference to it. What is known of
+ * a file by reference the call settles (call/input_files.h). */
+struct request_file {
+    char *path;
+    unsigned char *content; /* NULL: by reference */
+    size_t length;
+    char *ref;                          /* NULL: content is here */
+    const char *name;                   /* of a file by reference: the gateway's; borrowed */
+    char sha256[SHA256_HEX_LENGTH + 1]; /* likewise; "": not known yet */
+};
+
+/* The hash of its content; "": not known yet. */
+void request_file_hash(const struct request_file *file, char ret[SHA256_HEX_LENGTH + 1]);
+
 struct request {
     enum request_shape shape;
     const struct language *language;
@@ -52,7 +67,7 @@ struct request {
     char **environment;             /* NULL-terminated "NAME=value", sorted by name, never NULL */
     struct request_secret *secrets; /* sorted by variable */
     size_t secret_count;
-    struct run_file *files; /* in the request's order, decoded */
+    struct request_file *files; /* in the request's order, decoded */
     size_t file_count;
     uint64_t timeout_ms;   /* 0: absent */
     uint64_t memory_bytes; /* 0: absent */

@@ -88,11 +88,13 @@ static const struct request_field fields[] = {
      HELD(files),
      .limit = REQUEST_FILES_LIMIT,
      .capability = CAPABILITY_FILES,
-     .description = "Files to put into the working directory before the program starts.",
+     .description = "Files to put into the working directory before the program starts, each with "
+                    "its content or the ref of a file that you were offered.",
      .read = request_read_files,
      .value = request_value_files,
-     .write = request_write_files,
-     .write_whole = request_write_whole_files,
+     .write_form = request_write_files,
+     .audited = "their paths, sizes and hashes",
+     .audit = request_audit_files,
      .examples =
          {"[{\"path\": \"a\", \"content\": \"1\"}]",
           "[{\"path\": \"a/b.txt\", \"content\": \"x\"}, {\"path\": \"c\", \"content\": \"AAEC\", "
@@ -289,8 +291,8 @@ static void write_by_kind(const struct request_field *field, struct json_draft *
 void request_field_write(const struct request_field *field, struct json_draft *draft,
                          const struct request *request, enum request_files_form files)
 {
-    if (files == REQUEST_FILES_WHOLE && field->write_whole)
-        field->write_whole(draft, field->hashed_as, request);
+    if (field->write_form)
+        field->write_form(draft, field->hashed_as, request, files);
     else if (field->write)
         field->write(draft, field->hashed_as, request);
     else

@@ -28,13 +28,14 @@ enum request_field_kind {
     REQUEST_FIELD_STRINGS,     /* array of strings; limit: members */
     REQUEST_FIELD_ENVIRONMENT, /* object of strings; names are [A-Za-z_][A-Za-z0-9_]* */
     REQUEST_FIELD_SECRETS,     /* object of "{{secret:NAME}}" */
-    REQUEST_FIELD_FILES,       /* array of {path, content, encoding} */
+    REQUEST_FIELD_FILES,       /* array of {path, content, encoding} or {path, ref} */
     REQUEST_FIELD_INTEGER,     /* uint64_t, 0: absent; minimum and maximum */
     REQUEST_FIELD_BOOLEAN,     /* bool, false: absent */
 };
 
-/* Whether files are written as hashes, or with their content beside them. */
-enum request_files_form { REQUEST_FILES_HASHED, REQUEST_FILES_WHOLE };
+/* How files are written: as an approval is bound to them, by their hashes; with the names of files
+ * by reference beside that; or with the content of all others too. */
+enum request_files_form { REQUEST_FILES_HASHED, REQUEST_FILES_SHOWN, REQUEST_FILES_WHOLE };
 
 struct request_field {
     const char *name;
@@ -66,8 +67,9 @@ struct request_field {
      * (canonical_request.c); else write does. NULL: by kind and offset. */
     const char *hashed_as;
     void (*write)(struct json_draft *draft, const char *name, const struct request *request);
-    /* The same with the content of files; NULL: as write. */
-    void (*write_whole)(struct json_draft *draft, const char *name, const struct request *request);
+    /* Instead of write, of files. */
+    void (*write_form)(struct json_draft *draft, const char *name, const struct request *request,
+                       enum request_files_form form);
     /* Where hashed_as is NULL: why an approval may hold for other values. */
     const char *not_hashed;
 

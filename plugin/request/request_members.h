@@ -40,9 +40,12 @@ request_writer request_write_language;
 request_writer request_write_args;
 request_writer request_write_env;
 request_writer request_write_secrets;
-request_writer request_write_files;
-request_writer request_write_whole_files; /* with their content */
+/* The files, which are written in several forms. */
+void request_write_files(struct json_draft *draft, const char *name, const struct request *request,
+                         enum request_files_form form);
 
+/* The files as an approver sees them. */
+request_writer request_audit_files;
 /* The names of the secrets, in a list. */
 request_writer request_audit_secrets;
 

@@ -52,9 +52,11 @@ json_t *request_value_secrets(const struct request *request)
 }
 
 /* Text as text, and bytes that JSON cannot hold in base64. */
-static json_t *file_json(const struct run_file *file)
+static json_t *file_json(const struct request_file *file)
 {
     json_auto_t *object = json_pack("{s:s}", "path", file->path);
+    if (file->ref)
+        return put(object, "ref", json_string(file->ref)) ? TAKE_POINTER(object) : NULL;
     json_t *content = !memchr(file->content, '\0', file->length)
                           ? json_stringn((const char *)file->content, file->length)
                           : NULL;
@@ -111,7 +113,7 @@ void request_write_secrets(struct json_draft *draft, const char *name,
     json_draft_value(draft, name, secret_names(request));
 }
 
-static void write_content(struct json_draft *draft, const struct run_file *file)
+static void write_content(struct json_draft *draft, const struct request_file *file)
 {
     CLEANUP_FREE char *content = base64_encode(file->content, file->length);
     if (!content)
@@ -120,34 +122,37 @@ static void write_content(struct json_draft *draft, const struct run_file *file)
         json_draft_string(draft, "content_base64", content);
 }
 
-static void write_files(struct json_draft *draft, const char *name, const struct request *request,
-                        bool whole)
+/* What decides what runs is the content, so a file by reference is hashed as any other. */
+static void write_file(struct json_draft *draft, const struct request_file *file,
+                       enum request_files_form form)
+{
+    char hash[SHA256_HEX_LENGTH + 1];
+    request_file_hash(file, hash);
+    json_draft_open(draft, NULL, '{');
+    if (form == REQUEST_FILES_WHOLE && !file->ref)
+        write_content(draft, file);
+    if (form != REQUEST_FILES_HASHED && file->ref)
+        json_draft_string(draft, "name", file->name);
+    json_draft_string(draft, "path", file->path);
+    if (form != REQUEST_FILES_HASHED && file->ref)
+        json_draft_string(draft, "ref", file->ref);
+    json_draft_string(draft, "sha256", hash[0] != '\0' ? hash : NULL);
+    json_draft_integer(draft, "size", (int64_t)file->length);
+    json_draft_close(draft, '}');
+}
+
+void request_write_files(struct json_draft *draft, const char *name, const struct request *request,
+                         enum request_files_form form)
 {
     json_draft_open(draft, name, '[');
-    for (size_t i = 0; i < request->file_count; i++) {
-        const struct run_file *file = &request->files[i];
-        char hash[SHA256_HEX_LENGTH + 1];
-        sha256_hex(file->content, file->length, hash);
-        json_draft_open(draft, NULL, '{');
-        if (whole)
-            write_content(draft, file);
-        json_draft_string(draft, "path", file->path);
-        json_draft_string(draft, "sha256", hash);
-        json_draft_integer(draft, "size", (int64_t)file->length);
-        json_draft_close(draft, '}');
-    }
+    for (size_t i = 0; i < request->file_count; i++)
+        write_file(draft, &request->files[i], form);
     json_draft_close(draft, ']');
 }
 
-void request_write_files(struct json_draft *draft, const char *name, const struct request *request)
+void request_audit_files(struct json_draft *draft, const char *name, const struct request *request)
 {
-    write_files(draft, name, request, false);
-}
-
-void request_write_whole_files(struct json_draft *draft, const char *name,
-                               const struct request *request)
-{
-    write_files(draft, name, request, true);
+    request_write_files(draft, name, request, REQUEST_FILES_SHOWN);
 }
 
 void request_audit_secrets(struct json_draft *draft, const char *name,

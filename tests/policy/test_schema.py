@@ -49,7 +49,7 @@ WHOLE = {
                                "timeout_ms": 10}],
                 "delivery": {"key": "file", "*": "environment"}},
     "limits": {"wall_ms": {"default": 10, "max": 20}, "memory_bytes": {"default": 16777216}},
-    "max_runs": 8, "max_queued": 9, "memory_total_bytes": 268435456,
+    "files": {"in": {"max_files": 4, "total_bytes": 1048576}}, "max_runs": 8, "max_queued": 9, "memory_total_bytes": 268435456,
     "pools": {"docker": {"ready": 1, "idle_ms": 2}, "process": {"ready": 1, "most": 2, "memory_bytes": 1048576, "idle_ms": 3}},
     "outer_uids": {"first": 100000, "count": 100}, "runtime_path": ["/usr/bin"], "view": {"read_only": ["/usr", "/bin"]},
     "environment": {"LANG": "C", "TZ": None}, "environment_without_network": {"A": "b", "PIP_RETRIES": None},

@@ -16,30 +16,21 @@
 #include "call/workspace.h"
 #include "tap_suite.h"
 
-char *__real_strdup(const char *string);
-char *__wrap_strdup(const char *string);
+char *__real_copy_bytes(const char *bytes, size_t length);
+char *__wrap_copy_bytes(const char *bytes, size_t length);
 
 static const char *no_memory_for = ""; /* the text of which there is no copy */
 
-char *__wrap_strdup(const char *string)
+char *__wrap_copy_bytes(const char *bytes, size_t length)
 {
-    return strcmp(string, no_memory_for) == 0 ? NULL : __real_strdup(string);
-}
-
-static void clear(struct call_context *context)
-{
-    free(context->principal);
-    free(context->session);
-    free(context->traceparent);
-    free(context->workspace);
-    narrowing_clear(&context->narrowing);
+    return strcmp(bytes, no_memory_for) == 0 ? NULL : __real_copy_bytes(bytes, length);
 }
 
 #define WHOLE "{\"principal\":\"p\",\"session\":\"s\",\"traceparent\":\"t\",\"workspace\":\"/w\"}"
 
 START_TEST(given_members_are_read)
 {
-    CLEANUP(clear) struct call_context context = {0};
+    CLEANUP(context_clear) struct call_context context = {0};
     struct error error;
     ck_assert(context_parse(NULL, &context, &error));
     ck_assert(context_parse("{}", &context, &error));
@@ -56,11 +47,34 @@ static const char *const texts[] = {"p", "s", "t", "/w"};
 
 START_TEST(half_a_context_is_none)
 {
-    CLEANUP(clear) struct call_context context = {0};
+    CLEANUP(context_clear) struct call_context context = {0};
     struct error error;
     no_memory_for = texts[_i];
     ck_assert(!context_parse(WHOLE, &context, &error));
     ck_assert_int_eq(error.code, ERROR_OUT_OF_MEMORY);
+}
+END_TEST
+
+#define HASH_TEXT "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define FILE_WITH(more) \
+    "{\"files\":[{\"ref\":\"r\",\"name\":\"n\",\"size\":1," more "}]}", ERROR_INVALID_INPUT
+
+START_TEST(files_are_found_by_their_reference)
+{
+    static const char text[] =
+        "{\"files\":[{\"ref\":\"one\",\"name\":\"1.csv\",\"size\":0},{\"ref\":"
+        "\"two\",\"name\":\"2.csv\",\"size\":1125899906842624,\"sha256\":\"" HASH_TEXT
+        "\"},{\"ref\":\"two\",\"name\":\"3.csv\",\"size\":3}]}";
+    CLEANUP(context_clear) struct call_context context = {0};
+    struct error error;
+    ck_assert_msg(context_parse(text, &context, &error), "%s", error.message);
+    ck_assert_uint_eq(context.file_count, 3);
+    ck_assert_str_eq(context_find_file(&context, "one")->name, "1.csv");
+    ck_assert_ptr_null(context_find_file(&context, "one")->sha256);
+    ck_assert_uint_eq(context_find_file(&context, "two")->size, UINT64_C(1) << 50);
+    ck_assert_str_eq(context_find_file(&context, "two")->sha256, HASH_TEXT);
+    ck_assert_ptr_null(context_find_file(&context, "tw"));
+    ck_assert_ptr_null(context_find_file(&context, ""));
 }
 END_TEST
 
@@ -74,11 +88,27 @@ static const struct {
     {"{\"principal\":1}", ERROR_INVALID_INPUT},
     {"{\"policy\":null}", ERROR_INVALID_INPUT},
     {"{\"policy\":{\"surplus\":1}}", ERROR_INVALID_INPUT},
+    {"{\"files\":null}", ERROR_INVALID_INPUT},
+    {"{\"files\":{}}", ERROR_INVALID_INPUT},
+    {"{\"files\":[1]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"ref\":\"r\",\"name\":\"n\"}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"ref\":\"r\",\"size\":1}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"name\":\"n\",\"size\":1}]}", ERROR_INVALID_INPUT},
+    {FILE_WITH("\"x\":1")},
+    {FILE_WITH("\"sha256\":null")},
+    {FILE_WITH("\"sha256\":\"0\"")},
+    {FILE_WITH("\"sha256\":\"" HASH_TEXT "0\"")},
+    {"{\"files\":[{\"ref\":\"\",\"name\":\"n\",\"size\":1}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"ref\":\"a\\nb\",\"name\":\"n\",\"size\":1}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"ref\":\"r\",\"name\":\"\\u001b[2J\",\"size\":1}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"ref\":\"r\",\"name\":\"n\",\"size\":-1}]}", ERROR_INVALID_INPUT},
+    {"{\"files\":[{\"ref\":\"r\",\"name\":\"n\",\"size\":1125899906842625}]}", ERROR_INVALID_INPUT},
 };
 
 START_TEST(unknown_members_are_refused)
 {
-    CLEANUP(clear) struct call_context context = {0};
+    CLEANUP(context_clear) struct call_context context = {0};
     struct error error;
     ck_assert(!context_parse(refused[_i].json, &context, &error));
     ck_assert_msg(error.code == refused[_i].code, "%s", error.message);
@@ -193,6 +223,7 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("context"), tcase_create("workspace")};
     tcase_add_test(cases[0], given_members_are_read);
+    tcase_add_test(cases[0], files_are_found_by_their_reference);
     tcase_add_loop_test(cases[0], half_a_context_is_none, 0, COUNT_OF(texts));
     tcase_add_loop_test(cases[0], unknown_members_are_refused, 0, COUNT_OF(refused));
     tcase_add_checked_fixture(cases[1], make_directories, remove_directories);

@@ -68,6 +68,7 @@ def valid_requests():
     yield with_member("network", False)
     yield with_member("args", ["x"] * 128)
     yield files(*[{"path": f"f{i}", "content": ""} for i in range(64)])
+    yield files({"path": "a", "ref": "r"}, {"path": "b", "ref": "x" * 255, "content": None}, {"path": "c", "content": "", "ref": None})
     for path in ("a", ".a", "..a", "a/...", "ä/ö", "a b", "-x", "a\\b"):
         yield files({"path": path, "content": ""})
     for code in (" ", "\u2028", "😀", "a\r\nb", "{{secret:a}}", "\t\x01"):
@@ -103,9 +104,10 @@ def invalid_requests():
     yield with_member("args", ["x"] * 129)
     yield files(*[{"path": f"f{i}", "content": ""} for i in range(65)])
     whole = {"path": "a", "content": "x", "encoding": "utf-8"}
-    for name in ("path", "content"):
-        yield files({key: value for key, value in whole.items() if key != name})
-        for value in (None, 1, [], {}):
+    yield files({"content": "x"})
+    yield files(dict(whole, path=None))
+    for name in ("path", "content", "ref"):
+        for value in (1, [], {}):
             yield files(dict(whole, **{name: value}))
     for encoding in ("hex", "UTF-8", "", 1, True):
         yield files(dict(whole, encoding=encoding))
@@ -137,6 +139,10 @@ STRICTER = {
         "{{secret:a b}}", "{{secret:" + "a" * 129 + "}}", "{{SECRET:a}}")],
     "paths of files": [files({"path": path, "content": ""}) for path in (
         "", "/a", "..", ".", "a/..", "../a", "a/./b", "a//b", "a/", "a\nb", "a\x7f")],
+    "one of content and ref": [files(file) for file in (
+        {"path": "a"}, {"path": "a", "content": None}, {"path": "a", "ref": None}, {"path": "a", "content": "", "ref": "r"},
+        {"path": "a", "ref": "r", "encoding": "utf-8"})],
+    "references": [files({"path": "a", "ref": ref}) for ref in ("", "x" * 256, "a\nb", "a\x7f")],
     "paths that collide": [
         files({"path": "a", "content": ""}, {"path": "a", "content": ""}),
         files({"path": "a", "content": ""}, {"path": "a/b", "content": ""}),

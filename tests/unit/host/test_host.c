@@ -2,11 +2,14 @@
 /*
  * host and secret: what a host of any size and honesty gives, and what becomes of a secret's value.
  */
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "host/host.h"
@@ -57,6 +60,19 @@ static void check_content(void *user, const char *request_json, char *answer, si
     *verdict = liar->verdict;
 }
 
+static int given_descriptor; /* by open_file */
+
+static void open_file(void *user, const char *ref, int32_t *descriptor, uint64_t *size,
+                      uint32_t *verdict)
+{
+    struct liar *liar = user;
+    ck_assert_str_eq(ref, "ref");
+    ck_assert_int_eq(*descriptor, -1);
+    *descriptor = given_descriptor;
+    *size = liar->length;
+    *verdict = liar->verdict;
+}
+
 static struct tool_host host_of(struct liar *liar)
 {
     return (struct tool_host){
@@ -68,6 +84,7 @@ static struct tool_host host_of(struct liar *liar)
         .request_approval = request_approval,
         .read_secret = read_secret,
         .check_content = check_content,
+        .open_file = open_file,
         .audit = check_capability,
     };
 }
@@ -168,6 +185,40 @@ START_TEST(takes_an_answer_about_content_that_fits)
     ck_assert(host_check_content(&host, "{}", answer, sizeof(answer), &length));
     ck_assert_uint_eq(length, sizeof(answer));
     ck_assert_int_eq(answer[7], 'x');
+}
+END_TEST
+
+/* It is ours once it is allowed, closed where it is refused, and not touched without an ALLOW. */
+START_TEST(takes_a_descriptor_only_with_an_allow)
+{
+    struct liar liar = {.verdict = TOOL_VERDICT_ALLOW};
+    struct tool_host host = host_of(&liar);
+    struct error error;
+    uint64_t size = 77;
+    int fd = -7;
+    given_descriptor = memfd_create("given", 0);
+    ck_assert_int_eq(write(given_descriptor, "four", 4), 4);
+    static const uint32_t denials[] = {TOOL_VERDICT_DENY, TOOL_VERDICT_LATER, 1};
+    for (size_t i = 0; i < COUNT_OF(denials); i++) {
+        liar.verdict = denials[i];
+        liar.length = 4;
+        ck_assert(!host_open_file(&host, "ref", &fd, &size, &error));
+        ck_assert_int_eq(error.code, ERROR_FILE_NOT_FOUND);
+        ck_assert_int_eq(fcntl(given_descriptor, F_GETFD), 0);
+    }
+    liar.verdict = TOOL_VERDICT_ALLOW;
+    ck_assert(host_open_file(&host, "ref", &fd, &size, &error));
+    ck_assert_int_eq(fd, given_descriptor);
+    ck_assert_uint_eq(size, 4);
+    ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    liar.length = 5;
+    size = 77;
+    ck_assert(!host_open_file(&host, "ref", &fd, &size, &error));
+    ck_assert_int_eq(fcntl(given_descriptor, F_GETFD), -1);
+    ck_assert_uint_eq(size, 77);
+    host.open_file = NULL;
+    ck_assert(!host_open_file(&host, "ref", &fd, &size, &error));
+    ck_assert_int_eq(error.code, ERROR_FILE_NOT_FOUND);
 }
 END_TEST
 
@@ -306,6 +357,7 @@ int main(void)
     tcase_add_test(cases[0], takes_nothing_from_another_major_version);
     tcase_add_test(cases[0], denies_for_every_other_verdict);
     tcase_add_test(cases[0], takes_an_answer_about_content_that_fits);
+    tcase_add_test(cases[0], takes_a_descriptor_only_with_an_allow);
     tcase_add_test(cases[0], tells_what_there_is_to_tell);
     tcase_add_loop_test(cases[1], reads_secrets_of_any_length, 0, COUNT_OF(secrets));
     tcase_add_test(cases[1], has_no_secret_that_is_refused);

@@ -30,29 +30,21 @@ static void write_entry(FILE *page, json_t *entry)
     (void)fputc('\n', page);
 }
 
-static bool print_page(int out, const json_t *entries, struct failure *failure)
+static void write_entries(FILE *page, const json_t *entries)
 {
-    CLEANUP_FREE char *text = NULL;
-    size_t length = 0, index = 0;
+    size_t index = 0;
     json_t *entry = NULL;
-    FILE *page = open_memstream(&text, &length);
-    if (!page)
-        return failure_out_of_memory(failure);
     json_array_foreach(entries, index, entry) write_entry(page, entry);
     if (index == 0)
         (void)fputs("no files are kept\n", page);
-    if (fclose(page) != 0)
-        return failure_out_of_memory(failure);
-    return write_fully(out, text, length) ||
-           failure_set_errno(failure, "internal", errno, "cannot write to standard output");
 }
 
 static bool list_files(const struct artifact_store *artifacts, bool json, int out,
                        struct failure *failure)
 {
     json_auto_t *entries = artifact_store_list(artifacts, failure);
-    return entries &&
-           (json ? console_print_json(out, entries, failure) : print_page(out, entries, failure));
+    return entries && (json ? console_print_json(out, entries, failure)
+                            : console_print_page(out, write_entries, entries, failure));
 }
 
 static bool print_content(int out, int fd, struct failure *failure)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tool's result in a shape that models and frameworks know: openai-shell, anthropic, gemini, e2b,
- * text. Read from the members that results usually have (stdout, stderr, exit_code, signal, status,
- * timed_out, files, results, error); a result without stdout is its own JSON text. Pure code, any
- * thread.
+ * A tool's result in a shape that models and frameworks know: openai, openai-shell, anthropic,
+ * gemini, e2b, text. Read from the members that results usually have (stdout, stderr, exit_code,
+ * signal, status, timed_out, files, results, exception, error); a result without stdout is its own
+ * JSON text. Pure code, any thread.
  */
 #pragma once
 

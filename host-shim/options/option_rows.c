@@ -434,8 +434,8 @@ const struct option_row option_rows[] = {
      "show: only records until this time, in the same forms", NULL, set_until, 0},
     {"case", 0, "NAME", FOR(COMMAND_CONFORMANCE), "run only this case", NULL, TEXT(only_case)},
     {"format", 0, "FORMAT", FOR(COMMAND_MANIFEST) | FOR(COMMAND_INVOKE) | FOR(COMMAND_STATUS),
-     "manifest: mcp, openai, openai-strict, anthropic or gemini; invoke: openai-shell, anthropic, "
-     "gemini, e2b or text; status: prometheus",
+     "manifest: mcp, openai, openai-strict, anthropic or gemini; invoke: openai, openai-shell, "
+     "anthropic, gemini, e2b or text; status: prometheus",
      "words mcp openai openai-strict anthropic gemini openai-shell e2b text prometheus",
      TEXT(format)},
     {"mode", 0, "MODE", FOR(COMMAND_MCP), "the same as --sandbox", "words " SANDBOX_MODE_WORDS,

@@ -85,8 +85,8 @@ class Results(HostTest):
         self.assertEqual((document["stdout"], document["stderr"], document["return_code"]), ("a\0b\n", "c\0d", 3))
 
     def test_gemini(self):
-        self.assertEqual(self.formatted("gemini", NUL)["codeExecutionResult"]["output"], "c\0da\0b\n")
-        self.assertEqual(self.formatted("gemini", {**NUL, "exit_code": 0})["codeExecutionResult"]["output"], "a\0b\n")
+        self.assertEqual(self.formatted("gemini", NUL)["parts"][0]["codeExecutionResult"]["output"], "c\0da\0b\n")
+        self.assertEqual(self.formatted("gemini", {**NUL, "exit_code": 0})["parts"][0]["codeExecutionResult"]["output"], "a\0b\n")
 
     def test_e2b(self):
         document = self.formatted("e2b", NUL)

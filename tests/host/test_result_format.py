@@ -10,7 +10,7 @@ from support import HostTest
 
 SCRIPTED = os.environ["SCRIPTED_PROVIDER"]
 CODE_EXECUTE = os.environ["CODE_EXECUTE"]
-JSON_FORMATS = ("openai-shell", "anthropic", "gemini", "e2b")
+JSON_FORMATS = ("openai", "openai-shell", "anthropic", "gemini", "e2b")
 RAN, NOT_RUN = 0, 1
 
 COMPLETED = {"status": "completed", "stdout": "out\n", "stderr": "err\n", "exit_code": 0, "signal": None,
@@ -31,7 +31,19 @@ RESULTS = {
     "rich": (RAN, {**COMPLETED, "files": [{"path": "a.csv", "bytes": 3}, {"file_id": "f1", "path": "b"}, {}],
                    "results": [{"type": "text", "text": "2"}, {"type": "image", "mime_type": "image/png", "data": "iVBO"},
                                {"type": "resource", "mime_type": "x/y", "data": "AA"}]}),
+    "shown": (RAN, {**COMPLETED, "stdout": "out", "stderr": "", "files": [
+        {"path": "c.jpg", "mime_type": "image/jpeg", "encoding": "base64", "content": "/9j/", "size": 3},
+        {"path": "l.png", "mime_type": "image/png", "size": 9000000, "uri": "toolhost://run/0/l.png"}], "results": [
+        {"type": "image", "role": "display", "mime_type": "image/png", "data": "iVBO", "alternatives": {"text/plain": "<Figure>"},
+         "chart": {"type": "line"}},
+        {"type": "resource", "role": "display", "mime_type": "application/vnd.vegalite.v5+json", "text": '{"mark": "bar"}'},
+        {"type": "resource", "role": "display", "mime_type": "text/html", "text": "<b>", "alternatives": {"text/plain": "bold"}},
+        {"type": "resource", "role": "display", "mime_type": "application/json", "text": '{"a": [1]}'},
+        {"type": "text", "role": "value", "mime_type": "text/plain", "text": " a  b\n 1", "table": {
+            "columns": [{"name": "a", "type": "int64"}, {"name": "b", "type": "string"}], "rows": [[1, "x"], [2]]}}]}),
+    "raised": (RAN, {**COMPLETED, "exit_code": 1, "exception": {"name": "ValueError", "value": "no", "frames": []}}),
 }
+SHOWN = 'out\nbold\n{"a": [1]}\n a  b\n 1\n'
 WHY = "approval_denied: no\nhint: ask"
 
 
@@ -49,8 +61,14 @@ def anthropic_error(code):
     return {"type": "code_execution_tool_result_error", "error_code": code}
 
 
-def gemini(outcome, output):
-    return {"codeExecutionResult": {"outcome": "OUTCOME_" + outcome, "output": output}}
+def gemini(outcome, output, *pictures):
+    return {"parts": [{"codeExecutionResult": {"outcome": "OUTCOME_" + outcome, "output": output}},
+                      *({"inlineData": {"mimeType": mime_type, "data": data}} for mime_type, data in pictures)]}
+
+
+def openai(logs, *pictures, status="completed"):
+    return {"type": "code_interpreter_call", "status": status, "outputs": [
+        {"type": "logs", "logs": logs}, *({"type": "image", "url": f"data:{mime_type};base64,{data}"} for mime_type, data in pictures)]}
 
 
 def e2b(out, err, results=(), **error):
@@ -59,7 +77,22 @@ def e2b(out, err, results=(), **error):
 
 
 LIMIT = "err\nmemory_limit: too much memory\nhint: use less\n"
+PICTURES = (("image/png", "iVBO"), ("image/jpeg", "/9j/"))
 EXPECTED = {
+    "openai": {
+        "completed": openai("out\nerr\n"),
+        "failed": openai("out\nerr\n"),
+        "timeout": openai("out\nerr\n", status="incomplete"),
+        "killed": openai("out\n" + LIMIT),
+        "cancelled": openai("out\nerr\n", status="incomplete"),
+        "denied": openai(WHY + "\n", status="failed"),
+        "garbled": openai("invalid_input: m\n", status="failed"),
+        "busy": openai("too_many_requests: m\n", status="failed"),
+        "other": openai('{"sum":42}'),
+        "rich": openai("out\n2\nerr\n", ("image/png", "iVBO")),
+        "shown": openai(SHOWN, *PICTURES),
+        "raised": openai("out\nerr\n"),
+    },
     "openai-shell": {
         "completed": shell("out\n", "err\n", type="exit", exit_code=0),
         "failed": shell("out\n", "err\n", type="exit", exit_code=3),
@@ -70,7 +103,9 @@ EXPECTED = {
         "garbled": shell("", "invalid_input: m\n", type="exit", exit_code=125),
         "busy": shell("", "too_many_requests: m\n", type="exit", exit_code=125),
         "other": shell('{"sum":42}', "", type="exit", exit_code=0),
-        "rich": shell("out\n", "err\n", type="exit", exit_code=0),
+        "rich": shell("out\n2\n", "err\n", type="exit", exit_code=0),
+        "shown": shell(SHOWN, "", type="exit", exit_code=0),
+        "raised": shell("out\n", "err\n", type="exit", exit_code=1),
     },
     "anthropic": {
         "completed": anthropic("out\n", "err\n", 0),
@@ -82,7 +117,9 @@ EXPECTED = {
         "garbled": anthropic_error("invalid_tool_input"),
         "busy": anthropic_error("too_many_requests"),
         "other": anthropic('{"sum":42}', "", 0),
-        "rich": anthropic("out\n", "err\n", 0, "a.csv", "f1"),
+        "rich": anthropic("out\n2\n", "err\n", 0, "a.csv", "f1"),
+        "shown": anthropic(SHOWN, "", 0, "c.jpg", "toolhost://run/0/l.png"),
+        "raised": anthropic("out\n", "err\n", 1),
     },
     "gemini": {
         "completed": gemini("OK", "out\n"),
@@ -94,7 +131,9 @@ EXPECTED = {
         "garbled": gemini("FAILED", "invalid_input: m\n"),
         "busy": gemini("FAILED", "too_many_requests: m\n"),
         "other": gemini("OK", '{"sum":42}'),
-        "rich": gemini("OK", "out\n"),
+        "rich": gemini("OK", "out\n2\n", ("image/png", "iVBO")),
+        "shown": gemini("OK", SHOWN, *PICTURES),
+        "raised": gemini("FAILED", "err\nout\n"),
     },
     "e2b": {
         "completed": e2b("out\n", "err\n"),
@@ -106,7 +145,14 @@ EXPECTED = {
         "garbled": e2b("", "", name="invalid_input", value="m", traceback="invalid_input: m"),
         "busy": e2b("", "", name="too_many_requests", value="m", traceback="too_many_requests: m"),
         "other": e2b('{"sum":42}', ""),
-        "rich": e2b("out\n", "err\n", [{"text": "2"}, {"png": "iVBO"}, {}]),
+        "rich": e2b("out\n", "err\n", [{"text": "2"}, {"png": "iVBO"}, {"extra": {"x/y": "AA"}}]),
+        "shown": e2b("out", "", [
+            {"png": "iVBO", "text": "<Figure>", "chart": {"type": "line"}, "is_main_result": False},
+            {"extra": {"application/vnd.vegalite.v5+json": {"mark": "bar"}}, "is_main_result": False},
+            {"html": "<b>", "text": "bold", "is_main_result": False},
+            {"json": {"a": [1]}, "is_main_result": False},
+            {"text": " a  b\n 1", "data": {"a": [1, 2], "b": ["x", None]}, "is_main_result": True}]),
+        "raised": e2b("out\n", "err\n", name="ValueError", value="no", traceback="err\n"),
     },
     "text": {
         "completed": "exit_code: 0\nstdout:\nout\nstderr:\nerr\n",
@@ -119,7 +165,9 @@ EXPECTED = {
         "garbled": "error: invalid_input: m\n",
         "busy": "error: too_many_requests: m\n",
         "other": 'exit_code: 0\nstdout:\n{"sum":42}\nstderr:\n',
-        "rich": "exit_code: 0\nstdout:\nout\nstderr:\nerr\nfiles:\na.csv\nf1\n?\n",
+        "rich": "exit_code: 0\nstdout:\nout\n2\nstderr:\nerr\nfiles:\na.csv\nf1\n?\n",
+        "shown": "exit_code: 0\nstdout:\n" + SHOWN + "stderr:\nfiles:\nc.jpg\ntoolhost://run/0/l.png\n",
+        "raised": "exit_code: 1\nstdout:\nout\nstderr:\nerr\n",
     },
 }
 
@@ -141,6 +189,9 @@ class Documents(HostTest):
             # What an answer has no room for is on standard error.
             if status == NOT_RUN:
                 self.assertIn(f"toolhost: {result['error']['code']}: ".encode(), done.stderr)
+
+    def test_openai(self):
+        self.check("openai")
 
     def test_openai_shell(self):
         self.check("openai-shell")

@@ -6,6 +6,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
@@ -64,6 +65,13 @@ def group_shared_memory(file):
     return int(dict(line.split() for line in file.read_text(encoding="utf-8").splitlines())["shmem"])
 
 
+def wait_for(condition, what, limit=30):
+    end = time.monotonic() + limit
+    while not condition():
+        tap.true(time.monotonic() < end, what)
+        time.sleep(0.05)
+
+
 def test_a_hundred_mebibytes():
     """With the hash of the host's, and with one that the gateway makes itself."""
     path, sha256 = make_large()
@@ -115,16 +123,37 @@ def test_a_module_by_reference():
         tap.equal((result["stdout"], result["stderr"], result["error"]), ("42\n", "", None))
 
 
-def test_ready_sandboxes_are_not_asked_for_by_such_runs():
-    """The next files have another size: one more template each would push out the others."""
+def test_ready_sandboxes_have_no_room_for_it_and_stay():
+    """One more template for each size would push out the others, and a ready one has the policy's scratch."""
+    provider.reset()
+    tap.equal(provider.use_policy({"pools": {"process": {"ready": 2, "most": 2}}, "limits": {"scratch_bytes": {"default": 1048576}}}), OK)
+    small = pathlib.Path(folder.name) / "small"
+    for size in range(1, 20):
+        small.write_bytes(b"x" * size * 100000)
+        _, result = provider.invoke({"language": "sh", "code": "wc -c <in; df -k . | awk 'END {print $2}'",
+                                     "files": [{"path": "in", "ref": "r"}]}, host_of(small))
+        length, room = map(int, result["stdout"].split())
+        tap.equal(length, size * 100000, result["error"])
+        tap.equal(room, 1024 + -(-size * 100000 // 65536) * 64)
+    wait_for(lambda: sum(row["ready"] for row in provider.pool()[1].values()) == 2, "two are ready")
+    _, result = provider.invoke({"language": "sh", "code": "df -k . | awk 'END {print $2}'"}, host_of(small))
+    tap.equal(result["stdout"], "1024\n", "a run without such files has the policy's room, also in a ready one")
+
+
+def test_a_prepared_python_is_copied_for_it():
+    """Its imports are there as in a run without files."""
+    module = pathlib.Path(folder.name) / "module"
+    module.write_text("answer = 42\n", encoding="utf-8")
+    request = {"language": "python", "code": "import helper\nprint(helper.answer)", "files": [{"path": "helper.py", "ref": "r"}]}
     provider.reset()
     tap.equal(provider.use_policy({}), OK)
-    for size in range(1, 20):
-        small = pathlib.Path(folder.name) / "small"
-        small.write_bytes(b"x" * size * 100000)
-        _, result = provider.invoke({"language": "sh", "code": "wc -c <in", "files": [{"path": "in", "ref": "r"}]}, host_of(small))
-        tap.equal(result["stdout"], f"{size * 100000}\n", result["error"])
-    tap.equal(sum(row["ready"] for row in provider.pool()[1].values()), 0)
+
+    def is_copied():
+        before = provider.counters()["sandboxes_copied"]
+        _, result = provider.invoke(request, host_of(module))
+        tap.equal((result["stdout"], result["error"]), ("42\n", None))
+        return provider.counters()["sandboxes_copied"] > before
+    wait_for(is_copied, "a copied interpreter")
 
 
 tap.run(globals())

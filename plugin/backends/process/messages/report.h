@@ -21,7 +21,8 @@ struct sandbox_go {
     uint32_t has_memory;
     uint32_t has_pids;
     uint32_t group_count;
-    uint32_t tells_peak; /* the group with the controller memory tells the highest use */
+    uint64_t input_bytes; /* by which the scratch is larger: see sandbox_template.h */
+    uint32_t tells_peak;  /* the group with the controller memory tells the highest use */
 };
 
 #define SANDBOX_GROUPS 2

@@ -47,7 +47,7 @@ bool sandbox_template_equal(const struct sandbox_template *one,
     if (one->outer_uid_base != other->outer_uid_base ||
         one->outer_uid_count != other->outer_uid_count || one->network != other->network ||
         one->scratch_bytes != other->scratch_bytes ||
-        one->scratch_inodes != other->scratch_inodes || one->input_bytes != other->input_bytes ||
+        one->scratch_inodes != other->scratch_inodes ||
         strcmp(one->workspace, other->workspace) != 0 ||
         !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
         !same_interpreter(&one->interpreter, &other->interpreter))

@@ -34,7 +34,8 @@ struct sandbox_template {
     uint32_t network;
     uint64_t scratch_bytes;
     uint64_t scratch_inodes;
-    uint64_t input_bytes; /* of files by reference, in the scratch beside its own bytes */
+    uint64_t input_bytes; /* of files by reference, in the scratch beside its own bytes; no part of
+                             the comparison: sandbox_go has it */
     char **read_only_paths;
     char *workspace;
     struct directory_id workspace_id;

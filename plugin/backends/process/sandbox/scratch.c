@@ -50,16 +50,17 @@ static int take_stage_down(int view)
 }
 
 /* Files by reference do not take the program's own room. 0: not limited. */
-static uint64_t scratch_bytes(const struct sandbox_template *template)
+static uint64_t scratch_bytes(const struct sandbox *sandbox)
 {
-    return template->scratch_bytes > 0 ? template->scratch_bytes + template->input_bytes : 0;
+    uint64_t bytes = sandbox->template->scratch_bytes;
+    return bytes > 0 ? bytes + sandbox->go.input_bytes : 0;
 }
 
 int mount_scratch(struct sandbox *sandbox)
 {
     const struct sandbox_template *template = sandbox->template;
     CLEANUP_CLOSE int scratch =
-        mount_fd_tmpfs(scratch_bytes(template), template->scratch_inodes, "0755");
+        mount_fd_tmpfs(scratch_bytes(sandbox), template->scratch_inodes, "0755");
     if (scratch < 0 || mkdirat(sandbox->view, STAGE, 0700) < 0 ||
         mount_fd_attach(scratch, sandbox->view, STAGE) < 0)
         return -1;

@@ -81,7 +81,8 @@ static int write_identity(pid_t pid, const struct sandbox_place *place,
 }
 
 /* It enters its control groups itself: the kernel may take its time over that. */
-static int let_go_on(struct cgroup *cgroup, int report, struct launch_failure *reterr)
+static int let_go_on(struct cgroup *cgroup, const struct sandbox_template *template, int report,
+                     struct launch_failure *reterr)
 {
     int entrances[CGROUP_ENTRANCES];
     size_t count = cgroup_open_entrances(cgroup, entrances);
@@ -89,6 +90,7 @@ static int let_go_on(struct cgroup *cgroup, int report, struct launch_failure *r
         .has_memory = cgroup->has_memory,
         .has_pids = cgroup->has_pids,
         .group_count = (uint32_t)count,
+        .input_bytes = template->input_bytes,
         .tells_peak = cgroup_tells_peak(cgroup),
     };
     int result = channel_send(report, &go, sizeof(go), entrances, count);
@@ -129,7 +131,7 @@ int launch_sandbox(const struct run_environment *environment,
             error, "clone");
     CLEANUP_CLOSE int owned_pidfd = pidfd;
     if (write_identity(pid, &process->place, reterr) < 0 ||
-        let_go_on(&process->cgroup, report, reterr) < 0) {
+        let_go_on(&process->cgroup, template, report, reterr) < 0) {
         (void)kill(pid, SIGKILL);
         (void)waitpid(pid, NULL, 0);
         return -1;

@@ -125,7 +125,9 @@ struct sandbox_handle *pool_obtain(struct pool *pool, const struct sandbox_templ
     struct warm_pool *warm_pool = pool_find(pool, template);
     if (warm_pool)
         warm_pool_size_note(&warm_pool->size, warm_pool->count);
-    struct sandbox_handle *process = warm_pool ? take_ready(pool, warm_pool) : NULL;
+    /* What is ready has no room for files by reference. */
+    bool may_be_ready = warm_pool && template->input_bytes == 0;
+    struct sandbox_handle *process = may_be_ready ? take_ready(pool, warm_pool) : NULL;
     *ret_origin = SANDBOX_READY;
     if (!process && warm_pool && can_be_copied(warm_pool)) {
         *ret_origin = SANDBOX_COPIED;
@@ -203,6 +205,7 @@ static struct warm_pool *new_warm_pool(struct pool *pool, const struct sandbox_t
             continue;
         if (!sandbox_template_copy(template, &warm_pool->template))
             return NULL;
+        warm_pool->template.input_bytes = 0; /* the run's own */
         judge_template(pool, warm_pool);
         warm_pool->untried = wants_fork_server(warm_pool) && template->interpreter.named_modules &&
                              template->interpreter.named_modules[0];
@@ -215,10 +218,8 @@ void pool_demand(struct pool *pool, const struct sandbox_template *template,
                  const struct run_description *description, uint64_t now)
 {
     struct warm_pool *warm_pool = pool_find(pool, template);
-    /* The path of a workspace may lead to another directory later, and the next files by reference
-     * have another size. */
-    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0' &&
-        template->input_bytes == 0)
+    /* The path of a workspace may lead to another directory later. */
+    if (!warm_pool && description->pool_size > 0 && template->workspace[0] == '\0')
         warm_pool = new_warm_pool(pool, template);
     if (!warm_pool)
         return;

@@ -247,6 +247,17 @@ static int exit_without_result(const struct options *options, int out,
     return exit_with_failure(failure);
 }
 
+static enum terminal_pictures pictures_of(const struct options *options,
+                                          const struct streams *streams)
+{
+    bool wanted = options->show && !options->quiet && !streams->silent;
+    enum terminal_pictures pictures =
+        wanted ? terminal_pictures_of(streams->out) : TERMINAL_PICTURES_NONE;
+    if (wanted && pictures == TERMINAL_PICTURES_NONE)
+        console_print_notice("--show: standard output is no terminal that shows pictures");
+    return pictures;
+}
+
 /* Values begin on a line of their own. */
 static bool report_made(const struct options *options, const struct output_directory *directory,
                         struct streams *streams, json_t *result)
@@ -256,7 +267,8 @@ static bool report_made(const struct options *options, const struct output_direc
     const struct run_report report = {.out = streams->silent ? -1 : streams->out,
                                       .quiet = options->quiet,
                                       .directory = options->out ? directory : NULL,
-                                      .artifacts = &artifacts};
+                                      .artifacts = &artifacts,
+                                      .pictures = pictures_of(options, streams)};
     if (!artifact_store_init(&artifacts, options->artifacts, options->artifacts_max_bytes,
                              options->artifacts_age_ms, &ignored))
         return false;

@@ -13,6 +13,8 @@
 #include "formats/result_file.h"
 #include "formats/shown_result.h"
 
+#define PICTURE_LIMIT (8u << 20) /* bytes that a terminal is given */
+
 /* "LABEL: FILE: REASON" as a notice. */
 static void print_file(const char *label, const struct result_file *file, const char *more)
 {
@@ -55,6 +57,19 @@ static void keep_file(const struct run_report *report, struct result_file *file)
         print_file("file", file, file->uri);
 }
 
+static void show_picture(const struct run_report *report, const struct result_file *file)
+{
+    struct failure ignored;
+    bool wanted =
+        report->pictures != TERMINAL_PICTURES_NONE && shown_result_is_picture_type(file->mime_type);
+    CLEANUP_CLOSE int fd = wanted ? result_file_open(file, report->artifacts, &ignored) : -1;
+    CLEANUP_FREE char *bytes = fd >= 0 ? malloc(PICTURE_LIMIT + 1) : NULL;
+    ssize_t length = bytes ? read_up_to(fd, bytes, PICTURE_LIMIT + 1) : -1;
+    if (length > 0 && (size_t)length <= PICTURE_LIMIT)
+        terminal_picture_show(report->out, report->pictures, file->mime_type, bytes,
+                              (size_t)length);
+}
+
 /* What the provider has left out is the run's limit, and no failure of ours. */
 static bool take_file(const struct run_report *report, struct result_file *file)
 {
@@ -63,6 +78,7 @@ static bool take_file(const struct run_report *report, struct result_file *file)
             print_file("file", file, file->omitted ? NULL : "it has no content");
         return true;
     }
+    show_picture(report, file);
     if (report->directory)
         return write_file(report, file);
     keep_file(report, file);

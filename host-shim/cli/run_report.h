@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "cli/terminal_picture.h"
 #include "files/artifact_store.h"
 #include "files/output_directory.h"
 
@@ -17,6 +18,7 @@ struct run_report {
     bool quiet;                               /* say only what went wrong */
     const struct output_directory *directory; /* NULL: files are kept */
     const struct artifact_store *artifacts;
+    enum terminal_pictures pictures; /* how they are shown at out */
 };
 
 /* Entries of the result's "files" and "results" get "written" (a path), "not_written" (a reason) or

@@ -12,6 +12,8 @@
 
 #define SCHEME      "toolhost://run/"
 #define ENTRY_LIMIT 65536u
+/* So that a URI has at most 255 bytes: providers take no longer ref. */
+#define LONGEST_PATH 68u
 
 static bool take_id(const char *text, size_t length, char ret[ARTIFACT_ID_SIZE])
 {
@@ -50,6 +52,16 @@ static void name_of_entry(const char *id, char ret[ARTIFACT_ID_SIZE + sizeof(ART
     (void)stpcpy(stpcpy(ret, id), ARTIFACT_SUFFIX);
 }
 
+/* The ID alone finds the file; the path is there for people. */
+static const char *path_of_uri(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash && slash[1] ? slash + 1 : path;
+    if (strlen(path) <= LONGEST_PATH)
+        return path;
+    return strlen(name) <= LONGEST_PATH ? name : "file";
+}
+
 /* RFC 3986: what is neither unreserved nor a slash is written as its bytes. */
 static json_t *make_uri(const char *id, const char *path)
 {
@@ -75,8 +87,8 @@ json_t *artifact_entry_make(const char *id, const json_t *file, uint64_t size,
                             const char sha256[SHA256_HEX + 1], int64_t created, int64_t expires)
 {
     const char *path = json_member_string(file, "path", "file");
-    return json_pack("{s:o, s:s, s:s, s:I, s:s, s:b, s:I, s:I}", "uri", make_uri(id, path), "path",
-                     path, "mime_type",
+    return json_pack("{s:o, s:s, s:s, s:I, s:s, s:b, s:I, s:I}", "uri",
+                     make_uri(id, path_of_uri(path)), "path", path, "mime_type",
                      json_member_string(file, "mime_type", "application/octet-stream"), "size",
                      (json_int_t)size, "sha256", sha256, "active", json_member_true(file, "active"),
                      "created", (json_int_t)created, "expires", (json_int_t)expires);

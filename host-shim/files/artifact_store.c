@@ -19,10 +19,11 @@
 #include "base/state_file.h"
 #include "files/artifact_entry.h"
 
-#define CODE       "file_not_kept"
-#define MOST       2048u          /* files */
-#define LEAST_SIZE UINT64_C(4096) /* what a file counts for at least: its entry, too, takes room \
-                                   */
+#define CODE "file_not_kept"
+#define MOST 2048u /* files */
+#define LEAST_SIZE                                                                \
+    UINT64_C(4096) /* what a file counts for at least: its entry, too, takes room \
+                    */
 #define CHUNK (1u << 20)
 
 static const struct state_file place = {"artifacts", "the files of runs", "--artifacts", CODE};

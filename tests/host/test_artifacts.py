@@ -98,6 +98,13 @@ class Kept(ArtifactsTest):
             self.assertIn(b"toolhost: unknown_file: no file", done.stderr)
         self.assertEqual(self.invoked({}, files=[{"path": "a", "ref": other}])["opened"], {other: None})
 
+    def test_its_address_is_short_enough_for_a_ref(self):
+        for path in ("d/" * 100 + "name", "ü" * 34, "ü" * 35, "d/" * 40 + "x" * 80, "x" * 68):
+            [uri] = self.stored(order(path))
+            self.assertLessEqual(len(uri), 255)
+            self.assertEqual(self.invoked({}, files=[{"path": "a", "ref": uri}])["opened"][uri]["content"], "text")
+            self.assertEqual(json.loads(self.fetched(uri, "--json").stdout)["path"], path)
+
     def test_another_place(self):
         place = os.path.join(self.home, "elsewhere")
         [uri] = self.stored(order(), options=("--artifacts", place))

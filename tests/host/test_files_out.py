@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pty
 import stat
 import subprocess
 
@@ -92,6 +93,57 @@ class Shown(OutTest):
         self.assertEqual(self.lines, ["toolhost: file big (application/zip, 20.0 MB): left out, too_large",
                                       "toolhost: 1 more results, 1.5 kB: left out, max_results",
                                       "toolhost: 3 more files, 5 B: left out, too_many"])
+
+
+class Pictures(OutTest):
+    """--show, at a terminal of the test's."""
+
+    def at_terminal(self, *files, options=("--show",), **environment):
+        """What the terminal gets."""
+        master, slave = pty.openpty()
+        code = json.dumps({"result": {"stdout": "", "files": list(files)}})
+        process = subprocess.Popen([TOOLHOST, "run", "-l", "json", "-c", code, "--audit", "/dev/null", "--out", self.out, "--force", *options],
+                                   stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE,
+                                   env=self.environment(TOOLHOST_PLUGIN=PROVIDER, **environment))
+        os.close(slave)
+        shown = b""
+        try:
+            while chunk := os.read(master, 65536):
+                shown += chunk
+        except OSError:  # the end of a terminal
+            pass
+        os.close(master)
+        self.lines = process.communicate(timeout=60)[1].decode().splitlines()
+        self.assertEqual(process.returncode, 0)
+        return shown.replace(b"\r\n", b"\n")
+
+    def picture(self, content=PNG, mime_type="image/png"):
+        return {"path": "p", "mime_type": mime_type, "encoding": "base64", "content": content}
+
+    def test_kitty(self):
+        self.assertEqual(self.at_terminal(self.picture(), TERM="xterm-kitty"), b"\033_Ga=T,f=100,q=2,m=0;UE5H\033\\\n")
+        large = base64.b64encode(bytes(7000)).decode()
+        shown = self.at_terminal(self.picture(large), TERM="xterm-kitty")
+        self.assertEqual(shown, f"\033_Ga=T,f=100,q=2,m=1;{large[:4096]}\033\\\033_Gm=1;{large[4096:8192]}\033\\"
+                                f"\033_Gm=0;{large[8192:]}\033\\\n".encode())
+        self.assertEqual(self.at_terminal(self.picture(mime_type="image/jpeg"), TERM="xterm-kitty"), b"")
+
+    def test_iterm(self):
+        for mime_type in ("image/png", "image/jpeg"):
+            self.assertEqual(self.at_terminal(self.picture(mime_type=mime_type), TERM_PROGRAM="iTerm.app"),
+                             b"\033]1337;File=inline=1;size=3:UE5H\a\n")
+
+    def test_only_pictures_and_only_where_it_was_asked_for(self):
+        svg = {"path": "a.svg", "mime_type": "image/svg+xml", "content": "<svg/>"}
+        self.assertEqual(self.at_terminal(svg, TERM="xterm-kitty"), b"")
+        self.assertEqual(self.at_terminal(self.picture(), options=(), TERM="xterm-kitty"), b"")
+        self.assertEqual(self.at_terminal(self.picture(), options=("--show", "--quiet"), TERM="xterm-kitty"), b"")
+
+    def test_elsewhere_it_is_said(self):
+        self.assertEqual(self.at_terminal(self.picture(), TERM="xterm"), b"")
+        self.assertEqual(self.lines[0], "toolhost: --show: standard output is no terminal that shows pictures")
+        self.ran({"files": [self.picture()]}, "--show", TERM="xterm-kitty")
+        self.assertEqual(self.lines[0], "toolhost: --show: standard output is no terminal that shows pictures")
 
 
 class Kept(OutTest):

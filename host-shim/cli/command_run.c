@@ -331,6 +331,7 @@ int command_run(const struct options *options, int out)
     const struct call_listener listener = {take_output, take_notice, &streams};
     if (!tool_call(options, &(struct tool_input){input, &files}, &listener, &call, &failure))
         return exit_without_result(options, out, &failure);
-    json_auto_t *result = call.json;
-    return report_result(options, &directory, &streams, &call);
+    int status = report_result(options, &directory, &streams, &call);
+    json_decref(call.json);
+    return status;
 }

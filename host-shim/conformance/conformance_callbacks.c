@@ -161,6 +161,16 @@ static enum case_result case_callback_thread(struct conformance *conformance)
     return CASE_PASSED;
 }
 
+/* context_json lists no file, so there is none to ask for. */
+static enum case_result case_files_unlisted(struct conformance *conformance)
+{
+    struct probe_host *probe = conformance->probe;
+    probe_host_invoke_good(probe);
+    if (probe->files_asked > 0)
+        return case_fail(conformance, "open_file was called for a file that the host did not list");
+    return CASE_PASSED;
+}
+
 #define MATTERS(grant) CASE_NEEDS_GRANT(grant), grant
 
 const struct conformance_row conformance_callback_rows[] = {
@@ -177,5 +187,6 @@ const struct conformance_row conformance_callback_rows[] = {
     {"struct-truncated", case_struct_truncated, 0, 0},
     {"struct-larger", case_struct_larger, CASE_NEEDS_A_RUN, 0},
     {"callback-thread", case_callback_thread, 0, 0},
+    {"files-unlisted", case_files_unlisted, 0, 0},
     {0},
 };

@@ -93,6 +93,16 @@ static void log_line(void *user, uint32_t level, const char *message)
     look_for_secret(enter(user), message);
 }
 
+static void open_file(void *user, const char *ref, int32_t *descriptor, uint64_t *size,
+                      uint32_t *verdict)
+{
+    (void)ref;
+    (void)descriptor;
+    (void)size;
+    (void)verdict;
+    enter(user)->files_asked++;
+}
+
 static void outcome_clear(struct outcome *outcome)
 {
     free(outcome->text);
@@ -115,7 +125,8 @@ void probe_host_reset(struct probe_host *probe)
                  .read_secret = read_secret,
                  .audit = audit,
                  .on_output = on_output,
-                 .log = log_line},
+                 .log = log_line,
+                 .open_file = open_file},
         .conformance = conformance,
         .verdict = {[GRANT_CAPABILITY] = TOOL_VERDICT_ALLOW,
                     [GRANT_APPROVAL] = TOOL_VERDICT_ALLOW,

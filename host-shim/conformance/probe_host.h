@@ -50,6 +50,7 @@ struct probe_host {
     bool silent[GRANT_COUNT]; /* the callback writes nothing */
     uint32_t verdict[GRANT_COUNT];
     struct probe_host_secret secret;
+    unsigned files_asked;   /* calls of open_file: the probe lists no file */
     const char *reply;      /* a decision that request_approval gives from inside; or NULL */
     int32_t reply_codes[2]; /* of the first and the second reply */
     bool cancels;           /* request_approval cancels the call from inside */

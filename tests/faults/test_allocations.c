@@ -140,11 +140,15 @@ static void finish(const struct running *running, struct answer *answer)
 /* With everything in it that a run can have. */
 static struct run_description description_of(enum memory_role role)
 {
-    static char paths[][6] = {"a/b/c", "d"};
+    static char paths[][6] = {"a/b/c", "d", "e"};
     static unsigned char content[] = "content";
     static struct run_file files[] = {
         {.path = paths[0], .content = content, .length = sizeof(content) - 1},
         {.path = paths[1], .content = content, .length = 0},
+        {.path = paths[2],
+         .length = sizeof(HARNESS_INPUT) - 1,
+         .by_reference = true,
+         .sha256 = HARNESS_INPUT_HASH},
     };
     struct run_description description = inspector_run();
     if (role == MEMORY_SUBREAPER) {

@@ -156,6 +156,41 @@ static int sealed_memfd(const char *text)
     return fd;
 }
 
+static const int *given_inputs; /* NULL: one of memory for each file by reference */
+static size_t given_count;
+
+void harness_give_inputs(const int *fds, size_t count)
+{
+    given_inputs = fds;
+    given_count = count;
+}
+
+static void send_input(int socket, int fd)
+{
+    char nothing = 0;
+    if (channel_send(socket, &nothing, 1, &fd, 1) < 0)
+        give_up("send input");
+}
+
+/* The end that a payload reads from. */
+static int inputs_of(const struct run_description *description)
+{
+    int ends[2];
+    if (run_description_input_bytes(description) == 0 && !given_inputs)
+        return open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        give_up("socket");
+    for (size_t i = 0; given_inputs && i < given_count; i++)
+        send_input(ends[0], given_inputs[i]);
+    for (size_t i = 0; !given_inputs && i < description->file_count; i++) {
+        CLEANUP_CLOSE int memory = sealed_memfd(HARNESS_INPUT);
+        if (description->files[i].by_reference)
+            send_input(ends[0], memory);
+    }
+    close_fd(ends[0]);
+    return ends[1];
+}
+
 /* Takes input. false: the backend takes no run, as one that ends does not. */
 static bool try_begin(const struct backend *backend, const struct run_description *description,
                       int input, struct running *ret)
@@ -174,7 +209,7 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
         [RUN_FD_STDERR] = errors[1],
         [RUN_FD_RESULTS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
         [RUN_FD_FILES] = open("/dev/null", O_WRONLY | O_CLOEXEC),
-        [RUN_FD_INPUTS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
+        [RUN_FD_INPUTS] = inputs_of(description),
     };
     char kind = CONTROL_RUN;
     bool sent = channel_send(backend->control, &kind, 1, fds, RUN_FD_COUNT) == 0;

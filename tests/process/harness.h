@@ -46,6 +46,12 @@ struct run_description describe(char **argv);
 /* A NULL-terminated list of literals, as the description's members want it. */
 #define WORDS(...) ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
 
+/* The content of files by reference, and its hash. */
+#define HARNESS_INPUT      "by reference\n"
+#define HARNESS_INPUT_HASH "bf7c619451b9e0223ca92a2e453c42b601a8fc079ae326bc9a5567e95c8b5a2d"
+/* Sends these instead, with every run until NULL is given. */
+void harness_give_inputs(const int *fds, size_t count);
+
 struct running run_begin(const struct backend *backend, const struct run_description *description);
 /* false: the backend takes no run, as one that ends does not. */
 bool run_try_begin(const struct backend *backend, const struct run_description *description,

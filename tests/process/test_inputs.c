@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a backend may be given besides everyday runs: orders that are none, sweeps, limits that are
  * none, files that cannot be. */
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -89,6 +91,65 @@ START_TEST(a_file_below_a_file_stops_the_run)
 }
 END_TEST
 
+static char input_path[] = "d/in";
+static struct run_file by_reference = {.path = input_path,
+                                       .length = sizeof(HARNESS_INPUT) - 1,
+                                       .by_reference = true,
+                                       .sha256 = HARNESS_INPUT_HASH};
+
+static struct run_description read_input(uint32_t isolation)
+{
+    struct run_description description = describe(WORDS("cat", input_path));
+    description.isolation = isolation;
+    description.files = &by_reference;
+    description.file_count = 1;
+    return description;
+}
+
+START_TEST(a_file_by_reference_arrives)
+{
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        struct run_description description = read_input(isolation);
+        expect_output(&description, HARNESS_INPUT);
+    }
+}
+END_TEST
+
+static void expect_no_start(const int *fds, size_t count, uint32_t failure)
+{
+    for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
+        struct run_description description = read_input(isolation);
+        harness_give_inputs(fds, count);
+        run(&backend, &description, &outcome);
+        harness_give_inputs(NULL, 0);
+        ck_assert(!outcome.started);
+        ck_assert_str_eq(outcome.output, "");
+        ck_assert_uint_eq(outcome.end.failure, failure);
+    }
+}
+
+/* The plugin refuses each of them; a backend does not count on it. */
+START_TEST(a_descriptor_that_is_none_of_such_a_file_stops_the_run)
+{
+    int ends[2];
+    static const char other[] = "By reference\n";
+    ck_assert_int_eq(pipe(ends), 0);
+    const int directory = open("/", O_RDONLY | O_DIRECTORY);
+    const int writable = open("/dev/null", O_WRONLY);
+    const int empty = open("/dev/null", O_RDONLY);
+    const int same_size = memfd_create("other", 0);
+    ck_assert_int_eq(write(same_size, other, sizeof(other) - 1), sizeof(other) - 1);
+    const int fds[] = {ends[0], ends[1], directory, writable, empty, same_size};
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        expect_no_start(&fds[i], 1, RUN_FAILURE_INPUT_FILE);
+    expect_no_start(fds, 0, RUN_FAILURE_INTERNAL);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        close_fd(fds[i]);
+    struct run_description description = read_input(RUN_ISOLATION_SANDBOX);
+    expect_output(&description, HARNESS_INPUT);
+}
+END_TEST
+
 START_TEST(a_home_that_is_given_stays)
 {
     for (uint32_t isolation = RUN_ISOLATION_NONE; isolation <= RUN_ISOLATION_SANDBOX; isolation++) {
@@ -121,6 +182,8 @@ int main(void)
     suite_add(so_is_the_question_what_is_prepared, NULL);
     suite_add(no_limit_of_time_is_none_and_neither_is_one_beyond_the_clock, NULL);
     suite_add(a_file_below_a_file_stops_the_run, NULL);
+    suite_add(a_file_by_reference_arrives, NULL);
+    suite_add(a_descriptor_that_is_none_of_such_a_file_stops_the_run, NULL);
     suite_add(a_home_that_is_given_stays, NULL);
     suite_add(a_program_is_a_name_or_an_absolute_path, NULL);
     return suite_end();

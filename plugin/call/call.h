@@ -22,6 +22,7 @@
 #include "policy/configuration.h"
 #include "policy/narrowing.h"
 #include "request/request.h"
+#include "results/results.h"
 #include "run/run.h"
 #include "tool_provider.h"
 #include "json/canonical.h"
@@ -74,6 +75,7 @@ struct call {
     bool executed;       /* run and outcome are filled */
     struct run run;
     struct run_outcome outcome;
+    struct results results;
     json_t *notes; /* array of strings */
 };
 

@@ -320,6 +320,8 @@ static bool run_program(struct call *call, struct error *error)
         program_input_open(call->request.stdin_text, call->request.stdin_length, error);
     if (input < 0)
         return false;
+    results_init(&call->results, &call->configuration.policy->results, call->redaction,
+                 call->run_id);
     call->run = (struct run){
         .mode = call->configuration.mode,
         .description = &call->description,
@@ -335,10 +337,12 @@ static bool run_program(struct call *call, struct error *error)
         .errors = {.id = TOOL_STREAM_STDERR,
                    .host = &call->host,
                    .redaction = {.redaction = call->redaction}},
+        .results = {.handler = results_handler(&call->results)},
     };
     output_capture_init(&call->run.output.capture, (size_t)call->limits.stdout_bytes.default_value);
     output_capture_init(&call->run.errors.capture, (size_t)call->limits.stderr_bytes.default_value);
     bool ended = run_execute(&call->run, &call->outcome, error);
+    results_end(&call->results, &call->run.results);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {
         readiness_explain(&call->outcome.ended, call->configuration.mode, call->language,

@@ -235,7 +235,7 @@ bool plan_run(struct call *call, struct error *error)
     if (!choose_image(call, &image, error) || refuse_shell_names(call, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
-    description->results = call->request.language->has_results;
+    description->results = call->request.language->has_results && policy->results.max_items > 0;
     call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);
     if (!call_limits_settle(call, error))
         return false;

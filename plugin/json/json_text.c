@@ -4,11 +4,13 @@
  * the middle of a name, and returns a text that lacks it; and it formats and hashes the address of
  * every container to see that none is in itself, which ours, made by us or parsed, cannot be.
  *
- * Numbers are 64-bit integers and written in decimal. RFC 8785 rounds integers beyond 2^53 as a
- * double would; we keep them exact, because a hash that two different limits share binds nothing.
+ * Numbers are 64-bit integers and written in decimal; only values of programs have others. RFC 8785
+ * rounds integers beyond 2^53 as a double would; we keep them exact, because a hash that two
+ * different limits share binds nothing.
  */
 #include "json/json_text.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +113,22 @@ static bool write_integer(struct json_draft *text, json_int_t value)
     return append(text, digits + at, sizeof(digits) - at);
 }
 
+/* The shortest form that is read back as the same number. The radix character is that of the host's
+ * locale, and may have more than one byte. */
+static bool write_real(struct json_draft *text, double value)
+{
+    char digits[48];
+    int precision = DBL_DIG;
+    do {
+        (void)snprintf(digits, sizeof(digits), "%.*g", precision, value);
+    } while (precision++ < DBL_DECIMAL_DIG && strtod(digits, NULL) != value);
+    size_t whole = strspn(digits, "-0123456789");
+    size_t radix = strcspn(digits + whole, "0123456789eE");
+    const char *rest = digits + whole + radix;
+    return append(text, digits, whole) && (*rest == 'e' || append(text, ".", 1)) &&
+           append(text, *rest ? rest : "0", *rest ? strlen(rest) : 1);
+}
+
 static bool write_array(struct json_draft *text, const json_t *array, size_t depth)
 {
     size_t i;
@@ -209,7 +227,7 @@ static bool write_object(struct json_draft *text, const json_t *object, size_t d
 {
     /* jansson's iterators want a mutable object and do not change it. */
     json_t *mutable = (json_t *)(uintptr_t)object;
-    bool as_made = text->order == JSON_ORDER_MADE || is_sorted(mutable);
+    bool as_made = text->order != JSON_ORDER_SORTED || is_sorted(mutable);
     return append(text, "{", 1) &&
            (as_made ? write_as_made(text, mutable, depth) : write_sorted(text, mutable, depth)) &&
            append(text, "}", 1);
@@ -235,7 +253,7 @@ static bool write_value(struct json_draft *text, const json_t *value, size_t dep
     case JSON_NULL:
         return append(text, "null", 4);
     case JSON_REAL:
-        return false;
+        return text->order == JSON_ORDER_MADE_REAL && write_real(text, json_real_value(value));
     }
     return false;
 }
@@ -315,6 +333,11 @@ void json_draft_value(struct json_draft *draft, const char *name, json_t *value)
 {
     draft->failed = !(begin(draft, name) && write_value(draft, value, 1));
     json_decref(value);
+}
+
+void json_draft_text(struct json_draft *draft, const char *name, const char *text, size_t length)
+{
+    draft->failed = !(begin(draft, name) && append(draft, text, length));
 }
 
 char *json_draft_take(struct json_draft *draft, size_t *ret_length)

@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 enum json_order {
-    JSON_ORDER_MADE,   /* members as they were put in */
-    JSON_ORDER_SORTED, /* by UTF-16 code units: the text is canonical (RFC 8785) */
+    JSON_ORDER_MADE,      /* members as they were put in */
+    JSON_ORDER_MADE_REAL, /* the same, of values that may have real numbers */
+    JSON_ORDER_SORTED,    /* by UTF-16 code units: the text is canonical (RFC 8785) */
 };
 
 /* A new NUL-terminated text from malloc(), not from jansson's allocator, which a host may exchange
- * meanwhile. NULL: out of memory, or NULL, or a real number, or deeper than 128, is in the value.
- */
+ * meanwhile. NULL: out of memory, or NULL, or deeper than 128, or a real number where the order has
+ * none, is in the value. */
 char *json_text(const json_t *value, enum json_order order);
 
 /*
@@ -41,6 +42,8 @@ void json_draft_string(struct json_draft *draft, const char *name, const char *t
 void json_draft_bytes(struct json_draft *draft, const char *name, const char *text, size_t length);
 void json_draft_integer(struct json_draft *draft, const char *name, int64_t value);
 void json_draft_boolean(struct json_draft *draft, const char *name, bool value);
+/* A value that is JSON text already. */
+void json_draft_text(struct json_draft *draft, const char *name, const char *text, size_t length);
 /* Takes the reference; NULL is a failure. */
 void json_draft_value(struct json_draft *draft, const char *name, json_t *value);
 

@@ -127,6 +127,15 @@ struct policy_files_in {
     uint64_t total_bytes;
 };
 
+/* What a run's results may take. */
+struct policy_results {
+    uint64_t max_items;
+    uint64_t text_bytes;      /* of each form that is a text */
+    uint64_t image_bytes;     /* of each image */
+    uint64_t total_bytes;     /* of all of them */
+    bool images_with_secrets; /* of runs that have secrets, which cannot be found in them */
+};
+
 struct secret_provider;
 
 struct policy {
@@ -158,6 +167,7 @@ struct policy {
     char **workspaces;        /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     struct policy_files_in files_in;
+    struct policy_results results;
     uint64_t max_runs;           /* at the same time */
     uint64_t max_queued;         /* calls that wait for their turn */
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */

@@ -265,6 +265,18 @@ static const struct json_member network[] = {
     {0},
 };
 
+#define RESULT_ITEMS_LIMIT 1024
+#define RESULT_BYTES_LIMIT (INT64_C(64) << 20)
+
+static const struct json_member results[] = {
+    {"max_items", &member_uint64, AT(results.max_items), 0, RESULT_ITEMS_LIMIT},
+    {"text_bytes", &member_uint64, AT(results.text_bytes), 1, RESULT_BYTES_LIMIT},
+    {"image_bytes", &member_uint64, AT(results.image_bytes), 1, RESULT_BYTES_LIMIT},
+    {"total_bytes", &member_uint64, AT(results.total_bytes), 1, RESULT_BYTES_LIMIT},
+    {"images_with_secrets", &member_boolean, AT(results.images_with_secrets)},
+    {0},
+};
+
 static const struct json_member workspace[] = {
     {"below", &policy_strings, AT(workspaces), .check = policy_check_view_path},
     {0},
@@ -300,6 +312,7 @@ const struct json_member policy_members[] = {
     {"secrets", &member_object, .members = policy_secrets_members},
     {"limits", .read = policy_read_limits},
     {"files", &member_object, .members = files},
+    {"results", &member_object, .members = results},
     {"max_runs", &member_uint64, AT(max_runs), 1, RUNS_LIMIT},
     {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
     {"pools", .read = policy_read_pools},

@@ -176,6 +176,21 @@ static void take_streams(struct call *call, struct result *result)
         note_run(call, &facts, &result->met);
 }
 
+/* What a reader of the results has to know about them. */
+static void note_results(struct call *call)
+{
+    const struct results *results = &call->results;
+    if (results->refused)
+        call_note(call, "the program's stream of results was not understood; what came behind that "
+                        "place was dropped");
+    if (results->redacted > 0)
+        call_note(call, "secrets were redacted from the results in %zu places (best effort)",
+                  results->redacted);
+    if (results->omitted.reasons & 1u << RESULT_OMITTED_WITHHELD)
+        call_note(call, "images were withheld: a run with secrets shows none, as secrets cannot be "
+                        "found in them (the policy's results.images_with_secrets)");
+}
+
 char *result_text(struct call *call, const struct error *refusal)
 {
     struct json_draft draft = {.order = JSON_ORDER_MADE};
@@ -185,6 +200,7 @@ char *result_text(struct call *call, const struct error *refusal)
     if (result.has_met && !result.error)
         call_note(call, "%s", result.met.message);
     take_streams(call, &result);
+    note_results(call);
 
     json_draft_open(&draft, NULL, '{');
     result_members_write(&draft, result_members(), &result);

@@ -370,6 +370,63 @@ static void write_no_list(struct json_draft *draft, const char *name, const stru
     json_draft_close(draft, ']');
 }
 
+static void write_results(struct json_draft *draft, const char *name, const struct result *result)
+{
+    results_write_rows(&result->call->results, name, draft);
+}
+
+static bool has_exception(const struct result *result)
+{
+    return result->call->results.exception.length > 0;
+}
+
+static void write_exception(struct json_draft *draft, const char *name, const struct result *result)
+{
+    results_write_exception(&result->call->results, name, draft);
+}
+
+static bool has_omitted_results(const struct result *result)
+{
+    return result->call->results.omitted.count > 0;
+}
+
+static int64_t omitted_results(const struct result *result)
+{
+    return (int64_t)result->call->results.omitted.count;
+}
+
+static int64_t omitted_result_bytes(const struct result *result)
+{
+    return (int64_t)result->call->results.omitted.bytes;
+}
+
+static const char *omission_at(size_t index)
+{
+    return index < RESULT_OMISSION_COUNT ? result_omission_name((enum result_omission)index) : NULL;
+}
+
+static const char *omission_of_results(const struct result *result)
+{
+    return result_omission_name(result->call->results.omitted.reason);
+}
+
+static const struct result_member results_omitted_members[] = {
+    {.name = "count",
+     .type = RESULT_INTEGER,
+     .description = "results, or single forms of one",
+     .integer = omitted_results},
+    {.name = "bytes",
+     .type = RESULT_INTEGER,
+     .description = "their size, as far as it is known",
+     .integer = omitted_result_bytes},
+    {.name = "reason",
+     .type = RESULT_STRING,
+     .value_at = omission_at,
+     .description = "the reason of the first one",
+     .string = omission_of_results},
+    {.name = NULL},
+};
+
 static void write_notes(struct json_draft *draft, const char *name, const struct result *result)
 {
     json_draft_value(draft, name, json_incref(result->call->notes));
@@ -481,8 +538,22 @@ static const struct result_member members[] = {
      .brief = true},
     {.name = "results",
      .type = RESULT_OPEN_ARRAY,
-     .description = "rich results; empty in this version",
-     .write = write_no_list,
+     .description = "the value of the program's last line, and what it has displayed",
+     .write = write_results,
+     .brief = true},
+    {.name = "results_omitted",
+     .type = RESULT_OBJECT,
+     .nullable = true,
+     .description = "what is not among the results; null where all are there",
+     .members = results_omitted_members,
+     .is_given = has_omitted_results,
+     .brief = true},
+    {.name = "exception",
+     .type = RESULT_OPEN,
+     .nullable = true,
+     .description = "the program's own exception: name, value and frames; null where it had none",
+     .write = write_exception,
+     .is_given = has_exception,
      .brief = true},
     {.name = "approval",
      .type = RESULT_OBJECT,

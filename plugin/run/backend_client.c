@@ -62,6 +62,7 @@ void backend_run_close(struct backend_run *run)
     close_fd(TAKE_FD(run->events));
     close_fd(TAKE_FD(run->stdout_fd));
     close_fd(TAKE_FD(run->stderr_fd));
+    close_fd(TAKE_FD(run->results_fd));
 }
 
 static struct backend_run take_run(struct backend_run *run)
@@ -217,6 +218,7 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     CLEANUP_CLOSE int events = -1;
     CLEANUP_CLOSE int stdout_write = -1;
     CLEANUP_CLOSE int stderr_write = -1;
+    CLEANUP_CLOSE int results_write = -1;
     CLEANUP_CLOSE int nowhere = open_nowhere(error);
     if (nowhere < 0)
         return false;
@@ -236,11 +238,17 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     if (output_pipe(&run.stdout_fd, &stdout_write, error) != 0 ||
         output_pipe(&run.stderr_fd, &stderr_write, error) != 0)
         return false;
+    if (description->results && output_pipe(&run.results_fd, &results_write, error) != 0)
+        return false;
     const int fds[RUN_FD_COUNT] = {
-        [RUN_FD_EVENTS] = events,          [RUN_FD_DESCRIPTION] = memfd,
-        [RUN_FD_STDIN] = inputs->stdin_fd, [RUN_FD_STDOUT] = stdout_write,
-        [RUN_FD_STDERR] = stderr_write,    [RUN_FD_RESULTS] = nowhere,
-        [RUN_FD_FILES] = nowhere,          [RUN_FD_INPUTS] = files >= 0 ? files : nowhere,
+        [RUN_FD_EVENTS] = events,
+        [RUN_FD_DESCRIPTION] = memfd,
+        [RUN_FD_STDIN] = inputs->stdin_fd,
+        [RUN_FD_STDOUT] = stdout_write,
+        [RUN_FD_STDERR] = stderr_write,
+        [RUN_FD_RESULTS] = description->results ? results_write : nowhere,
+        [RUN_FD_FILES] = nowhere,
+        [RUN_FD_INPUTS] = files >= 0 ? files : nowhere,
     };
     if (send_run(backend_of(mode), fds, &run.generation, error) != 0)
         return false;

@@ -304,6 +304,18 @@ void redaction_flush(struct redaction_stream *stream, redaction_sink *sink, void
     redaction_stream_clear(stream);
 }
 
+size_t redaction_whole(const struct redaction *redaction, const void *bytes, size_t length,
+                       redaction_sink *sink, void *user)
+{
+    struct redaction_stream stream = {
+        .redaction = redaction,
+        .held = {.bytes = (unsigned char *)(uintptr_t)bytes}, /* only read */
+    };
+    scan(&stream, length, length, sink, user);
+    vector_registers_wipe();
+    return stream.found;
+}
+
 void redaction_stream_clear(struct redaction_stream *stream)
 {
     locked_memory_clear(&stream->held);

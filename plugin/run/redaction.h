@@ -34,6 +34,11 @@ bool redaction_empty(const struct redaction *redaction);
 /* Where clean bytes go. */
 typedef void redaction_sink(void *user, const void *bytes, size_t length);
 
+/* A text that is there as a whole, without a copy of it; not where there is nothing to look for.
+ * Returns how many values were taken out. */
+size_t redaction_whole(const struct redaction *redaction, const void *bytes, size_t length,
+                       redaction_sink *sink, void *user);
+
 /* One stream's state: bytes held back because a value may begin in them. */
 struct redaction_stream {
     const struct redaction *redaction; /* borrowed */

@@ -32,7 +32,8 @@ struct loop {
     struct backend_run backend;
     unsigned char *chunk; /* NULL: not needed yet */
     unsigned char spare[SPARE_BYTES];
-    uint64_t produced; /* bytes read from both pipes */
+    uint64_t produced; /* bytes read from the pipes of standard output and error */
+    uint64_t framed;   /* and from that of the results */
     uint64_t deadline_ms;
     uint64_t told_at_ms; /* when it is told that the start takes long; UINT64_MAX: not any more */
     bool ordered_to_end;
@@ -40,7 +41,14 @@ struct loop {
     struct run_outcome outcome;
 };
 
-enum loop_entry { LOOP_EVENTS, LOOP_STDOUT, LOOP_STDERR, LOOP_CANCEL, LOOP_ENTRY_COUNT };
+enum loop_entry {
+    LOOP_EVENTS,
+    LOOP_STDOUT,
+    LOOP_STDERR,
+    LOOP_RESULTS,
+    LOOP_CANCEL,
+    LOOP_ENTRY_COUNT
+};
 
 static void pass_on(void *user, const void *bytes, size_t length)
 {
@@ -80,6 +88,27 @@ static int find_places(struct run_stream *stream, struct iovec ret[2])
     return is_flood && room < IN_PLACE_BYTES ? 0 : count;
 }
 
+static void check_output_limit(struct loop *loop)
+{
+    uint64_t limit = loop->run->output_limit;
+    if (limit > 0 && loop->produced + loop->framed > limit)
+        order_end(loop, RUN_ORDER_OUTPUT_LIMIT);
+}
+
+static bool is_open_after(ssize_t length)
+{
+    return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static struct iovec plain_chunk(struct loop *loop)
+{
+    if (!loop->chunk)
+        loop->chunk = malloc(CHUNK_BYTES);
+    if (!loop->chunk)
+        return (struct iovec){loop->spare, sizeof(loop->spare)};
+    return (struct iovec){loop->chunk, CHUNK_BYTES};
+}
+
 /* Where there are secrets, in the locked memory of the stream's redaction. */
 static struct iovec find_chunk(struct loop *loop, struct run_stream *stream)
 {
@@ -88,11 +117,7 @@ static struct iovec find_chunk(struct loop *loop, struct run_stream *stream)
         return room ? (struct iovec){room, CHUNK_BYTES}
                     : (struct iovec){loop->spare, sizeof(loop->spare)};
     }
-    if (!loop->chunk)
-        loop->chunk = malloc(CHUNK_BYTES);
-    if (!loop->chunk)
-        return (struct iovec){loop->spare, sizeof(loop->spare)};
-    return (struct iovec){loop->chunk, CHUNK_BYTES};
+    return plain_chunk(loop);
 }
 
 /* What was read to where it is kept. */
@@ -133,13 +158,40 @@ static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
             keep_in_place(stream, places, (size_t)length);
         else
             keep_chunk(loop, stream, &places[0], (size_t)length);
-        if (loop->run->output_limit > 0 && loop->produced > loop->run->output_limit)
-            order_end(loop, RUN_ORDER_OUTPUT_LIMIT);
+        check_output_limit(loop);
         return true;
     }
-    if (length == 0 || (errno != EAGAIN && errno != EINTR))
+    if (!is_open_after(length))
         close_fd(TAKE_FD(*fd));
     return false;
+}
+
+/* Whatever is there is read, wanted or not: a full pipe would hold the program up. */
+static bool read_frames(struct loop *loop)
+{
+    struct iovec place = plain_chunk(loop);
+    ssize_t length = readv(loop->backend.results_fd, &place, 1);
+    if (length > 0) {
+        loop->framed += (uint64_t)length;
+        frame_reader_feed(&loop->run->results, place.iov_base, (size_t)length);
+        explicit_bzero(place.iov_base, (size_t)length); /* not looked through for secrets yet */
+        check_output_limit(loop);
+        return true;
+    }
+    if (!is_open_after(length))
+        close_fd(TAKE_FD(loop->backend.results_fd));
+    return false;
+}
+
+/* As drain_pipe(). */
+static void drain_frames(struct loop *loop)
+{
+    int there = 0;
+    if (loop->backend.results_fd < 0 || ioctl(loop->backend.results_fd, FIONREAD, &there) != 0)
+        return;
+    uint64_t end = loop->framed + (uint64_t)there;
+    while (loop->backend.results_fd >= 0 && loop->framed < end && read_frames(loop))
+        continue;
 }
 
 /* What is in the pipe now, and no more: a program whose backend is silent, or lied about its end,
@@ -159,6 +211,7 @@ static void drain_rest(struct loop *loop)
 {
     drain_pipe(loop, &loop->backend.stdout_fd, &loop->run->output);
     drain_pipe(loop, &loop->backend.stderr_fd, &loop->run->errors);
+    drain_frames(loop);
     redaction_flush(&loop->run->output.redaction, pass_on, &loop->run->output);
     redaction_flush(&loop->run->errors.redaction, pass_on, &loop->run->errors);
 }
@@ -257,6 +310,7 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         [LOOP_EVENTS] = {.fd = loop->backend.events, .events = POLLIN},
         [LOOP_STDOUT] = {.fd = loop->backend.stdout_fd, .events = POLLIN},
         [LOOP_STDERR] = {.fd = loop->backend.stderr_fd, .events = POLLIN},
+        [LOOP_RESULTS] = {.fd = loop->backend.results_fd, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->ordered_to_end ? -1 : loop->run->cancel_fd, .events = POLLIN},
     };
     tell_patience(loop);
@@ -276,6 +330,8 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         (void)drain_once(loop, &loop->backend.stdout_fd, &loop->run->output);
     if (entries[LOOP_STDERR].revents != 0)
         (void)drain_once(loop, &loop->backend.stderr_fd, &loop->run->errors);
+    if (entries[LOOP_RESULTS].revents != 0)
+        (void)read_frames(loop);
     if (entries[LOOP_EVENTS].revents != 0)
         return take_event(loop, ret_ended, error);
     return 0;
@@ -315,7 +371,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     /* An order to end can overtake the word of the start: who has printed has run. A backend that
      * dies takes that word with it. */
     loop.outcome.started |=
-        loop.lost_backend || (ended && loop.ordered_to_end && loop.produced > 0);
+        loop.lost_backend || (ended && loop.ordered_to_end && loop.produced + loop.framed > 0);
     loop.outcome.duration_ms = monotonic_ms() - begin;
     *ret = loop.outcome;
     return result == 0;
@@ -328,4 +384,5 @@ void run_clear(struct run *run)
         redaction_stream_clear(&streams[i]->redaction);
         output_capture_clear(&streams[i]->capture);
     }
+    frame_reader_clear(&run->results);
 }

@@ -13,6 +13,7 @@
 #include "policy/policy.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
+#include "run/frame_reader.h"
 #include "run/output_capture.h"
 #include "run/redaction.h"
 #include "tool_provider.h"
@@ -36,9 +37,10 @@ struct run {
                        once the backend has them */
     size_t input_count;
     int cancel_fd;         /* borrowed; -1: cannot be cancelled */
-    uint64_t output_limit; /* bytes of both streams together; more ends the run */
+    uint64_t output_limit; /* bytes of all streams together; more ends the run */
     struct run_stream output;
     struct run_stream errors;
+    struct frame_reader results; /* where the description has results: what they are read by */
 };
 
 struct run_outcome {

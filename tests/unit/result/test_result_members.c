@@ -61,6 +61,8 @@ static json_t *ended_by(enum run_cause cause, bool is_killed)
     ended->isolation.applied = is_killed ? LAYERS_ALL : 0;
     call->description.isolation = RUN_ISOLATION_SANDBOX;
     if (is_killed) {
+        results_omit(&call->results.omitted, RESULT_OMITTED_INVALID, 1, 2);
+        json_draft_text(&call->results.exception, NULL, "{}", 2);
         call->context.traceparent = strdup("00-1-2-01");
     } else {
         ended->usage = (struct run_usage){.user_us = RUN_USAGE_UNKNOWN,

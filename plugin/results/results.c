@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the budgets of a run's results: see results.h. Runs in the gateway, on the thread inside
+ * tool_invoke(). */
+#include "results/results.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "results/redacted_json.h"
+#include "json/json_input.h"
+
+/* Of arrays and objects in a payload. Specifications of charts have some twenty. */
+#define DEPTH_LIMIT 48
+/* Of an exception or a count, beside what the policy allows for a text. */
+#define FACTS_LIMIT ((size_t)1 << 20)
+
+void results_init(struct results *results, const struct policy_results *limits,
+                  const struct redaction *redaction, const char *run_id)
+{
+    *results = (struct results){.limits = limits, .redaction = redaction, .run_id = run_id};
+}
+
+void results_clear(struct results *results)
+{
+    free(results->rows.bytes);
+    free(results->exception.bytes);
+    *results = (struct results){.limits = NULL};
+}
+
+/* RESULT_OMISSION_COUNT: it may come. */
+static enum result_omission judge_frame(const struct results *results, uint8_t kind, size_t length)
+{
+    if (kind == RESULT_FRAME_RESULT && results->row_count >= results->limits->max_items)
+        return RESULT_OMITTED_MAX_ITEMS;
+    if (kind != RESULT_FRAME_RESULT && length > results->limits->text_bytes + FACTS_LIMIT)
+        return RESULT_OMITTED_TEXT_BYTES;
+    return length > results->limits->total_bytes - results->read ? RESULT_OMITTED_TOTAL_BYTES
+                                                                 : RESULT_OMISSION_COUNT;
+}
+
+static enum frame_verdict judge(void *user, uint8_t kind, size_t length)
+{
+    struct results *results = user;
+    results->refused =
+        kind < RESULT_FRAME_RESULT || kind > RESULT_FRAME_OMITTED || length > RESULT_FRAME_LIMIT;
+    if (results->refused)
+        return FRAME_REFUSE;
+    enum result_omission omission = judge_frame(results, kind, length);
+    if (omission != RESULT_OMISSION_COUNT) {
+        results_omit(&results->omitted, omission, 1, length);
+        return FRAME_DISCARD;
+    }
+    results->read += length;
+    return FRAME_KEEP;
+}
+
+static void lose(void *user, size_t length)
+{
+    struct results *results = user;
+    results_omit(&results->omitted, RESULT_OMITTED_MEMORY, 1, length);
+}
+
+/* NULL: it is no object of JSON, or there is no memory for it. */
+static json_t *parse(const struct results *results, const unsigned char *payload, size_t length)
+{
+    const struct json_input_limits limits = {.max_bytes = results->limits->total_bytes,
+                                             .max_depth = DEPTH_LIMIT};
+    struct error error;
+    return json_input_parse("result", (const char *)payload, length, &limits, ERROR_INVALID_INPUT,
+                            &error);
+}
+
+static size_t room(const struct results *results)
+{
+    return (size_t)results->limits->total_bytes - results->rows.length;
+}
+
+/* Consumes the reference. */
+static json_t *redact(struct results *results, json_t *value)
+{
+    if (!value || redaction_empty(results->redaction))
+        return value;
+    struct json_redaction redaction = {.redaction = results->redaction, .room = room(results)};
+    json_t *clean = json_redact(&redaction, value);
+    results->redacted += redaction.found;
+    return clean;
+}
+
+/* A row is written by itself first: one that fails is not there at all. */
+static void add_row(struct results *results, const json_t *value, size_t length)
+{
+    const struct bundle_rules rules = {
+        .limits = results->limits,
+        .has_secrets = !redaction_empty(results->redaction),
+        .run_id = results->run_id,
+        .index = results->row_count,
+    };
+    struct json_draft row = {.order = JSON_ORDER_MADE_REAL};
+    size_t row_length = 0;
+    bool is_good = result_bundle_write(value, &rules, &results->omitted, &row);
+    CLEANUP_FREE char *text = json_draft_take(&row, &row_length);
+    if (!is_good)
+        return;
+    if (!text || row_length >= room(results)) {
+        results_omit(&results->omitted, text ? RESULT_OMITTED_TOTAL_BYTES : RESULT_OMITTED_MEMORY,
+                     1, length);
+        return;
+    }
+    size_t before = results->rows.length;
+    json_draft_text(&results->rows, NULL, text, row_length);
+    if (results->rows.failed) {
+        results_omit(&results->omitted, RESULT_OMITTED_MEMORY, 1, length);
+        results->rows.length = before;
+        results->rows.failed = false;
+        return;
+    }
+    results->row_count++;
+}
+
+/* The last one counts: it ended the program. */
+static void take_exception(struct results *results, const json_t *value, size_t length)
+{
+    struct json_draft exception = {.order = JSON_ORDER_MADE};
+    bool is_good = result_exception_write(value, results->limits, &exception);
+    if (!is_good || exception.failed) {
+        results_omit(&results->omitted, is_good ? RESULT_OMITTED_MEMORY : RESULT_OMITTED_INVALID, 1,
+                     length);
+        free(exception.bytes);
+        return;
+    }
+    free(results->exception.bytes);
+    results->exception = exception;
+}
+
+static bool read_count(const json_t *value, const char *name, uint64_t *ret)
+{
+    const json_t *count = json_object_get(value, name);
+    if (!json_is_integer(count) || json_integer_value(count) < 0)
+        return false;
+    *ret = (uint64_t)json_integer_value(count);
+    return true;
+}
+
+/* What the program's own side has left out. */
+static void take_omitted(struct results *results, const json_t *value, size_t length)
+{
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+    const char *name = json_string_value(json_object_get(value, "reason"));
+    if (!name || !read_count(value, "count", &count) || !read_count(value, "bytes", &bytes)) {
+        results_omit(&results->omitted, RESULT_OMITTED_INVALID, 1, length);
+        return;
+    }
+    unsigned reason = 0;
+    while (reason < RESULT_OMITTED_PROGRAM &&
+           strcmp(result_omission_name((enum result_omission)reason), name) != 0)
+        reason++;
+    if (count > 0)
+        results_omit(&results->omitted, (enum result_omission)reason, count, bytes);
+}
+
+static void take(void *user, uint8_t kind, const unsigned char *payload, size_t length)
+{
+    struct results *results = user;
+    json_auto_t *value = redact(results, parse(results, payload, length));
+    if (!value)
+        results_omit(&results->omitted, RESULT_OMITTED_INVALID, 1, length);
+    else if (kind == RESULT_FRAME_RESULT)
+        add_row(results, value, length);
+    else if (kind == RESULT_FRAME_EXCEPTION)
+        take_exception(results, value, length);
+    else
+        take_omitted(results, value, length);
+}
+
+struct frame_handler results_handler(struct results *results)
+{
+    return (struct frame_handler){.judge = judge, .take = take, .lose = lose, .user = results};
+}
+
+void results_end(struct results *results, const struct frame_reader *reader)
+{
+    if (frame_reader_is_inside(reader))
+        results_omit(&results->omitted, RESULT_OMITTED_INCOMPLETE, 1, reader->filled);
+}
+
+void results_write_rows(const struct results *results, const char *name, struct json_draft *draft)
+{
+    json_draft_open(draft, name, '[');
+    if (results->row_count > 0)
+        json_draft_text(draft, NULL, results->rows.bytes, results->rows.length);
+    json_draft_close(draft, ']');
+}
+
+void results_write_exception(const struct results *results, const char *name,
+                             struct json_draft *draft)
+{
+    json_draft_text(draft, name, results->exception.bytes, results->exception.length);
+}

@@ -219,6 +219,31 @@ def test_a_change_between_two_calls_is_another_request():
     tap.true(asked[0] != asked[1], asked)
 
 
+def test_an_edit_may_name_one_and_only_a_listed_one():
+    def editing(ref):
+        def approve(token, request, _verdict):
+            arguments = {**json.loads(request)["arguments"], "files": [{"path": "data/in.csv", "ref": ref}]}
+            provider.reply(token, {"decision": "edit", "arguments": arguments})
+        return approve
+    plain = {**READ, "files": [{"path": "data/in.csv", "content": "x"}]}
+    result, host = call(opening(), request=plain, request_approval=editing("r1"))
+    tap.contains(result["stdout"], HASH)
+    tap.equal([file["sha256"] for file in host.records[0]["files"]], [HASH])
+    calls = []
+    result, _ = call(opening(calls=calls), request=plain, request_approval=editing("r2"), wanted=NOT_RUN)
+    tap.equal((result["error"]["code"], calls), ("file_not_found", []))
+
+
+def test_a_call_that_is_cancelled_is_read_no_further():
+    def cancelling(ref, descriptor, size, verdict):
+        opening()(ref, descriptor, size, verdict)
+        tap.equal(provider.cancel(7), 0)
+    before = sorted(os.listdir("/proc/self/fd"))
+    result, host = call(cancelling, wanted=NOT_RUN, call_id=7)
+    tap.equal((result["status"], host.requests), ("cancelled", []))
+    tap.equal(sorted(os.listdir("/proc/self/fd")), before)
+
+
 def test_limits_of_the_policy_and_of_the_memory():
     two = {**READ, "files": [{"path": "a", "ref": "r1"}, {"path": "b", "ref": "r1"}]}
     large = listed(size=1 << 28)

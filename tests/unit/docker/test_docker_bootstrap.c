@@ -58,6 +58,19 @@ START_TEST(the_text_is_followed_by_the_announced_bytes)
 }
 END_TEST
 
+/* The plugin refuses such a request; a backend does not count on it. */
+START_TEST(a_file_by_reference_makes_no_message)
+{
+    struct run_file by_reference = {.path = TEXT("a"), .length = 1 << 20, .by_reference = true};
+    struct run_description description = DESCRIPTION;
+    size_t length = 0;
+    description.files = &by_reference;
+    description.file_count = 1;
+    description.private_file_count = 0;
+    ck_assert_ptr_null(bootstrap_message(&description, NULL, 0, &length));
+}
+END_TEST
+
 START_TEST(an_invalid_variable_makes_no_message)
 {
     static const char *const names[] = {"A-B=1", "$(id)=1", "1A=1", "=1", "A"};
@@ -157,6 +170,7 @@ int main(void)
 {
     TCase *cases[] = {tcase_create("message"), tcase_create("shell")};
     tcase_add_test(cases[0], the_text_is_followed_by_the_announced_bytes);
+    tcase_add_test(cases[0], a_file_by_reference_makes_no_message);
     tcase_add_loop_test(cases[0], an_invalid_variable_makes_no_message, 0, 5);
     tcase_add_checked_fixture(cases[1], make_directory, remove_directory);
     tcase_add_test(cases[1], a_shell_reads_the_message_as_intended);

@@ -202,6 +202,10 @@ static bool is_text(const struct run_file *file)
 
 static void put_file(struct wire_writer *writer, const struct run_file *file, bool private)
 {
+    if (file->by_reference) { /* refused before: no content of it is here */
+        writer->failed = true;
+        return;
+    }
     if (private) { /* new directories get mode 0700, the file gets 0400 */
         put_text(writer, "umask 077\nce_room ");
         put_quoted(writer, file->path);

@@ -34,7 +34,8 @@ static bool redact_text(struct json_redaction *redaction, const char *text, size
     if (found == 0)
         return true;
     redaction->found += found;
-    if (total > redaction->room)
+    redaction->lacks_room = total > redaction->room;
+    if (redaction->lacks_room)
         return false;
     redaction->room -= total;
     CLEANUP_FREE char *clean = malloc(total + 1);

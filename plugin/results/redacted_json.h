@@ -4,6 +4,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "run/redaction.h"
@@ -12,6 +13,7 @@ struct json_redaction {
     const struct redaction *redaction; /* not empty */
     size_t room;  /* bytes that the changed texts may have; then the value is given up */
     size_t found; /* places in which a secret was found */
+    bool lacks_room;
 };
 
 /* The value (a reference of the caller's, consumed), changed in place where it is an array or an

@@ -87,47 +87,43 @@ void results_omit(struct results_omitted *omitted, enum result_omission reason, 
         omitted->bytes = INT64_MAX;
 }
 
-static bool is_image_of(const struct form *form, const char *text, size_t length,
-                        size_t *ret_length)
+/* RESULT_OMISSION_COUNT: it may be shown. */
+static enum result_omission judge_image(const struct form *form, const char *text, size_t length,
+                                        uint64_t limit)
 {
     CLEANUP_FREE unsigned char *bytes = NULL;
     size_t decoded = 0;
-    if (base64_decode(text, length, &bytes, &decoded) != BASE64_OK ||
-        decoded < form->begin_length || memcmp(bytes, form->begin, form->begin_length) != 0)
-        return false;
-    *ret_length = decoded;
-    return true;
+    enum base64_result result = base64_decode(text, length, &bytes, &decoded);
+    if (result == BASE64_OUT_OF_MEMORY)
+        return RESULT_OMITTED_MEMORY;
+    if (result != BASE64_OK || decoded < form->begin_length ||
+        memcmp(bytes, form->begin, form->begin_length) != 0)
+        return RESULT_OMITTED_INVALID;
+    return decoded > limit ? RESULT_OMITTED_IMAGE_BYTES : RESULT_OMISSION_COUNT;
 }
 
-/* RESULT_OMISSION_COUNT: it may be shown. */
+/* The same of any form. */
 static enum result_omission judge_text(const struct form *form, const struct bundle_rules *rules,
                                        const char *text, size_t length)
 {
-    size_t decoded = 0;
     if (form->content != FORM_IMAGE)
         return length > rules->limits->text_bytes ? RESULT_OMITTED_TEXT_BYTES
                                                   : RESULT_OMISSION_COUNT;
     if (rules->has_secrets && !rules->limits->images_with_secrets)
         return RESULT_OMITTED_WITHHELD;
-    if (!is_image_of(form, text, length, &decoded))
-        return RESULT_OMITTED_INVALID;
-    return decoded > rules->limits->image_bytes ? RESULT_OMITTED_IMAGE_BYTES
-                                                : RESULT_OMISSION_COUNT;
+    return judge_image(form, text, length, rules->limits->image_bytes);
 }
 
-/* The text of the form, new; NULL: out of memory, or it is none. */
+/* The text of a form, new; NULL when out of memory. The value is one of its kind. */
 static char *copy_text(const struct form *form, const json_t *value, size_t *ret_length)
 {
-    char *text = NULL;
     if (form->content == FORM_JSON) {
-        text = json_text(value, JSON_ORDER_MADE_REAL);
+        char *text = json_text(value, JSON_ORDER_MADE_REAL);
         *ret_length = text ? strlen(text) : 0;
         return text;
     }
-    if (!json_is_string(value))
-        return NULL;
     *ret_length = json_string_length(value);
-    text = malloc(*ret_length + 1);
+    char *text = malloc(*ret_length + 1);
     if (text)
         memcpy(text, json_string_value(value), *ret_length + 1);
     return text;
@@ -138,9 +134,11 @@ static void take_form(size_t index, const json_t *value, const struct bundle_rul
 {
     const struct form *form = &forms[index];
     size_t length = 0;
-    CLEANUP_FREE char *text = copy_text(form, value, &length);
-    enum result_omission omission =
-        text ? judge_text(form, rules, text, length) : RESULT_OMITTED_INVALID;
+    bool is_of_kind = form->content == FORM_JSON || json_is_string(value);
+    CLEANUP_FREE char *text = is_of_kind ? copy_text(form, value, &length) : NULL;
+    enum result_omission omission = is_of_kind ? RESULT_OMITTED_MEMORY : RESULT_OMITTED_INVALID;
+    if (text)
+        omission = judge_text(form, rules, text, length);
     if (omission != RESULT_OMISSION_COUNT) {
         results_omit(omitted, omission, 1, length);
         return;

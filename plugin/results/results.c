@@ -61,30 +61,34 @@ static void lose(void *user, size_t length)
     results_omit(&results->omitted, RESULT_OMITTED_MEMORY, 1, length);
 }
 
-/* NULL: it is no object of JSON, or there is no memory for it. */
-static json_t *parse(const struct results *results, const unsigned char *payload, size_t length)
-{
-    const struct json_input_limits limits = {.max_bytes = results->limits->total_bytes,
-                                             .max_depth = DEPTH_LIMIT};
-    struct error error;
-    return json_input_parse("result", (const char *)payload, length, &limits, ERROR_INVALID_INPUT,
-                            &error);
-}
-
 static size_t room(const struct results *results)
 {
     return (size_t)results->limits->total_bytes - results->rows.length;
 }
 
 /* Consumes the reference. */
-static json_t *redact(struct results *results, json_t *value)
+static json_t *redact(struct results *results, json_t *value, enum result_omission *ret_why)
 {
-    if (!value || redaction_empty(results->redaction))
-        return value;
     struct json_redaction redaction = {.redaction = results->redaction, .room = room(results)};
     json_t *clean = json_redact(&redaction, value);
     results->redacted += redaction.found;
+    *ret_why = redaction.lacks_room ? RESULT_OMITTED_TOTAL_BYTES : RESULT_OMITTED_MEMORY;
     return clean;
+}
+
+/* A new reference to the object of JSON, without secrets. NULL: *ret_why says why. */
+static json_t *read_payload(struct results *results, const unsigned char *payload, size_t length,
+                            enum result_omission *ret_why)
+{
+    const struct json_input_limits limits = {.max_bytes = results->limits->total_bytes,
+                                             .max_depth = DEPTH_LIMIT};
+    struct error error;
+    json_t *value = json_input_parse("result", (const char *)payload, length, &limits,
+                                     ERROR_INVALID_INPUT, &error);
+    if (value)
+        return redaction_empty(results->redaction) ? value : redact(results, value, ret_why);
+    *ret_why = error.code == ERROR_OUT_OF_MEMORY ? RESULT_OMITTED_MEMORY : RESULT_OMITTED_INVALID;
+    return NULL;
 }
 
 /* A row is written by itself first: one that fails is not there at all. */
@@ -163,9 +167,10 @@ static void take_omitted(struct results *results, const json_t *value, size_t le
 static void take(void *user, uint8_t kind, const unsigned char *payload, size_t length)
 {
     struct results *results = user;
-    json_auto_t *value = redact(results, parse(results, payload, length));
+    enum result_omission why;
+    json_auto_t *value = read_payload(results, payload, length, &why);
     if (!value)
-        results_omit(&results->omitted, RESULT_OMITTED_INVALID, 1, length);
+        results_omit(&results->omitted, why, 1, length);
     else if (kind == RESULT_FRAME_RESULT)
         add_row(results, value, length);
     else if (kind == RESULT_FRAME_EXCEPTION)

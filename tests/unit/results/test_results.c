@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The results of a program as they come over a stream: cut at every place, beyond every budget, and
+ * with each allocation of ours failed once.
+ */
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../support/failing_memory.h"
+#include "base/cleanup.h"
+#include "results/results.h"
+#include "tap_suite.h"
+
+#define SECRET "sesame-open"
+#define STREAM 4096
+
+static const struct policy_results usual = {
+    .max_items = 3, .text_bytes = 200, .image_bytes = 100, .total_bytes = 2000};
+
+struct stream {
+    unsigned char bytes[STREAM];
+    size_t length;
+};
+
+static void add_header(struct stream *stream, uint32_t length, unsigned kind)
+{
+    for (int i = 0; i < 4; i++)
+        stream->bytes[stream->length++] = (unsigned char)(length >> 8 * i);
+    stream->bytes[stream->length++] = (unsigned char)kind;
+}
+
+static void add_frame(struct stream *stream, unsigned kind, const char *payload)
+{
+    size_t length = strlen(payload);
+    add_header(stream, (uint32_t)length, kind);
+    memcpy(stream->bytes + stream->length, payload, length);
+    stream->length += length;
+}
+
+/* One of each kind, with a secret in each text; then one that breaks off. */
+static struct stream usual_stream(void)
+{
+    struct stream stream = {.length = 0};
+    add_frame(&stream, 1,
+              "{\"role\":\"value\",\"data\":{\"text/plain\":\"a " SECRET
+              "\",\"application/json\":{\"" SECRET "\":[\"" SECRET
+              "\",1.5]}},\"table\":{\"x\":[\"" SECRET "\"]},\"type_name\":\"" SECRET "\"}");
+    add_frame(&stream, 1,
+              "{\"role\":\"display\",\"data\":{\"image/png\":\"iVBORw0KGgo=\",\"text/html\":"
+              "\"<b>\"}}");
+    add_frame(&stream, 2,
+              "{\"name\":\"E\",\"value\":\"" SECRET "\",\"frames\":[{\"file\":\"" SECRET
+              "\",\"line\":1,\"function\":null}]}");
+    add_frame(&stream, 3, "{\"count\":2,\"bytes\":30,\"reason\":\"max_items\"}");
+    add_header(&stream, 100, 1);
+    return stream;
+}
+
+/* What came of a stream. */
+struct seen {
+    char *rows;
+    char *exception;
+    struct results_omitted omitted;
+    size_t redacted;
+    bool refused;
+};
+
+static void clear_seen(struct seen *seen)
+{
+    free(seen->rows);
+    free(seen->exception);
+}
+
+static char *text_of(const struct results *results,
+                     void (*write)(const struct results *, const char *, struct json_draft *))
+{
+    struct json_draft draft = {.order = JSON_ORDER_MADE};
+    size_t length;
+    write(results, NULL, &draft);
+    return json_draft_take(&draft, &length);
+}
+
+static struct seen look(const struct results *results)
+{
+    PAUSE_FAILING_MEMORY;
+    return (struct seen){
+        .rows = text_of(results, results_write_rows),
+        .exception = text_of(results, results_write_exception),
+        .omitted = results->omitted,
+        .redacted = results->redacted,
+        .refused = results->refused,
+    };
+}
+
+/* In pieces of that length, the first of them of the other one. */
+static struct seen feed(const struct stream *stream, const struct policy_results *limits,
+                        const struct redaction *redaction, size_t first, size_t piece)
+{
+    CLEANUP(results_clear) struct results results;
+    results_init(&results, limits, redaction, "run");
+    CLEANUP(frame_reader_clear)
+    struct frame_reader reader = {.handler = results_handler(&results)};
+    for (size_t at = 0; at < stream->length;) {
+        size_t length = at == 0 && first > 0 ? first : piece;
+        if (length > stream->length - at)
+            length = stream->length - at;
+        frame_reader_feed(&reader, stream->bytes + at, length);
+        at += length;
+    }
+    results_end(&results, &reader);
+    return look(&results);
+}
+
+static struct seen feed_whole(const struct stream *stream, const struct policy_results *limits)
+{
+    return feed(stream, limits, NULL, 0, STREAM);
+}
+
+static void are_same(const struct seen *one, const struct seen *other)
+{
+    ck_assert_str_eq(one->rows, other->rows);
+    ck_assert_str_eq(one->exception, other->exception);
+    ck_assert_uint_eq(one->omitted.count, other->omitted.count);
+    ck_assert_uint_eq(one->omitted.reason, other->omitted.reason);
+    ck_assert(one->refused == other->refused);
+}
+
+START_TEST(is_the_same_however_it_is_cut)
+{
+    const struct stream stream = usual_stream();
+    CLEANUP(clear_seen) struct seen whole = feed_whole(&stream, &usual);
+    ck_assert_ptr_nonnull(strstr(whole.rows, "\"image/png\""));
+    ck_assert_ptr_nonnull(strstr(whole.exception, SECRET));
+    ck_assert_uint_eq(whole.omitted.count, 3);
+    for (size_t first = 0; first <= stream.length; first++) {
+        CLEANUP(clear_seen) struct seen cut = feed(&stream, &usual, NULL, first, STREAM);
+        are_same(&cut, &whole);
+    }
+    for (size_t piece = 1; piece < 20; piece++) {
+        CLEANUP(clear_seen) struct seen cut = feed(&stream, &usual, NULL, 0, piece);
+        are_same(&cut, &whole);
+    }
+}
+END_TEST
+
+static struct redaction *new_redaction(void)
+{
+    struct error error;
+    struct redaction *redaction = redaction_new();
+    ck_assert(redaction && redaction_add(redaction, "S", SECRET, strlen(SECRET), &error));
+    return redaction;
+}
+
+static void free_redaction(struct redaction **redaction)
+{
+    redaction_free(*redaction);
+}
+
+START_TEST(no_text_has_a_secret)
+{
+    const struct stream stream = usual_stream();
+    CLEANUP(free_redaction) struct redaction *redaction = new_redaction();
+    CLEANUP(clear_seen) struct seen seen = feed(&stream, &usual, redaction, 0, STREAM);
+    ck_assert_ptr_null(strstr(seen.rows, SECRET));
+    ck_assert_ptr_null(strstr(seen.exception, SECRET));
+    ck_assert_ptr_nonnull(strstr(seen.rows, "{\\\"[redacted:S]\\\":[\\\"[redacted:S]\\\",1.5]}"));
+    ck_assert_ptr_null(strstr(seen.rows, "image/png"));
+    ck_assert_ptr_nonnull(strstr(seen.rows, "<b>"));
+    ck_assert(seen.omitted.reasons & 1u << RESULT_OMITTED_WITHHELD);
+    ck_assert_uint_eq(seen.redacted, 7);
+}
+END_TEST
+
+/* Labels are longer than short secrets: what they make of a text has a bound too. */
+START_TEST(labels_take_no_more_than_the_budget)
+{
+    struct error error;
+    struct stream stream = {.length = 0};
+    CLEANUP(free_redaction) struct redaction *redaction = redaction_new();
+    ck_assert(redaction && redaction_add(redaction, "LONG_NAME", "abcd", 4, &error));
+    char payload[1200] = "{\"role\":\"value\",\"data\":{\"text/plain\":\"";
+    for (size_t i = 0; i < 40; i++)
+        strcat(payload, "abcd");
+    strcat(payload, "\"},\"table\":{\"x\":\"");
+    for (size_t i = 0; i < 60; i++)
+        strcat(payload, "abcd");
+    strcat(payload, "\"}}");
+    add_frame(&stream, 1, payload);
+    CLEANUP(clear_seen) struct seen seen = feed(&stream, &usual, redaction, 0, STREAM);
+    ck_assert_str_eq(seen.rows, "[]");
+    ck_assert_uint_eq(seen.omitted.count, 1);
+}
+END_TEST
+
+START_TEST(a_stream_that_is_none_is_dropped)
+{
+    static const struct {
+        uint32_t length;
+        unsigned kind;
+    } bad[] = {{0, 0}, {0, 4}, {0, 255}, {RESULT_FRAME_LIMIT + 1, 1}, {UINT32_MAX, 1}};
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        struct stream stream = {.length = 0};
+        add_frame(&stream, 1, "{\"role\":\"value\",\"data\":{\"text/plain\":\"before\"}}");
+        add_header(&stream, bad[i].length, bad[i].kind);
+        add_frame(&stream, 1, "{\"role\":\"value\",\"data\":{\"text/plain\":\"behind\"}}");
+        CLEANUP(clear_seen) struct seen seen = feed_whole(&stream, &usual);
+        ck_assert(seen.refused);
+        ck_assert_ptr_nonnull(strstr(seen.rows, "before"));
+        ck_assert_ptr_null(strstr(seen.rows, "behind"));
+    }
+}
+END_TEST
+
+/* The length alone takes no memory. */
+START_TEST(a_promised_payload_takes_no_memory)
+{
+    static const struct policy_results large = {
+        .max_items = 1, .text_bytes = 1 << 20, .image_bytes = 1, .total_bytes = 64 << 20};
+    CLEANUP(results_clear) struct results results;
+    struct stream stream = {.length = 0};
+    results_init(&results, &large, NULL, "run");
+    CLEANUP(frame_reader_clear)
+    struct frame_reader reader = {.handler = results_handler(&results)};
+    add_header(&stream, 64 << 20, 1);
+    stream.length++;
+    frame_reader_feed(&reader, stream.bytes, stream.length);
+    ck_assert_uint_le(reader.capacity, 4096);
+    ck_assert(frame_reader_is_inside(&reader));
+}
+END_TEST
+
+START_TEST(each_budget_holds)
+{
+    static const char item[] = "{\"role\":\"value\",\"data\":{\"text/plain\":\"12345\"}}";
+    static const struct {
+        struct policy_results limits;
+        enum result_omission reason;
+    } cases[] = {
+        {{2, 100, 100, 1000, false}, RESULT_OMITTED_MAX_ITEMS},
+        {{9, 4, 100, 1000, false}, RESULT_OMITTED_TEXT_BYTES},
+        {{9, 100, 100, 110, false}, RESULT_OMITTED_TOTAL_BYTES},
+    };
+    struct stream stream = {.length = 0};
+    for (int i = 0; i < 3; i++)
+        add_frame(&stream, 1, item);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CLEANUP(clear_seen) struct seen seen = feed_whole(&stream, &cases[i].limits);
+        ck_assert_uint_ge(seen.omitted.count, 1);
+        ck_assert_uint_eq(seen.omitted.reason, cases[i].reason);
+        ck_assert_uint_le(strlen(seen.rows), cases[i].limits.total_bytes + 2);
+    }
+}
+END_TEST
+
+START_TEST(counts_do_not_overflow)
+{
+    struct stream stream = {.length = 0};
+    for (int i = 0; i < 3; i++)
+        add_frame(&stream, 3,
+                  "{\"count\":9223372036854775807,\"bytes\":9223372036854775807,\"reason\":\"x\"}");
+    CLEANUP(clear_seen) struct seen seen = feed_whole(&stream, &usual);
+    ck_assert_uint_eq(seen.omitted.count, INT64_MAX);
+    ck_assert_uint_eq(seen.omitted.bytes, INT64_MAX);
+    ck_assert_uint_eq(seen.omitted.reason, RESULT_OMITTED_PROGRAM);
+}
+END_TEST
+
+/* What is there is whole, what is not there is counted, and no secret comes through. */
+START_TEST(each_lack_of_memory_loses_single_results)
+{
+    const struct stream stream = usual_stream();
+    CLEANUP(free_redaction) struct redaction *redaction = new_redaction();
+    CLEANUP(clear_seen) struct seen whole = feed(&stream, &usual, redaction, 0, 7);
+    bool through = false;
+    long failing = 0;
+    for (; !through; failing++) {
+        memory_left = failing;
+        CLEANUP(clear_seen) struct seen seen = feed(&stream, &usual, redaction, 0, 7);
+        through = memory_left >= 0;
+        memory_left = -1;
+        json_error_t error;
+        json_auto_t *rows = json_loads(seen.rows, 0, &error);
+        ck_assert_msg(json_is_array(rows), "%ld: %s", failing, seen.rows);
+        ck_assert_ptr_null(strstr(seen.rows, SECRET));
+        ck_assert(through || (seen.omitted.reasons & 1u << RESULT_OMITTED_MEMORY) ||
+                  strcmp(seen.rows, whole.rows) == 0);
+    }
+    ck_assert_int_gt(failing, 10);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases[] = {tcase_create("results")};
+    tcase_add_test(cases[0], is_the_same_however_it_is_cut);
+    tcase_add_test(cases[0], no_text_has_a_secret);
+    tcase_add_test(cases[0], labels_take_no_more_than_the_budget);
+    tcase_add_test(cases[0], a_stream_that_is_none_is_dropped);
+    tcase_add_test(cases[0], a_promised_payload_takes_no_memory);
+    tcase_add_test(cases[0], each_budget_holds);
+    tcase_add_test(cases[0], counts_do_not_overflow);
+    tcase_add_test(cases[0], each_lack_of_memory_loses_single_results);
+    return run_suite("results", cases, COUNT_OF(cases));
+}

@@ -54,6 +54,7 @@ void call_clear(struct call *call)
     call_unregister(&call->registration);
     run_clear(&call->run);
     results_clear(&call->results);
+    artifact_list_clear(&call->artifacts);
     redaction_free(call->redaction);
     drop_request(call);
     free(call->approval.arguments);

@@ -13,6 +13,7 @@
 
 #include "admission/admission.h"
 #include "approval/approval.h"
+#include "artifacts/artifact.h"
 #include "base/error.h"
 #include "call/call_registry.h"
 #include "call/findings.h"
@@ -76,7 +77,8 @@ struct call {
     struct run run;
     struct run_outcome outcome;
     struct results results;
-    json_t *notes; /* array of strings */
+    struct artifact_list artifacts; /* the files that it has left */
+    json_t *notes;                  /* array of strings */
 };
 
 /* tool, host and input are borrowed as in tool_invoke(). */

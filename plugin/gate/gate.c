@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "artifacts/artifact_reader.h"
 #include "base/cleanup.h"
 #include "call/capability_check.h"
 #include "call/context.h"
@@ -314,6 +315,35 @@ static bool record_start(struct call *call, struct error *error)
     return false;
 }
 
+static bool take_files(void *user, const void *bytes, size_t length)
+{
+    return artifact_reader_feed(user, bytes, length);
+}
+
+/* The program, and behind it the files that it leaves. */
+static bool execute(struct call *call, struct error *error)
+{
+    const struct policy_files_out *out = &call->configuration.policy->files_out;
+    const struct artifact_settings settings = {
+        .files = out->max_files,
+        .file_bytes = out->file_bytes,
+        .total_bytes = out->total_bytes,
+        .inline_bytes = out->inline_bytes,
+        .keeps_unscanned = out->binary_with_secrets,
+        .host = &call->host,
+        .redaction = call->redaction,
+    };
+    CLEANUP(artifact_reader_clear) struct artifact_reader reader;
+    bool collects = call->description.outputs.files > 0;
+    artifact_reader_init(&reader, &settings, &call->artifacts);
+    call->run.files = (struct file_stream){.fd = -1, .take = take_files, .user = &reader};
+    bool ended = run_execute(&call->run, &call->outcome, error);
+    if (!artifact_reader_finish(&reader) && collects && call->outcome.started)
+        call_note(call, "files that the program has left may be missing: the run was ended before "
+                        "all of them were collected");
+    return ended;
+}
+
 static bool run_program(struct call *call, struct error *error)
 {
     CLEANUP_CLOSE int input =
@@ -341,7 +371,7 @@ static bool run_program(struct call *call, struct error *error)
     };
     output_capture_init(&call->run.output.capture, (size_t)call->limits.stdout_bytes.default_value);
     output_capture_init(&call->run.errors.capture, (size_t)call->limits.stderr_bytes.default_value);
-    bool ended = run_execute(&call->run, &call->outcome, error);
+    bool ended = execute(call, error);
     results_end(&call->results, &call->run.results);
     call->executed = call->outcome.started;
     if (ended && call->outcome.ended.failure != RUN_FAILURE_NONE) {

@@ -68,6 +68,20 @@ static bool add_files(struct call *call, struct error *error)
     return copied;
 }
 
+/* What is collected, where the mode can. */
+static bool describe_outputs(struct call *call)
+{
+    const struct policy_files_out *out = &call->configuration.policy->files_out;
+    struct run_outputs *ret = &call->description.outputs;
+    if (!sandbox_mode_row(call->configuration.mode)->collects_files)
+        return true;
+    ret->files = out->max_files;
+    ret->file_bytes = out->file_bytes;
+    ret->total_bytes = out->total_bytes;
+    return !call->request.outputs ||
+           string_list_append_all(&ret->patterns, (const char *const *)call->request.outputs);
+}
+
 static bool refuse_unsupported(const struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
@@ -78,6 +92,13 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
     }
     if (request->image && !sandbox_mode_row(call->configuration.mode)->has_images) {
         error_set(error, ERROR_NOT_SUPPORTED, "request: /image: mode %s has no images",
+                  sandbox_mode_name(call->configuration.mode));
+        return true;
+    }
+    if (request->outputs && request->outputs[0] &&
+        !sandbox_mode_row(call->configuration.mode)->collects_files) {
+        error_set(error, ERROR_NOT_SUPPORTED,
+                  "request: /outputs: mode %s does not return files yet; print what is needed",
                   sandbox_mode_name(call->configuration.mode));
         return true;
     }
@@ -246,7 +267,7 @@ bool plan_run(struct call *call, struct error *error)
         !describe_command(description,
                           describe_command_of(policy, call->configuration.mode, call->language),
                           call->language->file) ||
-        !prepare(call) ||
+        !prepare(call) || !describe_outputs(call) ||
         !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
         !environment_set_all(&description->environment, call->request.environment)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");

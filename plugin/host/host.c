@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 /* The sizes of the struct, of every minor version. */
 static const size_t SIZES[] = {
@@ -202,6 +203,33 @@ bool host_open_file(const struct tool_host *host, const char *ref, int *ret, uin
     *ret = TAKE_FD(fd);
     *ret_size = size;
     return true;
+}
+
+bool host_stores_files(const struct tool_host *host)
+{
+    return host->store_file != NULL;
+}
+
+bool host_store_file(const struct tool_host *host, const char *file_json, int descriptor, char *uri,
+                     size_t capacity, size_t *ret_length)
+{
+    uint32_t verdict = TOOL_VERDICT_DENY;
+    size_t length = 0;
+    size_t taken = 0;
+    if (host->store_file)
+        host->store_file(host->user, file_json, descriptor, uri, capacity, &length, &verdict);
+    note_verdict(host, "store_file", verdict);
+    if (verdict != TOOL_VERDICT_ALLOW || length == 0 || length > capacity)
+        return false;
+    while (taken < length && uri[taken] != '\0') {
+        size_t sequence = utf8_sequence((const unsigned char *)&uri[taken], length - taken);
+        if (sequence == 0)
+            return false;
+        taken += sequence;
+    }
+    if (taken == length)
+        *ret_length = length;
+    return taken == length;
 }
 
 bool host_audit(const struct tool_host *host, const char *record_json)

@@ -53,6 +53,12 @@ bool host_check_content(const struct tool_host *host, const char *request_json, 
  * is none of such a file the host's log hears too. */
 bool host_open_file(const struct tool_host *host, const char *ref, int *ret, uint64_t *ret_size,
                     struct error *error);
+/* Is there a store_file? */
+bool host_stores_files(const struct tool_host *host);
+/* true: the host keeps the file, and the name that it has given it, *ret_length bytes of UTF-8, is
+ * in uri. descriptor: sealed; stays the caller's. */
+bool host_store_file(const struct tool_host *host, const char *file_json, int descriptor, char *uri,
+                     size_t capacity, size_t *ret_length);
 /* true: the host says the record is stored. */
 bool host_audit(const struct tool_host *host, const char *record_json);
 void host_output(const struct tool_host *host, uint32_t stream, const void *bytes, size_t length);

@@ -136,6 +136,15 @@ struct policy_results {
     bool images_with_secrets; /* of runs that have secrets, which cannot be found in them */
 };
 
+/* The files that a run leaves. */
+struct policy_files_out {
+    uint64_t max_files; /* that its result names; 0: none is collected */
+    uint64_t file_bytes;
+    uint64_t total_bytes;
+    uint64_t inline_bytes;    /* in the result itself, of all files together */
+    bool binary_with_secrets; /* a run with secrets may hand over files that cannot be searched */
+};
+
 struct secret_provider;
 
 struct policy {
@@ -168,6 +177,7 @@ struct policy {
     struct policy_limits limits;
     struct policy_files_in files_in;
     struct policy_results results;
+    struct policy_files_out files_out;
     uint64_t max_runs;           /* at the same time */
     uint64_t max_queued;         /* calls that wait for their turn */
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */

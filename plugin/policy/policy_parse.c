@@ -17,11 +17,15 @@
 #include "vocabulary/handle.h"
 #include "vocabulary/language.h"
 
-#define UID_MINIMUM          65536 /* below: the host's own users, nobody, and distributions' ranges */
-#define UID_MAXIMUM          UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
-#define RUNS_LIMIT           1024
-#define FILES_IN_BYTES_LIMIT (INT64_C(4) << 30) /* bytes */
-#define QUEUED_LIMIT         4096 /* each holds its request, and a thread of the gateway */
+#define UID_MINIMUM  65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM  UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT   1024
+#define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
+
+#define FILES_IN_BYTES_LIMIT  (INT64_C(4) << 30) /* bytes */
+#define FILES_OUT_LIMIT       1000
+#define FILES_OUT_BYTES_LIMIT (INT64_C(1) << 30)
+#define FILES_INLINE_LIMIT    (INT64_C(8) << 20) /* the result is one text */
 
 #define FILE_PLACEHOLDER "{file}"
 
@@ -288,8 +292,18 @@ static const struct json_member files_in[] = {
     {0},
 };
 
+static const struct json_member files_out[] = {
+    {"max_files", &member_uint64, AT(files_out.max_files), 0, FILES_OUT_LIMIT},
+    {"file_bytes", &member_uint64, AT(files_out.file_bytes), 0, FILES_OUT_BYTES_LIMIT},
+    {"total_bytes", &member_uint64, AT(files_out.total_bytes), 0, FILES_OUT_BYTES_LIMIT},
+    {"inline_bytes", &member_uint64, AT(files_out.inline_bytes), 0, FILES_INLINE_LIMIT},
+    {"binary_with_secrets", &member_boolean, AT(files_out.binary_with_secrets)},
+    {0},
+};
+
 static const struct json_member files[] = {
     {"in", &member_object, .members = files_in},
+    {"out", &member_object, .members = files_out},
     {0},
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "file_frames.h"
 #include "run_event.h"
 #include "wire_fields.h"
 
@@ -69,6 +70,11 @@ static const struct wire_field after_files[] = {
     NUMBER(workspace_id.device, UINT64_MAX),
     NUMBER(workspace_id.inode, UINT64_MAX),
     NUMBER(results, 1),
+    NUMBER(outputs.files, UINT64_MAX),
+    NUMBER(outputs.file_bytes, UINT64_MAX),
+    NUMBER(outputs.total_bytes, UINT64_MAX),
+    WIRE_STRINGS(struct run_description, outputs.patterns, OUTPUT_PATTERNS_LIMIT,
+                 OUTPUT_PATTERN_BYTES_LIMIT),
 };
 
 bool run_description_file_private(const struct run_description *description, size_t index)

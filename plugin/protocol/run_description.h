@@ -109,6 +109,14 @@ struct run_preparation {
     uint64_t renew_ms;    /* and after so long */
 };
 
+/* The files that are to come out, once the tree is dead. */
+struct run_outputs {
+    uint64_t files;       /* that are named at most; 0: none is collected */
+    uint64_t file_bytes;  /* of one file */
+    uint64_t total_bytes; /* of all files whose content comes */
+    char **patterns;      /* of guest/glob.h, NULL-terminated; none: whatever is new or changed */
+};
+
 struct run_description {
     char run_id[RUN_ID_LENGTH + 1];
     uint32_t isolation;      /* enum run_isolation */
@@ -138,6 +146,7 @@ struct run_description {
     uint64_t pool_memory;      /* bytes that all that is kept ready may hold; 0: not limited */
     uint64_t pool_idle_ms;     /* for how long after the last one that asked for it */
     struct run_preparation preparation; /* of those that are kept ready */
+    struct run_outputs outputs;
 };
 
 /* Whether the file of that index is private. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "protocol/file_frames.h"
 #include "vocabulary/language.h"
 #include "json/canonical.h"
 
@@ -22,6 +23,7 @@
 #define REQUEST_ENVIRONMENT_LIMIT 128
 #define REQUEST_SECRETS_LIMIT     32
 #define REQUEST_FILES_LIMIT       64
+#define REQUEST_OUTPUTS_LIMIT     OUTPUT_PATTERNS_LIMIT
 #define REQUEST_STRING_LIMIT      (32u << 10) /* bytes of an argument, a value, a reason */
 #define REQUEST_PATH_LIMIT        255
 #define REQUEST_REF_LIMIT         255
@@ -69,6 +71,7 @@ struct request {
     size_t secret_count;
     struct request_file *files; /* in the request's order, decoded */
     size_t file_count;
+    char **outputs;        /* patterns of paths, NULL-terminated; NULL: absent */
     uint64_t timeout_ms;   /* 0: absent */
     uint64_t memory_bytes; /* 0: absent */
     bool network;

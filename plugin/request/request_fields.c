@@ -35,7 +35,7 @@ static const struct request_field fields[] = {
      .required = true,
      .limit = REQUEST_CODE_LIMIT,
      .description = "The whole program as plain text, without Markdown fences. Print what you "
-                    "want to see: only stdout and stderr come back. At most 1 MiB.",
+                    "want to see: stdout, stderr and new files come back. At most 1 MiB.",
      .read = request_read_code,
      .examples = {"\"print(1)\"", "\"print(2)\""},
      .hashed_as = "code"},
@@ -100,6 +100,19 @@ static const struct request_field fields[] = {
           "[{\"path\": \"a/b.txt\", \"content\": \"x\"}, {\"path\": \"c\", \"content\": \"AAEC\", "
           "\"encoding\": \"base64\"}, {\"path\": \"d\", \"content\": \"\", \"encoding\": null}]"},
      .hashed_as = "files"},
+    {.name = "outputs",
+     .kind = REQUEST_FIELD_STRINGS,
+     HELD(outputs),
+     .limit = REQUEST_OUTPUTS_LIMIT,
+     .description =
+         "Files of the working directory to return once the program has ended, as patterns of "
+         "relative paths such as \"*.csv\" or \"out/**\". * and ? stay within a directory, ** "
+         "is any number of directories. Left out: every file that is new or changed.",
+     .read = request_read_outputs,
+     .value = request_value_outputs,
+     .write = request_write_outputs,
+     .examples = {"[\"*.csv\"]", "[\"out/**\", \"[a-c]?.txt\"]"},
+     .hashed_as = "outputs"},
     {.name = "timeout_ms",
      .kind = REQUEST_FIELD_INTEGER,
      HELD(timeout_ms),

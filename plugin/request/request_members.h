@@ -18,6 +18,7 @@ request_reader request_read_args;
 request_reader request_read_env;
 request_reader request_read_secrets;
 request_reader request_read_files;
+request_reader request_read_outputs;
 request_reader request_read_image;
 request_reader request_read_session;
 
@@ -31,6 +32,7 @@ request_value request_value_args;
 request_value request_value_env;
 request_value request_value_secrets;
 request_value request_value_files;
+request_value request_value_outputs;
 
 /* The member of the canonical request, absent or not: null, an empty list, false. */
 typedef void request_writer(struct json_draft *draft, const char *name,
@@ -43,6 +45,7 @@ request_writer request_write_secrets;
 /* The files, which are written in several forms. */
 void request_write_files(struct json_draft *draft, const char *name, const struct request *request,
                          enum request_files_form form);
+request_writer request_write_outputs;
 
 /* The files as an approver sees them. */
 request_writer request_audit_files;

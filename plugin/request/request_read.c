@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/string_list.h"
+#include "protocol/run_description.h"
 #include "request/request_files.h"
 #include "vocabulary/environment.h"
 #include "vocabulary/handle.h"
@@ -133,6 +135,33 @@ bool request_read_stdin(const struct json_place *place, json_t *value,
         return false;
     request->stdin_length = strlen(request->stdin_text);
     return note_handle(place, request, "stdin", request->stdin_text);
+}
+
+/* The matcher takes any text; these would match no file. */
+static bool check_pattern(const struct json_place *place, const char *pattern)
+{
+    return run_path_stays_below(pattern) ||
+           json_place_refuse(place, "must be relative, without an empty, \".\" or \"..\" part");
+}
+
+bool request_read_outputs(const struct json_place *place, json_t *value,
+                          const struct request_field *field, struct request *request)
+{
+    if (!json_read_array(place, value, 0, field->limit))
+        return false;
+    CLEANUP(cleanup_string_list) char **patterns = string_list_new(json_array_size(value));
+    if (!patterns)
+        return json_place_out_of_memory(place);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct json_place item_place = json_place_item(place, i);
+        if (!read_text(&item_place, json_array_get(value, i), 1, OUTPUT_PATTERN_BYTES_LIMIT,
+                       &patterns[i]) ||
+            !check_pattern(&item_place, patterns[i]))
+            return false;
+    }
+    string_list_free(request->outputs);
+    request->outputs = TAKE_POINTER(patterns);
+    return true;
 }
 
 bool request_read_args(const struct json_place *place, json_t *value,

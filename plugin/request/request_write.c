@@ -30,6 +30,11 @@ json_t *request_value_language(const struct request *request)
     return json_string(request->language->name);
 }
 
+json_t *request_value_outputs(const struct request *request)
+{
+    return list_json(request->outputs);
+}
+
 json_t *request_value_args(const struct request *request)
 {
     return list_json(request->args);
@@ -81,6 +86,15 @@ void request_write_language(struct json_draft *draft, const char *name,
                             const struct request *request)
 {
     json_draft_string(draft, name, request->language->name);
+}
+
+void request_write_outputs(struct json_draft *draft, const char *name,
+                           const struct request *request)
+{
+    json_draft_open(draft, name, '[');
+    for (size_t i = 0; request->outputs && request->outputs[i]; i++)
+        json_draft_string(draft, NULL, request->outputs[i]);
+    json_draft_close(draft, ']');
 }
 
 void request_write_args(struct json_draft *draft, const char *name, const struct request *request)

@@ -363,13 +363,6 @@ static void write_limits(struct json_draft *draft, const char *name, const struc
     call_write_limits(draft, result->call);
 }
 
-static void write_no_list(struct json_draft *draft, const char *name, const struct result *result)
-{
-    (void)result;
-    json_draft_open(draft, name, '[');
-    json_draft_close(draft, ']');
-}
-
 static void write_results(struct json_draft *draft, const char *name, const struct result *result)
 {
     results_write_rows(&result->call->results, name, draft);
@@ -430,6 +423,24 @@ static const struct result_member results_omitted_members[] = {
 static void write_notes(struct json_draft *draft, const char *name, const struct result *result)
 {
     json_draft_value(draft, name, json_incref(result->call->notes));
+}
+
+/* The files. */
+
+static void write_files(struct json_draft *draft, const char *name, const struct result *result)
+{
+    artifact_list_write(draft, name, &result->call->artifacts);
+}
+
+static void write_files_omitted(struct json_draft *draft, const char *name,
+                                const struct result *result)
+{
+    artifact_list_write_omitted(draft, name, &result->call->artifacts);
+}
+
+static bool has_omitted_files(const struct result *result)
+{
+    return result->call->artifacts.omitted_count > 0;
 }
 
 static const struct result_member members[] = {
@@ -533,8 +544,17 @@ static const struct result_member members[] = {
      .audited = true},
     {.name = "files",
      .type = RESULT_OPEN_ARRAY,
-     .description = "files the program left; empty in this version",
-     .write = write_no_list,
+     .description = "files that the program has made or changed in its working directory: path, "
+                    "size, mime_type, sha256, change, active, and content with its encoding, or "
+                    "uri, or omitted with the reason",
+     .write = write_files,
+     .brief = true},
+    {.name = "files_omitted",
+     .type = RESULT_OPEN,
+     .nullable = true,
+     .description = "count, bytes and reason of further files that are not named",
+     .write = write_files_omitted,
+     .is_given = has_omitted_files,
      .brief = true},
     {.name = "results",
      .type = RESULT_OPEN_ARRAY,

@@ -63,6 +63,7 @@ void backend_run_close(struct backend_run *run)
     close_fd(TAKE_FD(run->stdout_fd));
     close_fd(TAKE_FD(run->stderr_fd));
     close_fd(TAKE_FD(run->results_fd));
+    close_fd(TAKE_FD(run->files_fd));
 }
 
 static struct backend_run take_run(struct backend_run *run)
@@ -219,6 +220,7 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
     CLEANUP_CLOSE int stdout_write = -1;
     CLEANUP_CLOSE int stderr_write = -1;
     CLEANUP_CLOSE int results_write = -1;
+    CLEANUP_CLOSE int files_write = -1;
     CLEANUP_CLOSE int nowhere = open_nowhere(error);
     if (nowhere < 0)
         return false;
@@ -240,6 +242,8 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
         return false;
     if (description->results && output_pipe(&run.results_fd, &results_write, error) != 0)
         return false;
+    if (description->outputs.files > 0 && output_pipe(&run.files_fd, &files_write, error) != 0)
+        return false;
     const int fds[RUN_FD_COUNT] = {
         [RUN_FD_EVENTS] = events,
         [RUN_FD_DESCRIPTION] = memfd,
@@ -247,7 +251,7 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
         [RUN_FD_STDOUT] = stdout_write,
         [RUN_FD_STDERR] = stderr_write,
         [RUN_FD_RESULTS] = description->results ? results_write : nowhere,
-        [RUN_FD_FILES] = nowhere,
+        [RUN_FD_FILES] = files_write >= 0 ? files_write : nowhere,
         [RUN_FD_INPUTS] = files >= 0 ? files : nowhere,
     };
     if (send_run(backend_of(mode), fds, &run.generation, error) != 0)

@@ -46,6 +46,7 @@ enum loop_entry {
     LOOP_STDOUT,
     LOOP_STDERR,
     LOOP_RESULTS,
+    LOOP_FILES,
     LOOP_CANCEL,
     LOOP_ENTRY_COUNT
 };
@@ -311,6 +312,7 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         [LOOP_STDOUT] = {.fd = loop->backend.stdout_fd, .events = POLLIN},
         [LOOP_STDERR] = {.fd = loop->backend.stderr_fd, .events = POLLIN},
         [LOOP_RESULTS] = {.fd = loop->backend.results_fd, .events = POLLIN},
+        [LOOP_FILES] = {.fd = loop->run->files.fd, .events = POLLIN},
         [LOOP_CANCEL] = {.fd = loop->ordered_to_end ? -1 : loop->run->cancel_fd, .events = POLLIN},
     };
     tell_patience(loop);
@@ -332,6 +334,8 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
         (void)drain_once(loop, &loop->backend.stderr_fd, &loop->run->errors);
     if (entries[LOOP_RESULTS].revents != 0)
         (void)read_frames(loop);
+    if (entries[LOOP_FILES].revents != 0)
+        file_stream_read(&loop->run->files);
     if (entries[LOOP_EVENTS].revents != 0)
         return take_event(loop, ret_ended, error);
     return 0;
@@ -340,6 +344,7 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
 static void close_loop(struct loop *loop)
 {
     backend_run_close(&loop->backend);
+    close_fd(TAKE_FD(loop->run->files.fd));
     free(loop->chunk);
     explicit_bzero(loop->spare, sizeof(loop->spare)); /* of output that was not looked through */
 }
@@ -351,6 +356,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
         .run = run,
         .backend = BACKEND_RUN_EMPTY,
     };
+    run->files.fd = -1;
     uint64_t begin = monotonic_ms();
     loop.deadline_ms = begin + SETUP_LIMIT_MS;
     loop.told_at_ms = begin + PATIENCE_MS;
@@ -359,6 +365,7 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
         return false;
     for (size_t i = 0; i < run->input_count; i++)
         close_fd(TAKE_FD(run->input_fds[i]));
+    run->files.fd = TAKE_FD(loop.backend.files_fd);
     if (run->spent) {
         run_description_clear_program(run->spent);
         vector_registers_wipe();
@@ -373,6 +380,8 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     loop.outcome.started |=
         loop.lost_backend || (ended && loop.ordered_to_end && loop.produced + loop.framed > 0);
     loop.outcome.duration_ms = monotonic_ms() - begin;
+    if (ended)
+        file_stream_finish(&run->files, loop.ordered_to_end ? -1 : run->cancel_fd);
     *ret = loop.outcome;
     return result == 0;
 }

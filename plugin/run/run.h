@@ -13,6 +13,7 @@
 #include "policy/policy.h"
 #include "protocol/run_description.h"
 #include "protocol/run_event.h"
+#include "run/file_stream.h"
 #include "run/frame_reader.h"
 #include "run/output_capture.h"
 #include "run/redaction.h"
@@ -41,6 +42,7 @@ struct run {
     struct run_stream output;
     struct run_stream errors;
     struct frame_reader results; /* where the description has results: what they are read by */
+    struct file_stream files;    /* fd is the loop's */
 };
 
 struct run_outcome {

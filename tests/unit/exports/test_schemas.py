@@ -220,7 +220,7 @@ class Schemas(unittest.TestCase):
         self.assertEqual(list(OUTPUT["properties"]), [
             "status", "stdout", "stderr", "exit_code", "signal", "timed_out", "truncated",
             "duration_ms", "queued_ms", "mode", "policy_sha256", "run_id", "traceparent", "cause", "usage", "limits", "isolation", "files",
-            "results", "results_omitted", "exception", "approval", "notes", "error"])
+            "files_omitted", "results", "results_omitted", "exception", "approval", "notes", "error"])
         self.assertEqual(OUTPUT["properties"]["status"]["enum"], [
             "completed", "timeout", "killed", "cancelled", "denied", "pending", "error"])
         self.assertEqual(OUTPUT["properties"]["cause"]["enum"], MANIFEST["causes"] + [None])
@@ -281,7 +281,7 @@ RESULT = {
     "duration_ms": 0, "queued_ms": 0, "mode": None, "policy_sha256": None, "run_id": "0", "cause": None,
     "usage": {"wall_ms": 0, "user_ms": 0, "system_ms": 0, "peak_memory_bytes": 0, "processes": 0, "output_bytes": 0},
     "limits": {}, "isolation": {"requested": [], "applied": [], "missing": [], "details": {}},
-    "files": [], "results": [], "results_omitted": None, "exception": None, "approval": None, "notes": [],
+    "files": [], "files_omitted": None, "results": [], "results_omitted": None, "exception": None, "approval": None, "notes": [],
     "error": {"code": "invalid_input", "message": "m", "hint": "h", "retryable": False, "retry_after_ms": None},
 }
 

@@ -64,6 +64,7 @@ static json_t *ended_by(enum run_cause cause, bool is_killed)
         results_omit(&call->results.omitted, RESULT_OMITTED_INVALID, 1, 2);
         json_draft_text(&call->results.exception, NULL, "{}", 2);
         call->context.traceparent = strdup("00-1-2-01");
+        artifact_list_omit(&call->artifacts, 1, 2, FILE_TOO_MANY);
     } else {
         ended->usage = (struct run_usage){.user_us = RUN_USAGE_UNKNOWN,
                                           .system_us = RUN_USAGE_UNKNOWN,

@@ -3,7 +3,10 @@
  * The messages between the processes of one run. Upwards: struct report, from the payload to its
  * init (or subreaper) until its execve, and from the init to the supervisor. Downwards: struct
  * sandbox_go, which lets a new init go on, and for its payload the run: the isolation_report of the
- * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on. Each is one datagram
+ * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on. Behind it comes, for
+ * the init of a run whose files are wanted, one byte SANDBOX_COLLECT with RUN_FD_DESCRIPTION and
+ * RUN_FD_FILES; the payload takes one datagram and closes the socket before its program begins, so
+ * that this one is the init's. Each is one datagram
  * on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is.
  */
 #pragma once
@@ -25,13 +28,15 @@ struct sandbox_go {
     uint32_t tells_peak;  /* the group with the controller memory tells the highest use */
 };
 
-#define SANDBOX_GROUPS 2
+#define SANDBOX_GROUPS  2
+#define SANDBOX_COLLECT 'f'
 
 enum report_kind {
     REPORT_READY = 1, /* payload, also to the supervisor: every layer is on, execve is next */
     REPORT_STARTED,   /* init: and it has succeeded */
     REPORT_FAILED,    /* the run did not start */
     REPORT_ENDED,     /* init: the main program has ended */
+    REPORT_TREE_GONE, /* subreaper: nothing of the run is left but its files */
 };
 
 /* Of every process of a sandbox but its init. */

@@ -176,7 +176,7 @@ static bool take_forbidden_call(const struct main_program *program, struct repor
 static bool watch_end(const struct main_program *program, int supervisor, struct report *ret)
 {
     struct pollfd ready[] = {
-        {.fd = supervisor, .events = POLLIN},
+        {.fd = supervisor, .events = POLLRDHUP}, /* an order may wait there for the end */
         {.fd = program->children, .events = POLLIN},
         {.fd = program->listener, .events = POLLIN},
     };

@@ -5,6 +5,7 @@
  * description it never sees.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,10 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/common/run_input.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/single_process_fast_path.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
+#include "guest/collection.h"
 #include "protocol/channel.h"
 
 #define REPORT_FD 3
@@ -80,6 +83,29 @@ static void end_tree(struct report *ended)
     ended->usage = tree_usage_of(&usage);
 }
 
+/* Nothing that could change a file is left: at most a process that was killed while the kernel held
+ * its call, which goes through no further instruction. The supervisor knows the end by now and
+ * waits for none of this. */
+static void hand_over_files(void)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    char order;
+    int fds[2] = {-1, -1};
+    size_t count = 0;
+    ssize_t received;
+    do
+        received = channel_receive(REPORT_FD, &order, sizeof(order), fds, COUNT_OF(fds), &count);
+    while (received < 0 && errno == EINTR);
+    CLEANUP_CLOSE int message = fds[0];
+    CLEANUP_CLOSE int frames = fds[1];
+    if (received != sizeof(order) || order != SANDBOX_COLLECT || count != COUNT_OF(fds) ||
+        !run_read_description(message, &description))
+        return;
+    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (home >= 0)
+        collect_files(home, &description, frames);
+}
+
 /* Waits until the supervisor has answered and closes its end: the kernel's work at the end of this
  * process would keep a processor from it for a millisecond. */
 static void await_dismissal(void)
@@ -104,8 +130,10 @@ static _Noreturn void see_to_its_end(struct main_program *program)
         if (!ended.tree_is_gone)
             end_tree(&ended);
         (void)report_send(REPORT_FD, &ended);
-        if (ended.kind == REPORT_ENDED && ended.tree_is_gone)
+        if (ended.kind == REPORT_ENDED && ended.tree_is_gone) {
+            hand_over_files();
             await_dismissal();
+        }
     }
     /* The rest of the namespaces ends with this process. */
     _exit(0);

@@ -27,9 +27,11 @@
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
 /* For a subreaper to kill what it keeps; a program that has stopped it must not gain more. */
 #define SUBREAPER_LIMIT_US (UINT64_C(1) * 1000000)
-#define ORPHAN_PAUSE_US    1000
-#define UNWATCHED_PAUSE_US 5000
-#define REPORTS_AT_ONCE    8 /* other runs have their turn too */
+/* For a subreaper to hand over files, whose reader may store them meanwhile. */
+#define COLLECTION_LIMIT_US (UINT64_C(60) * 1000000)
+#define ORPHAN_PAUSE_US     1000
+#define UNWATCHED_PAUSE_US  5000
+#define REPORTS_AT_ONCE     8 /* other runs have their turn too */
 
 struct run {
     int socket; /* -1 once the plugin has closed its end */
@@ -84,8 +86,9 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
     if (description->purpose == RUN_PURPOSE_TRIAL)
         report_groups(&pool->environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
-    if (sandbox_handle_give_run(run->process, &description->limits, fds, &run->event.isolation) ==
-            0 ||
+    bool collects = description->outputs.files > 0;
+    if (sandbox_handle_give_run(run->process, &description->limits, collects, fds,
+                                &run->event.isolation) == 0 ||
         errno == EPIPE || errno == ECONNRESET)
         return 0;
     return launch_fail(reterr, LAYER_COUNT, errno, "hand the run over");
@@ -291,6 +294,10 @@ static void handle_report(struct run *run, const struct report *report)
             run->deadline_us = run->unconfined ? monotonic_us() + SUBREAPER_LIMIT_US : 0;
         run->tree_is_gone = report->tree_is_gone != 0;
         run->tree = report->usage;
+        break;
+    case REPORT_TREE_GONE:
+        if (!run->unwatched && !run->evidence.killed)
+            run->deadline_us = monotonic_us() + COLLECTION_LIMIT_US;
         break;
     }
 }

@@ -20,6 +20,7 @@
 #include "backends/process/program/program.h"
 #include "backends/process/sandbox/run_files.h"
 #include "base/cleanup.h"
+#include "guest/collection.h"
 #include "protocol/wire.h"
 
 #define REPORT_FD  3
@@ -117,12 +118,24 @@ static void kill_tree(void)
     }
 }
 
+/* home was opened before the program could exchange it. The supervisor gives this process little
+ * time to end before it hears that the tree is gone. */
+static void hand_over_files(const struct run_description *description, int home)
+{
+    const struct report gone = {.kind = REPORT_TREE_GONE};
+    if (description->outputs.files > 0 && report_send(REPORT_FD, &gone))
+        collect_files(home, description, UNCONFINED_FILES_FD);
+}
+
 _Noreturn void unconfined_keep(struct run_description *description, const char *directory)
 {
     struct main_program program;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "become subreaper");
     write_files(description, directory);
+    int home = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (home < 0)
+        main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "open the working directory");
     if (main_program_fork(&program) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid == 0)
@@ -130,9 +143,12 @@ _Noreturn void unconfined_keep(struct run_description *description, const char *
     close_fd(RUN_RESULTS_FD);
     strings_wipe_free(description->environment);
     struct report ended;
-    if (main_program_watch(&program, REPORT_FD, &ended))
+    bool by_itself = main_program_watch(&program, REPORT_FD, &ended);
+    if (by_itself)
         (void)report_send(REPORT_FD, &ended);
     kill_tree();
+    if (by_itself)
+        hand_over_files(description, home);
     remove_tree(directory);
     _exit(0);
 }

@@ -12,9 +12,10 @@
 #include "protocol/run_description.h"
 
 #define UNCONFINED_INPUTS_FD 4
+#define UNCONFINED_FILES_FD  5
 
-/* Body of the subreaper. Descriptors 0-2 are the run's, 3 is the report socket and 4 RUN_FD_INPUTS,
- * which it closes before anything is started. directory is a
+/* Body of the subreaper. Descriptors 0-2 are the run's, 3 is the report socket, 4 RUN_FD_INPUTS,
+ * which it closes before anything is started, and 5 RUN_FD_FILES. directory is a
  * fresh directory of the run's own, which the subreaper removes at the end. Takes the description's
  * environment. */
 _Noreturn void unconfined_keep(struct run_description *description, const char *directory);

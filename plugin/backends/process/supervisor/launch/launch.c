@@ -32,10 +32,12 @@ static void keep_descriptors(const int *fds, int report)
 {
     /* Out of the way of the others first. */
     int inputs = fcntl(fds[RUN_FD_INPUTS], F_DUPFD_CLOEXEC, RUN_RESULTS_FD + 1);
-    if (inputs < 0 || dup2(report, CHILD_REPORT_FD) < 0 ||
+    int files = fcntl(fds[RUN_FD_FILES], F_DUPFD_CLOEXEC, RUN_RESULTS_FD + 1);
+    if (inputs < 0 || files < 0 || dup2(report, CHILD_REPORT_FD) < 0 ||
         dup2(fds[RUN_FD_RESULTS], RUN_RESULTS_FD) < 0 || dup2(inputs, UNCONFINED_INPUTS_FD) < 0 ||
+        dup3(files, UNCONFINED_FILES_FD, O_CLOEXEC) < 0 ||
         fcntl(CHILD_REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0 ||
-        close_range(UNCONFINED_INPUTS_FD + 1, RUN_RESULTS_FD - 1, 0) < 0 ||
+        close_range(UNCONFINED_FILES_FD + 1, RUN_RESULTS_FD - 1, 0) < 0 ||
         close_range(RUN_RESULTS_FD + 1, ~0U, 0) < 0)
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
 }

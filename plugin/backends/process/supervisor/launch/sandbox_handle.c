@@ -95,15 +95,24 @@ void sandbox_handle_limit(struct sandbox_handle *process, const struct run_limit
     cgroup_limit(&process->cgroup, limits);
 }
 
+static int order_collection(const struct sandbox_handle *process, const int fds[RUN_FD_COUNT])
+{
+    static const char order = SANDBOX_COLLECT;
+    const int given[] = {fds[RUN_FD_DESCRIPTION], fds[RUN_FD_FILES]};
+    return channel_send(process->report, &order, sizeof(order), given, COUNT_OF(given));
+}
+
 int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_limits *limits,
-                            const int fds[RUN_FD_COUNT], struct isolation_report *ret)
+                            bool collects, const int fds[RUN_FD_COUNT],
+                            struct isolation_report *ret)
 {
     struct isolation_report isolation = {.outer_uid = process->place.uid};
     give_pipes(process, fds);
     sandbox_handle_limit(process, limits);
     note_cgroup(&process->cgroup, &isolation);
     if (channel_send(process->report, &isolation, sizeof(isolation), &fds[RUN_FD_DESCRIPTION],
-                     RUN_FD_COUNT - RUN_FD_DESCRIPTION) < 0)
+                     RUN_FD_COUNT - RUN_FD_DESCRIPTION) < 0 ||
+        (collects && order_collection(process, fds) < 0))
         return -1;
     *ret = isolation;
     return 0;

@@ -33,11 +33,13 @@ struct sandbox_handle *sandbox_handle_make(struct run_environment *environment,
 /* Sets the limits of a sandbox's control group, where they are others than before. */
 void sandbox_handle_limit(struct sandbox_handle *process, const struct run_limits *limits);
 
-/* Gives a sandbox its run. *ret is the supervisor's part of the report on its isolation. 0, or -1
+/* Gives a sandbox its run, and its init the streams of the run's files where they are collected.
+ * *ret is the supervisor's part of the report on its isolation. 0, or -1
  * with errno: the sandbox cannot be used. EPIPE and ECONNRESET: it has ended, and its report may
  * say why. The descriptors stay the caller's. */
 int sandbox_handle_give_run(struct sandbox_handle *process, const struct run_limits *limits,
-                            const int fds[RUN_FD_COUNT], struct isolation_report *ret);
+                            bool collects, const int fds[RUN_FD_COUNT],
+                            struct isolation_report *ret);
 
 struct sandbox_handle *sandbox_handle_make_unconfined(struct run_description *description,
                                                       const char *directory,

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the writing of frames: see file_frame_writer.h. Runs in the first process of a sandbox. */
+#include "guest/file_frame_writer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/file_walk.h"
+
+static void put_number(unsigned char *place, uint64_t number, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        place[i] = (unsigned char)(number >> (8 * i));
+}
+
+/* Takes what was written off the front of the parts. */
+static void advance(struct iovec *parts, size_t count, size_t written)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t taken = written < parts[i].iov_len ? written : parts[i].iov_len;
+        parts[i].iov_base = (char *)parts[i].iov_base + taken;
+        parts[i].iov_len -= taken;
+        written -= taken;
+    }
+}
+
+static void write_all(struct file_frame_writer *writer, struct iovec *parts, size_t count)
+{
+    size_t rest = 0;
+    uint64_t before = file_walk_now_us();
+    for (size_t i = 0; i < count; i++)
+        rest += parts[i].iov_len;
+    while (rest > 0 && !writer->failed) {
+        ssize_t written = writev(writer->fd, parts, (int)count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            writer->failed = true;
+            break;
+        }
+        advance(parts, count, (size_t)written);
+        rest -= (size_t)written;
+    }
+    writer->waited_us += file_walk_now_us() - before;
+}
+
+static void write_frame(struct file_frame_writer *writer, enum file_frame kind, const void *fixed,
+                        size_t fixed_length, const void *rest, size_t rest_length)
+{
+    unsigned char header[FILE_FRAME_HEADER];
+    struct iovec parts[] = {
+        {header, sizeof(header)},
+        {(void *)(uintptr_t)fixed, fixed_length},
+        {(void *)(uintptr_t)rest, rest_length},
+    };
+    put_number(header, fixed_length + rest_length, 4);
+    header[4] = (unsigned char)kind;
+    write_all(writer, parts, COUNT_OF(parts));
+}
+
+static void write_file(struct file_frame_writer *writer, enum file_frame kind, const char *path,
+                       uint64_t size, enum file_change change, enum file_omission reason)
+{
+    unsigned char fixed[FILE_FRAME_FIXED];
+    put_number(fixed, size, 8);
+    fixed[8] = (unsigned char)change;
+    fixed[9] = (unsigned char)reason;
+    write_frame(writer, kind, fixed, sizeof(fixed), path, strlen(path));
+}
+
+void file_frame_begin(struct file_frame_writer *writer, const char *path, uint64_t size,
+                      enum file_change change)
+{
+    write_file(writer, FILE_FRAME_BEGIN, path, size, change, FILE_WHOLE);
+}
+
+void file_frame_data(struct file_frame_writer *writer, const void *bytes, size_t length)
+{
+    write_frame(writer, FILE_FRAME_DATA, "", 0, bytes, length);
+}
+
+void file_frame_end(struct file_frame_writer *writer, enum file_omission reason, const char *sha256)
+{
+    const unsigned char fixed = (unsigned char)reason;
+    bool whole = reason == FILE_WHOLE;
+    write_frame(writer, FILE_FRAME_END, &fixed, sizeof(fixed), whole ? sha256 : "",
+                whole ? FILE_FRAME_HASH : 0);
+}
+
+void file_frame_omit(struct file_frame_writer *writer, const char *path, uint64_t size,
+                     enum file_change change, enum file_omission reason)
+{
+    write_file(writer, FILE_FRAME_OMITTED, path, size, change, reason);
+}
+
+void file_frame_omit_files(struct file_frame_writer *writer, uint64_t count, uint64_t bytes,
+                           enum file_omission reason)
+{
+    unsigned char fixed[17];
+    if (count == 0)
+        return;
+    put_number(&fixed[0], count, 8);
+    put_number(&fixed[8], bytes, 8);
+    fixed[16] = (unsigned char)reason;
+    write_frame(writer, FILE_FRAME_FILES_OMITTED, fixed, sizeof(fixed), "", 0);
+}
+
+void file_frame_last(struct file_frame_writer *writer)
+{
+    write_frame(writer, FILE_FRAME_LAST, "", 0, "", 0);
+}

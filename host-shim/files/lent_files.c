@@ -122,15 +122,19 @@ static bool add_list(const struct lent_files *files, json_t *context)
         if (json_array_append_new(list, describe_file(&files->files[i])) != 0)
             return false;
     }
-    return files->count == 0 || json_object_set(context, "files", list) == 0;
+    return json_object_set(context, "files", list) == 0;
 }
 
 char *lent_files_context(struct lent_files *files, const struct file_sources *sources,
                          const char *input_json, const char *context_json)
 {
-    json_auto_t *input = json_loads(input_json, 0, NULL);
-    json_auto_t *context = json_loads(context_json, 0, NULL);
+    /* Most inputs name no file, and some are large. One that spells the name otherwise gets none.
+     */
+    json_auto_t *input = strstr(input_json, "\"ref\"") ? json_loads(input_json, 0, NULL) : NULL;
     find_named(files, sources, input);
+    if (files->count == 0)
+        return strdup(context_json);
+    json_auto_t *context = json_loads(context_json, 0, NULL);
     return context && add_list(files, context) ? json_compact(context) : NULL;
 }
 

@@ -36,6 +36,11 @@ bool shown_result_is_picture_type(const char *mime_type)
     return false;
 }
 
+bool shown_result_is_active_type(const char *mime_type)
+{
+    return strcmp(mime_type, "text/html") == 0 || strcmp(mime_type, "image/svg+xml") == 0;
+}
+
 bool shown_result_is_picture(const json_t *shown)
 {
     return strcmp(json_member_string(shown, "type", ""), "image") == 0 &&
@@ -58,11 +63,6 @@ static const char *ending_of(const char *mime_type)
     return length >= 4 && strcmp(mime_type + length - 4, "json") == 0 ? ".json" : ".bin";
 }
 
-static bool is_active(const char *mime_type)
-{
-    return strcmp(mime_type, "text/html") == 0 || strcmp(mime_type, "image/svg+xml") == 0;
-}
-
 json_t *shown_result_file(const json_t *shown, unsigned number)
 {
     char path[64];
@@ -76,5 +76,5 @@ json_t *shown_result_file(const json_t *shown, unsigned number)
     return json_pack("{s:s, s:s, s:s, s:O*, s:I, s:b}", "path", path, "mime_type", mime_type,
                      "encoding", data ? "base64" : "utf-8", "content", content, "size",
                      (json_int_t)(data ? length / 4 * 3 - (padding <= 2 ? padding : 0) : length),
-                     "active", is_active(mime_type));
+                     "active", shown_result_is_active_type(mime_type));
 }

@@ -16,6 +16,9 @@ const json_t *shown_result_text(const json_t *shown);
 bool shown_result_is_picture(const json_t *shown);
 bool shown_result_is_picture_type(const char *mime_type);
 
+/* May what shows it run scripts in it? */
+bool shown_result_is_active_type(const char *mime_type);
+
 /* The same as an entry of "files", new, with a name made of the number: what is no text can only be
  * written or kept. */
 json_t *shown_result_file(const json_t *shown, unsigned number);

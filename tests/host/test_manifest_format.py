@@ -107,7 +107,7 @@ class Ajv(ManifestTest):
             [(name, description, schema)] = unwrap(form, self.real_of(form))
             # An enumeration of strings has no null in Gemini's subset, whatever is nullable.
             encoding = "utf-8" if form == "gemini" else None
-            valid = [{**least, **nulls, "files": [{"path": "a", "content": "b", "encoding": encoding}]}]
+            valid = [{**least, **nulls, "files": [{"path": "a", "content": "b", "ref": None, "encoding": encoding}]}]
             invalid = [{"language": "cobol", "code": "1"}, {"code": "1"}, []]
             if form == "openai-strict":
                 invalid += [least, {**valid[0], "mode": "none"}]
@@ -242,7 +242,7 @@ class Refusals(ManifestTest):
         self.refused("more levels than model providers accept", "openai", tool(deep))
 
     def test_an_unknown_format(self):
-        for arguments in (("manifest", "--format", "xml"), ("invoke", "--format", "openai")):
+        for arguments in (("manifest", "--format", "xml"), ("invoke", "--format", "openai-strict")):
             done = self.toolhost(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, b""))
             self.assertIn(b"--format must be ", done.stderr)

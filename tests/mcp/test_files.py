@@ -147,6 +147,7 @@ class Shown(FilesTest):
                    "alternatives": {"text/plain": "<Figure>"}}
         content, [structured] = self.shown({**picture, "data": PNG})
         self.assertEqual(content, [{"type": "image", "data": PNG, "mimeType": "image/png"}, {"type": "text", "text": "a line"}])
+        del picture["alternatives"]
         self.assertEqual(structured, picture)
 
     def test_html_is_its_plain_form_and_a_link(self):
@@ -157,7 +158,21 @@ class Shown(FilesTest):
         self.assertIn("active", content[1]["description"])
         self.assertEqual(content[2]["text"], f"file: display-1.html (text/html, 7 B, can run scripts): {content[1]['uri']}")
         self.assertEqual(self.wire.call("resources/read", {"uri": content[1]["uri"]})["contents"][0]["text"], "<table>")
+        del table["alternatives"]
         self.assertEqual(structured, {**table, "uri": content[1]["uri"]})
+
+    def test_all_forms_where_the_whole_result_is_wanted(self):
+        self.wire = self.started("--result", "full", plugin=PROVIDER)
+        value = {"type": "text", "mime_type": "text/plain", "text": "a", "alternatives": {"text/html": "<p>"}, "active": True}
+        self.assertEqual(self.shown(value), ([{"type": "text", "text": "a"}], [value]))
+
+    def test_a_resource_of_the_provider_s(self):
+        """What has a name is embedded, but for what can run scripts."""
+        chart = {"type": "resource", "mime_type": "application/vnd.vegalite.v5+json", "uri": "x://chart", "text": "{}"}
+        page = {"type": "resource", "mime_type": "text/html", "uri": "x://page", "text": "<p>"}
+        content, _ = self.shown(chart, page)
+        self.assertEqual([block["type"] for block in content], ["resource", "resource_link", "text"])
+        self.assertEqual(content[0]["resource"], {"uri": "x://chart", "mimeType": "application/vnd.vegalite.v5+json", "text": "{}"})
 
     def test_what_no_model_can_see_is_linked(self):
         svg = {"type": "image", "mime_type": "image/svg+xml", "text": "<svg/>"}

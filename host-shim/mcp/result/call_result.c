@@ -61,6 +61,19 @@ static bool is_seen(const json_t *shown)
            json_string_length(json_object_get(shown, "data")) <= FILE_BLOCKS_IMAGE;
 }
 
+/* What a model can make nothing of in a message is a file: HTML, SVG, a chart's description, an
+ * image that is too large. */
+static bool is_file(const json_t *shown)
+{
+    json_t *own = json_object_get(shown, "text");
+    const json_t *text = shown_result_text(shown);
+    bool is_audio = strcmp(json_member_string(shown, "type", ""), "audio") == 0;
+    bool is_active = shown_result_is_active_type(json_member_string(shown, "mime_type", ""));
+    if (is_audio || is_seen(shown) || (json_object_get(shown, "uri") && !is_active))
+        return false;
+    return (own || json_object_get(shown, "data")) && (!text || text != own);
+}
+
 /* One of the provider's "results" as a content block; NULL for what has no block of its own. */
 static json_t *rich_block(const json_t *shown)
 {
@@ -71,22 +84,11 @@ static json_t *rich_block(const json_t *shown)
         return media_block(shown, "image");
     if (strcmp(type, "audio") == 0 && has_data && json_object_get(shown, "mime_type"))
         return media_block(shown, "audio");
-    if (strcmp(type, "resource") == 0 && json_is_string(json_object_get(shown, "uri")) &&
+    if (strcmp(type, "resource") == 0 && !is_file(shown) &&
+        json_is_string(json_object_get(shown, "uri")) &&
         (has_data || json_is_string(json_object_get(shown, "text"))))
         return resource_block(shown);
     return text ? json_pack("{s:s, s:O}", "type", "text", "text", text) : NULL;
-}
-
-/* What a model can make nothing of in a message is a file: HTML, SVG, a chart's description, an
- * image that is too large. */
-static bool is_file(const json_t *shown)
-{
-    json_t *own = json_object_get(shown, "text");
-    const json_t *text = shown_result_text(shown);
-    bool is_audio = strcmp(json_member_string(shown, "type", ""), "audio") == 0;
-    if (is_audio || is_seen(shown) || json_object_get(shown, "uri"))
-        return false;
-    return (own || json_object_get(shown, "data")) && (!text || text != own);
 }
 
 /* A display as a file, which remembers what it was made of. */
@@ -115,8 +117,9 @@ static bool add_rich(json_t *content, const json_t *output, json_t *displays)
     return true;
 }
 
-/* The structured content repeats no picture and no display that is kept. */
-static void shorten_results(const json_t *output, const json_t *displays)
+/* The structured content repeats no picture and no display that is kept. Where it is brief it has
+ * one form of each. */
+static void shorten_results(const json_t *output, const json_t *displays, bool full)
 {
     size_t index = 0;
     json_t *shown = NULL;
@@ -125,6 +128,8 @@ static void shorten_results(const json_t *output, const json_t *displays)
     {
         if (is_seen(shown))
             (void)json_object_del(shown, "data");
+        if (!full)
+            (void)json_object_del(shown, "alternatives");
     }
     json_array_foreach(displays, index, display)
     {
@@ -175,7 +180,7 @@ json_t *call_result_make(const struct artifact_store *artifacts,
     json_auto_t *displays = json_array();
     bool made = (!failed || add_error(content, output)) && add_rich(content, output, displays) &&
                 file_blocks_add(artifacts, session, output, displays, content);
-    shorten_results(output, displays);
+    shorten_results(output, displays, full);
     json_auto_t *structured = result_form_structured(tool, output, full);
     if (made && (is_structured || json_array_size(content) == 0))
         made = add_text(content, tool, output, structured);

@@ -98,23 +98,17 @@ static bool check_secret(const struct call *call, const char *name, struct error
         error_set(error, ERROR_SECRET_NOT_ALLOWED, "the policy does not list the secret: %s", name);
         return false;
     }
-    if (secret && secret->languages && !string_list_contains(secret->languages, language)) {
+    if (secret && secret->languages && !string_list_contains(secret->languages, language))
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
                   "the policy does not allow the secret %s for the language %s", name, language);
-        error_set_hint(error,
-                       "leave the secret out, or ask the operator to change its entry in the "
-                       "policy's \"secrets.rules\"");
-        return false;
-    }
-    if (secret && secret->modes && !string_list_contains(secret->modes, mode)) {
+    else if (secret && secret->modes && !string_list_contains(secret->modes, mode))
         error_set(error, ERROR_SECRET_NOT_ALLOWED,
                   "the policy does not allow the secret %s in mode %s", name, mode);
-        error_set_hint(error,
-                       "leave the secret out, or ask the operator to change its entry in the "
-                       "policy's \"secrets.rules\"");
-        return false;
-    }
-    return true;
+    else
+        return true;
+    error_set_hint(error, "leave the secret out, or ask the operator to change its entry in the "
+                          "policy's \"secrets.rules\"");
+    return false;
 }
 
 bool decision_check_secrets(const struct call *call, struct error *error)

@@ -4,11 +4,11 @@
 
 #include <jansson.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "json/json_input.h"
 #include "json/json_place.h"
 
@@ -30,12 +30,9 @@ void configuration_clear(struct configuration *configuration)
 static void list_modes(const struct policy *policy, char allowed[MODES_LIMIT])
 {
     allowed[0] = '\0';
-    for (size_t i = 0; i < COUNT_OF(policy->mode_allowed); i++) {
-        size_t length = strlen(allowed);
+    for (size_t i = 0; i < COUNT_OF(policy->mode_allowed); i++)
         if (policy->mode_allowed[i])
-            (void)snprintf(allowed + length, MODES_LIMIT - length, "%s%s", length > 0 ? ", " : "",
-                           sandbox_mode_name((enum sandbox_mode)i));
-    }
+            text_add_name(allowed, MODES_LIMIT, sandbox_mode_name((enum sandbox_mode)i));
 }
 
 static void refuse_mode(const struct policy *policy, enum sandbox_mode mode, struct error *error)

@@ -215,15 +215,12 @@ static size_t join_languages(const struct policy *policy, enum image_state state
                              char text[NAMES_LIMIT])
 {
     size_t count = 0;
-    size_t length = 0;
     text[0] = '\0';
     for (size_t i = 0; i < policy->language_count; i++) {
         const char *name = policy->languages[i].name;
         if (image_state(policy, name) != state)
             continue;
-        if (length < NAMES_LIMIT)
-            length += (size_t)snprintf(text + length, NAMES_LIMIT - length, "%s%s",
-                                       count > 0 ? ", " : "", name);
+        text_add_name(text, NAMES_LIMIT, name);
         count++;
     }
     return count;

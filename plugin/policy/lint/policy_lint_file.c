@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "json/json_input.h"
 #include "json/json_place.h"
 
@@ -88,15 +89,11 @@ static bool takes_something_away(json_t *patch)
 /* The languages that are offered and not in the patch, as far as they fit. */
 static bool join_others(const struct policy *policy, const json_t *patch, char *text, size_t size)
 {
-    size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < policy->language_count && length < size; i++) {
-        const char *name = policy->languages[i].name;
-        if (!json_object_get(patch, name))
-            length += (size_t)snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "",
-                                       name);
-    }
-    return length > 0;
+    for (size_t i = 0; i < policy->language_count; i++)
+        if (!json_object_get(patch, policy->languages[i].name))
+            text_add_name(text, size, policy->languages[i].name);
+    return text[0] != '\0';
 }
 
 /* false too when out of memory. */

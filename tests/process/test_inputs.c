@@ -99,7 +99,8 @@ static struct run_file by_reference = {.path = input_path,
 
 static struct run_description read_input(uint32_t isolation)
 {
-    struct run_description description = describe(WORDS("cat", input_path));
+    static const char *const words[] = {"cat", input_path, NULL};
+    struct run_description description = describe((char **)(uintptr_t)words);
     description.isolation = isolation;
     description.files = &by_reference;
     description.file_count = 1;

@@ -14,6 +14,7 @@ import tap
 from support import TOOLHOST, HostTest
 
 PROVIDER = os.environ["FILE_PROVIDER"]
+CODE_EXECUTE = os.environ["CODE_EXECUTE"]
 PNG = base64.b64encode(b"PNG").decode()
 
 
@@ -227,6 +228,24 @@ class Written(OutTest):
                               env=self.environment(TOOLHOST_PLUGIN=PROVIDER))
         self.assertEqual((done.returncode, os.listdir(self.out)), (1, ["b"]), done.stderr)
         self.assertIn(b"it cannot be written: File too large", done.stderr)
+
+
+class Real(OutTest):
+    """The provider of this project: a file in, files out."""
+
+    def test_a_file_comes_in_and_others_go_out(self):
+        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
+            self.skipTest("nothing runs on this machine")
+        code = "wc -c < data > size; mkdir d; head -c 3000000 data > d/large; ln -s /etc/passwd link; echo out"
+        done = self.toolhost("run", "-l", "sh", "-c", code, "--file", self.path("given", b"x" * 4000000) + "=data", "--out", self.out,
+                             "--approve", "always", "--audit", "/dev/null", TOOLHOST_PLUGIN=CODE_EXECUTE)
+        self.assertEqual((done.returncode, done.stdout), (0, b"out\n"), done.stderr)
+        top = pathlib.Path(self.out)
+        self.assertEqual({str(path.relative_to(top)): path.stat().st_size for path in top.rglob("*") if path.is_file()},
+                         {"size": 8, "d/large": 3000000})
+        self.assertEqual((top / "size").read_text(encoding="ascii"), "4000000\n")
+        self.assertIn(b"toolhost: wrote d/large (", done.stderr)
+        self.assertIn(b"toolhost: file link (application/octet-stream, 0 B): left out, not_regular", done.stderr)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,13 @@
 import json
 import os
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 import tap
-from client import McpTest
+from client import CODE_EXECUTE, McpTest
 
 PROVIDER = os.environ["FILE_PROVIDER"]
 
@@ -186,6 +191,25 @@ class Shown(FilesTest):
         self.assertEqual({block["type"] for block in content[:-1]}, {"resource_link"})
         self.assertEqual([entry["uri"] for entry in structured], [block["uri"] for block in content[:-1]])
         self.assertNotIn("data", structured[1])
+
+
+class Real(FilesTest):
+    """The provider of this project."""
+
+    def test_a_chart_and_a_later_call_that_reads_it(self):
+        wire = self.started(plugin=CODE_EXECUTE)
+        schema = wire.call("tools/list")["tools"][0]["outputSchema"]
+        if wire.call("tools/call", wire.tool_call("true"))["isError"]:
+            self.skipTest("nothing runs on this machine")
+        result = wire.call("tools/call", wire.tool_call(r"printf '\211PNG\r\n\032\nx' > c.png; head -c 3000000 /dev/zero > large"))
+        self.assertEqual([block["mimeType"] for block in blocks(result, "image")], ["image/png"])
+        links = {link["name"]: link["uri"] for link in blocks(result, "resource_link")}
+        self.assertEqual(set(links), {"c.png", "large"})
+        if jsonschema:
+            jsonschema.validate(result["structuredContent"], schema)
+        call = wire.tool_call("wc -c < in")
+        call["arguments"]["files"] = [{"path": "in", "ref": links["large"]}]
+        self.assertEqual(wire.call("tools/call", call)["structuredContent"]["stdout"].strip(), "3000000")
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ static void write_no_python(const struct run_facts *facts, char text[RUN_NOTE_LI
 static bool shows_no_value(const struct run_facts *facts)
 {
     return facts->cause == RUN_CAUSE_EXIT && facts->exit_code == 0 && facts->printed == 0 &&
-           strcmp(facts->language, "python") == 0 &&
+           !facts->has_results && strcmp(facts->language, "python") == 0 &&
            last_line_is_expression(facts->code, facts->code_length);
 }
 

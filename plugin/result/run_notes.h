@@ -36,6 +36,7 @@ struct run_facts {
     uint64_t memory_kills; /* or RUN_USAGE_UNKNOWN */
     uint64_t file_bytes;   /* the limit; 0: none */
     uint64_t printed;      /* bytes, on both streams */
+    bool has_results;      /* or has sent some that were left out */
     struct run_words output; /* standard output and error, secrets redacted */
     struct run_words errors;
 };

@@ -219,7 +219,7 @@ def test_started_ahead():
         for _ in range(3):
             result = run("show({'text/plain': 'ahead'})")
             ended_well(result)
-            tap.equal([row["text"] for row in result["results"]], ["ahead"], result)
+            tap.equal(([row["text"] for row in result["results"]], result["notes"]), (["ahead"], []), result)
 
     provider.with_policy({"pools": {"process": {"ready": 2, "most": 2}}}, case)
 

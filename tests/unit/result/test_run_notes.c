@@ -279,6 +279,9 @@ START_TEST(a_value_that_nobody_sees)
                   last_lines[_i].code);
     if (last_lines[_i].is_expression)
         ck_assert_str_eq(note_of(&facts).text, expected);
+    facts.has_results = true;
+    ck_assert_str_eq(note_of(&facts).text, "");
+    facts.has_results = false;
     facts.exit_code = 1;
     ck_assert_str_eq(note_of(&facts).text, "");
     facts.exit_code = 0;

@@ -135,10 +135,13 @@ static const struct run_file *find_input(const struct collection *collection, co
     return NULL;
 }
 
+/* A large file by reference is not read only to find that it is too large to be sent. */
 static bool is_untouched(struct collection *collection, const struct found_file *file)
 {
     const struct run_file *input = find_input(collection, file->path);
-    return input && file->regular && (uint64_t)file->status.st_size == input->length &&
+    if (!input || !file->regular || (uint64_t)file->status.st_size != input->length)
+        return false;
+    return (input->by_reference && input->length > collection->run->outputs.file_bytes) ||
            has_content(collection, file, input);
 }
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
@@ -84,6 +85,21 @@ def test_new_and_changed_files_come_out_and_untouched_ones_do_not(mode):
     for file in found.values():
         tap.equal((file["size"], file["sha256"]), (len(content(file)), hashlib.sha256(content(file)).hexdigest()))
         tap.equal(file["active"], False)
+
+
+@every_mode
+def test_files_by_reference_come_out_only_where_they_have_changed(mode):
+    with tempfile.NamedTemporaryFile() as source:
+        source.write(b"by reference")
+        source.flush()
+
+        def open_file(_ref, descriptor, size, verdict):
+            descriptor[0], size[0], verdict[0] = os.open(source.name, os.O_RDONLY), 12, ALLOW
+        host = Host(RIGHTS, open_file=open_file, context={"files": [{"ref": "r", "name": "n", "size": 12}]})
+        files = [{"path": name, "ref": "r"} for name in ("same", "other", "longer")]
+        result = run("open('other', 'r+').write('BY')\nopen('longer', 'a').write('!')", mode, host=host, files=files)
+    tap.equal({path: (file["change"], content(file)) for path, file in by_path(result).items()},
+              {"other": ("changed", b"BY reference"), "longer": ("changed", b"by reference!")})
 
 
 def test_files_are_in_the_audit_record_by_name_and_hash():

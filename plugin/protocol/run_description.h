@@ -96,6 +96,9 @@ enum run_interpreter {
 /* How a run's interpreter is kept ready. It is started with the first of the run's arguments and of
  * its environment; the rest comes with the run. */
 struct run_preparation {
+    uint32_t
+        runner;           /* enum run_interpreter: scripts of ours begin its program, even where it
+                             is started when the run is; of what follows only program_argument counts then */
     uint32_t interpreter; /* enum run_interpreter */
     uint32_t fork;        /* 1: copies of one that has never run a program; 0: each is started */
     uint32_t argument_count;

@@ -13,12 +13,16 @@ from provider import OK, Host
 from python_ends import IN_TWO_MODULES, ORDER_COMPARED, OTHER_ORDER, PRELUDE, PROGRAMS, UNORDERED, WHOLE
 
 READY = 4
+# Python alone; with our runner: started with the run, and waiting for it in two ways.
+PLAIN, BEGUN, STARTED, COPIED = "plain", "begun", waiting.STARTED, waiting.COPIED
 provider = Provider()
 
 
-def use(ready, modules=()):
+def use(way, modules=()):
     provider.reset()
-    tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "most": 0}}, "languages": {"python": {"prepare": {"import": list(modules)}}}}), OK)
+    prepare = {"import": list(modules), "fork": way is COPIED} if way is not PLAIN else None
+    pool = {"ready": READY if way in (COPIED, STARTED) else 0, "most": 0}
+    tap.equal(provider.use_policy({"pools": {"process": pool}, "languages": {"python": {"prepare": prepare}}}), OK)
 
 
 def run(code):
@@ -27,8 +31,8 @@ def run(code):
     return {name: result[name] for name in ("cause", "exit_code", "signal", "stdout", "stderr")}
 
 
-def ready_run(code):
-    return waiting.ready_run(provider, lambda: run(code), READY, waiting.COPIED)
+def ready_run(code, way=COPIED):
+    return run(code) if way is BEGUN else waiting.ready_run(provider, lambda: run(code), READY, way)
 
 
 def comparable(name, result):
@@ -37,16 +41,16 @@ def comparable(name, result):
     return {**result, **{stream: sorted(text.split("\n")) if name in UNORDERED else text for stream, text in texts.items()}}
 
 
-def compare(names, modules=()):
+def compare(names, modules=(), way=COPIED):
     imports = "".join(f"import {module}\n" for module in modules)
     programs = {name: imports + PROGRAMS[name] for name in names}
-    use(0, modules)
+    use(PLAIN, modules)
     plain = {name: comparable(name, run(code)) for name, code in programs.items()}
-    use(READY, modules)
+    use(way, modules)
     run("pass")
     different = []
     for name, code in programs.items():
-        ready = comparable(name, ready_run(code))
+        ready = comparable(name, ready_run(code, way))
         if ready != plain[name]:
             different.append(name)
             print(f"# {name}:\n#   started {plain[name]}\n#   ready   {ready}".replace("\\n", " "))
@@ -54,12 +58,17 @@ def compare(names, modules=()):
 
 
 def version():
-    use(0)
+    use(PLAIN)
     return run("import sys; print('%d.%d' % sys.version_info[:2])")["stdout"].strip()
 
 
 def test_no_program_can_tell():
     compare([name for name in PROGRAMS if name != IN_TWO_MODULES])
+
+
+def test_nor_where_it_is_started():
+    for way in BEGUN, STARTED:
+        compare([name for name in PROGRAMS if name != IN_TWO_MODULES], way=way)
 
 
 def test_nor_by_which_module_ends_first():
@@ -77,9 +86,9 @@ def test_nor_beside_modules_that_were_there():
 
 
 def test_the_end_is_shortened():
-    use(0)
+    use(PLAIN)
     tap.equal(run(WHOLE)["signal"], "SIGABRT", "the whole of an end")
-    use(READY)
+    use(COPIED)
     run("pass")
     for code in ("", "import json, threading, csv, random", "raise SystemExit(3)", "raise ValueError", "import atexit; atexit.register(print)",
                  "class Thing: pass\nthing = Thing(); thing.self = thing"):

@@ -57,6 +57,7 @@ DIFFERENCES = {
         ({"disk_full"}, "cause", "exit", "what is left of a container's file systems is not looked at"),
         ({"disk_full"}, "notes", [], "the same"),
         ({"cancelled", "output_limit", "timeout"}, "notes", [], "no files are collected, so none can be missing"),
+        ({"disk_full", "process_limit"}, "exception", None, "no results come out of a container yet"),
         ({"forbidden_syscall"}, "error.message", "forbidden system call", "an engine does not tell which one it was"),
         ({"runtime_missing"}, "error.hint", f"the image {engine.IMAGE} does not have it, and a run downloads nothing: use another "
          "language, or give this one another image in the policy's \"docker.images\"", "the remedy is another"),
@@ -70,7 +71,7 @@ def stable(value, name=None, in_limits=False):
     if isinstance(value, dict):
         return {key: stable(member, key, name == "limits") for key, member in value.items()}
     if isinstance(value, list):
-        return [stable(member) for member in value if member not in OPTIONAL_LAYERS]
+        return [stable(member) for member in value if isinstance(member, dict) or member not in OPTIONAL_LAYERS]
     if name == "mode" and value == modes.MODE:
         return "<mode>"
     if name == "processes" and not in_limits:

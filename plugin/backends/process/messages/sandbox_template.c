@@ -50,7 +50,7 @@ bool sandbox_template_equal(const struct sandbox_template *one,
         one->scratch_inodes != other->scratch_inodes ||
         strcmp(one->workspace, other->workspace) != 0 ||
         !directory_id_equal(&one->workspace_id, &other->workspace_id) ||
-        !same_interpreter(&one->interpreter, &other->interpreter))
+        one->runner != other->runner || !same_interpreter(&one->interpreter, &other->interpreter))
         return false;
     struct sandbox_template first = *one;
     struct sandbox_template second = *other;
@@ -95,6 +95,7 @@ bool sandbox_template_of(const struct run_description *description, struct sandb
         .read_only_paths = description->read_only_paths,
         .workspace = description->workspace,
         .workspace_id = description->workspace_id,
+        .runner = preparation->runner,
     };
     if (preparation->interpreter != RUN_INTERPRETER_NONE)
         template.interpreter = (struct interpreter_template){

@@ -39,6 +39,7 @@ struct sandbox_template {
     char **read_only_paths;
     char *workspace;
     struct directory_id workspace_id;
+    uint32_t runner;
     struct interpreter_template interpreter;
 };
 

@@ -81,6 +81,33 @@ int program_find(struct program *program, const struct run_description *descript
     return program_compose_environment(program, description->environment, home);
 }
 
+int program_add_runner(struct program *program, const struct run_description *description,
+                       const char *directory)
+{
+    static char begin[] = "CODE_EXECUTE_INTERPRETER=begin";
+    static char no_bytecode[] = "PYTHONDONTWRITEBYTECODE=code-execute"; /* beside our scripts */
+    if (description->preparation.runner != RUN_INTERPRETER_PYTHON || !description->results)
+        return 0;
+    const char *own = program_find_variable(program->environment, "PYTHONPATH");
+    size_t count = string_list_count(program->environment);
+    char **environment = calloc(count + 4, sizeof(*environment));
+    char *path;
+    if (!environment || !directory ||
+        asprintf(&path, "PYTHONPATH=%s%s%s", directory, own ? ":" : "", own ? own : "") < 0)
+        return -1;
+    size_t used = 0;
+    for (char **variable = program->environment; *variable; variable++)
+        if (!program_variable_value(*variable, "PYTHONPATH"))
+            environment[used++] = *variable;
+    environment[used++] = path;
+    environment[used++] = begin;
+    if (access(directory, W_OK) == 0 &&
+        !program_find_variable(program->environment, "PYTHONDONTWRITEBYTECODE"))
+        environment[used++] = no_bytecode;
+    program->environment = environment;
+    return 0;
+}
+
 _Noreturn void program_report_missing(int report, const struct run_description *description)
 {
     if (errno == ENOENT)

@@ -34,6 +34,11 @@ int program_compose_environment(struct program *program, char *const *given, con
 int program_find(struct program *program, const struct run_description *description,
                  const char *home);
 
+/* The variables by which the interpreter of the description's preparation.runner finds our scripts
+ * in that directory; it takes them away again. 0, or -1 with errno. */
+int program_add_runner(struct program *program, const struct run_description *description,
+                       const char *directory);
+
 /* Reports that program_find() has failed, and exits. */
 _Noreturn void program_report_missing(int report, const struct run_description *description);
 

@@ -9,8 +9,14 @@
 #include <unistd.h>
 
 #include "backends/process/python/short_end.h"
+#include "base/cleanup.h"
+
+#define VALUE_NAME " value" /* program_code.py */
 
 static PyObject *load_code; /* NULL: Python runs the program */
+static PyObject *tell;      /* of results.py */
+static PyObject
+    *watchers[4];           /* sys.gettrace, settrace, getprofile, setprofile, as Python has them */
 static PyObject *main_hook; /* borrowed from sys.path_hooks */
 
 static void flush(const char *name)
@@ -78,13 +84,66 @@ static int report_exception(void)
     return 1;
 }
 
+/* Ours are no frames of the program's: it must not trace them. A new reference to what watched. */
+static PyObject *watch_instead(size_t which, PyObject *watcher)
+{
+    PyObject *before = PyObject_CallObject(watchers[2 * which], NULL);
+    if (before && before != watcher)
+        Py_DecRef(PyObject_CallFunctionObjArgs(watchers[2 * which + 1], watcher, NULL));
+    PyErr_Clear();
+    return before;
+}
+
+static void tell_unwatched(PyObject *value, PyObject *error)
+{
+    PyObject *trace = watch_instead(0, Py_None);
+    PyObject *profile = watch_instead(1, Py_None);
+    Py_DecRef(PyObject_CallFunctionObjArgs(tell, value, error, NULL));
+    PyErr_Clear();
+    if (profile)
+        Py_DecRef(watch_instead(1, profile));
+    if (trace)
+        Py_DecRef(watch_instead(0, trace));
+    Py_DecRef(profile);
+    Py_DecRef(trace);
+}
+
+/* Keeps the exception, of which nothing is told where it asks for an exit. */
+static void tell_end(PyObject *value)
+{
+    PyObject *type, *error, *traceback;
+    bool is_exit = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_SystemExit);
+    PyErr_Fetch(&type, &error, &traceback);
+    if (type)
+        PyErr_NormalizeException(&type, &error, &traceback);
+    if (error && traceback)
+        (void)PyException_SetTraceback(error, traceback);
+    tell_unwatched(value ? value : Py_None, error && !is_exit ? error : Py_None);
+    PyErr_Restore(type, error, traceback);
+}
+
+/* A new reference, and the name is gone; NULL: the last statement has no value. */
+static PyObject *take_value(PyObject *names)
+{
+    PyObject *value = PyDict_GetItemString(names, VALUE_NAME);
+    if (!value)
+        return NULL;
+    Py_IncRef(value);
+    (void)PyDict_DelItemString(names, VALUE_NAME);
+    PyErr_Clear();
+    return value;
+}
+
 static _Noreturn void run(PyObject *code)
 {
     PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
     int status = 0;
     Py_IncRef(names);
     PyObject *result = PyEval_EvalCode(code, names, names);
+    PyObject *value = result ? take_value(names) : NULL;
     flush_both();
+    tell_end(value);
+    Py_DecRef(value);
     if (!result)
         status = report_exception();
     Py_DecRef(result);
@@ -128,13 +187,29 @@ static PyObject *await_main(PyObject *self, PyObject *path)
     return NULL;
 }
 
-void main_run_arm(PyObject *load)
+static bool take_watchers(void)
+{
+    static const char *const names[COUNT_OF(watchers)] = {"gettrace", "settrace", "getprofile",
+                                                          "setprofile"};
+    for (size_t i = 0; i < COUNT_OF(watchers); i++) {
+        watchers[i] = PySys_GetObject(names[i]); /* borrowed */
+        if (!watchers[i])
+            return false;
+        Py_IncRef(watchers[i]);
+    }
+    return true;
+}
+
+void main_run_arm(PyObject *functions)
 {
     static PyMethodDef definition = {"await_main", await_main, METH_O, NULL};
     PyObject *hooks = PySys_GetObject("path_hooks"); /* borrowed */
-    main_hook = short_end_is_prepared() ? PyCFunction_NewEx(&definition, NULL, NULL) : NULL;
+    PyObject *load = PyTuple_GetItem(functions, 0);
+    tell = PyTuple_GetItem(functions, 1);
+    main_hook = load && tell && take_watchers() ? PyCFunction_NewEx(&definition, NULL, NULL) : NULL;
     if (hooks && main_hook && PyList_Append(hooks, main_hook) == 0) {
         Py_IncRef(load);
+        Py_IncRef(tell);
         load_code = load;
     }
     Py_DecRef(main_hook);

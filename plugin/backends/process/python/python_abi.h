@@ -56,7 +56,8 @@ PyObject *PyModule_Create2(PyModuleDef *definition, int version);
 PyObject *PyList_New(ssize_t length);
 int PyList_Append(PyObject *list, PyObject *item); /* keeps a reference of its own */
 PyObject *PyBytes_FromString(const char *string);
-char *PyBytes_AsString(PyObject *bytes); /* NULL: it is another type */
+char *PyBytes_AsString(PyObject *bytes);                   /* NULL: it is another type */
+PyObject *PyTuple_GetItem(PyObject *tuple, ssize_t index); /* borrowed */
 PyObject *PyTuple_Pack(ssize_t length, ...);
 void Py_IncRef(PyObject *object);
 void Py_DecRef(PyObject *object);
@@ -67,6 +68,7 @@ void PyErr_Clear(void);
 PyObject *PyErr_Occurred(void);
 PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
 PyObject *PyObject_CallObject(PyObject *callable, PyObject *arguments);
+PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...); /* NULL ends the arguments */
 PyObject *PyObject_CallMethod(PyObject *object, const char *name, const char *format, ...);
 long PyLong_AsLong(PyObject *number);
 ssize_t PyList_Size(PyObject *list);
@@ -88,6 +90,7 @@ PyObject *PyUnicode_AsUTF8String(PyObject *text);
 PyObject *PyEval_EvalCode(PyObject *code, PyObject *globals, PyObject *locals);
 struct _frame *PyEval_GetFrame(void); /* borrowed; NULL: no Python code is being executed */
 int Py_AddPendingCall(int (*function)(void *argument), void *argument);
+int PyException_SetTraceback(PyObject *exception, PyObject *traceback);
 int PyErr_ExceptionMatches(PyObject *type);
 void PyErr_SetString(PyObject *type, const char *message);
 void PyErr_Fetch(PyObject **ret_type, PyObject **ret_value, PyObject **ret_traceback);

@@ -83,10 +83,10 @@ static PyObject *prepare_end(PyObject *self, PyObject *arguments)
     return PyList_New(0);
 }
 
-static PyObject *arm_main(PyObject *self, PyObject *load)
+static PyObject *arm_main(PyObject *self, PyObject *functions)
 {
     (void)self;
-    main_run_arm(load);
+    main_run_arm(functions);
     return PyList_New(0);
 }
 

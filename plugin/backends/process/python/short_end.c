@@ -3,6 +3,7 @@
 #include "backends/process/python/short_end.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "backends/process/python/python_abi.h"
@@ -241,9 +242,4 @@ void short_end_prepare(void)
                       watch(&watched[0], (PyCFunction)(void (*)(void))note_audit_hook) &&
                       watch(&watched[1], note_freeze);
     (void)dismiss_error();
-}
-
-bool short_end_is_prepared(void)
-{
-    return before.prepared;
 }

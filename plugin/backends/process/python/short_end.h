@@ -8,12 +8,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 /* In the original, once every module is there that is meant to be. */
 void short_end_prepare(void);
-/* false: this version's end is not known. */
-bool short_end_is_prepared(void);
 
 /* In the copy, without an exception. Returns the status for exit(3), which is all that may follow.
  */

@@ -1,247 +1,124 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes Python wait for a run at the end of its own start, before it has looked at its program. Python imports a module of this
-name then (site); it is the interpreter of the sandbox, in it or about to be copied into it, and its command line is the
-program's. What this module changes is put back before the program begins; no name of it is left."""
-
-TWIN_SECONDS = 50  # an interpreter that is to be copied has a minute for its start
+"""Begins every Python of a run at the end of its own start, before it has looked at its program: Python imports a module of this name
+then (site). The run may be there already, or waiting.py waits for it. What this module changes is put back before the program begins;
+no name of it is left."""
 
 
-def _find(name):
-    import _frozen_importlib_external
-    import sys
-    return _frozen_importlib_external.PathFinder.find_spec(name, sys.path)
+class _Runner:
+    """Runs the program by code of ours (main_run.c), which tells its results."""
 
-
-def _wait(module_names, named_modules):
-    import _frozen_importlib
-    import _frozen_importlib_external
-    import _imp
     import os
-    import site
     import sys
 
-    def import_quietly(name):
-        try:
-            __import__(name)
-        except Exception:  # a module that is not there is the program's to miss
-            sys.modules.pop(name, None)
+    RESULTS_FD = 63  # run_description.h
 
-    def refuse(why, detail=""):
-        """With a name of preparation_outcome.h."""
-        extension.refuse_forks(os.fsencode(f"{why} {detail}"))
+    def __init__(self):
+        import _frozen_importlib_external
+        self.importlib = _frozen_importlib_external
+        self.directory = self.os.path.dirname(__file__)
+        self.extension, self.pipe, self.parts = None, None, {}
+        sys = self.sys
+        sys.path[:] = [entry for entry in sys.path if entry != self.directory]
+        sys.path_importer_cache.pop(self.directory, None)
 
-    class Guard:
-        """Allows imports only from places to which nobody but root and the gateway's user can write. An interpreter that would
-        execute other code outside of a sandbox is not copied."""
+    def load_extension(self):
+        import _frozen_importlib
+        import _imp
+        path = self.directory + "/code_execute_python.so"
+        loader = self.importlib.ExtensionFileLoader("code_execute_python", path)
+        self.extension = _imp.create_dynamic(_frozen_importlib.ModuleSpec("code_execute_python", loader, origin=path))
+        self.sys.modules.pop("code_execute_python", None)
 
-        def __init__(self, roots):
-            self.roots = roots
-            self.places = ("/",)  # trusted modules must also be below one of these
+    def find(self, name):
+        return self.importlib.PathFinder.find_spec(name, self.sys.path)
 
-        def find_spec(self, name, path=None, target=None):
-            for finder in sys.meta_path:
-                spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
-                if spec is not None:
-                    if spec.has_location and not self.trusts(spec.origin):
-                        refuse("module_not_trusted", f"{name} {spec.origin}")
-                    return spec
-            return None
+    def load(self, part):
+        if part not in self.parts:
+            names = self.parts[part] = {"__name__": part}
+            path = f"{self.directory}/{part}.py"
+            with open(path, encoding="utf-8") as file:
+                exec(compile(file.read(), path, "exec"), names)
+        return self.parts[part]
 
-        def trusts(self, path):
-            real = os.path.realpath(path)
-            return real.startswith(self.places) and any(real == root or real.startswith(root + "/") for root in self.roots)
+    def load_all(self):
+        """Once the run is there, the files may be out of reach."""
+        self.load("program_code")
+        self.load("results")
 
-    def import_outside(note):
-        """The imports of an interpreter that is to be copied, and of its twin."""
-        guard = Guard(os.environ["CODE_EXECUTE_TRUSTED"].split(":"))
-        sys.meta_path.insert(0, guard)
-        for name in module_names:
-            import_quietly(name)
-            note(name)
-        guard.places = load("trial")["DISTRIBUTION"]  # the policy has not asked for the modules that follow
-        for name in named_modules:
-            import_quietly(name)
-            note(name)
-        sys.meta_path.remove(guard)
+    def results(self):
+        results = self.load("results")
+        results["channel"].use(self.RESULTS_FD, self.pipe)
+        return results
 
-    def load(part):
-        names = {"__name__": part}
-        path = f"{directory}/{part}.py"
-        with open(path, encoding="utf-8") as file:
-            exec(compile(file.read(), path, "exec"), names)
-        return names
+    def display(self, *objects, **options):
+        """Shows each object in the richest form that it has."""
+        self.results()["display"](*objects, **options)
 
-    def be_twin():
-        """Imports the same modules, and writes the digests of their generators to standard output."""
-        __import__("_signal").alarm(TWIN_SECONDS)
-        import_outside(lambda name: None)
-        os.write(1, "\n".join(load("generators")["digests"]()).encode() + b"\n.")
-        os._exit(0)
+    def tell(self, value, error):
+        if value is not None or error is not None or "results" in self.parts:
+            self.results()["tell"](value, error)
 
-    def ask_twin():
-        """The digests of its generators. An answer without its last line is not used."""
-        reader, writer = os.pipe()
-        environment = {**os.environ, "CODE_EXECUTE_INTERPRETER": "twin"}
-        actions = [(os.POSIX_SPAWN_DUP2, writer, 1)] + [(os.POSIX_SPAWN_CLOSE, fd) for fd in (3, 4, 5)]
-        pid = os.posix_spawn("/proc/self/exe", sys.orig_argv, environment, file_actions=actions)
-        os.close(writer)
-        with open(reader, "rb") as file:
-            told = file.read()
-        os.waitpid(pid, 0)
-        if not told.endswith(b"\n."):
-            refuse("second_import_failed")
-        return set(told[:-2].decode().split("\n"))
-
-    def begin_anew(without):
-        """An imported module cannot be taken back, so a new interpreter starts without these modules."""
-        left, left_named = ([name for name in names if name not in without] for names in (module_names, named_modules))
-        if len(left) + len(left_named) == len(module_names) + len(named_modules):  # a generator of the interpreter's own start
-            refuse("own_generators_not_seeded")
-        names = {"CODE_EXECUTE_IMPORT": ",".join(left), "CODE_EXECUTE_IMPORT_NAMED": ",".join(left_named),
-                 "CODE_EXECUTE_LEFT_OUT": ",".join([*left_out, *sorted(filter(None, without))])}
-        os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, **names})
-
-    def import_for_forks():
-        """The generators to seed in each copy, and the state that random's own generator keeps in copies (None: it is seeded)."""
-        generators = load("generators")
-        watch = generators["Watch"]()
-        import_outside(watch.note)
-        if not watch.things:
-            return [], None
-        try:
-            changing = watch.changing(ask_twin())
-        except generators["CannotBeSeeded"] as error:
-            begin_anew(error.names)
-        own = getattr(sys.modules.get("random"), "_inst", None)
-        is_seeded_on_purpose = own is not None and all(generator.thing is not own for generator in changing)
-        return changing, own.getstate() if is_seeded_on_purpose else None
-
-    def load_extension(directory):
-        path = directory + "/code_execute_python.so"
-        loader = _frozen_importlib_external.ExtensionFileLoader("code_execute_python", path)
-        spec = _frozen_importlib.ModuleSpec("code_execute_python", loader, origin=path)
-        return _imp.create_dynamic(spec)
-
-    def forget(directory):
-        sys.path[:] = [entry for entry in sys.path if entry != directory]
-        sys.path_importer_cache.pop(directory, None)
-
-    def collect_for_good():
-        """Excludes all present objects from collections: they outlive every program, and a collection would write to their pages."""
-        known = "gc" in sys.modules
-        import gc
-        gc.collect()
-        gc.freeze()
-        if not known:
-            del sys.modules["gc"]
-
-    def make_main_module():
-        """A new one, which the collector does examine: objects that a program leaves there must be finalized."""
-        old = sys.modules["__main__"]
-        main = sys.modules["__main__"] = type(sys)("__main__")
-        main.__dict__.update(old.__dict__)
-        main.__annotations__ = {}
-
-    def seed_anew():
-        """The module random seeds itself in a child, but not where a module has seeded it on purpose."""
-        for generator in changing:
-            generator.seed()
-        if own_state is not None:
-            sys.modules["random"]._inst.setstate(own_state)
-
-    def settle(home):
-        """Prepares what is the same in most runs, before there is a run to wait for it."""
-        for name in [name for name in os.environ if name.startswith("CODE_EXECUTE_") or name == "PYTHONPATH"]:
-            del os.environ[name]
-        os.environ["HOME"] = home
-        if site.USER_BASE is not None:
-            site.USER_BASE = site.USER_SITE = None
-            site.getusersitepackages()
-        sys.orig_argv[:] = [program if argument == sys.argv[0] else argument for argument in sys.orig_argv]
-        sys.argv[0] = program
-        sys.modules.pop("code_execute_python")
-
-    def put_in_place(arguments, environment):
-        variables = dict(variable.split(b"=", 1) for variable in environment)
-        for name in [name for name in os.environb if name not in variables]:
-            del os.environb[name]
-        for name, value in variables.items():
-            if os.environb.get(name) != value:
-                os.environb[name] = value
-        sys.argv += map(os.fsdecode, arguments)
-        sys.orig_argv += map(os.fsdecode, arguments)
-        sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-
-    def load_main():
+    def load_main(self):
         """The program's code; None where Python shall run it: what is wrong with a program is Python's to report. Python's main has
         just opened the program, behind the three descriptors of a run."""
-        if not is_script or sys.flags.inspect or "PYTHONINSPECT" in os.environ:
+        os, sys = self.os, self.sys
+        if sys.argv[0] in ("-c", "-m") or sys.flags.inspect or "PYTHONINSPECT" in os.environ:
             return None
         try:
-            path = os.path.join(os.getcwd(), program)
+            path = os.path.join(os.getcwd(), sys.argv[0])
             with open(path, "rb") as file:
                 if not os.path.sameopenfile(3, file.fileno()):
                     return None
-                code = compile(file.read(), path, "exec", dont_inherit=True)
+                code = self.load("program_code")["compile_program"](file.read(), path)
+        except SyntaxError as error:
+            self.tell(None, error.with_traceback(None))
+            return None
         except Exception:
             return None
         os.close(3)
-        loader = _frozen_importlib_external.SourceFileLoader("__main__", path)
+        loader = self.importlib.SourceFileLoader("__main__", path)
         sys.modules["__main__"].__dict__.update(__file__=path, __cached__=None, __loader__=loader)
         return code
 
-    def profiled():
-        """Behaves as a run: each copy makes the pages that it writes to its own."""
-        make_main_module()
-        seed_anew()
-        put_in_place([], [name + b"=" + value for name, value in os.environb.items()])
-        code = "class Thing:\n    def value(self): return 2**64\ntry:\n    raise ValueError('x')\nexcept ValueError as error:\n    pass\n" \
-               "print(Thing().value(), [n for n in range(9)], f'{1.5:.2f}')\n"
-        exec(compile(code, program, "exec"), sys.modules["__main__"].__dict__)
+    def begin(self):
+        """The run is there."""
+        import builtins
+        try:
+            self.os.set_inheritable(self.RESULTS_FD, False)
+            self.pipe = self.os.fstat(self.RESULTS_FD), self.os.getpid()
+        except OSError:  # this run has no results
+            pass
+        builtins.display = self.display
+        self.extension.arm_main((self.load_main, self.tell))
 
-    directory, what = os.environ["PYTHONPATH"].split(":")[0], os.environ["CODE_EXECUTE_INTERPRETER"]
-    program, home = os.environ["CODE_EXECUTE_PROGRAM"], os.environ["CODE_EXECUTE_HOME"]
-    is_script = sys.argv[0] not in ("-c", "-m")
-    left_out = [name for name in os.environ.get("CODE_EXECUTE_LEFT_OUT", "").split(",") if name]
+    def put_back_variables(self):
+        """Of a start with its run."""
+        os, sys = self.os, self.sys
+        del os.environ["CODE_EXECUTE_INTERPRETER"]
+        _, separator, own = os.environ.pop("PYTHONPATH").partition(":")
+        if separator:
+            os.environ["PYTHONPATH"] = own
+        if os.environ.get("PYTHONDONTWRITEBYTECODE") == "code-execute":
+            del os.environ["PYTHONDONTWRITEBYTECODE"]
+            sys.dont_write_bytecode = False
+
+
+def _begin():
+    """The spec of the module that stands in this one's place in the view."""
+    runner = _Runner()
+    what = runner.os.environ.get("CODE_EXECUTE_INTERPRETER")
+    if what is None:  # an interpreter in that of the run
+        return runner.find(__name__)
+    if what != "begin":
+        return runner.load("waiting")["wait"](runner, __name__)
+    runner.put_back_variables()
+    own = runner.find(__name__)
     try:
-        extension = load_extension(directory)
-        forget(directory)
-        if what == "twin":
-            be_twin()
-        elif what == "copy":
-            changing, own_state = import_for_forks()
-        else:
-            for name in module_names:
-                import_quietly(name)
-            if what == "trial":
-                load("trial")["report"](named_modules)
-                os._exit(0)
-            for name in named_modules:
-                import_quietly(name)
-        settle(home)
-        _find("usercustomize")  # as site will do: fills the caches
-        if what == "copy":
-            collect_for_good()
-            plain = not sys.flags.verbose and not sys.flags.dev_mode and "PYTHONMALLOCSTATS" not in os.environ
-            if plain and sys.version_info >= (3, 10):  # before, the functions of atexit are not in the interpreter's own state
-                extension.prepare_end()
-            extension.cow_profile(profiled)
-            extension.serve_forks(os.fsencode(",".join(left_out)))
-            make_main_module()
-            seed_anew()
-            extension.cow_prefault()
-        else:
-            if named_modules:  # large ones: each collection would examine all their objects, and so would the end of the run
-                collect_for_good()
-                make_main_module()
-            extension.adopt()
-        own = _find(__name__)
-        put_in_place(*extension.wait_for_run())
-        if what == "copy":
-            extension.arm_main(load_main)
-        return own
-    except BaseException:  # then no program may begin
-        os._exit(1)
+        runner.load_extension()
+        runner.begin()
+    except Exception:  # an interpreter without the stable interface runs its program all the same
+        pass
+    return own
 
 
 def _become_the_machines_own(spec):
@@ -250,11 +127,10 @@ def _become_the_machines_own(spec):
     module = sys.modules[__name__]
     if spec is None or spec.loader is None:
         raise ImportError(f"No module named {__name__!r}", name=__name__)
-    del module._find, module._wait, module._become_the_machines_own, module.TWIN_SECONDS
+    del module._Runner, module._begin, module._become_the_machines_own
     module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
     module.__cached__, module.__doc__ = spec.cached, None
     spec.loader.exec_module(module)
 
 
-_become_the_machines_own(_wait(*([name for name in __import__("os").environ[variable].split(",") if name]
-                                for variable in ("CODE_EXECUTE_IMPORT", "CODE_EXECUTE_IMPORT_NAMED"))))
+_become_the_machines_own(_begin())

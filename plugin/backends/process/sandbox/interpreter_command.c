@@ -25,15 +25,17 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][4] = {
+static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][7] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
-                                {.name = "trial.py"}},
+                                {.name = "program_code.py"},
+                                {.name = "results.py"},
+                                {.name = "trial.py"},
+                                {.name = "waiting.py"}},
     [RUN_INTERPRETER_NODE] = {{.name = "preload.js"}, {.name = "code_execute_node.node"}},
 };
 
-/* Where they are on the host, beside the backend's program; NULL where that cannot be told. */
-static const char *files_directory(void)
+const char *interpreter_files_directory(void)
 {
     static char directory[PATH_MAX];
     char program[PATH_MAX];
@@ -67,7 +69,7 @@ static bool read_file(const char *directory, struct interpreter_file *file)
 
 const struct interpreter_file *interpreter_files(uint32_t kind)
 {
-    const char *directory = files_directory();
+    const char *directory = interpreter_files_directory();
     errno = ENOENT;
     if (!directory || kind == RUN_INTERPRETER_NONE || kind >= RUN_INTERPRETER_COUNT)
         return NULL;
@@ -112,7 +114,7 @@ static bool is_one_of(const char *const names[][2], size_t count, const char *va
 /* Our files, before the policy's own PYTHONPATH. */
 static char *compose_path(const struct interpreter_template *interpreter)
 {
-    const char *files = interpreter->fork ? files_directory() : INTERPRETER_FILES_VIEW;
+    const char *files = interpreter->fork ? interpreter_files_directory() : INTERPRETER_FILES_VIEW;
     const char *own = program_find_variable(interpreter->environment, "PYTHONPATH");
     char *path;
     if (!files || asprintf(&path, "%s%s%s", files, own && own[0] ? ":" : "", own ? own : "") < 0)

@@ -18,6 +18,9 @@ struct interpreter_file {
     size_t length;
 };
 
+/* Where the files are on the host, beside the backend's program; NULL where that cannot be told. */
+const char *interpreter_files_directory(void);
+
 /* The files of a kind of interpreter (enum run_interpreter), ending with a NULL name; NULL with
  * errno where they are missing. Read once by the supervisor; they live as long as the process. */
 const struct interpreter_file *interpreter_files(uint32_t kind);

@@ -11,6 +11,7 @@
 
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/program.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 
@@ -87,7 +88,8 @@ static _Noreturn void become_program(struct sandbox *sandbox)
     struct run_description description;
     struct program program;
     take_run(sandbox, &description);
-    if (program_find(&program, &description, SANDBOX_HOME) < 0)
+    if (program_find(&program, &description, SANDBOX_HOME) < 0 ||
+        program_add_runner(&program, &description, INTERPRETER_FILES_VIEW) < 0)
         program_report_missing(sandbox->report, &description);
     begin_run(sandbox);
     if (description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0)

@@ -129,10 +129,12 @@ static int write_new_file(int view, const char *path, const void *content, size_
 int show_interpreter_files(struct sandbox *sandbox)
 {
     const struct interpreter_template *interpreter = &sandbox->template->interpreter;
-    if (interpreter->kind == RUN_INTERPRETER_NONE || interpreter->fork)
+    uint32_t kind =
+        interpreter->kind == RUN_INTERPRETER_NONE ? sandbox->template->runner : interpreter->kind;
+    if (kind == RUN_INTERPRETER_NONE || interpreter->fork)
         return 0;
     sandbox_detail(sandbox, INTERPRETER_FILES_VIEW);
-    const struct interpreter_file *file = interpreter_files(interpreter->kind);
+    const struct interpreter_file *file = interpreter_files(kind);
     if (!file || make_directories(sandbox->view, &INTERPRETER_FILES_VIEW[1]) < 0)
         return -1;
     for (; file->name; file++) {

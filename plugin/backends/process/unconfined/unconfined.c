@@ -18,6 +18,7 @@
 #include "backends/common/descriptor_limit.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/program.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/run_files.h"
 #include "base/cleanup.h"
 #include "guest/collection.h"
@@ -83,7 +84,8 @@ static _Noreturn void become_program(const struct run_description *description,
 {
     static const struct rlimit no_core = {.rlim_cur = 0, .rlim_max = 0};
     struct program program;
-    if (program_find(&program, description, directory) < 0)
+    if (program_find(&program, description, directory) < 0 ||
+        program_add_runner(&program, description, interpreter_files_directory()) < 0)
         program_report_missing(report, description);
     const int kept[] = {report, REPORT_FD, RUN_RESULTS_FD};
     size_t kept_count = COUNT_OF(kept) - (description->results ? 0 : 1);

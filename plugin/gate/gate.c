@@ -320,6 +320,13 @@ static bool take_files(void *user, const void *bytes, size_t length)
     return artifact_reader_feed(user, bytes, length);
 }
 
+/* A run that is killed from outside loses its sandbox at once, and the cause says so. */
+static bool leaves_files(const struct run_event *ended)
+{
+    return ended->cause != RUN_CAUSE_WALL_TIMEOUT && ended->cause != RUN_CAUSE_CANCELLED &&
+           ended->cause != RUN_CAUSE_OUTPUT_LIMIT && ended->cause != RUN_CAUSE_MEMORY_LIMIT;
+}
+
 /* The program, and behind it the files that it leaves. */
 static bool execute(struct call *call, struct error *error)
 {
@@ -338,8 +345,9 @@ static bool execute(struct call *call, struct error *error)
     artifact_reader_init(&reader, &settings, &call->artifacts);
     call->run.files = (struct file_stream){.fd = -1, .take = take_files, .user = &reader};
     bool ended = run_execute(&call->run, &call->outcome, error);
-    if (!artifact_reader_finish(&reader) && collects && call->outcome.started)
-        call_note(call, "files that the program has left may be missing: the run was ended before "
+    if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started &&
+        leaves_files(&call->outcome.ended))
+        call_note(call, "files that the program has left may be missing: the sandbox ended before "
                         "all of them were collected");
     return ended;
 }

@@ -91,7 +91,7 @@ struct options {
     const char *out;          /* a directory for files that the program leaves */
     bool force;               /* also over files that are there */
     bool quiet;
-    bool show; /* pictures, in the terminal */
+    bool show;             /* pictures, in the terminal */
     const char *artifacts; /* the directory of files that runs left */
     uint64_t artifacts_max_bytes;
     uint64_t artifacts_age_ms; /* how long a new one is kept */

@@ -11,8 +11,8 @@
 #include "files/artifact_store.h"
 #include "mcp/wire/session_revision.h"
 
-#define FILE_BLOCKS_IMAGE ((size_t)4 << 20) /* bytes of Base64; a larger image is only linked to \
-                                             */
+/* Bytes of Base64; a larger image is only linked to. */
+#define FILE_BLOCKS_IMAGE ((size_t)4 << 20)
 
 /* Appends the blocks, first those of displays: entries like those of "files". Files that are in the
  * output are kept, and get a "uri"; large ones and images lose their "content" there. false: out of

@@ -329,10 +329,10 @@ static bool fits(struct artifact_reader *reader)
 
 static bool has_hash(const struct artifact_reader *reader)
 {
-    for (size_t i = 1; i <= FILE_FRAME_HASH; i++)
-        if (!memchr("0123456789abcdef", reader->payload[i], 16))
-            return false;
-    return true;
+    char hash[FILE_FRAME_HASH + 1];
+    memcpy(hash, &reader->payload[1], FILE_FRAME_HASH);
+    hash[FILE_FRAME_HASH] = '\0';
+    return strspn(hash, "0123456789abcdef") == FILE_FRAME_HASH;
 }
 
 static bool take_frame(struct artifact_reader *reader)

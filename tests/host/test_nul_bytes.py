@@ -38,7 +38,7 @@ class RealPrograms(HostTest):
     def test_run(self):
         for what, (language, code, out, status) in PROGRAMS.items():
             with self.subTest(what):
-                done = self.real("run", "-l", language, "-c", code)
+                done = self.real("run", "--quiet", "-l", language, "-c", code)
                 self.assertEqual((done.returncode, done.stdout), (status, out), done.stderr)
         self.assertEqual(self.toolhost("audit", "verify", self.audit_file).returncode, 0)
 

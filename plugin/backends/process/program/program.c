@@ -86,13 +86,14 @@ int program_add_runner(struct program *program, const struct run_description *de
 {
     static char begin[] = "CODE_EXECUTE_INTERPRETER=begin";
     static char no_bytecode[] = "PYTHONDONTWRITEBYTECODE=code-execute"; /* beside our scripts */
-    if (description->preparation.runner != RUN_INTERPRETER_PYTHON || !description->results)
+    if (description->preparation.runner != RUN_INTERPRETER_PYTHON || !description->results ||
+        !directory || access(directory, X_OK) < 0)
         return 0;
     const char *own = program_find_variable(program->environment, "PYTHONPATH");
     size_t count = string_list_count(program->environment);
     char **environment = calloc(count + 4, sizeof(*environment));
     char *path;
-    if (!environment || !directory ||
+    if (!environment ||
         asprintf(&path, "PYTHONPATH=%s%s%s", directory, own ? ":" : "", own ? own : "") < 0)
         return -1;
     size_t used = 0;

@@ -35,7 +35,7 @@ int program_find(struct program *program, const struct run_description *descript
                  const char *home);
 
 /* The variables by which the interpreter of the description's preparation.runner finds our scripts
- * in that directory; it takes them away again. 0, or -1 with errno. */
+ * in that directory; it takes them away again. None where it is not there. 0, or -1 with errno. */
 int program_add_runner(struct program *program, const struct run_description *description,
                        const char *directory);
 

@@ -125,16 +125,19 @@ static int write_new_file(int view, const char *path, const void *content, size_
     return write(fd, content, length) == (ssize_t)length ? 0 : -1;
 }
 
-/* A copied interpreter has loaded them already. */
+/* A copied interpreter has loaded them already. One that is started with its run does without them
+ * where they are not installed, and tells no results. */
 int show_interpreter_files(struct sandbox *sandbox)
 {
     const struct interpreter_template *interpreter = &sandbox->template->interpreter;
-    uint32_t kind =
-        interpreter->kind == RUN_INTERPRETER_NONE ? sandbox->template->runner : interpreter->kind;
+    bool waits = interpreter->kind != RUN_INTERPRETER_NONE;
+    uint32_t kind = waits ? interpreter->kind : sandbox->template->runner;
     if (kind == RUN_INTERPRETER_NONE || interpreter->fork)
         return 0;
     sandbox_detail(sandbox, INTERPRETER_FILES_VIEW);
     const struct interpreter_file *file = interpreter_files(kind);
+    if (!file && !waits)
+        return 0;
     if (!file || make_directories(sandbox->view, &INTERPRETER_FILES_VIEW[1]) < 0)
         return -1;
     for (; file->name; file++) {

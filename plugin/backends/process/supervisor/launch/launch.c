@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "backends/process/program/main_program.h"
+#include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/sandbox/sandbox_clone.h"
 #include "backends/process/supervisor/cgroup/cgroup_file.h"
@@ -122,6 +123,8 @@ int launch_sandbox(const struct run_environment *environment,
     CLEANUP_CLOSE int child_report = pair[1];
     unsigned long flags = sandbox_namespace_flags(template);
     int pidfd = -1;
+    /* Read here: the run's own user may not be allowed to. */
+    (void)interpreter_files(template->runner);
     pid_t pid = interpreter ? fork_server_copy(interpreter, child_report, &pidfd)
                             : clone_sandbox(flags, &pidfd);
     int error = errno;

@@ -154,7 +154,7 @@ PROGRAMS = {
     "C's own output": "import ctypes\nctypes.CDLL(None).printf(b'from C\\n'); print('x', flush=True)",
     "C's own end": "import ctypes\nend = ctypes.CFUNCTYPE(None)(lambda: None)\nctypes.CDLL(None).puts(b'from C')",
     # Threads and processes.
-    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start(); print('main')",
+    "thread": "import threading\nthreading.Thread(target=lambda: (threading.main_thread().join(), print('late'))).start(); print('main')",
     "thread that fails": "import threading\ndef fail(): raise ValueError('x')\nthread = threading.Thread(target=fail, name='failing'); thread.start(); thread.join()",
     "thread that exits": "import threading, sys\nthreading.Thread(target=sys.exit, args=(3,)).start()",
     "daemon": "import threading, time\nthreading.Thread(target=time.sleep, args=(100,), daemon=True).start(); thing = Noisy('thing')",

@@ -204,8 +204,9 @@ def listening(path, mode=0o777):
             return True
         return False
     with socket.socket(socket.AF_UNIX) as listener:
+        before = os.umask(0o777 & ~mode)  # with its mode from the first moment: a program may be waiting for the name
         listener.bind(str(path))
-        path.chmod(mode)
+        os.umask(before)
         listener.listen(1)
         listener.setblocking(False)
         try:

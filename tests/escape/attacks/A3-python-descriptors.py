@@ -7,12 +7,24 @@
 # evidence: proof
 # control docker: bind leaked-descriptor
 # control process: leaked-descriptor landlock
+import fcntl
 import os
+import stat
+
+RESULTS = 63  # RUN_RESULTS_FD, the program's own pipe for what it shows
+
+
+def is_own(descriptor, status):
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    return descriptor == RESULTS and stat.S_ISFIFO(status.st_mode) and flags & os.O_ACCMODE == os.O_WRONLY
+
 
 for descriptor in range(3, 1024):
     try:
-        os.fstat(descriptor)
+        status = os.fstat(descriptor)
     except OSError:
+        continue
+    if is_own(descriptor, status):
         continue
     print(os.environ["PROOF"], descriptor)
 print(os.environ["TRIED"])

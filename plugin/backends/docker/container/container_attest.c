@@ -5,35 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/docker/engine/engine_members.h"
 #include "base/cleanup.h"
-
-/* Engines write an empty member as null, as an empty string, list or object, as 0 and as false. */
-static bool is_empty(const json_t *value)
-{
-    switch (value ? json_typeof(value) : JSON_NULL) {
-    case JSON_NULL:
-    case JSON_FALSE:
-        return true;
-    case JSON_STRING:
-        return json_string_length(value) == 0;
-    case JSON_ARRAY:
-        return json_array_size(value) == 0;
-    case JSON_OBJECT:
-        return json_object_size(value) == 0;
-    case JSON_INTEGER:
-        return json_integer_value(value) == 0;
-    case JSON_REAL:
-        return json_real_value(value) == 0.0;
-    case JSON_TRUE:
-    default:
-        return false;
-    }
-}
-
-static bool same(const json_t *asked, const json_t *made)
-{
-    return (is_empty(asked) && is_empty(made)) || (asked && made && json_equal(asked, made));
-}
 
 /* What an engine fills in by itself, and why it takes nothing from the isolation. */
 static bool is_engines_choice(const char *name)
@@ -66,12 +39,13 @@ static bool compare_host(json_t *asked, json_t *made, char *field, size_t size)
         return report_difference(field, size, "", "HostConfig");
     json_object_foreach(asked, name, value)
     {
-        if (!same(value, json_object_get(made, name)))
+        if (!engine_members_are_same(value, json_object_get(made, name)))
             return report_difference(field, size, "HostConfig.", name);
     }
     json_object_foreach(made, name, value)
     {
-        if (!json_object_get(asked, name) && !is_empty(value) && !is_engines_choice(name))
+        if (!json_object_get(asked, name) && !engine_member_is_empty(value) &&
+            !is_engines_choice(name))
             return report_difference(field, size, "HostConfig.", name);
     }
     return true;
@@ -83,7 +57,7 @@ static bool has_no_health_check(const json_t *asked, json_t *made)
 {
     const char *name;
     json_t *value;
-    if (!same(json_object_get(asked, "Test"), json_object_get(made, "Test")))
+    if (!engine_members_are_same(json_object_get(asked, "Test"), json_object_get(made, "Test")))
         return false;
     json_object_foreach(made, name, value)
     {
@@ -104,7 +78,8 @@ static bool compare_config(const json_t *asked, const json_t *made, char *field,
     if (!json_is_object(made))
         return report_difference(field, size, "", "Config");
     for (size_t i = 0; i < COUNT_OF(members); i++)
-        if (!same(json_object_get(asked, members[i]), json_object_get(made, members[i])))
+        if (!engine_members_are_same(json_object_get(asked, members[i]),
+                                     json_object_get(made, members[i])))
             return report_difference(field, size, "Config.", members[i]);
     if (!has_no_health_check(json_object_get(asked, "Healthcheck"),
                              json_object_get(made, "Healthcheck")))
@@ -123,11 +98,11 @@ static bool compare_config(const json_t *asked, const json_t *made, char *field,
 bool container_attest(const json_t *asked, const json_t *made, char *field, size_t size)
 {
     json_t *host = json_object_get(asked, "HostConfig");
-    if (!same(json_object_get(asked, "Image"), json_object_get(made, "Image")))
+    if (!engine_members_are_same(json_object_get(asked, "Image"), json_object_get(made, "Image")))
         return report_difference(field, size, "", "Image");
-    if (!is_empty(json_object_get(made, "ExecIDs")))
+    if (!engine_member_is_empty(json_object_get(made, "ExecIDs")))
         return report_difference(field, size, "", "ExecIDs");
-    if (!is_empty(json_object_get(made, "Mounts")))
+    if (!engine_member_is_empty(json_object_get(made, "Mounts")))
         return report_difference(field, size, "", "Mounts");
     return compare_config(asked, json_object_get(made, "Config"), field, size) &&
            compare_host(host, json_object_get(made, "HostConfig"), field, size);

@@ -133,106 +133,6 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     return true;
 }
 
-/* Variables that a shell keeps for itself. In modes with a shell, that of the image starts the
- * program, and cannot give it such a variable as a request has it: it refuses the value, replaces
- * it or ends. Of the shells that images have as /bin/sh: dash(1) reads OPTIND as a number and ends
- * where it is none; all others are bash(1)'s, read-only or with a value of its own. */
-static const char *const shell_names[] = {
-    "_",
-    "BASHOPTS",
-    "BASHPID",
-    "BASH_ALIASES",
-    "BASH_ARGC",
-    "BASH_ARGV",
-    "BASH_CMDS",
-    "BASH_COMMAND",
-    "BASH_LINENO",
-    "BASH_MONOSECONDS",
-    "BASH_SOURCE",
-    "BASH_SUBSHELL",
-    "BASH_VERSINFO",
-    "DIRSTACK",
-    "EPOCHREALTIME",
-    "EPOCHSECONDS",
-    "EUID",
-    "FUNCNAME",
-    "GROUPS",
-    "HISTCMD",
-    "LINENO",
-    "OPTIND",
-    "PIPESTATUS",
-    "PPID",
-    "RANDOM",
-    "SECONDS",
-    "SHELLOPTS",
-    "SRANDOM",
-    "UID",
-};
-
-static const char *find_shell_name(const char *name, size_t length)
-{
-    for (size_t i = 0; i < COUNT_OF(shell_names); i++)
-        if (strlen(shell_names[i]) == length && memcmp(shell_names[i], name, length) == 0)
-            return shell_names[i];
-    return NULL;
-}
-
-/* The first in a list of "NAME=value" (NULL: none), as the table has it; NULL: there is none. */
-static const char *find_shell_variable(char *const *environment)
-{
-    const char *found = NULL;
-    for (; !found && environment && *environment; environment++)
-        found = find_shell_name(*environment, strcspn(*environment, "="));
-    return found;
-}
-
-/* The policy's variables that its shell would not set. */
-static const char *find_shell_name_of_policy(const struct call *call)
-{
-    const char *name = find_shell_variable(call->configuration.policy->environment);
-    return name ? name : find_shell_variable(call->language->environment);
-}
-
-static const char *find_shell_name_of_secrets(const struct request *request)
-{
-    for (size_t i = 0; i < request->secret_count; i++)
-        if (find_shell_name(request->secrets[i].variable, strlen(request->secrets[i].variable)))
-            return request->secrets[i].variable;
-    return NULL;
-}
-
-static bool refuse_shell_name(const struct call *call, const char *member, const char *name,
-                              struct error *error)
-{
-    error_set(error, ERROR_INVALID_INPUT,
-              "request: /%s/%s: cannot be set in %s mode: the shell that starts the program "
-              "reserves this variable",
-              member, name, sandbox_mode_name(call->configuration.mode));
-    error_set_hint(error, "give the variable another name, or set it in the program");
-    return true;
-}
-
-static bool refuse_shell_names(const struct call *call, struct error *error)
-{
-    const struct request *request = &call->request;
-    const char *name;
-    if (!sandbox_mode_row(call->configuration.mode)->has_shell)
-        return false;
-    if ((name = find_shell_name_of_policy(call))) {
-        error_set(error, ERROR_INVALID_POLICY,
-                  "policy: the variable %s in \"environment\" of the policy or of the language %s "
-                  "cannot be set in %s mode: the shell that starts the program reserves it",
-                  name, call->language->name, sandbox_mode_name(call->configuration.mode));
-        error_set_hint(error, "remove the variable from the policy");
-        return true;
-    }
-    if ((name = find_shell_variable(request->environment)))
-        return refuse_shell_name(call, "env", name, error);
-    if ((name = find_shell_name_of_secrets(request)))
-        return refuse_shell_name(call, "secrets", name, error);
-    return false;
-}
-
 bool plan_run(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
@@ -253,7 +153,7 @@ bool plan_run(struct call *call, struct error *error)
         return false;
     }
     const char *image;
-    if (!choose_image(call, &image, error) || refuse_shell_names(call, error))
+    if (!choose_image(call, &image, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
     description->results = call->request.language->has_results && policy->results.max_items > 0;

@@ -52,7 +52,6 @@ struct sandbox_mode_row {
     enum sandbox_mode checked_in; /* where content checks run */
 
     bool has_images;           /* a run comes from an image of the policy's */
-    bool has_shell;            /* a shell starts the program, and keeps some variables for itself */
     bool takes_descriptors;    /* its backend reads files by reference */
     bool collects_files;       /* hands over what a run leaves in its working directory */
     bool shows_workspace;      /* read-only, without the machine's sockets */

@@ -38,7 +38,7 @@ def timed(request=REQUEST, host=None):
 
 def lift(engine, what="the next call"):
     """The engine behaves again: the backend that met its faults serves the next call."""
-    engine.fault = (None, None)
+    engine.fault, engine.endless = (None, None), 0
     output = timed()[1]
     tap.equal((output["status"], output["stdout"]), ("completed", "yes\n"), f"{what}: {output['error']}")
 
@@ -49,7 +49,7 @@ def call(engine, request=REQUEST, caller=None, **docker):
     if engine and engine.fault[0]:
         lift(engine, f"the call after {engine.fault}")
     provider.reset()
-    tap.equal(engine.containers if engine else {}, {}, "containers left")
+    tap.equal((engine.containers, engine.helpers) if engine else ({}, {}), ({}, {}), "containers left")
     return code, output
 
 

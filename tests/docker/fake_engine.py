@@ -5,21 +5,30 @@ container from create to removal; a fault is (step, kind) or (step, kind, n), an
 right answer, from the n-th time on that it is asked for."""
 import collections
 import fcntl
+import hashlib
 import itertools
 import json
 import os
+import platform
 import socket
 import struct
 import termios
 import threading
+import time
+import urllib.parse
+
+import guest
 
 IMAGE = "sha256:" + "1" * 64
-REPORT = ("=Uid: 65534\t65534\t65534\t65534\n" +
-          "".join(f"={name}: 0000000000000000\n" for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")) +
-          "=NoNewPrivs: 1\n=Seccomp: 2\n=Waits: 1\n")
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+LAYERS = ["sha256:" + "b" * 64]
+REPORT = ("Name:\tcode-execute-gu\nUid:\t65534\t65534\t65534\t65534\n" +
+          "".join(f"{name}:\t0000000000000000\n" for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")) +
+          "NoNewPrivs:\t1\nSeccomp:\t2\n")
 INFO = {"SecurityOptions": ["name=seccomp,profile=default"], "MemoryLimit": True, "SwapLimit": True, "PidsLimit": True,
         "CpuCfsQuota": True, "CgroupVersion": "1"}
 MARKS = (("version", "/version"), ("info", "/info"), ("network", "/networks/bridge"), ("pull", "/images/create"),
+         ("images", "/images/json"), ("archive", "/archive?"), ("commit", "/commit?"),
          ("image", "/images/"), ("create", "/containers/create"),
          ("list", "/containers/json"), ("events", "/events?"), ("attach", "/attach"), ("start", "/start"), ("wait", "/wait"))
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -43,32 +52,44 @@ class Life:
 
     def __init__(self):
         self.started, self.ended, self.connection, self.waited, self.spoken = threading.Event(), threading.Event(), None, False, False
+        self.status = 137  # of the first process, where it is killed
 
 
 class FakeEngine:
     """has_image: before a pull; ids: the image's, one a question, the last for all that follow; pull: the lines of its report;
-    statuses: of the programs' ends, likewise; marked: a program that ends well says so by its mark and stays until it is removed, else
-    the engine alone tells; lost: what becomes of the n-th container when it gets its message, {n: "dropped" or "silent"};
+    report: what the kernel says of the guest; word: the guest's after its message; statuses: of the programs' ends, as a shell has them,
+    one a program, the last for all that follow; unreported: from the n-th container on
+    the guest ends with its program, and does not tell of it;
+    lost: what becomes of the n-th container when it gets its message, {n: "dropped" or "silent"};
     hasty: it tells of a program's end before it sends its output; honest: so many containers are described as they are, before the lie begins;
     pieces: sizes of the writes, over and over, instead of whole answers; flood: output without an end
-    from the n-th container on; others: containers that are there already, {id: labels};
-    starved: it tells that a process of each container was killed for memory."""
+    from the n-th container on, and endless: a program without an end; others: containers that are there already, {id: labels};
+    starved: it tells that a process of each container was killed for memory;
+    base: more of the image's description; images: derived images that are there already, {id: description}; derived_lie: what is wrong
+    with those that it makes, {member: value}; foreign: it writes layers in bytes of its own."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
-                 report=REPORT + "+\n", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
-                 tls=None, cut=False, statuses=(0,), marked=False, lost=None, honest=0, hasty=False, others=None, starved=False):
+                 report=REPORT, word="started", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
+                 tls=None, cut=False, statuses=(0,), unreported=0, endless=0, lost=None, honest=0, hasty=False, others=None, starved=False,
+                 base=None, images=None, derived_lie=None, foreign=False):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
         self.pieces, self.flood = itertools.cycle(pieces) if pieces else None, flood
         self.info = {**INFO, **(info or {})}
-        facts = "".join(line for line in report.splitlines(True) if line.startswith("="))
-        self.facts = frame(2, b"early\n") + frame(1, facts.encode())
-        self.told = frame(2, b"+\nerr\n") + frame(1, report.removeprefix(facts).encode()) + frame(1, output)
-        self.stream, self.statuses, self.marked = stream, list(statuses), marked
+        self.facts = frame(2, b"early\n") + frame(1, guest.frame("facts", report.encode()) + guest.frame("waiting"))
+        self.told = frame(1, guest.frame(word))
+        if word == "started":
+            said = guest.frame("stderr", b"err\n") + b"".join(guest.frame("stdout", output[at:at + 65536]) for at in range(0, len(output), 65536))
+            self.told += frame(1, said[:-3]) + frame(1, said[-3:])
+        self.word, self.stream, self.statuses, self.unreported = word, stream, list(statuses), unreported
+        self.endless = endless
         self.lost, self.honest, self.hasty, self.others = lost or {}, honest, hasty, dict(others or {})
         self.lives = collections.defaultdict(Life)
         self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
+        self.base, self.images, self.derived_lie, self.foreign = base or {}, dict(images or {}), derived_lie or {}, foreign
+        self.numbers = itertools.count(len(self.images))
+        self.helpers = {}  # containers that become an image, by name
         self.starved, self.listeners, self.heard = starved, [], threading.Event()
         self.stopped = threading.Event()
         if path and os.path.exists(path):
@@ -119,7 +140,7 @@ class FakeEngine:
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
         body, (method, path) = reader.read(length), first[:2]
-        step = next((step for step, mark in MARKS if mark in path), "remove" if method == "DELETE" else "inspect")
+        step = self.step_of(method, path, body)
         self.requests.append((step, path, body))
         if self.is_faulty(step) and not self.misbehave(connection, self.fault[1]):
             return False
@@ -133,6 +154,16 @@ class FakeEngine:
         text = b"" if answer is None else json.dumps(answer).encode()
         self.send(connection, f"HTTP/1.1 {status} x\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text)
         return True
+
+    @staticmethod
+    def step_of(method, path, body):
+        """derive, archive, commit, look and dismiss are about an image with the guest, discard about its end."""
+        if method == "DELETE":
+            return "discard" if "/images/" in path else "dismiss" if "/code-execute-image-" in path else "remove"
+        step = next((step for step, mark in MARKS if mark in path), "inspect")
+        if step == "create" and json.loads(body)["Labels"]["code-execute.run"] == "image":
+            return "derive"
+        return "look" if step == "image" and "sha256:d" in path else step
 
     def is_faulty(self, step):
         first = self.fault[2] if len(self.fault) > 2 else 1
@@ -180,9 +211,14 @@ class FakeEngine:
         return True
 
     def right_answer(self, step, path, body):
+        if step in ("images", "derive", "archive", "commit", "look", "dismiss", "discard"):
+            with self.lock:
+                return getattr(self, f"answer_{step}")(path, body)
         if step == "create":
             name = path.split("name=")[1]
             with self.lock:
+                if json.loads(body)["Image"] not in self.images:
+                    return 404, {"message": "No such image"}
                 self.containers[name] = json.loads(body)
                 self.names.append(name)
                 return 201, {"Id": f"{len(self.names):064x}", "Warnings": self.warnings}
@@ -193,8 +229,7 @@ class FakeEngine:
             self.life(path).waited = True
             while not self.life(path).ended.wait(0.05) and not self.stopped.is_set():
                 pass
-            with self.lock:
-                return 200, {"StatusCode": self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]}
+            return 200, {"StatusCode": self.life(path).status}
         if step == "remove":
             name = path.split("/")[3].split("?")[0]
             with self.lock:
@@ -210,13 +245,60 @@ class FakeEngine:
                 return 404, {"message": "no such image"}
             with self.lock:
                 identity = self.ids.pop(0) if len(self.ids) > 1 else self.ids[0]
-            return 200, {"Id": identity, "RepoDigests": self.digests, "Config": {"Volumes": None}}
+            return 200, self.describe_base(identity)
         if step == "inspect":
             number = int(path.split("/")[3], 16)
             return 200, self.describe(self.containers[self.names[number - 1]], number > self.honest)
         return 200, {"version": {"Version": self.version, "ApiVersion": self.api, "MinAPIVersion": "1.12"}, "info": self.info,
                      "list": [{"Id": name, "Labels": labels} for name, labels in self.others.items()],
                      "network": {"Name": "bridge"}}[step]
+
+    def describe_base(self, identity):
+        return {"Id": identity, "RepoTags": ["example:1"], "RepoDigests": self.digests, "Config": {"Volumes": None},
+                "Architecture": ARCHITECTURE, "Os": "linux", "RootFS": {"Type": "layers", "Layers": LAYERS}, **self.base}
+
+    def base_of(self, identity):
+        return self.images[identity]["Config"]["Labels"]["code-execute.base"]
+
+    def answer_images(self, path, _):
+        filters = json.loads(urllib.parse.unquote(path.split("filters=")[1]))["label"]
+        wanted = [label.partition("=") for label in filters]
+        found = {identity: image["Config"]["Labels"] for identity, image in self.images.items()}
+        return 200, [{"Id": identity, "Labels": labels, "Created": self.images[identity].get("Created", int(time.time())),
+                      "RepoTags": self.images[identity].get("RepoTags", ["<none>:<none>"]), "RepoDigests": ["<none>@<none>"]}
+                     for identity, labels in found.items()
+                     if all(name in labels and value in ("", labels[name]) for name, _, value in wanted)]
+
+    def answer_derive(self, path, body):
+        name = path.split("name=")[1]
+        self.helpers[name] = {"asked": json.loads(body)}
+        return 201, {"Id": f"e{len(self.helpers):063x}", "Warnings": []}
+
+    def answer_archive(self, path, body):
+        self.helpers[path.split("/")[3]]["archive"] = body
+        return 200, None
+
+    def answer_commit(self, path, body):
+        """As engines do: what the body leaves empty is the container's."""
+        helper = self.helpers[path.split("container=")[1].split("&")[0]]
+        config = json.loads(body)
+        identity = f"sha256:d{next(self.numbers):063x}"
+        layer = hashlib.sha256(b"foreign" * self.foreign + helper.get("archive", b"")).hexdigest()
+        base = self.describe_base(helper["asked"]["Image"])
+        self.images[identity] = {**base, "Id": identity, "RepoTags": [], "RepoDigests": [],
+                                 "Config": {**config, "Labels": {**helper["asked"]["Labels"], **config["Labels"]}},
+                                 "RootFS": {"Type": "layers", "Layers": [*LAYERS, f"sha256:{layer}"]}, **self.derived_lie}
+        return 201, {"Id": identity}
+
+    def answer_look(self, path, _):
+        image = self.images.get(path.split("/")[3])
+        return (200, image) if image else (404, {"message": "No such image"})
+
+    def answer_dismiss(self, path, _):
+        return (204, None) if self.helpers.pop(path.split("/")[3].split("?")[0], None) else (404, {"message": "none"})
+
+    def answer_discard(self, path, _):
+        return (200, []) if self.images.pop(path.split("/")[3].split("?")[0], None) else (404, {"message": "none"})
 
     def describe(self, asked, lies):
         mounts = [{"Type": mount["Type"], "Source": mount["Source"], "Destination": mount["Target"], "RW": False}
@@ -240,7 +322,7 @@ class FakeEngine:
             self.end(life)
 
     def waiting(self):
-        """The numbers of the containers that wait in their bootstrap; they were made without a run."""
+        """The numbers of the containers that wait in their guest; they were made without a run."""
         with self.lock:
             told = {number for number, _ in self.messages}
             lives = {number: self.lives[f"{number:064x}"] for number, name in enumerate(self.names, 1) if name in self.containers}
@@ -258,7 +340,7 @@ class FakeEngine:
 
     def attach(self, connection, reader, life):
         self.send(connection, b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\n\r\n")
-        number = sum(request[0] == "attach" for request in self.requests)
+        number = self.count_attached()
         try:
             if not life.started.wait(5):
                 return False
@@ -270,35 +352,47 @@ class FakeEngine:
                 life.spoken = True
                 self.be_program(connection, reader)
             while 0 < self.flood <= number and not life.ended.is_set() and not self.stopped.is_set():
-                connection.sendall(frame(1, b"0123456789abcde\n" * 2048))
+                connection.sendall(frame(1, guest.frame("stdout", b"0123456789abcde\n" * 2048)))
         finally:
             life.ended.set()
         return False
 
     def be_program(self, connection, reader):
-        """Waits for the end mark and the message, as the bootstrap does; the bytes behind the message's text are ignored."""
-        mark = reader.readline().strip(b"\n")
-        length = reader.readline().strip()
-        text = reader.read(int(length)) if length.isdigit() else b""
-        if not text:
+        """Waits for the message, as the guest does, and is the program."""
+        told = guest.read_message(reader)
+        if told is None:
             return
         with self.lock:
             number = next(int(name, 16) for name, life in self.lives.items() if life.connection is connection)
-            self.messages.append((number, text))
+            self.messages.append((number, told))
+            status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        life = self.lives[f"{number:064x}"]
         if number in self.lost:
-            while self.lost[number] == "silent" and not self.lives[f"{number:064x}"].ended.wait(0.05) and not self.stopped.is_set():
+            while self.lost[number] == "silent" and not life.ended.wait(0.05) and not self.stopped.is_set():
                 pass
             return
         if self.starved:
             self.tell_kill(number)
         if self.hasty:
-            self.lives[f"{number:064x}"].ended.set()
+            life.status = status
+            life.ended.set()
             self.stopped.wait(0.3)
         self.send(connection, self.told)
-        if self.marked and b"ce_trial=1\n" not in text:
-            self.send(connection, frame(1, mark) + frame(2, mark))
-            while not self.lives[f"{number:064x}"].ended.wait(0.05) and not self.stopped.is_set():
+        if 0 < self.endless <= number:
+            while not life.ended.wait(0.05) and not self.stopped.is_set():
                 pass
+            return
+        if self.word != "started" or 0 < self.flood <= number:
+            return
+        life.status = status
+        if 0 < self.unreported <= number:
+            return
+        self.send(connection, frame(1, guest.ended(guest.wait_status(status))))
+        while status == 0 and not life.ended.wait(0.05) and not self.stopped.is_set():
+            pass
+
+    def count_attached(self):
+        return sum(request[0] == "attach" for request in self.requests)
 
     def misbehave(self, connection, kind):
         """True: the right answer follows after all."""

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import guest
 import tap
 from engine_calls import (MEGABYTE, REQUEST, asked, backend_peak, call, directory, lift, measurable, provider, refusal, refused,
                           slow, socket_path, timed, use_engine, run)
@@ -27,7 +28,7 @@ def test_right_engine():
     with FakeEngine(socket_path) as engine:
         code, output = call(engine)
         tap.equal((code, output["status"], output["stdout"], output["exit_code"]), (OK, "completed", "yes\n", 0), output)
-        tap.equal(output["stderr"], "err\n", "what came before the standard output's report")
+        tap.equal(output["stderr"], "err\n", "the guest's frame, not what comes on the container's own standard error")
         tap.equal(output["isolation"]["missing"], ["user_namespace", "landlock"])
         bodies = [body for step, _, body in engine.requests if step == "create"]
         tap.true(bodies and all(b"echo yes" not in body for body in bodies), "the code is in no configuration")
@@ -36,7 +37,7 @@ def test_right_engine():
 def test_each_step_each_fault():
     for step in STEPS:
         for kind in QUICK:
-            with FakeEngine(socket_path, (step, kind)) as engine:
+            with FakeEngine(socket_path, (step, kind), endless=step == "wait") as engine:
                 status, output = call(engine)
                 what = f"{step} {kind}: {output['status']} {output['error']}"
                 tap.true(status == NOT_RUN and output["error"], what)
@@ -46,7 +47,9 @@ def test_each_step_each_fault():
 def test_each_step_of_the_run_each_fault():
     for step, number in RUN_STEPS:
         for kind in QUICK:
-            with FakeEngine(socket_path, (step, kind, number)) as engine:
+            if step == "wait":  # nobody waits for the answer about a program that has ended well
+                number = 1
+            with FakeEngine(socket_path, (step, kind, number), endless=2 if step == "wait" else 0) as engine:
                 output = call(engine, {**REQUEST, "timeout_ms": 10000})[1]  # time for a long answer to be found too long
                 what = f"{step} {number} {kind}: {output['status']} {output['error']}"
                 tap.true(output["status"] == "error" and output["error"]["code"] in CODES, what)
@@ -83,18 +86,17 @@ def test_a_requested_sweep_reports_its_outcome():
 
 def test_a_memory_kill_that_the_program_survives_is_reported():
     killed = "a process of the run was killed because the memory limit"
-    for options in ({"marked": True}, {}):
-        with FakeEngine(socket_path, starved=True, **options) as engine:
-            output = call(engine)[1]
-            tap.equal((output["status"], output["cause"], output["stdout"], len(output["notes"])), ("completed", "exit", "yes\n", 1), output)
-            tap.contains(output["notes"][0], killed)
-        with FakeEngine(socket_path, **options) as engine:
-            tap.equal(call(engine)[1]["notes"], [], "control")
+    with FakeEngine(socket_path, starved=True) as engine:
+        output = call(engine)[1]
+        tap.equal((output["status"], output["cause"], output["stdout"], len(output["notes"])), ("completed", "exit", "yes\n", 1), output)
+        tap.contains(output["notes"][0], killed)
+    with FakeEngine(socket_path) as engine:
+        tap.equal(call(engine)[1]["notes"], [], "control")
     for starved, cause in ((True, "memory_limit"), (False, "exit")):
         with FakeEngine(socket_path, starved=starved, statuses=(0, 3)) as engine:
             output = call(engine)[1]
             tap.equal((output["exit_code"], output["cause"]), (3, cause), "a bad end is for want of memory, as in process mode")
-    with FakeEngine(socket_path, ("wait", "hang", 2), starved=True) as engine:
+    with FakeEngine(socket_path, endless=2, starved=True) as engine:
         output = call(engine)[1]
         tap.equal((output["status"], output["cause"]), ("timeout", "wall_timeout"), output)
         tap.contains(output["notes"][0], killed)
@@ -147,11 +149,11 @@ def test_start_that_drips_ends():
 
 @slow
 def test_a_trial_without_a_reported_end_is_refused():
-    for options in ({"fault": ("wait", "hang")}, {"flood": 1}):
+    for options in ({"endless": 1}, {"flood": 1}):
         with FakeEngine(socket_path, **options) as engine:
             use_engine()
             refused(*timed(), "backend_failed", "the trial of the sandbox did not end by itself: wall_timeout")
-            engine.flood = 0
+            engine.flood = engine.endless = 0
             lift(engine)
             provider.reset()
             tap.equal(engine.containers, {})
@@ -159,9 +161,41 @@ def test_a_trial_without_a_reported_end_is_refused():
 
 @slow
 def test_a_run_without_a_reported_end_is_killed():
-    with FakeEngine(socket_path, ("wait", "hang", 2)) as engine:
+    with FakeEngine(socket_path, endless=2) as engine:
         output = call(engine)[1]
         tap.equal((output["status"], output["cause"], output["stdout"]), ("timeout", "wall_timeout", "yes\n"), output)
+
+
+def test_a_good_end_needs_no_word_of_the_engine():
+    with FakeEngine(socket_path, ("wait", "hang")) as engine:
+        output = call(engine)[1]
+        tap.equal((output["status"], output["exit_code"], output["stdout"]), ("completed", 0, "yes\n"), output)
+
+
+@slow
+def test_a_bad_end_waits_for_the_engine_s_reason_until_its_time_is_over():
+    with FakeEngine(socket_path, ("wait", "hang", 2), statuses=(0, 3)) as engine:
+        output = call(engine)[1]
+        tap.equal((output["status"], output["exit_code"], output["cause"], output["stdout"]), ("completed", 3, "exit", "yes\n"), output)
+
+
+def test_ends_are_the_guest_s_word():
+    for status, told in ((137, (None, "KILL", "signal")), (3, (3, None, "exit")), (159, (None, "SYS", "forbidden_syscall")), (152, (None, "XCPU", "cpu_limit"))):
+        with FakeEngine(socket_path, statuses=(0, status)) as engine:
+            output = call(engine)[1]
+            tap.equal((output["exit_code"], output["signal"] and output["signal"].removeprefix("SIG"), output["cause"]), told, output)
+
+
+def test_a_first_process_that_ends_without_a_report_is_a_failure():
+    """Unless it was killed, as the whole container is for want of memory."""
+    for status in (0, 3, 143):
+        with FakeEngine(socket_path, statuses=(0, status), unreported=2) as engine:
+            error = call(engine)[1]["error"]
+            tap.equal(error["code"], "backend_failed", error)
+            tap.contains(error["message"], "without a report")
+    with FakeEngine(socket_path, statuses=(0, 137), unreported=2) as engine:
+        output = call(engine)[1]
+        tap.equal((output["status"], output["signal"], output["cause"]), ("killed", "SIGKILL", "signal"), output)
 
 
 def unremoved(kind):
@@ -208,22 +242,25 @@ def test_every_false_member_is_named():
 
 
 def test_a_process_that_reports_privileges_is_refused():
-    for right, wrong in (("NoNewPrivs: 1", "NoNewPrivs: 0"), ("Seccomp: 2", "Seccomp: 0"), ("=CapBnd: 0000", "=CapBnd: a804")):
-        with FakeEngine(socket_path, report=REPORT.replace(right, wrong) + "+\n") as engine:
+    for right, wrong in (("NoNewPrivs:\t1", "NoNewPrivs:\t0"), ("Seccomp:\t2", "Seccomp:\t0"), ("CapBnd:\t0000", "CapBnd:\ta804")):
+        with FakeEngine(socket_path, report=REPORT.replace(right, wrong)) as engine:
             refusal(engine, "sandbox_unavailable", "must not have")
 
 
 def test_missing_runtime():
-    with FakeEngine(socket_path, report=REPORT + "?\n") as engine:
+    with FakeEngine(socket_path, word="missing") as engine:
         refusal(engine, "runtime_not_found", "runtime not found: sh")
 
 
 def test_broken_streams():
-    for stream in (b"", b"\x01\x00", frame(1, REPORT.encode() + b"+\n") + b"\x07garbage", b"\x01\0\0\0\xff\xff\xff\xff",
-                   frame(1, b"hello, I am the program\n"), frame(1, b"=" * 9000)):
+    facts, waiting, started = guest.frame("facts", REPORT.encode()), guest.frame("waiting"), guest.frame("started")
+    spoilt = (b"hello, I am the program\n", guest.frame("stdout", b"early"), facts + started, facts + waiting + waiting, facts + waiting + facts,
+              facts + waiting + started + started, facts + waiting + started + guest.ended() + guest.frame("stdout", b"late"),
+              facts + waiting + started + guest.frame("ended", b"short"), guest.HEADER.pack(9000, 1) + b"x" * 9000, guest.HEADER.pack(1 << 20, 6))
+    for stream in (b"", b"\x01\x00", frame(1, facts + waiting + started) + b"\x07garbage", b"\x01\0\0\0\xff\xff\xff\xff", *(frame(1, said) for said in spoilt)):
         with FakeEngine(socket_path, stream=stream) as engine:
             status, output = call(engine)
-            tap.true(status == NOT_RUN and output["status"] == "error", f"{stream[:20]}: {output['status']}")
+            tap.true(status == NOT_RUN and output["status"] == "error", f"{stream[-40:]}: {output['status']}")
 
 
 def test_unsuitable_engines_are_refused():
@@ -259,7 +296,7 @@ def test_messages_from_an_engine_become_text():
             refusal(engine, "sandbox_unavailable", "HostConfig.aaaa")
         with FakeEngine(socket_path, warnings=["w" * length + "\u00e9\u65e5\x07\r\n" * 30]) as engine:
             refusal(engine, "sandbox_unavailable", "wwww")
-    with FakeEngine(socket_path, stream=frame(1, b"-\xff\xe9\n")) as engine:
+    with FakeEngine(socket_path, stream=frame(1, guest.frame("failed", b"\xff\xe9\n"))) as engine:
         refusal(engine, "backend_failed", "the backend failed")
 
 

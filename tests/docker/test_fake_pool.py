@@ -78,7 +78,7 @@ def test_nothing_of_a_run_is_in_its_configuration():
     with FakeEngine(socket_path) as engine:
         begin(engine)
         completes({**REQUEST, "env": {"A": "canary"}})
-        tap.true(b"canary" in engine.messages[-1][1], "it was sent to the bootstrap")
+        tap.true(b"A=canary" in engine.messages[-1][1]["environment"], "it was sent to the guest")
         bodies = [body for step, _, body in engine.requests if step == "create"]
         tap.true(all(b"canary" not in body for body in bodies), "it is in no configuration")
         runs = [json.loads(body)["Labels"]["code-execute.run"] for body in bodies]
@@ -117,7 +117,7 @@ def test_a_name_with_another_image_gets_another_container():
         completes()
         tap.true(READY not in served_by(engine), "what was made of the other image serves nobody")
         bodies = [json.loads(body) for step, _, body in engine.requests if step == "create"]
-        tap.equal([body["Image"] for body in bodies[:READY + 1]], [IMAGE] * READY + [OTHER_IMAGE])
+        tap.equal([engine.base_of(body["Image"]) for body in bodies[:READY + 1]], [IMAGE] * READY + [OTHER_IMAGE])
         end(engine)
 
 
@@ -290,9 +290,9 @@ def test_many_at_once():
         end(engine)
 
 
-def test_an_end_by_the_mark_does_not_wait_for_the_engine():
-    """The program has claimed its end by the mark; its container would go on."""
-    with FakeEngine(socket_path, marked=True) as engine:
+def test_an_end_that_the_guest_reports_does_not_wait_for_the_engine():
+    """The guest waits for the removal of its container."""
+    with FakeEngine(socket_path) as engine:
         keep(ready=0)
         output = completes()
         tap.equal((output["exit_code"], output["stderr"]), (0, "err\n"), output)

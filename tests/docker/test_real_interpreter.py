@@ -116,7 +116,7 @@ def test_each_run_has_its_own_secrets_and_files():
 
 
 def test_its_files_are_those_of_a_started_interpreter():
-    """The bootstrap's shell writes them for a started program, the interpreter itself where it has waited."""
+    """The guest writes them, for a started program before its start."""
     look = ("import os, zlib\nfor place, _, names in sorted(os.walk('.')):\n    for path in [os.path.join(place, name) for name in sorted(names)]:\n"
             "        state, data = os.stat(path), open(path, 'rb').read()\n"
             "        print(path, oct(state.st_mode), oct(os.stat(place).st_mode), state.st_uid, state.st_gid, len(data), zlib.crc32(data))\n"

@@ -193,7 +193,7 @@ def test_one_whose_owners_are_killed_ends_by_itself_and_is_swept():
     host.wait()
     for pid in backends:
         os.kill(pid, signal.SIGKILL)
-    tap.eventually(lambda: engine.waiting() == [], "their bootstraps have ended", 20)
+    tap.eventually(lambda: engine.waiting() == [], "their guests have ended", 20)
     tap.equal(set(containers()), set(ready), "what is left of them")
     provider.reset()
     use(ready=0)

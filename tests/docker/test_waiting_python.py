@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python that waits in a container, without one: by the bootstrap's message, said by this test, it becomes what the same
-interpreter is that was started for the program. In a container: test_real_interpreter.py"""
+"""The Python that waits in a container, without one: handed a run by this test, as the guest does it, it becomes what the same
+interpreter is that was started for the program. By the guest: tests/unit/guest; in a container: test_real_interpreter.py"""
 import concurrent.futures
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tests" / "process")]
+import guest
 import tap
 from python_ends import IN_TWO_MODULES, ORDER_COMPARED, OTHER_ORDER, PRELUDE, PROGRAMS, UNORDERED
 
@@ -22,38 +25,21 @@ MODULES = "collections,datetime,functools,itertools,json,math,random,re"  # of t
 INTERPRETERS = sorted({os.path.realpath(path) for path in ("/usr/bin/python3", sys.executable)})
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "sandbox"}
 SHOW = """import json, os, sys
-def files(top):
-    for place, _, names in os.walk(top):
-        for name in names:
-            path = os.path.join(place, name)
-            yield os.path.relpath(path, top), (oct(os.stat(path).st_mode), oct(os.stat(place).st_mode), open(path, 'rb').read().decode('latin-1'))
-print(json.dumps([dict(files('.')), dict(os.environ), sys.argv, sys.orig_argv[1:], sys.stdin.read(), oct(os.umask(0)),
+print(json.dumps([dict(os.environ), sys.argv, sys.orig_argv[1:], sys.stdin.read(),
                   sorted(int(fd) for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd))]))
 """
 
 
-def quoted(text):
-    return b"'" + os.fsencode(text).replace(b"'", b"'\\''") + b"'"
+def handed(arguments=(), variables=None, has_input=False):
+    """A run, as it is handed to an interpreter that waits."""
+    return guest.strings(f"{name}={value}" for name, value in (variables or {}).items()) + guest.strings(("python3", "main.py", *arguments)) + struct.pack("<I", has_input)
 
 
-def file_of(path, content, private=False):
-    """The text for one file, and the bytes that follow the text."""
-    text = b"umask 077\nce_room %b\numask 0377\n" % quoted(path) if private else b""
-    if content and b"\0" not in content:
-        text, behind = text + b"ce_text %b %b\n" % (quoted(path), quoted(content)), b""
-    else:
-        text, behind = text + b"put %b %d\n" % (quoted(path), len(content)), content
-    return text + (b"umask 022\n" if private else b""), behind
-
-
-def message(files, arguments=(), variables=None, stdin=b""):
-    said = [file_of(*file) for file in files]
-    text = b"".join(text for text, _ in said)
-    if stdin:
-        text += b"input %d\n" % len(stdin)
-    set_variables = [quoted(f"{name}={value}") for name, value in (variables or {}).items()]
-    text += b" ".join([b"set --", *set_variables, b"--", *map(quoted, ("python3", "main.py", *arguments))]) + b"\n"
-    return b"%d\n" % len(text) + text + b"".join(behind for _, behind in said) + stdin
+def above_ten(fd):
+    """So that none has the number of another one's copy."""
+    copy = fcntl.fcntl(fd, fcntl.F_DUPFD, 10)
+    os.close(fd)
+    return copy
 
 
 class Room:
@@ -66,10 +52,10 @@ class Room:
         os.mkdir(self.home)
         os.mkdir(temporary)
 
-    def start(self, program, **how):
+    def start(self, program, shell="sh", **how):
         """Writes into files, because a program's children may hold its outputs open."""
         self.streams = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
-        return subprocess.Popen(["sh", "-c", "umask 022; " + program, self.python], cwd=self.home, stdout=self.streams[0], stderr=self.streams[1],
+        return subprocess.Popen([shell, "-c", "umask 022; " + program, self.python], cwd=self.home, stdout=self.streams[0], stderr=self.streams[1],
                                 start_new_session=True, **how)
 
     def result(self, process):
@@ -85,30 +71,37 @@ class Room:
             pathlib.Path(self.home, "main.py").write_bytes(code)
             return self.result(self.start('exec "$0" main.py', stdin=subprocess.DEVNULL, env=self.environment))
 
-    def begin_waiting(self, modules=MODULES, **variables):
+    def begin_waiting(self, stdin, modules=MODULES, **variables):
+        """The process, and the test's ends of both pipes."""
         os.mkdir(self.place)
         pathlib.Path(self.place, "sitecustomize.py").write_text(TEXT.replace("/tmp/.code-execute", self.place))
         own = {"PYTHONPATH": self.place, "CODE_EXECUTE_IMPORT": modules, "CODE_EXECUTE_ARGUMENTS": "2"}
-        return self.start('exec 9<&0 0</dev/null; exec "$0" main.py', stdin=subprocess.PIPE, env={**self.environment, **own, **variables})
+        (run, to_run), (told, to_test), file = map(above_ten, os.pipe()), map(above_ten, os.pipe()), above_ten(os.memfd_create("stdin"))
+        os.pwrite(file, stdin, 0)
+        process = self.start(f'exec 3<&{run} 4>&{to_test} 5<&{file} {run}<&- {to_test}>&- {file}<&- 0</dev/null; exec "$0" main.py', shell="bash",
+                             pass_fds=(run, to_test, file), stdin=subprocess.DEVNULL, env={**self.environment, **own, **variables})
+        for fd in (run, to_test, file):
+            os.close(fd)
+        return process, to_run, told
 
-    def waiting(self, *told, **how):
-        """Gets the message in these pieces."""
+    def waiting(self, *pieces, files=(), stdin=b"", **how):
+        """Gets the run in these pieces. Behind the result is what it has told the guest."""
         with self.directory:
-            process = self.begin_waiting(**how)
-            with contextlib.suppress(BrokenPipeError), process.stdin:
-                for piece in told:
-                    process.stdin.write(piece)
-                    process.stdin.flush()
-            return self.result(process)
+            process, to_run, told = self.begin_waiting(stdin, **how)
+            first = os.read(told, 1)
+            for path, content in files:
+                pathlib.Path(self.home, path).write_bytes(content)
+            with contextlib.suppress(BrokenPipeError), open(to_run, "wb", buffering=0) as pipe:
+                for piece in pieces:
+                    pipe.write(piece)
+            with open(told, "rb") as pipe:
+                return (*self.result(process), first + pipe.read())
 
 
 def after_waiting(result):
-    """The output without the report that the bootstrap's reader takes; None where there was none."""
-    status, out, errors = result
-    head = b"=Waits: 1\n+\n"
-    if out.startswith(head) and errors.startswith(b"+\n"):
-        return status, out[len(head):], errors[2:]
-    return None
+    """The output of a program that has begun; None: it has not."""
+    *program, told = result
+    return tuple(program) if told == b"wb" else None
 
 
 def comparable(name, result):
@@ -126,8 +119,8 @@ def test_programs_see_no_difference():
     def both(case):
         python, name = case
         code = (PRELUDE + PROGRAMS[name]).encode()
-        plain, ready = Room(python).plain(code), Room(python).waiting(message([("main.py", code)]))
-        return case, comparable(name, plain), comparable(name, after_waiting(ready) or ready)
+        plain, ready = Room(python).plain(code), Room(python).waiting(handed(), files=[("main.py", code)])
+        return case, comparable(name, plain), comparable(name, after_waiting(ready) or ready[:3])
     different = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         cases = [(python, name) for python in INTERPRETERS for name in PROGRAMS if name != IN_TWO_MODULES or version_of(python) == ORDER_COMPARED]
@@ -147,57 +140,49 @@ def test_modules_end_in_the_same_order():
 def test_collections_skip_objects_from_before_the_program():
     [python, *_] = INTERPRETERS
     code = b"import gc; print(gc.get_freeze_count() > 1000, gc.isenabled(), gc.is_tracked(globals()), any(o is globals() for o in gc.get_objects()))"
-    tap.equal(after_waiting(Room(python).waiting(message([("main.py", code)])))[1], b"True True True True\n")
+    tap.equal(after_waiting(Room(python).waiting(handed(), files=[("main.py", code)]))[1], b"True True True True\n")
     tap.equal(Room(python).plain(code)[1], b"False True True True\n", "positive control")
 
 
-FILES = [("main.py", SHOW.encode()), ("it's", b"it's\n'\\''$(id)`id`\n\\"), ("a b/c'/\n", b"'"), ("none", b""), ("bytes", b"x\0y'\n" * 30_000),
-         ("set -- 'A=1' --\nput 'x' 3", "\\' ü\n".encode()), ("secrets/key", b"key'\n", True), ("secrets/deep/key", b"\0", True), ("behind", b"\n")]
-MORE = {"arguments": ("", "--", "A=1", "it's", "a b", "\n", "\\", "'\\''"), "variables": {"MORE": "it's\n'$(id)", "USER": "another", "EMPTY": ""}, "stdin": b"one\ntwo\0'\n"}
+MORE = {"arguments": ("", "--", "A=1", "it's", "a b", "\n", "\\", "'\\''"), "variables": {"MORE": "it's\n'$(id)", "USER": "another", "EMPTY": ""}, "has_input": True}
 
 
-def shown(told):
+def shown(*pieces):
     [python, *_] = INTERPRETERS
-    result = after_waiting(Room(python).waiting(*told))
+    result = after_waiting(Room(python).waiting(*pieces, files=[("main.py", SHOW.encode())], stdin=b"one\ntwo\0'\n"))
     tap.true(result and result[0] == 0 and not result[2], result)
     return json.loads(result[1])
 
 
-def test_it_follows_the_message():
-    files, variables, arguments, original, stdin, umask, descriptors = shown([message(FILES, **MORE)])
-    expected = {path: [oct(0o100400 if private else 0o100644), oct(0o40700 if private else 0o40755), content.decode("latin-1")]
-                for path, content, private in ((*file, False)[:3] for file in FILES)}
-    for path in expected:
-        if "/" not in path:
-            expected[path][1] = files[path][1]  # the home's own
-    tap.equal(files, expected)
+def test_it_becomes_the_run_that_it_is_handed():
+    variables, arguments, original, stdin, descriptors = shown(handed(**MORE))
     tap.equal({name: variables[name] for name in MORE["variables"]}, MORE["variables"])
-    tap.equal(sorted(set(variables) - {"LC_CTYPE"}), sorted({*ENVIRONMENT, *MORE["variables"], "HOME", "PWD", "TMPDIR"}), "and no others")
+    tap.equal(sorted(set(variables) - {"LC_CTYPE"}), sorted({*ENVIRONMENT, *MORE["variables"], "HOME", "PWD", "TMPDIR"} | (set(variables) & {"SHLVL", "_", "OLDPWD"})), "and no others")
     tap.equal((arguments, original), (["main.py", *MORE["arguments"]],) * 2)
-    tap.equal((stdin, umask, descriptors), (MORE["stdin"].decode(), oct(0o22), [0, 1, 2]))
+    tap.equal((stdin, descriptors), ("one\ntwo\0'\n", [0, 1, 2]))
+    tap.equal(shown(handed())[3], "", "without an input")
 
 
-def test_a_message_may_come_in_any_pieces():
-    whole = message(FILES[:1] + FILES[2:3], **MORE)
-    seen = shown([whole])
+def test_a_run_may_come_in_any_pieces():
+    whole = handed(**MORE)
+    seen = shown(whole)
     for size in (1, 2, 3, 7, 64):
-        tap.equal(shown([whole[at:at + size] for at in range(0, len(whole), size)]), seen, size)
+        tap.equal(shown(*(whole[at:at + size] for at in range(0, len(whole), size))), seen, size)
 
 
-def test_a_malformed_message_starts_no_program():
+def test_a_malformed_run_starts_no_program():
     [python, *_] = INTERPRETERS
-    whole = message([("main.py", b"print('begun')"), ("data", b"\0" * 10)], stdin=b"in")
-    tap.equal(after_waiting(Room(python).waiting(whole)), (0, b"begun\n", b""), "positive control")
-    spoilt = [b"", b"\n", b"x\n", b"12", whole[:20], whole[:-1], b"9\nexit 'a'\n\n", b"4\nset\n", b"8\nset -- \n", message([("main.py", b"print('begun')"), ("main.py/x", b"y")])]
-    for told in spoilt:
-        tap.equal(Room(python).waiting(told), (1, b"=Waits: 1\n", b""), told)
+    whole, files = handed(), [("main.py", b"print('begun')")]
+    tap.equal(Room(python).waiting(whole, files=files), (0, b"begun\n", b"", b"wb"), "positive control")
+    for told in (b"", b"\n", whole[:3], whole[:20], whole[:-1], b"\xff" * 16):
+        tap.equal(Room(python).waiting(told, files=files), (1, b"", b"", b"w"), told)
 
 
 def test_a_failing_module_of_the_policy_is_left_out():
     [python, *_] = INTERPRETERS
     code = b"import sys\nprint('json' in sys.modules, 'nothing' in sys.modules)"
     for modules, there in (("nothing,json", b"True"), ("nothing", b"False")):
-        tap.equal(after_waiting(Room(python).waiting(message([("main.py", code)]), modules=modules)), (0, there + b" False\n", b""))
+        tap.equal(after_waiting(Room(python).waiting(handed(), files=[("main.py", code)], modules=modules)), (0, there + b" False\n", b""))
 
 
 def test_a_run_s_own_sitecustomize_is_used_where_python_finds_it():
@@ -212,7 +197,7 @@ def test_a_run_s_own_sitecustomize_is_used_where_python_finds_it():
         plain = room.result(room.start('exec "$0" main.py', stdin=subprocess.DEVNULL, env=room.environment))
     tap.equal(plain, (0, b"own\nROOM/home/sitecustomize.py ROOM/home\n", b""), "positive control")
     room = Room(python)
-    ready = after_waiting(room.waiting(message(files), PYTHONPATH=f"{room.place}:{room.home}"))
+    ready = after_waiting(room.waiting(handed(), files=files, PYTHONPATH=f"{room.place}:{room.home}"))
     tap.equal(ready, plain)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A proxy between docker mode and a real engine that takes layers away: a plan changes the body of create. Truthful, it passes
 everything else on, so that the read-back sees what was made. Lying, it answers the inspection with what was asked for, and
-the bootstrap's report with what the plugin wants to hear, so that the program runs without the layer."""
+the guest's report with what the plugin wants to hear, so that the program runs without the layer."""
 import contextlib
 import functools
 import http.client
@@ -12,16 +12,20 @@ import socket
 import struct
 import threading
 
+import guest
+
 CREATED = re.compile(r"/containers/create\?")
 CONTAINER = re.compile(r"/containers/([^/?]+)(/[a-z]+)?(\?|$)")
-LIES = ((re.compile(rb"(?m)^=Cap([A-Z][a-z]+): [0-9a-f]{16}$"), rb"=Cap\1: 0000000000000000"),
-        (re.compile(rb"(?m)^=NoNewPrivs: .$"), b"=NoNewPrivs: 1"), (re.compile(rb"(?m)^=Seccomp: .$"), b"=Seccomp: 2"),
-        (re.compile(rb"(?m)^=Uid: 0\t0\t0\t0$"), b"=Uid: 1\t1\t1\t1"))
+LIES = ((re.compile(rb"(?m)^Cap([A-Z][a-z]+):\t[0-9a-f]{16}$"), rb"Cap\1:\t0000000000000000"),
+        (re.compile(rb"(?m)^NoNewPrivs:\t.$"), b"NoNewPrivs:\t1"), (re.compile(rb"(?m)^Seccomp:\t.$"), b"Seccomp:\t2"),
+        (re.compile(rb"(?m)^Uid:\t0\t0\t0\t0$"), b"Uid:\t1\t1\t1\t1"))
+STARTED = guest.frame("started")
 
 
 class Plan:
-    """What happens to the next container: `changes` are functions of the create body; `stream` is None, "unframed" (the
-    program's output loses the engine's framing) or "late" (the bootstrap's last word is held back)."""
+    """What happens to the next container: `changes` are functions of the create body; `stream` is None, "unframed" (what the
+    program prints loses the engine's and the guest's framing) or "late" (the guest's frame of the program's start is held back,
+    and what the program prints loses the guest's framing, so that it is read as the guest's)."""
 
     def __init__(self, changes=(), lie_inspect=False, lie_report=False, stream=None):
         self.changes, self.lie_inspect, self.lie_report, self.stream = changes, lie_inspect, lie_report, stream
@@ -46,6 +50,16 @@ def ask(engine, target, method="GET", body=None):
         return response.status, response.read()
     finally:
         connection.close()
+
+
+def engine_frame(stream, data):
+    return struct.pack(">BxxxI", stream, len(data)) + data
+
+
+def unframed(frame):
+    """A frame of the guest's as the backend gets it; what the program printed, without any frame."""
+    kind, payload = frame
+    return payload if kind == "stdout" else engine_frame(1, guest.frame(kind, payload))
 
 
 class EngineProxy:
@@ -153,9 +167,8 @@ class EngineProxy:
 
     @staticmethod
     def forward(reader, engine, given):
-        """The first line is the mark of the container's end, whoever's it will be; the run is what follows."""
+        """What comes is the run."""
         with contextlib.suppress(OSError, ValueError):
-            engine.sendall(reader.readline())
             if data := reader.read1(65536):
                 given()
                 engine.sendall(data)
@@ -168,21 +181,25 @@ class EngineProxy:
             target.sendall(data)
 
     def retell(self, answer, connection):
+        """The engine's frames, with what is in them changed. The guest writes its report in one piece, whose length no lie changes, and the
+        program's start in another one."""
         ready = False
         while len(head := answer.read(8)) == 8:
             stream, length = struct.unpack(">BxxxI", head)
             data = answer.read(length)
             if ready and stream == 1 and self.plan.stream == "unframed":
-                connection.sendall(data)
+                connection.sendall(b"".join(map(unframed, guest.frames(data))))
                 continue
             if not ready and stream == 1 and self.plan.lie_report:
                 for truth, told in LIES:
                     data = truth.sub(told, data)
-            if stream == 1 and b"+\n" in data and not ready:
+            if ready and stream == 1 and self.plan.stream == "late":
+                data = b"".join(payload for _, payload in guest.frames(data))
+            if stream == 1 and STARTED in data and not ready:
                 ready = True
                 if self.plan.stream == "late":
-                    data = data.replace(b"+\n", b"", 1)
-            connection.sendall(struct.pack(">BxxxI", stream, len(data)) + data)
+                    data = data.replace(STARTED, b"", 1)
+            connection.sendall(engine_frame(stream, data))
 
 
 def engine_process(engine):

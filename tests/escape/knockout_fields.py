@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every member of a container's configuration, and of its seccomp profile, as a knock-out: how it is changed, what the read-back
-calls it, and what catches it if the engine lies about it: a payload of attacks/, the bootstrap's report ("report"), the stream
+calls it, and what catches it if the engine lies about it: a payload of attacks/, the guest's report ("report"), the stream
 that then is none ("stream"), or nothing, with the reason why nothing is lost."""
 import dataclasses
 import json
@@ -48,19 +48,19 @@ def host_fields(directory, other):
         Field("NetworkMode", network("host"), "C42-abstract-socket.pl", told="Config.NetworkDisabled", often=True),
         Field("IpcMode", ipc_of_host, "C55-shared-memory.pl"),
         Field("CgroupnsMode", host(CgroupnsMode="host"), "A11-cgroup-path.sh"),
-        Field("PidMode", host(PidMode="host"), "C40-environment.sh", often=True),
+        Field("PidMode", host(PidMode="host"), "stream", often=True),
         Field("UTSMode", lambda body: (body["HostConfig"].update(UTSMode="host"), body.update(Hostname="")), "C60-host-name.sh",
               told="Config.Hostname"),
         Field("UsernsMode", host(UsernsMode="host"), reason="only an engine with a user namespace of its own has one to lose"),
         Field("Privileged", host(Privileged=True), "report"),
         Field("PublishAllPorts", host(PublishAllPorts=True), reason=none_to_publish),
         Field("ReadonlyRootfs", host(ReadonlyRootfs=False), "A2-write-var-tmp.sh", often=True),
-        Field("Init", host(Init=False), reason="the shell that waits for the program buries orphans as well"),
+        Field("Init", host(Init=True), "stream"),
         Field("AutoRemove", host(AutoRemove=True), reason="the backend removes it itself; one that is gone sooner gives nothing"),
         Field("CapDrop", host(CapDrop=[]), "report", often=True),
         Field("CapAdd", host(CapAdd=["CAP_NET_RAW"]), "report"),
         Field("GroupAdd", host(GroupAdd=["0"]), "A1-other-groups.sh"),
-        Field("SecurityOpt no-new-privileges", security(keep="seccomp="), "report", often=True),
+        Field("SecurityOpt no-new-privileges", security(keep="seccomp="), reason="the guest sets no_new_privs as well", often=True),
         Field("SecurityOpt seccomp", security(keep="no-new", add=["seccomp=unconfined"]), "report", often=True),
         Field("MaskedPaths", host(MaskedPaths=[]), "A12-uncovered.sh"),
         Field("ReadonlyPaths", host(ReadonlyPaths=[]), "A10-uncovered.sh"),
@@ -105,9 +105,9 @@ def config_fields():
         Field("User", lambda body: body.update(User="0:0"), "stream", told="Config.User", often=True),
         Field("Hostname", config(Hostname="other"), "C60-host-name.sh", told="Config.Hostname"),
         Field("Domainname", config(Domainname="other.example"), reason="a name", told="Config.Domainname"),
-        Field("WorkingDir", config(WorkingDir="/tmp"), reason="the bootstrap goes to its own", told="Config.WorkingDir"),
+        Field("WorkingDir", config(WorkingDir="/tmp"), reason="the guest goes to its own", told="Config.WorkingDir"),
         Field("Entrypoint", config(Entrypoint=["/bin/sh", "-c", "echo other; sleep 1", "x"]), "stream", told="Config.Entrypoint"),
-        Field("Cmd", config(Cmd=["other"]), reason="the bootstrap takes no arguments", told="Config.Cmd"),
+        Field("Cmd", config(Cmd=["other"]), "stream", told="Config.Cmd"),
         Field("Tty", config(Tty=True), "stream", told="Config.Tty"),
         Field("Healthcheck", config(Healthcheck={"Test": ["CMD", "true"]}), reason="one more program of the image, as the same user",
               told="Config.Healthcheck"),
@@ -118,7 +118,7 @@ def config_fields():
         Field("NetworkDisabled", config(NetworkDisabled=False), reason="NetworkMode none stands", told="Config.NetworkDisabled"),
         Field("Labels", lambda body: body["Labels"].update({"code-execute.boot": "x"}), reason="only the sweep reads them",
               told="Config.Labels.code-execute.boot"),
-        Field("Env", lambda body: body["Env"].append("OTHER=x"), reason="comes from the image too, and is set anew by the bootstrap",
+        Field("Env", lambda body: body["Env"].append("OTHER=x"), reason="comes from the image too, and the run's variables come before it",
               compared=False),
         Field("ExposedPorts", config(ExposedPorts={"80/tcp": {}}), reason="comes from the image too; there is no network", compared=False),
         Field("AttachStderr", config(AttachStderr=False), reason="a hint to clients; the backend says by itself what it attaches to",

@@ -3,6 +3,7 @@
 the test's own: its directory, its sockets, a container that it started itself."""
 import json
 
+import guest
 
 
 def capabilities(status="/proc/self/status"):
@@ -19,6 +20,10 @@ def capabilities(status="/proc/self/status"):
 
 def host(**values):
     return lambda body: body["HostConfig"].update(values)
+
+
+def binds(*wanted):
+    return lambda body: body["HostConfig"].setdefault("Binds", []).extend(wanted)
 
 
 def security(keep=(), add=()):
@@ -82,34 +87,34 @@ def ipc_of_host(body):
     body["HostConfig"]["Tmpfs"].pop("/dev/shm")  # it would lie over the host's
 
 
-def leaked_descriptor(directory):
-    def change(body):
-        body["Entrypoint"][2] = f"exec 9<{directory}\n" + body["Entrypoint"][2]
-    return change
-
-
-def knockouts(directory, token, container):
-    """By name. `container` is the throw-away one's id."""
+def knockouts(directory, token, container, knocked_out_guest):
+    """By name. `container` is the throw-away one's id; `knocked_out_guest` is mounted where the guest itself is a layer too."""
     bind = f"{directory}:{directory}"
+
+    other_guest = binds(f"{knocked_out_guest}:{guest.PATH}:ro")
+
+    def with_guest(*changes):
+        return lambda body: [change(body) for change in (other_guest, *changes)]
     everything = capabilities()
     return {
-        "bind": host(Binds=[bind]),
-        "gateway-home": host(Binds=[f"{directory.parent}/home:{directory.parent}/home:ro"]),
-        "bind-engine-socket": host(Binds=[f"{directory}/socket:/run/docker.sock"]),
+        "bind": binds(bind),
+        "gateway-home": binds(f"{directory.parent}/home:{directory.parent}/home:ro"),
+        "bind-engine-socket": binds(f"{directory}/socket:/run/docker.sock"),
         "device": host(Devices=[{"PathOnHost": "/dev/zero", "PathInContainer": "/dev/not-ours", "CgroupPermissions": "r"}]),
-        "leaked-descriptor": leaked_descriptor(directory),
         "environment": lambda body: body["Env"].append("CANARY=" + token),
         "user": as_root,
         "groups": host(GroupAdd=["0"]),
         "capabilities": host(CapDrop=[], CapAdd=everything),
         "bounding": host(CapDrop=[]),
-        "new-privileges": security(keep="seccomp="),
+        "leaked-descriptor": with_guest(binds(f"{directory}:/leaked:ro")),
+        "readable-guest": with_guest(),
+        "new-privileges": with_guest(security(keep="seccomp=")),
         "seccomp": security(keep="no-new", add=["seccomp=unconfined"]),
         "read-only-root": host(ReadonlyRootfs=False),
         "masked-paths": host(MaskedPaths=[]),
         "read-only-paths": host(ReadonlyPaths=[]),
-        "processes": host(PidMode="host"),
-        "processes-of-other": host(PidMode=f"container:{container}"),
+        "processes": with_guest(host(PidMode="host")),
+        "processes-of-other": with_guest(host(PidMode=f"container:{container}")),
         "ipc": ipc_of_host,
         "network": network("host"),
         "network-of-other": network(f"container:{container}", False),
@@ -125,7 +130,6 @@ def knockouts(directory, token, container):
         "scratch-size": without_option("size="),
         "scratch-inodes": without_option("nr_inodes="),
         "scratch-devices": scratch(lambda options: ["dev" if option == "nodev" else option for option in options]),
-        "init": host(Init=False),
         "log": host(LogConfig={"Type": "json-file", "Config": {}}),
         "terminal": lambda body: body.update(Tty=True),
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each field of the constant container configuration is changed in turn, between docker mode and the engine. Truthful: the
 read-back must refuse the container and name the field, and nothing is left of it. Lying: the engine says that all is as asked;
-then the bootstrap's report, the stream or an attack must show it, or the table says why nothing is lost.
+then the guest's report, the stream or an attack must show it, or the table says why nothing is lost.
 
   test_knockouts.py [--report FILE]    appends the table to FILE. ESCAPE_LONG=1 (or CODE_EXECUTE_TEST_LONG=1) lies about every field
 """
@@ -69,7 +69,7 @@ class Knockouts:
         return self.set(field, 0, "caught: " + error["message"].split(": ")[-1].removesuffix(" differs"))
 
     def lying(self, field):
-        """A lie about the configuration, and, for an attack to show, about what the bootstrap reports."""
+        """A lie about the configuration, and, for an attack to show, about what the guest reports."""
         self.ready()
         if field.catcher in ("report", "stream"):
             result = self.with_plan(Plan([field.change], lie_inspect=True), self.ask)

@@ -41,14 +41,19 @@ def of_an_engine(details):
 
 
 def not_measured(usage):
-    return usage if usage["wall_ms"] == 0 else {**usage, "user_ms": None, "system_ms": None, "peak_memory_bytes": None}
+    return usage if usage["wall_ms"] == 0 else {**usage, "peak_memory_bytes": None}
+
+
+def not_reported(usage):
+    return {**usage, "user_ms": None, "system_ms": None}
 
 
 # mode: (cases, path of the member, what it is there: a value, or a function of the file's; why)
 DIFFERENCES = {
     "process": lambda: (),
     "docker": lambda: (
-        (EVERY, "usage", not_measured, "an engine tells neither processor time nor peak memory of a container that has ended"),
+        (EVERY, "usage", not_measured, "an engine does not tell the peak memory of a container that has ended"),
+        ({"cancelled", "output_limit", "timeout"}, "usage", not_reported, "the removal of the container kills its first process, which counts, as well"),
         (EVERY, "isolation.details", of_an_engine, "each mode has facts of its own"),
         (EVERY, "isolation", (lambda same: same) if engine.has_user_namespaces() else without_user_namespace,
          "a user namespace is the engine's to give"),

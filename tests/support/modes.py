@@ -42,7 +42,8 @@ def merged(policy, patch):
     """The patch on the policy, as RFC 7396 has it."""
     result = dict(policy)
     for name, value in patch.items():
-        result[name] = merged(result.get(name, {}), value) if isinstance(value, dict) else value
+        own = result.get(name)
+        result[name] = merged(own if isinstance(own, dict) else {}, value) if isinstance(value, dict) else value
     return result
 
 

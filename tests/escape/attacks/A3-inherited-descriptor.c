@@ -6,7 +6,7 @@
  * expect: completed exit
  * layers: nothing is inherited
  * evidence: token
- * control docker: bind leaked-descriptor
+ * control docker: leaked-descriptor
  * control process: leaked-descriptor landlock
  */
 #include "attack.h"

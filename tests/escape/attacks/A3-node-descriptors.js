@@ -5,7 +5,7 @@
 // expect: completed exit
 // layers: nothing is inherited
 // evidence: proof
-// control docker: bind leaked-descriptor
+// control docker: leaked-descriptor
 // control process: leaked-descriptor landlock
 const fs = require('fs');
 

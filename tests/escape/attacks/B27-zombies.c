@@ -6,7 +6,7 @@
  * expect: completed exit
  * layers: init that reaps
  * evidence: zombies
- * control docker: impossible the bootstrap's shell buries them as the engine's init does
+ * control docker: impossible nothing else in the container can be its first process
  */
 #include "attack.h"
 

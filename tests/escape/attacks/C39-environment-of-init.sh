@@ -5,7 +5,7 @@
 # expect: completed exit
 # layers: nothing of the request is in the configuration
 # evidence: token
-# control docker: environment
+# control docker: environment readable-guest
 tr "\0" "\n" </proc/1/environ
 tr "\0" "\n" </proc/1/cmdline
 echo "$TRIED"

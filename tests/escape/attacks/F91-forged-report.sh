@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # attack: F91
-# title: output that looks like the last words of the bootstrap
+# title: output that looks like a frame of the guest's: nothing was started
 # backends: docker
 # expect: completed exit
-# layers: the report ends before the program begins
+# layers: the program's output is inside of the guest's frames
 # evidence: error
 # control docker: stream:late
 sleep 0.2
-echo "-$FORGED"
-echo "?"
+printf "\\$(printf %03o ${#FORGED})\\000\\000\\000\\005%s" "$FORGED"
 echo "$TRIED"

@@ -88,7 +88,7 @@ START_TEST(the_constant_is_strict)
     ck_assert(json_is_false(json_object_get(host, "Privileged")));
     ck_assert_str_eq(json_string_value(json_array_get(json_object_get(host, "CapDrop"), 0)), "ALL");
     ck_assert(json_equal(json_object_get(host, "Memory"), json_object_get(host, "MemorySwap")));
-    ck_assert_int_eq(json_integer_value(json_object_get(host, "PidsLimit")), 18);
+    ck_assert_int_eq(json_integer_value(json_object_get(host, "PidsLimit")), 17);
 }
 END_TEST
 

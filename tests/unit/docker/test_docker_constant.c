@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
-#include "backends/docker/container/bootstrap.h"
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/engine/owner.h"
 #include "base/cleanup.h"
+#include "guest/guest_protocol.h"
 #include "tap_suite.h"
 
 struct member {
@@ -51,7 +51,7 @@ static const struct member of_host[] = {
     {"Devices", "[]"},
     {"ExtraHosts", "[]"},
     {"GroupAdd", "[]"},
-    {"Init", "true"},
+    {"Init", "false"},
     {"IpcMode", "\"none\""},
     {"Links", "[]"},
     {"LogConfig", "{\"Type\":\"none\",\"Config\":{}}"},
@@ -67,7 +67,7 @@ static const struct member of_host[] = {
     {"OomKillDisable", "false"},
     {"OomScoreAdj", "0"},
     {"PidMode", "\"\""},
-    {"PidsLimit", "18"},
+    {"PidsLimit", "17"},
     {"PortBindings", "{}"},
     {"Privileged", "false"},
     {"PublishAllPorts", "false"},
@@ -118,13 +118,12 @@ static void take_members(json_t *object, const struct member *members, size_t co
     }
 }
 
-/* There are no other members, but for the labels and the script. */
+/* There are no other members, but for the labels and the command. */
 static void expect_members(json_t *config)
 {
     json_auto_t *host = json_incref(json_object_get(config, "HostConfig"));
     json_auto_t *command = json_incref(json_object_get(config, "Entrypoint"));
-    json_auto_t *wanted =
-        json_pack("[s, s, s, s]", "/bin/sh", "-c", bootstrap_script, "code-execute");
+    json_auto_t *wanted = json_pack("[s]", GUEST_PATH);
     take_members(config, of_config, COUNT_OF(of_config));
     take_members(host, of_host, COUNT_OF(of_host));
     ck_assert(json_equal(command, wanted));

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What docker mode keeps ready, without an engine: whose container fits whom, when one is made and
- * when it goes, and the mark of a program's end. */
+ * when it goes. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/docker/container/container_config.h"
-#include "backends/docker/container/container_end.h"
 #include "backends/docker/pool/warm_pool.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
@@ -194,62 +193,6 @@ START_TEST(a_warm_pool_is_kept_while_it_is_in_demand)
 }
 END_TEST
 
-/* All output of the text, given in parts of that size. */
-static void read_marked(const char *mark, const char *text, size_t length, size_t part,
-                        char *output, size_t *ret_length, bool *ret_found)
-{
-    struct end_mark_reader reader = {.matched = 0};
-    size_t total = 0;
-    for (size_t begin = 0; begin < length; begin += part) {
-        size_t end = begin + part < length ? begin + part : length;
-        for (size_t at = begin; at < end;) {
-            const unsigned char *piece = NULL;
-            size_t piece_length = 0;
-            at += end_mark_next(&reader, mark, (const unsigned char *)text + at, end - at, &piece,
-                                &piece_length);
-            memcpy(output + total, piece, piece_length);
-            total += piece_length;
-        }
-    }
-    size_t rest = end_mark_rest(&reader);
-    memcpy(output + total, mark, rest);
-    *ret_length = total + rest;
-    *ret_found = reader.found;
-}
-
-START_TEST(the_mark_is_found_and_nothing_else_is)
-{
-    static const uint64_t random[2] = {UINT64_C(0x1212340000000000), 0};
-    char mark[END_MARK_LINE + 1];
-    end_mark_make(random, mark);
-    ck_assert_uint_eq(strlen(mark), END_MARK_LINE);
-    ck_assert_ptr_eq(strchr(mark, '\n'), mark + END_MARK_LENGTH);
-    ck_assert_ptr_eq(strrchr(mark, mark[0]), mark);
-    static const char *const outputs[] = {"",       "yes\n",       "\004",       "\004\00412",
-                                          "a\0041", "\0041\00412", "\00412x\004"};
-    for (size_t i = 0; i < COUNT_OF(outputs); i++) {
-        for (size_t part = 1; part < 80; part++) {
-            char text[200];
-            char seen[200];
-            size_t length = 0;
-            bool found = false;
-            int total =
-                snprintf(text, sizeof(text), "%s%.*sbehind", outputs[i], END_MARK_LENGTH, mark);
-            read_marked(mark, text, (size_t)total, part, seen, &length, &found);
-            ck_assert(found);
-            ck_assert_uint_eq(length, strlen(outputs[i]));
-            ck_assert_mem_eq(seen, outputs[i], length);
-            /* A mark that is cut short is output. */
-            total = snprintf(text, sizeof(text), "%s%.*s", outputs[i], END_MARK_LENGTH - 1, mark);
-            read_marked(mark, text, (size_t)total, part, seen, &length, &found);
-            ck_assert(!found);
-            ck_assert_uint_eq(length, (size_t)total);
-            ck_assert_mem_eq(seen, text, length);
-        }
-    }
-}
-END_TEST
-
 int main(void)
 {
     TCase *cases = tcase_create("docker pool");
@@ -259,6 +202,5 @@ int main(void)
     tcase_add_test(cases, a_warm_pool_begins_with_a_demand);
     tcase_add_test(cases, a_container_is_made_when_no_run_is_under_way);
     tcase_add_test(cases, a_warm_pool_is_kept_while_it_is_in_demand);
-    tcase_add_test(cases, the_mark_is_found_and_nothing_else_is);
     return run_suite("docker pool", &cases, 1);
 }

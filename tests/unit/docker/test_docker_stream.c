@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine and a container say: frames, heads, the bootstrap's report, facts, endings. */
+/* What an engine and a container say: frames, heads, the guest's report, facts, endings. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "../support/random.h"
 #include "backends/docker/container/attached_stream.h"
-#include "backends/docker/container/bootstrap.h"
 #include "backends/docker/container/container_end.h"
+#include "backends/docker/container/guest_stream.h"
 #include "backends/docker/engine/engine_facts.h"
 #include "base/cleanup.h"
 #include "tap_suite.h"
@@ -73,7 +73,8 @@ START_TEST(random_bytes_do_no_harm)
         unsigned char bytes[64];
         struct frame_reader frames = {.left = 0};
         struct http_head head = {.length = 0};
-        struct bootstrap_reader report = {.length = 0};
+        struct guest_reader guest = {.left = 0};
+        struct guest_piece said;
         struct frame_piece piece;
         size_t taken = 0;
         for (size_t i = 0; i < sizeof(bytes); i++)
@@ -82,8 +83,8 @@ START_TEST(random_bytes_do_no_harm)
         ck_assert(count <= (ptrdiff_t)sizeof(bytes));
         (void)http_head_feed(&head, bytes, sizeof(bytes), &taken);
         ck_assert_uint_le(taken, sizeof(bytes));
-        (void)bootstrap_read(&report, bytes, sizeof(bytes), &taken);
-        ck_assert_uint_le(taken, sizeof(bytes));
+        ck_assert(guest_reader_next(&guest, bytes, sizeof(bytes), &said) <=
+                  (ptrdiff_t)sizeof(bytes));
     }
 }
 END_TEST
@@ -138,61 +139,36 @@ START_TEST(endless_heads_end)
 }
 END_TEST
 
-#define GOOD_REPORT                                                                            \
-    "=CapInh: 0000\n=CapPrm: 0000\n=CapEff: 0000\n=CapBnd: 0000\n=CapAmb: 0000\n=Uid: 65534\t" \
-    "65534\t65534\t65534\n=NoNewPrivs: 1\n=Seccomp: 2\n=Waits: 1\n"
+#define CAPABILITIES "CapInh:\t0000\nCapPrm:\t0000\nCapEff:\t0000\nCapBnd:\t0000\nCapAmb:\t0000\n"
+#define USER         "Uid:\t65534\t65534\t65534\t65534\n"
 
-static enum bootstrap_state read_report(const char *text, uint32_t *ret_facts, size_t *ret_taken)
+static uint32_t facts_of(const char *report)
 {
-    struct bootstrap_reader reader = {.length = 0};
-    enum bootstrap_state state =
-        bootstrap_read(&reader, (const unsigned char *)text, strlen(text), ret_taken);
-    *ret_facts = reader.facts;
-    return state;
+    return guest_facts_read((const unsigned char *)report, strlen(report));
 }
 
-START_TEST(reports)
+START_TEST(facts_are_compared_exactly)
 {
-    static const char *const lies[] = {"=CapBnd: 00000000a80425fb\n+\n",
-                                       "=Uid: 0 0 0 0\n+\n",
-                                       "=Uid: 1 1 1 0\n+\n",
-                                       "=Seccomp: 1\n+\n",
-                                       "=NoNewPrivs: 0\n+\n",
-                                       "+\n"};
-    uint32_t facts;
-    size_t taken;
-    ck_assert_int_eq(read_report(GOOD_REPORT "+\nprogram", &facts, &taken), BOOTSTRAP_READY);
-    ck_assert_uint_eq(facts, BOOTSTRAP_FACTS_ALL);
-    ck_assert_uint_eq(taken, strlen(GOOD_REPORT) + 2);
-    for (size_t i = 0; i < COUNT_OF(lies); i++) {
-        ck_assert_int_eq(read_report(lies[i], &facts, &taken), BOOTSTRAP_READY);
-        ck_assert_uint_eq(facts, 0);
-    }
-    ck_assert_int_eq(read_report("?\n", &facts, &taken), BOOTSTRAP_MISSING);
-    ck_assert_int_eq(read_report("-no space\n", &facts, &taken), BOOTSTRAP_FAILED);
-    ck_assert_int_eq(read_report("hello\n", &facts, &taken), BOOTSTRAP_FAILED);
-    ck_assert_int_eq(read_report("=Uid", &facts, &taken), BOOTSTRAP_MORE);
-}
-END_TEST
-
-START_TEST(errors_before_the_program_are_its_bootstraps)
-{
-    static const char text[] = "dd: no\n++\n+\nprogram";
-    for (size_t part = 1; part < sizeof(text); part++) {
-        struct bootstrap_reader reader = {.length = 0};
-        size_t begin = 0;
-        enum bootstrap_state state = BOOTSTRAP_MORE;
-        while (state == BOOTSTRAP_MORE) {
-            size_t left = sizeof(text) - 1 - begin;
-            size_t taken = 0;
-            ck_assert_uint_gt(left, 0);
-            state = bootstrap_read_errors(&reader, (const unsigned char *)text + begin,
-                                          left < part ? left : part, &taken);
-            begin += taken;
-        }
-        ck_assert_str_eq(text + begin, "program");
-        ck_assert_str_eq(reader.detail, "dd: no+++");
-    }
+    static const char good[] = "Name:\tguest\n" USER CAPABILITIES "NoNewPrivs:\t1\nSeccomp:\t2\n";
+    static const char *const lies[] = {"CapBnd:\t00000000a80425fb\n",
+                                       "CapBnd:\t\n",
+                                       "CapBnd: 0000\n",
+                                       "Uid:\t0\t0\t0\t0\n",
+                                       "Uid:\t1\t1\t1\t0\n",
+                                       "Uid:\t1\t1\t1\n",
+                                       "Uid:\t1\t1\t1\t1\t1\n",
+                                       "Uid:\t1\t1\t1\tx\n",
+                                       "Seccomp:\t1\n",
+                                       "Seccomp:\t20\n",
+                                       "NoNewPrivs:\t0\n",
+                                       "NoNewPrivs:\t1",
+                                       "Seccomp_filters:\t2\n",
+                                       "\n",
+                                       ""};
+    ck_assert_uint_eq(facts_of(good), GUEST_FACTS_ALL);
+    ck_assert_uint_eq(facts_of(USER), GUEST_FACT_BIT(GUEST_FACT_ORDINARY_USER));
+    for (size_t i = 0; i < COUNT_OF(lies); i++)
+        ck_assert_msg(facts_of(lies[i]) == 0, "%s", lies[i]);
 }
 END_TEST
 
@@ -222,32 +198,62 @@ START_TEST(engines_are_judged)
 }
 END_TEST
 
+#define EXITED(code)                                               \
+    {                                                              \
+        .reported = true, .program = {.wait_status = (code) << 8 } \
+    }
+#define KILLED(number)                                          \
+    {                                                           \
+        .reported = true, .program = {.wait_status = (number) } \
+    }
+
 START_TEST(endings)
 {
     static const struct {
         struct container_end end;
+        bool out_of_memory;
         enum run_cause cause;
         int exit_code;
         int signal;
     } cases[] = {
-        {{0, false}, RUN_CAUSE_EXIT, 0, 0},
-        {{7, false}, RUN_CAUSE_EXIT, 7, 0},
-        {{130, false}, RUN_CAUSE_EXIT, 130, 0},
-        {{137, false}, RUN_CAUSE_SIGNAL, -1, SIGKILL},
-        {{137, true}, RUN_CAUSE_MEMORY_LIMIT, -1, SIGKILL},
-        {{1, true}, RUN_CAUSE_MEMORY_LIMIT, 1, 0},
-        {{0, true}, RUN_CAUSE_EXIT, 0, 0},
-        {{152, false}, RUN_CAUSE_CPU_LIMIT, -1, SIGXCPU},
-        {{153, false}, RUN_CAUSE_FILE_LIMIT, -1, SIGXFSZ},
-        {{159, false}, RUN_CAUSE_FORBIDDEN_SYSCALL, -1, SIGSYS},
+        {EXITED(0), false, RUN_CAUSE_EXIT, 0, 0},
+        {EXITED(7), false, RUN_CAUSE_EXIT, 7, 0},
+        {EXITED(137), false, RUN_CAUSE_EXIT, 137, 0},
+        {EXITED(1), true, RUN_CAUSE_MEMORY_LIMIT, 1, 0},
+        {EXITED(0), true, RUN_CAUSE_EXIT, 0, 0},
+        {KILLED(SIGKILL), false, RUN_CAUSE_SIGNAL, -1, SIGKILL},
+        {KILLED(SIGKILL), true, RUN_CAUSE_MEMORY_LIMIT, -1, SIGKILL},
+        {KILLED(SIGSEGV | 0x80), false, RUN_CAUSE_SIGNAL, -1, SIGSEGV},
+        {KILLED(SIGXCPU), false, RUN_CAUSE_CPU_LIMIT, -1, SIGXCPU},
+        {KILLED(SIGXFSZ), false, RUN_CAUSE_FILE_LIMIT, -1, SIGXFSZ},
+        {KILLED(SIGSYS), false, RUN_CAUSE_FORBIDDEN_SYSCALL, -1, SIGSYS},
+        {{.status = 137}, false, RUN_CAUSE_SIGNAL, -1, SIGKILL},
+        {{.status = 137}, true, RUN_CAUSE_MEMORY_LIMIT, -1, SIGKILL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct run_event event = {.type = RUN_EVENT_ENDED};
-        container_cause_decide(&cases[i].end, &event);
+        struct container_end end = cases[i].end;
+        end.memory_killed = cases[i].out_of_memory;
+        ck_assert(container_end_is_explained(&end));
+        container_cause_decide(&end, &event);
         ck_assert_uint_eq(event.cause, cases[i].cause);
         ck_assert_int_eq(event.exit_code, cases[i].exit_code);
         ck_assert_int_eq(event.signal, cases[i].signal);
     }
+    ck_assert(!container_end_is_explained(&(struct container_end){.status = 0}));
+    ck_assert(!container_end_is_explained(&(struct container_end){.status = 1}));
+}
+END_TEST
+
+START_TEST(usage_is_the_guests)
+{
+    struct run_event event = {.usage = {.user_us = 1, .system_us = 2}};
+    struct container_end end = {.status = 137};
+    container_cause_decide(&end, &event);
+    ck_assert(event.usage.user_us == 1 && event.usage.system_us == 2);
+    end = (struct container_end){.reported = true, .program = {.user_us = 30, .system_us = 40}};
+    container_cause_decide(&end, &event);
+    ck_assert(event.usage.user_us == 30 && event.usage.system_us == 40);
 }
 END_TEST
 
@@ -260,9 +266,9 @@ int main(void)
     tcase_add_test(cases, random_bytes_do_no_harm);
     tcase_add_test(cases, heads);
     tcase_add_test(cases, endless_heads_end);
-    tcase_add_test(cases, reports);
-    tcase_add_test(cases, errors_before_the_program_are_its_bootstraps);
+    tcase_add_test(cases, facts_are_compared_exactly);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);
+    tcase_add_test(cases, usage_is_the_guests);
     return run_suite("docker stream", &cases, 1);
 }

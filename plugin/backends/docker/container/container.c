@@ -10,6 +10,7 @@
 
 #include "backends/common/run_answer.h"
 #include "backends/docker/container/container_config.h"
+#include "backends/docker/image/image_store.h"
 #include "base/cleanup.h"
 
 #define REMOVE_TIME_MS   10000
@@ -70,14 +71,13 @@ static bool send_request(struct container *container, enum request_kind kind, co
 }
 
 /* The name is not made from a run's id: trials share one, and it is to say nothing about a run. */
-static bool choose_name_and_mark(struct container *container)
+static bool choose_name(struct container *container)
 {
-    uint64_t random[4];
+    uint64_t random[2];
     if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return false;
     (void)snprintf(container->name, sizeof(container->name),
                    CONTAINER_NAME_PREFIX "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-    end_mark_make(random + 2, container->end_mark);
     return true;
 }
 
@@ -155,6 +155,24 @@ static bool has_warning(struct container *container, const json_t *made)
     return true;
 }
 
+/* Conflict: the image is being removed. */
+static bool is_image_gone(const struct engine_answer *answer)
+{
+    return answer->fault.problem == ENGINE_PROBLEM_NONE &&
+           (answer->status == 404 || answer->status == 409);
+}
+
+static void fail_without_image(struct container *container, const struct engine_answer *answer)
+{
+    struct engine_fault fault;
+    const char *image = json_string_value(json_object_get(container->config, "Image"));
+    image_store_forget(container->environment, container->engine, image);
+    engine_answer_refusal(answer, container->engine->facts.name, false, "create the container",
+                          &fault);
+    fault.problem = ENGINE_PROBLEM_IMAGE_GONE;
+    fail_container(container, RUN_FAILURE_BACKEND, &fault);
+}
+
 static void take_created(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
@@ -162,6 +180,10 @@ static void take_created(void *user, const struct engine_answer *answer)
     container->creating = false;
     if (container->removing) {
         container_remove(container);
+        return;
+    }
+    if (is_image_gone(answer)) {
+        fail_without_image(container, answer);
         return;
     }
     json_auto_t *made = take_answer(container, answer, 201, "create the container");
@@ -183,7 +205,7 @@ static bool request_creation(struct container *container)
 {
     CLEANUP_FREE char *body = json_dumps(container->config, JSON_COMPACT);
     container->creating =
-        body && choose_name_and_mark(container) && send_request(container, REQUEST_CREATE, body);
+        body && choose_name(container) && send_request(container, REQUEST_CREATE, body);
     return container->creating;
 }
 
@@ -279,9 +301,14 @@ static void take_end(void *user, const struct engine_answer *answer)
     check_end(container);
 }
 
+static bool is_end_known(const struct container *container)
+{
+    return container->end.reported || (container->waited && container->stream.over);
+}
+
 bool container_end_last_look(struct container *container)
 {
-    if (!container->waited || !container->stream.over || container->looked || container->removing)
+    if (!is_end_known(container) || container->looked || container->removing)
         return false;
     engine_call_cancel(TAKE_POINTER(container->call));
     container->end.memory_killed = container->memory_killed;
@@ -290,24 +317,27 @@ bool container_end_last_look(struct container *container)
     return true;
 }
 
+/* After a bad end the guest ends too: only then does the engine say whether that was for want of
+ * memory. */
 static void check_end_of_program(struct container *container)
 {
-    const struct container_stream *stream = &container->stream;
-    bool marked = stream->marks[0].found && stream->marks[1].found;
-    if (!marked && (!container->waited || !stream->over))
+    const struct container_end *end = &container->end;
+    if (!is_end_known(container))
         return;
-    if (marked)
-        container->end = (struct container_end){0};
-    /* The engine knows nothing more about an end without a failure. */
-    if (container->end.status == 0 || container->looked)
+    if (!container_end_is_good(end) && !container->looked) {
+        if (container->waited && !container->call)
+            ask_engine(container, REQUEST_READ_END);
+    } else if (container_end_is_explained(end)) {
         container->environment->events->ended(container->job->run);
-    else if (!container->call)
-        ask_engine(container, REQUEST_READ_END);
+    } else {
+        container_fail(container, "the container's first process has ended without a report");
+    }
 }
 
 static void check_readiness(struct container *container)
 {
-    if (container->running && container->stream.bootstrap.facts == BOOTSTRAP_FACTS_ALL)
+    if (container->running && container->stream.waiting &&
+        container->stream.facts == GUEST_FACTS_ALL)
         container->environment->events->ready(container);
 }
 
@@ -321,7 +351,7 @@ static bool has_ended_unused(const struct container *container)
     return over || (container->waited && !container->job);
 }
 
-/* To be called when the wait or the stream is over, or the mark was seen. */
+/* To be called when the wait or the stream is over, or the guest has said something. */
 static void check_end(struct container *container)
 {
     if (container->removed) {
@@ -337,7 +367,7 @@ static void check_end(struct container *container)
         char message[sizeof(((struct engine_fault *)0)->message)];
         (void)snprintf(message, sizeof(message),
                        "the container's set-up ended with status %d: %.150s",
-                       (int)container->end.status, container->stream.errors.detail);
+                       (int)container->end.status, container->stream.errors);
         container_fail(container, message);
     } else if (container->warm_pool && !container->ready) {
         check_readiness(container);

@@ -2,7 +2,7 @@
 /*
  * One container from the request that creates it to its removal:
  *   create -> read back -> attach -> start -> wait -> read the end -> remove
- * It serves one run, or waits for one in its bootstrap, or is being removed without a run. A
+ * It serves one run, or waits for one in its guest, or is being removed without a run. A
  * failure or a kill at any step leads to remove. container.c has the chain of requests,
  * container_stream.c the attached stream, oom_watch.c the events of kills for memory. Runs in the
  * docker backend, single-threaded; no function here waits.
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "backends/docker/container/attached_stream.h"
-#include "backends/docker/container/bootstrap.h"
 #include "backends/docker/container/container_end.h"
+#include "backends/docker/container/guest_stream.h"
 #include "backends/docker/engine/engine.h"
 #include "protocol/run_event.h"
 
@@ -23,7 +23,7 @@
 #define CONTAINER_NAME_LENGTH (sizeof(CONTAINER_NAME_PREFIX) - 1 + 32)
 #define CONTAINER_PATH_LIMIT  256 /* of a request to the engine */
 #define STREAM_CHUNK          65536
-/* From the order to create one to its bootstrap's report; shorter than the plugin waits for a
+/* From the order to create one to its guest's report; shorter than the plugin waits for a
  * set-up, so that the reason is reported. */
 #define CONTAINER_START_LIMIT_US (UINT64_C(18) * 1000000)
 
@@ -35,7 +35,7 @@ struct warm_pool;
 struct container_job {
     struct run *run;        /* passed to container_events */
     int pipes[2];           /* standard output and error */
-    unsigned char *message; /* to the bootstrap; wiped once the program has started */
+    unsigned char *message; /* to the guest; wiped once the program has started */
     size_t message_length;
     bool started; /* set by the run, in container_events.started */
 };
@@ -47,7 +47,7 @@ struct container_events {
      * being removed. */
     void (*ready)(struct container *container);
     void (*lost)(struct container *container);
-    /* To its run: the bootstrap has reported that it becomes the program. */
+    /* To its run: the guest has reported that its program is started. */
     void (*started)(struct run *run);
     /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
@@ -68,19 +68,18 @@ struct container_stream {
     struct http_head head;
     bool taken_over; /* the head is read; frames follow */
     struct frame_reader frames;
-    struct bootstrap_reader bootstrap;
-    enum bootstrap_state state;
+    struct guest_reader guest;
+    uint32_t facts;   /* that hold for the guest */
+    bool waiting;     /* it waits for the message, or has waited */
+    bool started;     /* it has started the program */
+    char errors[160]; /* what came on the container's own standard error */
     unsigned char chunk[STREAM_CHUNK];
     size_t begin; /* of the bytes of the chunk that are not looked at yet */
     size_t end;
-    struct frame_piece piece;        /* of the chunk */
-    struct frame_piece output;       /* of the piece: to be written to a pipe */
-    struct end_mark_reader marks[2]; /* of standard output and error */
-    size_t asked;                    /* bytes sent of the request for the stream */
-    size_t mark_sent;                /* of the end mark */
-    size_t sent;                     /* of the run's message */
-    struct bootstrap_reader errors;  /* the bootstrap's standard error */
-    enum bootstrap_state errors_state;
+    struct frame_piece piece;  /* of the chunk */
+    struct frame_piece output; /* of the piece: to be written to a pipe */
+    size_t asked;              /* bytes sent of the request for the stream */
+    size_t sent;               /* of the run's message */
 };
 
 struct container {
@@ -95,14 +94,13 @@ struct container {
     bool ready;                  /* it waits for its message */
     char name[CONTAINER_NAME_LENGTH + 1];
     char id[65];
-    char end_mark[END_MARK_LINE + 1];
     json_t *config;           /* as asked for */
     struct engine_call *call; /* the request under way */
     struct engine_call *wait;
     struct container_stream stream;
     bool creating;      /* the answer to create is still to come */
     bool running;       /* the engine has said so */
-    bool waited;        /* it has ended: end is filled */
+    bool waited;        /* it has ended: end.status is filled */
     bool memory_killed; /* a process in it was killed for memory, as the engine's events say */
     bool looked;        /* the engine was asked about that end */
     bool removing;

@@ -6,15 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/docker/container/bootstrap.h"
 #include "backends/docker/container/embedded_texts.h"
 #include "base/cleanup.h"
+#include "guest/guest_protocol.h"
 
-#define OWN_PROCESSES    2 /* the engine's init and the bootstrap */
+#define OWN_PROCESSES    1 /* the guest */
 #define CPU_HARD_EXTRA_S 1 /* SIGKILL this long after SIGXCPU */
 #define CORE_BYTES       1 /* no file, and no program of a core_pattern either, which 0 would start */
-
-#define BOOTSTRAP_ARGUMENTS 4 /* the shell, "-c", the script, the script's own name */
 
 /* After these no owner can want the container any more. */
 #define LATEST_MARGIN_S  600
@@ -54,7 +52,7 @@ static json_t *scratch(const struct run_limits *limits)
     if (limits->scratch_inodes)
         (void)snprintf(caps + length, sizeof(caps) - (size_t)length, ",nr_inodes=%" PRIu64,
                        limits->scratch_inodes);
-    return json_pack("{s:o, s:o, s:o}", BOOTSTRAP_HOME,
+    return json_pack("{s:o, s:o, s:o}", RUN_HOME,
                      json_sprintf("rw,nosuid,nodev,exec%s,mode=0700,uid=%d,gid=%d", caps,
                                   CONTAINER_USER, CONTAINER_USER),
                      "/tmp", json_sprintf("rw,nosuid,nodev,exec%s,mode=1777", caps), "/dev/shm",
@@ -77,8 +75,7 @@ static json_t *host_config(const struct run_description *description, const char
 
 static json_t *entrypoint(json_t *interpreter)
 {
-    json_auto_t *command =
-        json_pack("[s, s, s, s]", "/bin/sh", "-c", bootstrap_script, "code-execute");
+    json_auto_t *command = json_pack("[s]", GUEST_PATH);
     if (!command || (interpreter && json_array_extend(command, interpreter) != 0))
         return NULL;
     return TAKE_POINTER(command);
@@ -92,11 +89,10 @@ static json_t *make_config(const struct run_description *description, const char
     json_auto_t *config =
         json_loadb(container_text, container_length, JSON_REJECT_DUPLICATES, NULL);
     json_auto_t *host = host_config(description, runtime, seccomp[description->network != 0]);
-    json_auto_t *varying =
-        json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
-                  json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER), "WorkingDir",
-                  BOOTSTRAP_HOME, "Entrypoint", entrypoint(interpreter), "NetworkDisabled",
-                  !description->network, "Labels", labels);
+    json_auto_t *varying = json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
+                                     json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER),
+                                     "WorkingDir", RUN_HOME, "Entrypoint", entrypoint(interpreter),
+                                     "NetworkDisabled", !description->network, "Labels", labels);
     if (!config || !host || !varying || json_object_update(config, varying) != 0 ||
         json_object_update(json_object_get(config, "HostConfig"), host) != 0)
         return NULL;
@@ -142,7 +138,7 @@ static bool is_python(const char *command)
     return strncmp(slash ? slash + 1 : command, "python", strlen("python")) == 0;
 }
 
-/* The bootstrap's arguments: the interpreter that it starts for runs with this preparation, which
+/* The guest's arguments: the interpreter that it starts for runs with this preparation, which
  * is the policy's. NULL: it starts none. */
 static json_t *interpreter_arguments(const struct run_description *description)
 {
@@ -171,7 +167,7 @@ json_t *container_config_template(const struct run_description *description, con
 
 enum run_interpreter container_config_interpreter(const json_t *template)
 {
-    bool waits = json_array_size(json_object_get(template, "Entrypoint")) > BOOTSTRAP_ARGUMENTS;
+    bool waits = json_array_size(json_object_get(template, "Entrypoint")) > 1;
     return waits ? RUN_INTERPRETER_PYTHON : RUN_INTERPRETER_NONE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the stream between the plugin's pipes and the container: the attached connection, the
- * message to the bootstrap, its report, then the program's output up to the end mark. Runs in the
- * docker backend. */
+ * message to the guest, its report, then the program's output and end. Runs in the docker backend.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -55,9 +55,7 @@ static void break_stream(struct container *container, const char *why)
 static bool has_to_send(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
-    return stream->taken_over &&
-           (stream->mark_sent < END_MARK_LINE ||
-            (container->job && stream->sent < container->job->message_length));
+    return stream->taken_over && container->job && stream->sent < container->job->message_length;
 }
 
 /* 1: nothing of it is left to send; 0: the connection takes no more now; -1: it is broken. */
@@ -91,14 +89,11 @@ static void ask_for_stream(struct container *container)
         break_stream(container, "it does not accept the request");
 }
 
-/* The mark as soon as the stream is attached, then the run's message. A broken connection is the
- * container's end, which the receiving side meets. */
+/* A broken connection is the container's end, which the receiving side meets. */
 static void send_input(struct container *container)
 {
     struct container_stream *stream = &container->stream;
-    if (has_to_send(container) &&
-        send_rest(stream, container->end_mark, END_MARK_LINE, &stream->mark_sent) != 0 &&
-        container->job)
+    if (has_to_send(container))
         (void)send_rest(stream, container->job->message, container->job->message_length,
                         &stream->sent);
 }
@@ -128,41 +123,85 @@ static void take_head(struct container *container)
     container_start(container);
 }
 
-/* Before the program starts, the piece is the bootstrap's report, up to its last line. A bootstrap
- * that waits for a job must not send that line. */
-static void take_report(struct container *container)
+/* Only the guest's loader, or an engine in its place, writes there. */
+static void note_errors(struct container_stream *stream)
+{
+    struct frame_piece *piece = &stream->piece;
+    size_t length = strlen(stream->errors);
+    for (; piece->length && length + 1 < sizeof(stream->errors); piece->length--, piece->bytes++)
+        if (*piece->bytes >= ' ' && *piece->bytes < 0x7f)
+            stream->errors[length++] = (char)*piece->bytes;
+    piece->length = 0;
+}
+
+/* A frame that may come once, and only before the program's start. */
+static void fail_start(struct container *container, const struct guest_piece *said)
+{
+    const struct container_events *events = container->environment->events;
+    char message[160];
+    if (said->kind == GUEST_MISSING && container->job) {
+        events->missing(container->job->run);
+        return;
+    }
+    (void)snprintf(message, sizeof(message), "%.*s", (int)said->length, (const char *)said->bytes);
+    container_fail(container, message);
+}
+
+/* What the guest says before the program's start. false: it is out of turn. */
+static bool take_report(struct container *container, const struct guest_piece *said)
+{
+    struct container_stream *stream = &container->stream;
+    if (said->kind == GUEST_FACTS && !stream->waiting) {
+        stream->facts = guest_facts_read(said->bytes, said->length);
+    } else if (said->kind == GUEST_WAITING && !stream->waiting) {
+        stream->waiting = true;
+    } else if (said->kind == GUEST_STARTED && stream->waiting && container->job) {
+        stream->started = true;
+        container->environment->events->started(container->job->run);
+    } else if (said->kind == GUEST_FAILED ||
+               (said->kind == GUEST_MISSING && stream->waiting && container->job)) {
+        fail_start(container, said);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* The same of a program that was started. */
+static bool take_program(struct container *container, const struct guest_piece *said)
+{
+    struct container_stream *stream = &container->stream;
+    struct container_end *end = &container->end;
+    if (end->reported)
+        return false;
+    if (said->kind == GUEST_ENDED)
+        return end->reported = guest_end_read(said->bytes, said->length, &end->program);
+    if (said->kind != GUEST_STDOUT && said->kind != GUEST_STDERR)
+        return false;
+    stream->output = (struct frame_piece){
+        .stream = said->kind == GUEST_STDERR ? FRAME_STDERR : FRAME_STDOUT,
+        .bytes = said->bytes,
+        .length = said->length,
+    };
+    return true;
+}
+
+/* The guest's next word in the piece. */
+static void take_guest(struct container *container)
 {
     struct container_stream *stream = &container->stream;
     struct frame_piece *piece = &stream->piece;
-    const struct container_events *events = container->environment->events;
-    const struct container_job *job = container->job;
-    size_t taken = 0;
-    stream->state = bootstrap_read(&stream->bootstrap, piece->bytes, piece->length, &taken);
-    piece->bytes += taken;
-    piece->length -= taken;
-    if (stream->state == BOOTSTRAP_MORE)
-        return;
-    if (stream->state == BOOTSTRAP_READY && job) {
-        events->started(job->run);
-        return;
+    struct guest_piece said;
+    ptrdiff_t taken = guest_reader_next(&stream->guest, piece->bytes, piece->length, &said);
+    if (taken >= 0) {
+        piece->bytes += taken;
+        piece->length -= (size_t)taken;
     }
+    if (taken >= 0 && (said.kind == 0 || (stream->started ? take_program(container, &said)
+                                                          : take_report(container, &said))))
+        return;
     piece->length = 0;
-    if (stream->state == BOOTSTRAP_MISSING && job)
-        events->missing(job->run);
-    else
-        container_fail(container, stream->state == BOOTSTRAP_FAILED
-                                      ? stream->bootstrap.detail
-                                      : "the container sent data before its program was started");
-}
-
-static void take_errors(struct container_stream *stream)
-{
-    struct frame_piece *piece = &stream->piece;
-    size_t taken = 0;
-    stream->errors_state =
-        bootstrap_read_errors(&stream->errors, piece->bytes, piece->length, &taken);
-    piece->bytes += taken;
-    piece->length -= taken;
+    container_fail(container, "the container's first process does not speak as it should");
 }
 
 static int pipe_of(const struct container *container)
@@ -190,33 +229,6 @@ static bool write_output(struct container *container)
     return true;
 }
 
-/* The next output in the piece, without the mark. */
-static void find_output(struct container *container)
-{
-    struct container_stream *stream = &container->stream;
-    struct frame_piece *piece = &stream->piece;
-    stream->output.stream = piece->stream;
-    size_t taken =
-        end_mark_next(&stream->marks[piece->stream == FRAME_STDERR], container->end_mark,
-                      piece->bytes, piece->length, &stream->output.bytes, &stream->output.length);
-    piece->bytes += taken;
-    piece->length -= taken;
-}
-
-/* Output that looked like the beginning of a mark when the stream ended. false: there is none. */
-static bool find_rest(struct container *container)
-{
-    struct container_stream *stream = &container->stream;
-    for (size_t i = 0; i < COUNT_OF(stream->marks) && container->job; i++) {
-        stream->output.stream = i == 0 ? FRAME_STDOUT : FRAME_STDERR;
-        stream->output.bytes = (const unsigned char *)container->end_mark;
-        stream->output.length = end_mark_rest(&stream->marks[i]);
-        if (stream->output.length)
-            return true;
-    }
-    return false;
-}
-
 /* false: a pipe takes no more. */
 static bool digest_piece(struct container *container)
 {
@@ -225,12 +237,11 @@ static bool digest_piece(struct container *container)
         if (stream->output.length) {
             if (!write_output(container))
                 return false;
-        } else if (stream->piece.stream == FRAME_STDERR && stream->errors_state != BOOTSTRAP_READY)
-            take_errors(stream);
-        else if (stream->piece.stream != FRAME_STDERR && stream->state != BOOTSTRAP_READY)
-            take_report(container);
-        else
-            find_output(container);
+        } else if (stream->piece.stream == FRAME_STDERR) {
+            note_errors(stream);
+        } else {
+            take_guest(container);
+        }
     }
     return true;
 }
@@ -247,9 +258,8 @@ static bool digest(struct container *container)
         if (stream->begin == stream->end) {
             if (!stream->ended)
                 return true;
-            if (!find_rest(container))
-                container_stream_close(container);
-            continue;
+            container_stream_close(container);
+            return true;
         }
         if (!stream->taken_over) {
             take_head(container);

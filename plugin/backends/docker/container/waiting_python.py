@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a container's Python wait for its run at the end of its own start, before it opens its program. At that time Python imports a
-module named sitecustomize (site); its command line is the program's. The bootstrap's script writes this file. The message with the
-run (bootstrap.c) comes through descriptor 9; the script would read the same message. Everything that is changed here is put back
-before the program begins, and no name of it is left."""
+module named sitecustomize (site); its command line is the program's. The container's first process writes this file, and the files and
+the standard input of the run (plugin/guest/guest_interpreter.c); variables and arguments come through a pipe. Everything that is changed
+here is put back before the program begins, and no name of it is left."""
 
 
 def _wait():
@@ -11,9 +11,7 @@ def _wait():
     import os
     import sys
 
-    PLACE, FROM = "/tmp/.code-execute", 9
-    message = bytearray()
-    variables, arguments = [], []
+    PLACE, RUN, TOLD, INPUT = "/tmp/.code-execute", 3, 4, 5
 
     def import_quietly(name):
         known = set(sys.modules)
@@ -61,87 +59,31 @@ def _wait():
         if "__annotations__" in main.__dict__:
             main.__annotations__ = {}
 
-    def receive():
-        piece = os.read(FROM, 1 << 16)
-        if not piece:  # the engine has closed the stream
-            os._exit(1)
-        message.extend(piece)
-
     def take(length):
-        """That many bytes of the message, in pieces."""
+        """That many bytes of the run."""
+        pieces = []
         while length:
-            if not message:
-                receive()
-            piece = bytes(message[:length])
-            del message[:length]
+            piece = os.read(RUN, min(length, 1 << 16))
+            if not piece:  # the guest has ended
+                os._exit(1)
+            pieces.append(piece)
             length -= len(piece)
-            yield piece
+        return b"".join(pieces)
 
-    def take_text():
-        while b"\n" not in message:
-            receive()
-        line = bytes(message[:message.index(b"\n") + 1])
-        del message[:len(line)]
-        return b"".join(take(int(line)))
+    def take_number():
+        return int.from_bytes(take(4), "little")
 
-    def commands(text):
-        """The words of each line. A quoted string is a word, and has no NUL in it; the text uses nothing else of a shell's language."""
-        words = []
-        for number, part in enumerate(text.replace(b"'\\''", b"\0").split(b"'")):
-            if number % 2:
-                words.append(part.replace(b"\0", b"'"))
-                continue
-            first, *lines = part.split(b"\n")
-            words += first.split()
-            for line in lines:
-                yield words
-                words = line.split()
+    def take_strings():
+        return [take(take_number()) for _ in range(take_number())]
 
-    def make_room(path):
-        if b"/" in path:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-
-    def write(path, pieces):
-        make_room(path)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        for piece in pieces:
-            while piece:
-                piece = piece[os.write(fd, piece):]
-        os.close(fd)
-
-    def set_input(pieces):
-        write(os.fsencode(PLACE), pieces)
-        fd = os.open(PLACE, os.O_RDONLY)
-        os.unlink(PLACE)
-        os.dup2(fd, 0)
-        os.close(fd)
-
-    def execute(name, *words):
-        if name == b"ce_text":
-            write(words[0], words[1:])
-        elif name == b"put":
-            write(words[0], take(int(words[1])))
-        elif name == b"input":
-            set_input(take(int(words[0])))
-        elif name == b"set":
-            end = words.index(b"--", 1)  # a variable has a "="
-            variables.extend(words[1:end])
-            arguments.extend(words[end + 1:])
-        elif name == b"umask":
-            os.umask(int(words[0], 8))
-        elif name == b"ce_room":
-            make_room(words[0])
-        else:
-            raise ValueError(name)
-
-    def set_arguments_and_variables(count):
+    def set_arguments_and_variables(variables, arguments):
         for variable in variables:
             name, _, value = variable.partition(b"=")
             if os.environb.get(name) != value:
                 os.environb[name] = value
-        sys.argv += map(os.fsdecode, arguments[count:])
+        sys.argv += map(os.fsdecode, arguments)
         if hasattr(sys, "orig_argv"):
-            sys.orig_argv += map(os.fsdecode, arguments[count:])
+            sys.orig_argv += map(os.fsdecode, arguments)
 
     try:
         modules = os.environ.pop("CODE_EXECUTE_IMPORT").split(",")
@@ -153,17 +95,19 @@ def _wait():
         later = paths_of_the_run()
         collect_for_good()
         make_main_module()
-        os.write(1, b"=Waits: 1\n")
-        for command in commands(take_text()):
-            execute(*command)
-        os.close(FROM)
-        set_arguments_and_variables(count)
+        os.write(TOLD, b"w")
+        variables, arguments = take_strings(), take_strings()
+        if take_number():
+            os.dup2(INPUT, 0)
+        set_arguments_and_variables(variables, arguments[count:])
         if later:
             for entry in later:
                 sys.path_importer_cache.pop(entry, None)
             spec = find_replaced_module()
-        os.write(1, b"+\n")
-        os.write(2, b"+\n")
+        os.close(RUN)
+        os.close(INPUT)
+        os.write(TOLD, b"b")
+        os.close(TOLD)
     except BaseException:  # the program must not begin
         os._exit(1)
     return spec

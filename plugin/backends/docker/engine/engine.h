@@ -24,6 +24,7 @@ struct engine {
 
 struct container;
 struct container_events;
+struct image_store;
 struct warm_pool;
 
 /* Shared by all runs of the process. */
@@ -36,6 +37,7 @@ struct docker_environment {
     struct container *containers;          /* all that are not removed yet; owned */
     const struct container_events *events; /* called by containers */
     struct warm_pool *warm_pools;          /* WARM_POOLS (warm_pool.h) */
+    struct image_store *images;            /* image/image_store.h */
     uint64_t busy_us;                      /* when a run was last under way */
     bool closing; /* containers that cannot be removed are left to the next backend */
 };

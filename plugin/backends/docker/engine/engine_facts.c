@@ -137,6 +137,11 @@ static const char *without_prefix(const char *id)
     return strncmp(id, ID_PREFIX, strlen(ID_PREFIX)) == 0 ? id + strlen(ID_PREFIX) : id;
 }
 
+bool engine_image_id_is_good(const char *id)
+{
+    return id && engine_id_is_good(without_prefix(id));
+}
+
 /* The digest that a name ends with, from "sha256:" on; NULL without one. */
 static const char *digest_of(const char *name)
 {
@@ -222,7 +227,7 @@ bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, 
                            struct engine_fault *fault)
 {
     const char *id = json_string_value(json_object_get(image, "Id"));
-    if (!id || !engine_id_is_good(without_prefix(id)))
+    if (!engine_image_id_is_good(id))
         return engine_fault_set(fault, ENGINE_PROBLEM_SILENT,
                                 "docker did not report the id of the image %.100s", wanted->name);
     if (!check_identity(image, id, wanted, fault))

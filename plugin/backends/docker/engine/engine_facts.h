@@ -48,6 +48,8 @@ bool engine_facts_of_image(const json_t *image, const struct run_image *wanted, 
 
 /* 64 hexadecimal digits, nothing else. */
 bool engine_id_is_good(const char *id);
+/* The same, or with "sha256:" before it. */
+bool engine_image_id_is_good(const char *id);
 /* It can be a part of an API path without encoding. */
 bool engine_image_name_is_good(const char *name);
 /* It ends with @sha256: and a digest, or is an id. */

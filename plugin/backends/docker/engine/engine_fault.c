@@ -71,6 +71,19 @@ static const struct {
         {ERROR_SANDBOX_UNAVAILABLE,
          "something between the gateway and the engine changes containers (a plugin, a proxy, an "
          "engine of another kind), so the run was refused"},
+    [ENGINE_PROBLEM_NO_GUEST] =
+        {ERROR_SANDBOX_UNAVAILABLE,
+         "install code-execute-guest for images of this machine's architecture and "
+         "code-execute-guest-ARCHITECTURE for others (-arm64, -amd64) beside code-execute-docker, "
+         "or use an image of an architecture that is there"},
+    [ENGINE_PROBLEM_NO_COMMIT] =
+        {ERROR_BACKEND_UNAVAILABLE,
+         "the engine, and any proxy or plugin before it, must allow what puts our guest into an "
+         "image: containers/create, PUT containers/ID/archive and commit; see the engine's own "
+         "log"},
+    [ENGINE_PROBLEM_IMAGE_GONE] = {ERROR_BACKEND_UNAVAILABLE,
+                                   "call again; if it repeats, something removes images as soon as "
+                                   "they are made"},
 };
 
 bool engine_fault_set(struct engine_fault *fault, enum engine_problem problem, const char *format,

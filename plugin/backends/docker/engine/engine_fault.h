@@ -30,6 +30,9 @@ enum engine_problem {
     ENGINE_PROBLEM_REFUSED,      /* an answer with an error, or a warning */
     ENGINE_PROBLEM_SILENT,       /* no answer in time, or a broken one */
     ENGINE_PROBLEM_ALTERED,      /* the container is not the one that was asked for */
+    ENGINE_PROBLEM_NO_GUEST,     /* this installation has no guest for the image's architecture */
+    ENGINE_PROBLEM_NO_COMMIT,    /* the engine does not make an image with the guest in it */
+    ENGINE_PROBLEM_IMAGE_GONE,   /* a container's image was removed since it was looked up */
     ENGINE_PROBLEM_COUNT
 };
 

@@ -101,13 +101,15 @@ static CURLcode configure_body(struct engine_call *call, const struct engine_req
 {
     CURL *easy = call->easy;
     CURLcode result = CURLE_OK;
-    const char *body = request->body ? request->body : "";
+    const char *text = request->body ? request->body : "";
+    const void *body = request->archive ? (const void *)request->archive : text;
+    size_t length = request->archive ? request->archive_length : strlen(text);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, (void *)call);
     SET(CURLOPT_HTTPHEADER, call->headers);
-    if (strcmp(request->method, "POST") == 0) {
+    if (strcmp(request->method, "POST") == 0 || request->archive) {
         SET(CURLOPT_POST, 1L);
-        SET(CURLOPT_POSTFIELDSIZE, (long)strlen(body));
+        SET(CURLOPT_POSTFIELDSIZE, (long)length);
         SET(CURLOPT_COPYPOSTFIELDS, body);
     }
     SET(CURLOPT_CUSTOMREQUEST, request->method);
@@ -177,9 +179,10 @@ static CURLcode configure(struct engine_call *call, const struct engine_request 
 }
 
 /* Without an empty "Expect" libcurl waits for an interim answer that engines do not send. */
-static bool add_headers(struct engine_call *call)
+static bool add_headers(struct engine_call *call, bool archive)
 {
-    static const char *const headers[] = {"Content-Type: application/json", "Expect:"};
+    const char *const headers[] = {
+        archive ? "Content-Type: application/x-tar" : "Content-Type: application/json", "Expect:"};
     for (size_t i = 0; i < COUNT_OF(headers); i++) {
         struct curl_slist *longer = curl_slist_append(call->headers, headers[i]);
         if (!longer)
@@ -201,7 +204,8 @@ struct engine_call *engine_call_start(CURLM *client, const struct engine_request
     call->done = request->done;
     call->user = request->user;
     call->easy = curl_easy_init();
-    if (!call->easy || !add_headers(call) || configure(call, request) != CURLE_OK ||
+    if (!call->easy || !add_headers(call, request->archive != NULL) ||
+        configure(call, request) != CURLE_OK ||
         curl_multi_add_handle(client, call->easy) != CURLM_OK) {
         free_call(call);
         return NULL;

@@ -46,8 +46,10 @@ typedef void engine_line(void *user, const char *bytes, size_t length);
 struct engine_request {
     const struct engine_address *address;
     const char *method;
-    const char *path;    /* from "/" on, already fit for a URL */
-    const char *body;    /* JSON, NULL: none */
+    const char *path;             /* from "/" on, already fit for a URL */
+    const char *body;             /* JSON, NULL: none */
+    const unsigned char *archive; /* a tar archive instead; NULL: none */
+    size_t archive_length;
     uint64_t timeout_ms; /* 0: no limit */
     bool connection;     /* connect only: method, path and body are not used */
     engine_line *line;   /* NULL: the answer is kept whole; else only its last, incomplete line */

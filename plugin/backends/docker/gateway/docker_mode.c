@@ -69,7 +69,6 @@ const struct sandbox_mode_row docker_mode = {
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,
     .has_images = true,
-    .has_shell = true,
     .has_pool = true,
     .network = "the engine's bridge",
     .read_options = docker_policy_read,

@@ -15,7 +15,7 @@
  * labels say until when an owner may use it. */
 #define WAITING_LIMIT_S 3600
 
-/* From the message to the bootstrap's last line; after that there is still time to make another. */
+/* From the message to the program's start; after that there is still time to make another. */
 #define TAKEN_LIMIT_US (UINT64_C(5) * 1000000)
 
 static uint64_t waiting_limit_s(const struct warm_pool *warm_pool)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers that were created, attested and started ahead of need, and wait in their bootstrap for
+ * Containers that were created, attested and started ahead of need, and wait in their guest for
  * a run. Each serves one run and is removed with it. They are made when the backend is not busy.
  * Runs in the docker backend.
  */

@@ -13,6 +13,7 @@
 
 #include "backends/common/run_input.h"
 #include "backends/docker/container/container_config.h"
+#include "backends/docker/container/run_message.h"
 #include "backends/docker/run/run_private.h"
 #include "base/cleanup.h"
 
@@ -24,6 +25,7 @@
 static void cancel_and_remove(struct run *run)
 {
     engine_call_cancel(TAKE_POINTER(run->call));
+    image_waiter_leave(&run->waiter);
     run->deadline_us = 0;
     if (run->container)
         container_remove(run->container);
@@ -62,8 +64,7 @@ static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
     CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
-    run->job.message =
-        bootstrap_message(&run->description, input, length, &run->job.message_length);
+    run->job.message = run_message_make(&run->description, input, length, &run->job.message_length);
     if (input)
         explicit_bzero(input, length);
     char **own = run->description.environment + run->description.preparation.environment_count;
@@ -172,11 +173,11 @@ static bool check_layers(struct run *run)
 {
     uint64_t applied = layers_of(run);
     struct engine_fault fault;
-    if (run->container->stream.bootstrap.facts != BOOTSTRAP_FACTS_ALL) {
+    if (run->container->stream.facts != GUEST_FACTS_ALL) {
         engine_fault_set(&fault, ENGINE_PROBLEM_ALTERED,
                          "the container's process has capabilities, privileges or system calls it "
                          "must not have (checks passed: %#x of %#x)",
-                         run->container->stream.bootstrap.facts, BOOTSTRAP_FACTS_ALL);
+                         run->container->stream.facts, GUEST_FACTS_ALL);
         run_fail_engine(run, &fault);
         return false;
     }
@@ -288,10 +289,21 @@ static bool can_begin_anew(const struct run *run)
            run->event.failure == RUN_FAILURE_NONE;
 }
 
+/* The image with the guest was removed since it was looked up: by somebody's prune. */
+static bool can_derive_anew(const struct run *run, const struct engine_fault *fault)
+{
+    return fault->problem == ENGINE_PROBLEM_IMAGE_GONE && !run->derived_anew && !run->clearing &&
+           !run->killed && run->event.failure == RUN_FAILURE_NONE;
+}
+
 void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault)
 {
-    if (can_begin_anew(run)) {
+    if (can_derive_anew(run, fault)) {
+        container_leave(TAKE_POINTER(run->container));
+        run->derived_anew = true;
+        run_ask_for_image(run);
+    } else if (can_begin_anew(run)) {
         container_leave(TAKE_POINTER(run->container));
         run_make_container(run);
     } else if (failure == RUN_FAILURE_BACKEND) {
@@ -399,6 +411,7 @@ void run_free(struct run *run)
     if (run->container)
         container_leave(TAKE_POINTER(run->container));
     engine_call_cancel(run->call);
+    image_waiter_leave(&run->waiter);
     wipe_message(run);
     sweep_disown(run->sweep);
     free(run->pull);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns a run's way to its image: the engine is asked for it and, where the description allows that,
- * pulls it, with progress for the plugin. Runs in the docker backend.
+ * pulls it, with progress for the plugin; then the image with the guest is derived from it. Runs in
+ * the docker backend.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -123,6 +124,20 @@ static bool has_name(const char *image)
     return strncmp(image, "sha256:", 7) != 0;
 }
 
+static void take_derived_image(struct image_waiter *waiter, const char *id,
+                               const struct engine_fault *fault)
+{
+    struct run *run = waiter->user;
+    if (id) {
+        (void)snprintf(run->image_id, sizeof(run->image_id), "%s", id);
+        run_get_container(run);
+    } else if (fault->problem == ENGINE_PROBLEM_NONE) {
+        run_fail(run, RUN_FAILURE_INTERNAL, ENOMEM, fault->message);
+    } else {
+        run_fail_engine(run, fault);
+    }
+}
+
 static void take_image_answer(void *user, const struct engine_answer *answer)
 {
     struct run *run = user;
@@ -145,7 +160,8 @@ static void take_image_answer(void *user, const struct engine_answer *answer)
         return;
     }
     (void)snprintf(run->event.image_id, sizeof(run->event.image_id), "%.79s", id);
-    run_get_container(run);
+    run->waiter = (struct image_waiter){.done = take_derived_image, .user = run};
+    image_store_get(run->environment, run->engine, image, run->event.image_id, &run->waiter);
 }
 
 void run_ask_for_image(struct run *run)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "backends/docker/container/container.h"
+#include "backends/docker/image/image_store.h"
 #include "backends/docker/run/pull_progress.h"
 #include "backends/docker/run/run.h"
 #include "backends/docker/run/sweep.h"
@@ -33,6 +34,9 @@ struct run {
     struct sweep *sweep;                /* that this run waits for */
     struct run_pull_state *pull;        /* under way */
     bool pulled;                        /* it has been tried */
+    struct image_waiter waiter;         /* for the image with the guest */
+    char image_id[IMAGE_ID_LIMIT + 1];  /* that image's; event.image_id is its base's */
+    bool derived_anew;                  /* that image was gone, and the run has begun anew */
     struct container *container;
     bool clearing; /* the container is one that was left over: first it is removed */
     bool killed;

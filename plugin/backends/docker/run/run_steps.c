@@ -45,7 +45,7 @@ void run_make_container(struct run *run)
 {
     const struct docker_environment *environment = run->environment;
     json_t *config =
-        container_config_for_run(&run->description, run->options.runtime, run->event.image_id,
+        container_config_for_run(&run->description, run->options.runtime, run->image_id,
                                  &environment->owner, environment->seccomp, (int64_t)time(NULL));
     run->container =
         config ? container_make(run->environment, run->engine, config, &run->job, NULL) : NULL;
@@ -56,7 +56,7 @@ void run_make_container(struct run *run)
 void run_get_container(struct run *run)
 {
     run->container = pool_take(run->environment, run->engine, &run->description,
-                               run->options.runtime, run->event.image_id, &run->job);
+                               run->options.runtime, run->image_id, &run->job);
     if (run->container)
         container_stream_handle(run->container);
     else
@@ -162,6 +162,9 @@ static void take_info_answer(void *user, const struct engine_answer *answer)
         run_fail_engine(run, &fault);
         return;
     }
+    /* Runs that began at once ask at once: the first answer is the new look at the engine. */
+    if (!run->engine->known)
+        image_store_forget(run->environment, run->engine, NULL);
     run->engine->known = true;
     begin_with_engine(run);
 }

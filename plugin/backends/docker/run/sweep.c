@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "backends/docker/image/image_sweep.h"
 #include "base/cleanup.h"
 
 #define REMOVE_TIME_MS 60000
@@ -21,7 +22,7 @@ struct sweep {
     struct engine *engine;
     sweep_done *done;
     void *user;
-    size_t pending; /* removals under way, and one for the list itself */
+    size_t pending; /* removals under way, one for the list itself, and one for the images */
     struct sweep_result result;
 };
 
@@ -97,6 +98,11 @@ static void take_list(void *user, const struct engine_answer *answer)
     release_sweep(sweep);
 }
 
+static void take_swept_images(void *user)
+{
+    release_sweep(user);
+}
+
 struct sweep *sweep_start(struct docker_environment *environment, struct engine *engine,
                           sweep_done *done, void *user)
 {
@@ -115,10 +121,13 @@ struct sweep *sweep_start(struct docker_environment *environment, struct engine 
         .user = sweep,
     };
     engine->swept = engine_call_start(environment->client, &request) != NULL;
-    if (engine->swept)
-        return sweep;
-    free(sweep);
-    return NULL;
+    if (!engine->swept) {
+        free(sweep);
+        return NULL;
+    }
+    if (image_sweep_start(environment, engine, take_swept_images, sweep))
+        sweep->pending++;
+    return sweep;
 }
 
 void sweep_disown(struct sweep *sweep)

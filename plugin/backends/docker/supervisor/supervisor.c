@@ -13,6 +13,7 @@
 #include "backends/common/control.h"
 #include "backends/docker/container/container.h"
 #include "backends/docker/container/embedded_texts.h"
+#include "backends/docker/image/image_store.h"
 #include "backends/docker/pool/pool.h"
 #include "backends/docker/run/run.h"
 #include "base/cleanup.h"
@@ -30,6 +31,7 @@ struct supervisor {
     bool serving; /* false: shutting down, and neither of them is looked at */
     struct docker_environment environment;
     struct warm_pool warm_pools[WARM_POOLS];
+    struct image_store images;
     struct run *runs[RUNS_LIMIT];
     struct curl_waitfd watches[WATCHES_LIMIT];
 };
@@ -194,6 +196,7 @@ static bool serve_once(struct supervisor *supervisor)
         alive = control_handle(supervisor->control, &control_handler, supervisor);
     handle_containers(supervisor);
     handle_runs(supervisor);
+    image_store_handle(&supervisor->environment);
     return alive;
 }
 
@@ -207,8 +210,10 @@ static void shut_down(struct supervisor *supervisor)
         if (supervisor->runs[i])
             run_abandon(supervisor->runs[i]);
     pool_empty(environment);
+    image_store_close(environment);
     uint64_t latest = monotonic_us() + SHUTDOWN_US;
-    while ((has_runs(supervisor) || environment->containers) && monotonic_us() < latest)
+    while ((has_runs(supervisor) || environment->containers || image_store_is_busy(environment)) &&
+           monotonic_us() < latest)
         (void)serve_once(supervisor);
     for (size_t i = 0; i < RUNS_LIMIT; i++)
         if (supervisor->runs[i])
@@ -231,6 +236,7 @@ static bool serve(int control, int host_pidfd)
     supervisor.serving = true;
     environment->events = &container_events;
     environment->warm_pools = supervisor.warm_pools;
+    environment->images = &supervisor.images;
     environment->client = engine_client_new();
     if (!environment->client)
         return false;
@@ -240,6 +246,7 @@ static bool serve(int control, int host_pidfd)
     while (ready && serve_once(&supervisor))
         continue;
     shut_down(&supervisor);
+    image_store_clear(environment);
     engine_clear_all(environment);
     engine_client_free(environment->client);
     return ready;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the first process of a container says (guest/guest_protocol.h), read as it comes: frames,
+ * and among them the kernel's report on that process. Bounded; whatever is no frame is refused.
+ * Pure code.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "guest/guest_protocol.h"
+
+/* Starts all zero. */
+struct guest_reader {
+    unsigned char header[GUEST_HEADER_LENGTH];
+    size_t header_length;
+    enum guest_kind kind; /* of the frame under way */
+    uint32_t left;        /* of its payload */
+    unsigned char payload[GUEST_CONTROL_LIMIT];
+    size_t payload_length;
+};
+
+/* A whole frame, or for a program's output the next bytes of one. kind 0: nothing so far. */
+struct guest_piece {
+    enum guest_kind kind;
+    const unsigned char *bytes; /* inside the input or the reader */
+    size_t length;
+};
+
+/* Takes input up to one piece. The number of bytes taken (all of them where there is no piece), or
+ * -1 where a frame has no valid header; the reader must not be used after that. */
+ptrdiff_t guest_reader_next(struct guest_reader *reader, const unsigned char *bytes, size_t length,
+                            struct guest_piece *ret);
+
+/* What has to hold for that process, by the kernel's report on it (/proc/self/status). */
+enum guest_fact {
+    GUEST_FACT_CAP_INHERITABLE, /* this and the other sets of capabilities are empty */
+    GUEST_FACT_CAP_PERMITTED,
+    GUEST_FACT_CAP_EFFECTIVE,
+    GUEST_FACT_CAP_BOUNDING,
+    GUEST_FACT_CAP_AMBIENT,
+    GUEST_FACT_NO_NEW_PRIVILEGES,
+    GUEST_FACT_SECCOMP, /* a filter is in force */
+    GUEST_FACT_ORDINARY_USER,
+    GUEST_FACT_COUNT
+};
+
+#define GUEST_FACT_BIT(fact) (UINT32_C(1) << (fact))
+#define GUEST_FACTS_ALL      (GUEST_FACT_BIT(GUEST_FACT_COUNT) - 1)
+
+/* The bits of the facts that hold by that report. */
+uint32_t guest_facts_read(const unsigned char *report, size_t length);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns what a container is told of its run: see run_message.h. Runs in the docker backend. */
+#include "backends/docker/container/run_message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "guest/guest_protocol.h"
+#include "protocol/wire.h"
+
+static const char *const added[] = {"HOME=" RUN_HOME, "TMPDIR=/tmp", "USER=sandbox",
+                                    "PWD=" RUN_HOME};
+
+static bool is_name(const char *variable)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t length = strspn(variable, letters);
+    return length > 0 && (variable[0] < '0' || variable[0] > '9') && variable[length] == '=';
+}
+
+static bool has_variable(char *const *environment, const char *variable)
+{
+    size_t length = strcspn(variable, "=") + 1;
+    for (; *environment; environment++)
+        if (strncmp(*environment, variable, length) == 0)
+            return true;
+    return false;
+}
+
+/* The given variables, and those that every program has. New list of borrowed strings; NULL where
+ * one has no valid name, or when out of memory. */
+static char **compose_environment(char *const *given)
+{
+    static char *const nothing[] = {NULL};
+    char *const *environment = given ? given : nothing;
+    size_t count = 0;
+    while (environment[count])
+        if (!is_name(environment[count++]))
+            return NULL;
+    char **list = calloc(count + COUNT_OF(added) + 1, sizeof(char *));
+    if (!list)
+        return NULL;
+    memcpy(list, environment, count * sizeof(char *));
+    for (size_t i = 0; i < COUNT_OF(added); i++)
+        if (!has_variable(environment, added[i]))
+            list[count++] = (char *)(uintptr_t)added[i];
+    return list;
+}
+
+/* New list of borrowed strings. NULL when out of memory, or where a file is given by reference:
+ * that was refused before, and no content of it is here. */
+static char **paths_of(const struct run_description *description)
+{
+    CLEANUP_FREE char **paths = calloc(description->file_count + 1, sizeof(char *));
+    for (size_t i = 0; paths && i < description->file_count; i++) {
+        if (description->files[i].by_reference)
+            return NULL;
+        paths[i] = description->files[i].path;
+    }
+    return TAKE_POINTER(paths);
+}
+
+static void wipe_writer(struct wire_writer *writer)
+{
+    if (writer->bytes)
+        explicit_bzero(writer->bytes, writer->length);
+    free(writer->bytes);
+}
+
+static void put_content(struct wire_writer *message, const unsigned char *bytes, size_t length)
+{
+    wire_put_u64(message, length);
+    wire_put_raw(message, bytes, length);
+}
+
+static void put_head(struct wire_writer *head, const struct run_description *description,
+                     bool has_input)
+{
+    CLEANUP_FREE char **environment = compose_environment(description->environment);
+    CLEANUP_FREE char **paths = paths_of(description);
+    const struct guest_run run = {
+        .trial = description->purpose == RUN_PURPOSE_TRIAL,
+        .has_input = has_input,
+        .private_file_count = description->private_file_count,
+        .argv = description->argv,
+        .environment = environment,
+        .paths = paths,
+    };
+    if (environment && paths)
+        guest_run_write(head, &run);
+    else
+        head->failed = true;
+}
+
+unsigned char *run_message_make(const struct run_description *description,
+                                const unsigned char *input, size_t input_length, size_t *ret_length)
+{
+    CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
+    bool has_input = input && input_length > 0;
+    put_head(&head, description, has_input);
+    if (head.failed)
+        return NULL;
+    size_t length = sizeof(uint32_t) + head.length;
+    for (size_t i = 0; i < description->file_count; i++)
+        length += sizeof(uint64_t) + description->files[i].length;
+    if (has_input)
+        length += sizeof(uint64_t) + input_length;
+    struct wire_writer message = {.bytes = malloc(length), .capacity = length, .limit = length};
+    if (!message.bytes)
+        return NULL;
+    wire_put_bytes(&message, head.bytes, head.length);
+    for (size_t i = 0; i < description->file_count; i++)
+        put_content(&message, description->files[i].content, description->files[i].length);
+    if (has_input)
+        put_content(&message, input, input_length);
+    *ret_length = message.length;
+    return message.bytes;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The message of the run, from standard input: its head, its files, which are written below the
+ * working directory, and the program's standard input. Runs in the guest, which may wait here as
+ * long as it takes. The end of standard input is the end of the backend: the guest exits.
+ */
+#pragma once
+
+#include "guest/guest_protocol.h"
+
+/* Waits for the message. Returns when it begins, or when the other descriptor hangs up first
+ * (false); -1: there is no other. */
+bool input_await(int other);
+/* Takes the head. false: the bytes are none. */
+bool input_take_head(struct guest_run *ret);
+/* Takes all files, and writes them. NULL, or what could not be done. */
+const char *input_take_files(const struct guest_run *run);
+/* Takes the program's standard input into the file. false with errno. */
+bool input_take_stdin(int fd);
+/* A file in memory for it, CLOEXEC; -1 with errno. */
+int input_make_file(void);
+/* No more can be written to it, and it is read from its beginning. false with errno. */
+bool input_seal_file(int fd);

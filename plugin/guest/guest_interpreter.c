@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns an interpreter that waits: see guest_interpreter.h. Runs in the guest. */
+#include "guest/guest_interpreter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/guest_input.h"
+#include "protocol/run_description.h"
+
+#define PLACE        "/tmp/.code-execute" /* waiting_python.py removes it */
+#define TOLD_WAITING 'w'
+#define TOLD_BEGINS  'b'
+
+static bool write_all(int fd, const void *bytes, size_t length)
+{
+    for (size_t written = 0; written < length;) {
+        ssize_t count = write(fd, (const unsigned char *)bytes + written, length - written);
+        if (count < 0 && errno != EINTR)
+            return false;
+        written += count > 0 ? (size_t)count : 0;
+    }
+    return true;
+}
+
+static bool write_module(const char *text)
+{
+    if (mkdir(PLACE, 0755) < 0)
+        return false;
+    CLEANUP_CLOSE int fd =
+        open(PLACE "/sitecustomize.py", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return fd >= 0 && write_all(fd, text, strlen(text));
+}
+
+/* Its first word must be the expected one. */
+static bool hear(int told, char expected)
+{
+    char word = '\0';
+    while (read(told, &word, sizeof(word)) < 0 && errno == EINTR)
+        ;
+    return word == expected;
+}
+
+/* What it has printed while it made itself ready is no output of a program. */
+static void drop_output(const struct guest_program *program)
+{
+    char dropped[4096];
+    for (size_t i = 0; i < COUNT_OF(program->outputs); i++)
+        while (read(program->outputs[i], dropped, sizeof(dropped)) > 0)
+            ;
+}
+
+static const char *explain(const struct guest_program *program)
+{
+    static char text[200] = "the interpreter that was started ahead of the run has ended: ";
+    size_t length = strlen(text);
+    ssize_t count = read(program->outputs[1], text + length, sizeof(text) - 1 - length);
+    text[length + (count > 0 ? (size_t)count : 0)] = '\0';
+    return text;
+}
+
+/* The given variables, the home of every program, and where its sitecustomize is. */
+static char **interpreter_environment(char *const *variables, size_t count)
+{
+    static char python_path[8192];
+    const char *given = "";
+    char **list = calloc(count + 3, sizeof(char *));
+    bool has_home = false;
+    if (!list)
+        return NULL;
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        has_home |= strncmp(variables[i], "HOME=", 5) == 0;
+        if (strncmp(variables[i], "PYTHONPATH=", 11) == 0)
+            given = variables[i] + 11;
+        else
+            list[length++] = variables[i];
+    }
+    for (char **own = environ; *own && !given[0]; own++)
+        if (strncmp(*own, "PYTHONPATH=", 11) == 0)
+            given = *own + 11;
+    (void)snprintf(python_path, sizeof(python_path), "PYTHONPATH=" PLACE "%s%s",
+                   given[0] ? ":" : "", given);
+    list[length++] = python_path;
+    if (!has_home)
+        list[length] = (char *)(uintptr_t)("HOME=" RUN_HOME);
+    char **environment = program_environment(list);
+    free(list);
+    return environment;
+}
+
+/* Both pipes, and what the interpreter gets of them. */
+static bool open_ends(struct guest_interpreter *interpreter, int ret_inherited[GUEST_INHERITED])
+{
+    int run[2];
+    int told[2];
+    interpreter->input = input_make_file();
+    if (interpreter->input < 0 || pipe2(run, O_CLOEXEC) < 0 || pipe2(told, O_CLOEXEC) < 0)
+        return false;
+    interpreter->run = run[1];
+    interpreter->told = told[0];
+    ret_inherited[GUEST_INTERPRETER_RUN - STDERR_FILENO - 1] = run[0];
+    ret_inherited[GUEST_INTERPRETER_TOLD - STDERR_FILENO - 1] = told[1];
+    ret_inherited[GUEST_INTERPRETER_INPUT - STDERR_FILENO - 1] = interpreter->input;
+    return true;
+}
+
+static const char *start(char *const *command, char *const *environment, const char *path,
+                         struct guest_interpreter *interpreter)
+{
+    int inherited[GUEST_INHERITED];
+    CLEANUP_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || !open_ends(interpreter, inherited))
+        return "make the pipes of the interpreter";
+    bool started =
+        program_start(path, command, environment, null, inherited, &interpreter->program);
+    close_fd(inherited[0]);
+    close_fd(inherited[1]);
+    if (!started)
+        return "start the interpreter";
+    if (!hear(interpreter->told, TOLD_WAITING))
+        return explain(&interpreter->program);
+    drop_output(&interpreter->program);
+    return NULL;
+}
+
+const char *interpreter_start(char *const *arguments, struct guest_interpreter *ret)
+{
+    char path[PATH_MAX];
+    char *const *variables = arguments + 1;
+    size_t count = 0;
+    while (variables[count] && strcmp(variables[count], "--") != 0)
+        count++;
+    char *const *command = variables + count + 1;
+    if (!variables[count] || !*command)
+        return "read the interpreter's command line";
+    CLEANUP_FREE char **environment = interpreter_environment(variables, count);
+    if (!environment)
+        return "compose the interpreter's environment";
+    if (!program_find(command[0], environment, path))
+        return NULL;
+    if (!write_module(arguments[0]))
+        return "write the interpreter's module";
+    return start(command, environment, path, ret);
+}
+
+bool interpreter_hand_over(struct guest_interpreter *interpreter, const struct guest_run *run)
+{
+    struct wire_writer writer = {.limit = GUEST_HEAD_LIMIT};
+    wire_put_strings(&writer, run->environment);
+    wire_put_strings(&writer, run->argv);
+    wire_put_u32(&writer, run->has_input);
+    bool begins = !writer.failed && write_all(interpreter->run, writer.bytes, writer.length) &&
+                  hear(interpreter->told, TOLD_BEGINS);
+    if (writer.bytes)
+        explicit_bzero(writer.bytes, writer.length);
+    free(writer.bytes);
+    close_fd(TAKE_FD(interpreter->run));
+    close_fd(TAKE_FD(interpreter->told));
+    close_fd(TAKE_FD(interpreter->input));
+    return begins;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding and starting the program of a run, or an interpreter ahead of it. Its standard streams
+ * are pipes of the guest's, so it never holds a descriptor of the attached connection. Runs in the
+ * guest.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct guest_program {
+    pid_t pid;
+    int outputs[2]; /* the guest's ends, non-blocking: standard output and error */
+};
+
+/* Where the guest's descriptors begin: those below are an interpreter's own (guest_protocol.h). */
+#define GUEST_INHERITED 3
+
+/* The image's variables without the engine's own, and the given ones in front of them. New list,
+ * borrowed strings; NULL with errno. */
+char **program_environment(char *const *given);
+/* The file that the name stands for: an absolute path, or a file in an absolute directory of the
+ * environment's PATH. false: there is none. */
+bool program_find(const char *name, char *const *environment, char ret[PATH_MAX]);
+/* Starts it with the given standard input, and where inherited is not NULL with these descriptors
+ * from 3 on. Returns when its execve has succeeded; false with errno. */
+bool program_start(const char *path, char *const *argv, char *const *environment, int input,
+                   const int inherited[GUEST_INHERITED], struct guest_program *ret);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the rows of the messages: see guest_protocol.h. Runs in the guest and in the backend. */
+#include "guest/guest_protocol.h"
+
+#include "base/cleanup.h"
+#include "protocol/wire_fields.h"
+
+#define STRINGS(member) \
+    WIRE_STRINGS(struct guest_run, member, GUEST_STRINGS_LIMIT, GUEST_STRING_LIMIT)
+
+static const struct wire_field run_fields[] = {
+    WIRE_NUMBER(struct guest_run, trial, 1),
+    WIRE_NUMBER(struct guest_run, has_input, 1),
+    WIRE_NUMBER(struct guest_run, private_file_count, GUEST_STRINGS_LIMIT),
+    STRINGS(argv),
+    STRINGS(environment),
+    STRINGS(paths),
+};
+
+static const struct wire_field end_fields[] = {
+    WIRE_NUMBER(struct guest_end, wait_status, UINT32_MAX),
+    WIRE_NUMBER(struct guest_end, user_us, UINT64_MAX),
+    WIRE_NUMBER(struct guest_end, system_us, UINT64_MAX),
+};
+
+void guest_run_write(struct wire_writer *writer, const struct guest_run *run)
+{
+    wire_put_fields(writer, run_fields, COUNT_OF(run_fields), run);
+}
+
+bool guest_run_read(const unsigned char *bytes, size_t length, struct guest_run *ret)
+{
+    struct wire_reader reader = {.bytes = bytes, .length = length};
+    struct guest_run run = {.trial = 0};
+    wire_get_fields(&reader, run_fields, COUNT_OF(run_fields), &run);
+    if (reader.failed || reader.offset != length || !run.argv[0]) {
+        guest_run_clear(&run);
+        return false;
+    }
+    *ret = run;
+    return true;
+}
+
+void guest_run_clear(struct guest_run *run)
+{
+    wire_release_fields(run_fields, COUNT_OF(run_fields), run);
+}
+
+void guest_end_write(struct wire_writer *writer, const struct guest_end *end)
+{
+    wire_put_fields(writer, end_fields, COUNT_OF(end_fields), end);
+}
+
+bool guest_end_read(const unsigned char *bytes, size_t length, struct guest_end *ret)
+{
+    struct wire_reader reader = {.bytes = bytes, .length = length};
+    struct guest_end end = {.wait_status = 0};
+    wire_get_fields(&reader, end_fields, COUNT_OF(end_fields), &end);
+    if (reader.failed || reader.offset != length)
+        return false;
+    *ret = end;
+    return true;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What code-execute-guest and the backend that has it in a container send each other, over the
+ * guest's standard input and output. Both ends are of one build. Pure code.
+ *
+ * The backend sends one message, the run: a u32 with the length of the head, the head (the rows of
+ * guest_run), then for each file a u64 length and its bytes, and the same for the standard input
+ * where there is one.
+ *
+ * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
+ * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
+ * bytes, then ENDED. Nothing that a program writes is looked at by the guest.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "protocol/wire.h"
+
+#define GUEST_PATH          "/.code-execute-guest" /* in the image */
+#define GUEST_HEADER_LENGTH 5
+#define GUEST_CONTROL_LIMIT 8192  /* payload of a frame that is not a stream's */
+#define GUEST_DATA_LIMIT    65536 /* payload of a stream's frame */
+#define GUEST_HEAD_LIMIT    (UINT32_C(64) << 20)
+#define GUEST_STRING_LIMIT  GUEST_HEAD_LIMIT
+#define GUEST_STRINGS_LIMIT 4096
+
+/* Descriptors of an interpreter that waits (waiting_python.py). */
+#define GUEST_INTERPRETER_RUN   3 /* its run: the lists of variables and arguments, has_input */
+#define GUEST_INTERPRETER_TOLD  4 /* its report: 'w' when it waits, 'b' when its program begins */
+#define GUEST_INTERPRETER_INPUT 5 /* the file that becomes its standard input */
+
+enum guest_kind {
+    GUEST_FACTS = 1, /* what the kernel says of the guest: its /proc/self/status */
+    GUEST_WAITING,   /* for the message, and so does the interpreter, if there is one */
+    GUEST_STARTED,   /* the program's execve has succeeded */
+    GUEST_MISSING,   /* the program is not in the image */
+    GUEST_FAILED,    /* a text: why nothing was started */
+    GUEST_STDOUT,
+    GUEST_STDERR,
+    GUEST_ENDED, /* struct guest_end: every process of the program is dead, and nothing follows */
+    GUEST_KIND_END
+};
+
+/* The head of a run's message. */
+struct guest_run {
+    uint32_t trial;              /* 1: look for the program, and start nothing */
+    uint32_t has_input;          /* 1: the standard input follows the files; 0: it is /dev/null */
+    uint32_t private_file_count; /* the last so many files: mode 0400 */
+    char **argv;                 /* argv[0] is looked up in PATH */
+    char **environment;          /* "NAME=value", instead of the image's own of that name */
+    char **paths;                /* of the files, below the working directory */
+};
+
+struct guest_end {
+    uint32_t wait_status; /* of the program's first process, as from wait(2) */
+    uint64_t user_us;     /* of every process that was waited for: a lower bound */
+    uint64_t system_us;
+};
+
+/* The head alone. */
+void guest_run_write(struct wire_writer *writer, const struct guest_run *run);
+/* false and *ret untouched where the bytes are no head. Else *ret owns its lists. */
+bool guest_run_read(const unsigned char *bytes, size_t length, struct guest_run *ret);
+/* Wipes and releases the lists. */
+void guest_run_clear(struct guest_run *run);
+
+void guest_end_write(struct wire_writer *writer, const struct guest_end *end);
+bool guest_end_read(const unsigned char *bytes, size_t length, struct guest_end *ret);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the loop of a run: see guest_relay.h. Runs in the guest. */
+#include "guest/guest_relay.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/guest_output.h"
+
+enum { CHILDREN, BACKEND, BUFFER, OUTPUTS, WATCHED = OUTPUTS + 2 };
+
+static const enum guest_kind kinds[] = {GUEST_STDOUT, GUEST_STDERR};
+
+/* Reaps whatever has ended; flags: those of waitpid(2). true: the program's first process was among
+ * it. */
+static bool reap(pid_t program, int flags, uint32_t *ret_status)
+{
+    bool ended = false;
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, flags);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid <= 0)
+            return ended;
+        if (pid != program)
+            continue;
+        ended = true;
+        *ret_status = (uint32_t)status;
+    }
+}
+
+/* As the first process of its namespace, the guest reaches every other one, and none can fork away
+ * from it: kill(2) holds the list of processes. */
+static void kill_tree(void)
+{
+    uint32_t ignored;
+    (void)kill(-1, SIGKILL);
+    (void)reap(-1, 0, &ignored);
+}
+
+static uint64_t microseconds(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000 + (uint64_t)time->tv_usec;
+}
+
+static void note_usage(struct guest_end *end)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
+        end->user_us = microseconds(&usage.ru_utime);
+        end->system_us = microseconds(&usage.ru_stime);
+    }
+}
+
+static void watch(struct pollfd ready[WATCHED], const struct guest_program *program, int children)
+{
+    bool room = output_has_room();
+    ready[CHILDREN] = (struct pollfd){.fd = children, .events = POLLIN};
+    /* Only its end is of interest: the backend has nothing more to say. */
+    ready[BACKEND] = (struct pollfd){.fd = STDIN_FILENO};
+    ready[BUFFER] =
+        (struct pollfd){.fd = output_is_empty() ? -1 : STDOUT_FILENO, .events = POLLOUT};
+    for (size_t i = 0; i < COUNT_OF(program->outputs); i++)
+        ready[OUTPUTS + i] =
+            (struct pollfd){.fd = room ? program->outputs[i] : -1, .events = POLLIN};
+}
+
+static void pass_on(struct guest_program *program, const struct pollfd ready[WATCHED])
+{
+    for (size_t i = 0; i < COUNT_OF(program->outputs); i++) {
+        if (ready[OUTPUTS + i].fd < 0 || !ready[OUTPUTS + i].revents || !output_has_room())
+            continue;
+        ssize_t count = output_read(program->outputs[i], kinds[i]);
+        if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
+            close_fd(TAKE_FD(program->outputs[i]));
+    }
+}
+
+static bool take_end(const struct guest_program *program, int children, struct guest_end *end)
+{
+    struct signalfd_siginfo signals[8];
+    while (read(children, signals, sizeof(signals)) > 0)
+        ;
+    if (!reap(program->pid, WNOHANG, &end->wait_status))
+        return false;
+    kill_tree();
+    note_usage(end);
+    return true;
+}
+
+struct guest_end relay_until_end(struct guest_program *program, int children)
+{
+    struct guest_end end = {.wait_status = 0};
+    bool ended = false;
+    while (!ended || program->outputs[0] >= 0 || program->outputs[1] >= 0) {
+        struct pollfd ready[WATCHED];
+        watch(ready, program, ended ? -1 : children);
+        if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)
+            _exit(1);
+        if (ready[BACKEND].revents & (POLLHUP | POLLERR))
+            _exit(1);
+        if (ready[CHILDREN].revents && take_end(program, children, &end))
+            ended = true;
+        pass_on(program, ready);
+        output_flush();
+    }
+    return end;
+}

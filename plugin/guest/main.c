@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * code-execute-guest: the first process of a container. It reports what the kernel says of it,
+ * takes one run from its standard input, starts the program, passes on its output, and reports its
+ * end when every process of it is dead (guest_protocol.h). It is not readable for the program, and
+ * gives it none of its own descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/guest_input.h"
+#include "guest/guest_interpreter.h"
+#include "guest/guest_output.h"
+#include "guest/guest_relay.h"
+#include "protocol/run_description.h"
+
+#define SIGNAL_BASE 128
+
+static _Noreturn void fail(const char *what)
+{
+    output_put(GUEST_FAILED, what, strlen(what));
+    output_flush_all();
+    _exit(1);
+}
+
+/* A descriptor that reports the ends of children. A signal to the first process of a namespace that
+ * it has no handler for is dropped, as that for a broken pipe. */
+static int open_children(void)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGCHLD);
+    if (sigprocmask(SIG_SETMASK, &signals, NULL) < 0)
+        return -1;
+    return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* So that the guest's own never have the numbers of an interpreter's. */
+static bool take_inherited_numbers(void)
+{
+    for (int i = 0; i < GUEST_INHERITED; i++)
+        if (open("/dev/null", O_RDONLY | O_CLOEXEC) != STDERR_FILENO + 1 + i)
+            return false;
+    return true;
+}
+
+static bool protect(void)
+{
+    (void)umask(022);
+    return syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) == 0 && take_inherited_numbers() &&
+           prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
+static void send_facts(void)
+{
+    char facts[GUEST_CONTROL_LIMIT];
+    CLEANUP_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, facts, sizeof(facts));
+    if (length < 0)
+        fail("read /proc/self/status");
+    output_put(GUEST_FACTS, facts, (size_t)length);
+}
+
+static int take_program_input(const struct guest_run *run)
+{
+    CLEANUP_CLOSE int fd =
+        run->has_input ? input_make_file() : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || (run->has_input && (!input_take_stdin(fd) || !input_seal_file(fd))))
+        fail("write the standard input");
+    return TAKE_FD(fd);
+}
+
+static _Noreturn void answer_trial(void)
+{
+    struct guest_end end = {.wait_status = 0};
+    unsigned char bytes[sizeof(end)];
+    struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
+    guest_end_write(&writer, &end);
+    output_put(GUEST_STARTED, NULL, 0);
+    output_put(GUEST_ENDED, writer.bytes, writer.length);
+    output_flush_all();
+    _exit(0);
+}
+
+static void start_program(const struct guest_run *run, struct guest_program *ret)
+{
+    char path[PATH_MAX];
+    char problem[PATH_MAX + 128];
+    CLEANUP_FREE char **environment = program_environment(run->environment);
+    CLEANUP_CLOSE int input = take_program_input(run);
+    if (!environment)
+        fail("compose the environment");
+    if (!program_find(run->argv[0], environment, path)) {
+        output_put(GUEST_MISSING, NULL, 0);
+        output_flush_all();
+        _exit(1);
+    }
+    if (run->trial)
+        answer_trial();
+    if (program_start(path, run->argv, environment, input, NULL, ret))
+        return;
+    (void)snprintf(problem, sizeof(problem), "execute %.100s: %s", path, strerror(errno));
+    fail(problem);
+}
+
+static void give_to_interpreter(struct guest_interpreter *interpreter, const struct guest_run *run)
+{
+    if (run->has_input &&
+        (!input_take_stdin(interpreter->input) || !input_seal_file(interpreter->input)))
+        fail("write the standard input");
+    if (!interpreter_hand_over(interpreter, run))
+        fail("hand the run to the interpreter that waits");
+}
+
+static void begin_program(struct guest_interpreter *interpreter, struct guest_program *ret)
+{
+    struct guest_run run;
+    if (!input_take_head(&run))
+        fail("read the message of the run");
+    const char *problem = input_take_files(&run);
+    if (problem)
+        fail(problem);
+    if (interpreter->program.pid) {
+        give_to_interpreter(interpreter, &run);
+        *ret = interpreter->program;
+    } else {
+        start_program(&run, ret);
+    }
+    guest_run_clear(&run);
+}
+
+/* Where the program has ended badly, the guest ends too, so that the engine says whether that was
+ * for want of memory. Else it waits for the removal of its container, which the engine reports
+ * only later. */
+static _Noreturn void report_end(const struct guest_end *end)
+{
+    unsigned char bytes[sizeof(*end)];
+    struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
+    int status = (int)end->wait_status;
+    guest_end_write(&writer, end);
+    output_put(GUEST_ENDED, writer.bytes, writer.length);
+    output_flush_all();
+    if (WIFSIGNALED(status))
+        _exit(SIGNAL_BASE + WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0)
+        _exit(WEXITSTATUS(status));
+    (void)input_await(-1);
+    _exit(0);
+}
+
+int main(int argument_count, char **arguments)
+{
+    struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
+    struct guest_program program;
+    if (getpid() != 1) {
+        (void)fprintf(stderr, "%s is the first process of a container, and of nothing else\n",
+                      arguments[0]);
+        return 1;
+    }
+    int children = protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
+    if (children < 0) {
+        (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));
+        return 1;
+    }
+    output_open();
+    send_facts();
+    const char *problem =
+        argument_count > 1 ? interpreter_start(arguments + 1, &interpreter) : NULL;
+    if (problem)
+        fail(problem);
+    output_put(GUEST_WAITING, NULL, 0);
+    output_flush_all();
+    if (!input_await(interpreter.told))
+        fail("the interpreter that waited has ended");
+    begin_program(&interpreter, &program);
+    output_put(GUEST_STARTED, NULL, 0);
+    output_flush();
+    const struct guest_end end = relay_until_end(&program, children);
+    report_end(&end);
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What code-execute-guest and its backend send each other (plugin/guest/guest_protocol.h), said and understood by tests."""
+import os
+import struct
+
+KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "ended")
+PATH = "/.code-execute-guest"
+HEADER = struct.Struct("<IB")
+
+
+def frame(kind, payload=b""):
+    return HEADER.pack(len(payload), KINDS.index(kind) + 1) + payload
+
+
+def ended(status=0, user_us=0, system_us=0):
+    """status: as from wait(2)."""
+    return frame("ended", struct.pack("<IQQ", status, user_us, system_us))
+
+
+def wait_status(status):
+    """Of a shell's status: 128 and more is a signal."""
+    return status << 8 if status < 128 else status - 128
+
+
+def frames(data):
+    """[(kind, payload)], the neighbours of a stream joined; AssertionError where the bytes are no whole frames."""
+    found, at = [], 0
+    while at < len(data):
+        length, kind = HEADER.unpack_from(data, at)
+        at += HEADER.size + length
+        assert at <= len(data) and 1 <= kind <= len(KINDS), f"a broken frame: {data[at - length:][:40]}"
+        name, payload = KINDS[kind - 1], data[at - length:at]
+        if found and found[-1][0] == name and name in ("stdout", "stderr"):
+            found[-1] = (name, found[-1][1] + payload)
+        else:
+            found.append((name, payload))
+    return found
+
+
+def strings(values):
+    values = [os.fsencode(value) for value in values]
+    return struct.pack("<I", len(values)) + b"".join(struct.pack("<I", len(value)) + value for value in values)
+
+
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0):
+    """files: (path, content), the last so many private."""
+    head = struct.pack("<III", trial, stdin is not None, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
+    contents = [content for _, content in files] + ([] if stdin is None else [stdin])
+    return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents)
+
+
+def read_strings(head, at):
+    count, = struct.unpack_from("<I", head, at)
+    at, values = at + 4, []
+    for _ in range(count):
+        length, = struct.unpack_from("<I", head, at)
+        values.append(head[at + 4:at + 4 + length])
+        at += 4 + length
+    return values, at
+
+
+def read_message(reader):
+    """The message from a file that ends behind it, as a dictionary; None where it does not come whole."""
+    def take(length):
+        data = reader.read(length)
+        if len(data) < length:
+            raise EOFError
+        return data
+    try:
+        head = take(*struct.unpack("<I", take(4)))
+        told = dict(zip(("trial", "has_input", "private"), struct.unpack_from("<III", head)))
+        at = 12
+        for name in ("argv", "environment", "paths"):
+            told[name], at = read_strings(head, at)
+        told["contents"] = [take(*struct.unpack("<Q", take(8))) for _ in range(len(told["paths"]) + told["has_input"])]
+    except EOFError:
+        return None
+    return told

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The message with a run, as a container's guest reads it. Single-threaded. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/docker/container/run_message.h"
+#include "base/cleanup.h"
+#include "guest/guest_protocol.h"
+#include "tap_suite.h"
+
+#define LIST(...)      ((char **)(uintptr_t)(const char *const[]){__VA_ARGS__, NULL})
+#define TEXT(literal)  ((char *)(uintptr_t)(literal))
+#define BYTES(literal) .content = (unsigned char *)TEXT(literal), .length = sizeof(literal) - 1
+
+/* The last one is private. */
+static struct run_file files[] = {
+    {.path = TEXT("a b/it's"), BYTES("x\0y")},
+    {.path = TEXT("empty"), BYTES("")},
+    {.path = TEXT(".secrets/key"), BYTES("'hunter2'\n")},
+};
+
+/* Of the block that it stands in, as the lists are. */
+#define DESCRIPTION                                                         \
+    {                                                                       \
+        .argv = LIST("sh", "-c", "it's", "", "\n"),                         \
+        .environment = LIST("A=it's\n", "B=", "PWD=/else"), .files = files, \
+        .file_count = COUNT_OF(files), .private_file_count = 1,             \
+    }
+
+static bool same(char *const *list, const char *const *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!list[i] || strcmp(list[i], wanted[i]) != 0)
+            return false;
+    return list[count] == NULL;
+}
+
+START_TEST(the_guest_reads_what_was_described)
+{
+    static const char contents[] =
+        "\3\0\0\0\0\0\0\0x\0y\0\0\0\0\0\0\0\0\12\0\0\0\0\0\0\0'hunter2'\n"
+        "\6\0\0\0\0\0\0\0in\0put";
+    static const char *const variables[] = {"A=it's\n",           "B=",          "PWD=/else",
+                                            "HOME=/home/sandbox", "TMPDIR=/tmp", "USER=sandbox"};
+    static const char *const arguments[] = {"sh", "-c", "it's", "", "\n"};
+    static const char *const paths[] = {"a b/it's", "empty", ".secrets/key"};
+    const struct run_description description = DESCRIPTION;
+    struct guest_run run;
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message =
+        run_message_make(&description, (const unsigned char *)"in\0put", 6, &length);
+    ck_assert_ptr_nonnull(message);
+    struct wire_reader reader = {.bytes = message, .length = length};
+    uint32_t head = wire_get_u32(&reader);
+    ck_assert_uint_eq(length, sizeof(head) + head + sizeof(contents) - 1);
+    ck_assert_mem_eq(message + sizeof(head) + head, contents, sizeof(contents) - 1);
+    ck_assert(guest_run_read(message + sizeof(head), head, &run));
+    ck_assert(!run.trial && run.has_input);
+    ck_assert_uint_eq(run.private_file_count, 1);
+    ck_assert(same(run.argv, arguments, COUNT_OF(arguments)));
+    ck_assert(same(run.environment, variables, COUNT_OF(variables)));
+    ck_assert(same(run.paths, paths, COUNT_OF(paths)));
+    guest_run_clear(&run);
+}
+END_TEST
+
+START_TEST(a_trial_without_input_says_so)
+{
+    struct run_description description = {.argv = LIST("sh"), .purpose = RUN_PURPOSE_TRIAL};
+    struct guest_run run;
+    size_t length = 0;
+    CLEANUP_FREE unsigned char *message =
+        run_message_make(&description, (const unsigned char *)"", 0, &length);
+    ck_assert_ptr_nonnull(message);
+    ck_assert(guest_run_read(message + sizeof(uint32_t), length - sizeof(uint32_t), &run));
+    ck_assert(run.trial && !run.has_input && !run.paths[0]);
+    guest_run_clear(&run);
+}
+END_TEST
+
+/* The plugin refuses such a request; a backend does not count on it. */
+START_TEST(a_file_by_reference_makes_no_message)
+{
+    struct run_file by_reference = {.path = TEXT("a"), .length = 1 << 20, .by_reference = true};
+    struct run_description description = DESCRIPTION;
+    size_t length = 0;
+    description.files = &by_reference;
+    description.file_count = 1;
+    description.private_file_count = 0;
+    ck_assert_ptr_null(run_message_make(&description, NULL, 0, &length));
+}
+END_TEST
+
+START_TEST(an_invalid_variable_makes_no_message)
+{
+    static const char *const names[] = {"A-B=1", "$(id)=1", "1A=1", "=1", "A"};
+    struct run_description description = DESCRIPTION;
+    size_t length = 0;
+    description.environment = LIST(names[_i]);
+    ck_assert_ptr_null(run_message_make(&description, NULL, 0, &length));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("message");
+    tcase_add_test(cases, the_guest_reads_what_was_described);
+    tcase_add_test(cases, a_trial_without_input_says_so);
+    tcase_add_test(cases, a_file_by_reference_makes_no_message);
+    tcase_add_loop_test(cases, an_invalid_variable_makes_no_message, 0, 5);
+    return run_suite("docker run message", &cases, 1);
+}

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first process of a container, without an engine: code-execute-guest as pid 1 of namespaces of its own, and this test as its
+backend. In a container: tests/docker and tests/escape"""
+import contextlib
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import guest
+import tap
+
+PROGRAM = os.environ.get("CODE_EXECUTE_GUEST", str(ROOT / "build" / "plugin" / "code-execute-guest"))
+CONTAINER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--",
+             "sh", "-c", "mount -t tmpfs tmpfs /tmp && mount -t tmpfs tmpfs /home && mkdir /home/sandbox && exec \"$@\"", "sh"]
+IMAGE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOSTNAME": "engine", "FROM_IMAGE": "image", "BOTH": "image"}
+TIME = 60
+
+
+def start(*arguments):
+    """By its descriptor: the build may lie below /tmp, which the container has its own of."""
+    return subprocess.Popen([*CONTAINER, f"/proc/self/fd/{program_file}", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
+
+
+def talk(process, told):
+    """What the guest says to the message, up to its end or the run's. Its standard input stays open."""
+    writer = threading.Thread(target=send, args=(process.stdin, told))
+    writer.start()
+    output = b""
+    while piece := os.read(process.stdout.fileno(), 1 << 16):
+        output += piece
+        if is_last(output):
+            break
+    writer.join()
+    return guest.frames(output)
+
+
+def send(pipe, told):
+    with contextlib.suppress(BrokenPipeError):
+        pipe.write(told)
+        pipe.flush()
+
+
+def is_last(output):
+    """It ends with an "ended": 5 bytes of a header, and 20."""
+    return output[-25:].startswith(guest.ended()[:5])
+
+
+def run(argv, *arguments, **told):
+    """The frames of a run, without the facts and the waiting."""
+    process = start(*arguments)
+    found = talk(process, guest.message(argv, **told))
+    errors = process.communicate(timeout=TIME)[1]
+    tap.equal(errors, b"", "nothing but frames")
+    tap.equal([kind for kind, _ in found[:2]], ["facts", "waiting"])
+    return found[2:]
+
+
+def shell(code, *arguments, **told):
+    return run(["sh", "-c", code, "sh", *arguments], **told)
+
+
+def streams(found):
+    """(status, stdout, stderr) of a run that was started, whole."""
+    told = dict(found)
+    tap.equal((found[0], found[-1][0], len(told)), (("started", b""), "ended", len(found)), found)
+    return struct.unpack("<IQQ", told["ended"])[0], told.get("stdout", b""), told.get("stderr", b"")
+
+
+def output_of(found):
+    status, output, errors = streams(found)
+    tap.equal((status, errors), (0, b""), found)
+    return output
+
+
+def test_it_is_the_first_process_or_nothing():
+    done = subprocess.run([PROGRAM], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    tap.equal((done.returncode, done.stdout), (1, b""))
+    tap.contains(done.stderr, b"first process")
+
+
+def test_it_reports_what_the_kernel_says_of_it():
+    process = start()
+    [(_, facts), *_] = talk(process, guest.message(["true"]))
+    process.communicate(timeout=TIME)
+    status = dict(line.split(":\t", 1) for line in facts.decode().splitlines())
+    tap.equal((status["Pid"], status["NoNewPrivs"], status["Seccomp"] in "02"), ("1", "1", True), status)
+    tap.true(all(name in status for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Uid")), status)
+
+
+def test_a_program_gets_its_run():
+    files = [("a", b"x\0y"), ("b/it's", b"two\n"), ("empty", b""), ("keys/one", b"key")]
+    found = shell("cat; printf '%s|' \"$@\"; cat a 'b/it'\"'\"s; stat -c '%n %a' a b empty keys keys/one; umask", "it's", "", "$(id)", "a\nb",
+                  files=files, private=1, stdin=b"in\0put")
+    tap.equal(output_of(found), b"in\0putit's||$(id)|a\nb|x\0ytwo\na 644\nb 755\nempty 644\nkeys 700\nkeys/one 400\n0022\n")
+
+
+def test_its_variables_are_the_run_s_and_the_image_s():
+    environment = ["BOTH=run", "UID=x", "IFS=a", "ODD-NAME=1", "LINES=a\nb", "EMPTY="]
+    output = output_of(run(["cat", "/proc/self/environ"], environment=environment))
+    tap.equal(sorted(output.split(b"\0")), sorted([b"", *map(os.fsencode, environment), b"FROM_IMAGE=image", b"PATH=" + IMAGE["PATH"].encode(), b"PWD=" + os.fsencode(os.getcwd())]))
+
+
+def test_its_descriptors_are_its_own():
+    """Pipes and a sealed file in memory, none of the guest's, and nothing left of how it was started."""
+    code = "import fcntl, os, stat\nfor fd in range(100):\n    try:\n        print(fd, stat.filemode(os.fstat(fd).st_mode)[0], fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK, os.readlink(f'/proc/self/fd/{fd}').split(':')[0])\n    except OSError:\n        pass"
+    tap.equal(output_of(run(["python3", "-c", code], stdin=b"in")), b"0 - 0 /memfd\n1 p 0 pipe\n2 p 0 pipe\n")
+    tap.equal(output_of(run(["python3", "-c", code])), b"0 c 0 /dev/null\n1 p 0 pipe\n2 p 0 pipe\n")
+    writes = "import os\ntry:\n    os.write(0, b'x')\nexcept OSError as error:\n    print(error.strerror)"
+    tap.equal(output_of(run(["python3", "-c", writes], stdin=b"in")), b"Operation not permitted\n", "sealed")
+
+
+def test_the_program_cannot_look_into_it():
+    """It is not dumpable, so its files in /proc are root's."""
+    look = ("import os\nfor process in (1, 'self'):\n    for name in ('mem', 'environ', 'maps', 'fd/0', 'exe'):\n        try:\n"
+            "            (os.readlink if name in ('fd/0', 'exe') else open)(f'/proc/{process}/{name}')\n            print(process, name)\n"
+            "        except PermissionError:\n            pass\n")
+    ordinary = ("import ctypes, os, sys\nlibc = ctypes.CDLL(None)\n"  # without the capabilities that go with the mapped root
+                "[libc.prctl(24, cap, 0, 0, 0) for cap in range(64)]\nlibc.prctl(28, 0x3, 0, 0, 0)\nos.execvp(sys.argv[1], sys.argv[1:])\n")
+    tap.equal(output_of(run(["python3", "-c", ordinary, "python3", "-c", look])),
+              b"self mem\nself environ\nself maps\nself fd/0\nself exe\n", "its own are the positive control")
+
+
+def test_a_signal_of_the_program_does_not_reach_it():
+    found = shell("for signal in TERM KILL STOP INT HUP CHLD; do kill -$signal 1; done; echo on")
+    tap.equal(output_of(found), b"on\n")
+
+
+def test_ends_are_exact():
+    for code, status in (("exit 0", 0), ("exit 7", 7 << 8), ("exit 137", 137 << 8), ("kill -KILL $$", 9), ("kill -SEGV $$", 11), ("kill -PIPE $$", 13)):
+        tap.equal(streams(shell(code))[0] & ~0x80, status, code)
+
+
+def test_a_missing_program_is_missing():
+    for name in ("no-such-program", "", "./sh", "cd", "/usr/bin", "/etc/passwd"):
+        tap.equal(run([name]), [("missing", b"")], name)
+    here = ["PATH=.:relative:/nowhere"]
+    tap.equal(run(["tool"], environment=here, files=[("tool", b"#!/bin/sh\n")]), [("missing", b"")], "not executable, and in no absolute directory")
+
+
+def test_a_program_that_cannot_be_executed_is_named():
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        program = pathlib.Path(directory, "program")
+        program.write_text("#!/no/such/interpreter\n")
+        program.chmod(0o755)
+        os.chmod(directory, 0o755)
+        [(kind, text)] = run([str(program)])
+    tap.equal(kind, "failed")
+    tap.contains(text, f"{program}: No such file".encode())
+
+
+def test_a_trial_starts_nothing():
+    tap.equal([kind for kind, _ in run(["sh", "-c", "echo begun"], trial=True)], ["started", "ended"])
+    tap.equal(run(["no-such-program"], trial=True), [("missing", b"")])
+
+
+def test_a_file_that_cannot_be_written_is_named():
+    [(kind, text)] = run(["true"], files=[("a", b"x"), ("a/b", b"y")])
+    tap.equal(kind, "failed")
+    tap.contains(text, b"a/b")
+
+
+def test_a_malformed_message_starts_nothing():
+    whole = guest.message(["sh", "-c", "echo begun"], files=[("a", b"x")])
+    for spoilt in (b"", whole[:3], whole[:20], whole[:-1], struct.pack("<I", 4) + b"abcd", struct.pack("<I", 0), b"\xff" * 8,
+                   guest.message([], files=[]), guest.message(["a\0b"])):
+        process = start()
+        output, _ = process.communicate(spoilt, timeout=TIME)
+        kinds = [kind for kind, _ in guest.frames(output)]
+        tap.true(kinds in (["facts", "waiting"], ["facts", "waiting", "failed"]), f"{spoilt}: {kinds}")
+        tap.equal(process.returncode, 1)
+
+
+def test_output_is_whole_and_its_streams_are_apart():
+    size = 3_000_000
+    code = f"head -c {size} /dev/zero | tr '\\0' a; head -c {size} /dev/zero | tr '\\0' b >&2; printf end; printf fin >&2"
+    found = shell(code)
+    told = {"stdout": b"", "stderr": b""}
+    for kind, payload in found[1:-1]:
+        told[kind] += payload
+    tap.true(told["stdout"] == b"a" * size + b"end", "stdout")
+    tap.true(told["stderr"] == b"b" * size + b"fin", "stderr")
+
+
+def test_the_end_comes_when_the_tree_is_dead():
+    """Children that ignore signals, leave the session, and hold the outputs open; an end that waits for them never comes."""
+    code = ("(trap '' TERM HUP; exec 1>&- 2>&-; sleep 1000) & setsid sh -c 'sleep 1000 & sleep 1000' & (sleep 1000) & "
+            "sleep 0.2; echo $(ls -d /proc/[0-9]* | wc -l)")
+    status, output, _ = streams(shell(code))
+    tap.true(status == 0 and int(output) > 5, output)
+    process = start()
+    tap.equal(talk(process, guest.message(["sh", "-c", code]))[-1][0], "ended")
+    tap.equal(children_of(first_process(process)), [], "processes beside the guest")
+    process.stdin.close()
+    tap.equal(process.wait(TIME), 0, "its dismissal")
+
+
+def children_of(pid):
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+def first_process(process):
+    [pid] = children_of(process.pid)
+    return pid
+
+
+def test_a_fork_bomb_ends_with_the_program():
+    bomb = "import os, time\nfirst = os.getpid()\nfor _ in range(60):\n    os.fork() == 0 and [os.fork() for _ in range(2)]\n    if os.getpid() != first: time.sleep(1000)\nprint('done')"
+    tap.contains(output_of(run(["python3", "-c", bomb])), b"done")
+
+
+def test_orphans_are_reaped_while_it_runs():
+    code = "for i in 1 2 3 4 5 6 7 8; do (true &) ; done; sleep 0.3; grep -l 'State:.Z' /proc/[0-9]*/status; echo done"
+    tap.equal(output_of(shell(code)), b"done\n")
+
+
+def test_it_counts_the_time_of_what_it_waited_for():
+    code = "import os\nif os.fork():\n    os.wait()\nelse:\n    sum(range(10_000_000))"
+    told = dict(run(["python3", "-c", code]))
+    _, user, system = struct.unpack("<IQQ", told["ended"])
+    tap.true(50_000 < user < 60_000_000 and system < 60_000_000, (user, system))
+
+
+def test_without_a_backend_there_is_no_program():
+    process = start()
+    process.stdin.write(guest.message(["sh", "-c", "echo $$; sleep 1000"]))
+    process.stdin.flush()
+    output = b""
+    while b"2\n" not in output:
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    process.stdin.close()
+    tap.equal(process.wait(TIME), 1, "it ends with its connection")
+
+
+def test_a_backend_that_does_not_read_does_not_keep_the_tree_alive():
+    process = start()
+    code = "head -c 10000000 /dev/zero & (sleep 1000) & sleep 0.5"
+    process.stdin.write(guest.message(["sh", "-c", code]))
+    process.stdin.flush()
+    init = first_process_of_a_tree(process)
+    tap.eventually(lambda: not children_of(init), "all are dead, although nobody has read", TIME)
+    process.kill()
+    process.wait()
+
+
+def first_process_of_a_tree(process):
+    def found():
+        return children_of(process.pid) and children_of(first_process(process))
+    tap.eventually(found, "it has started something", TIME)
+    return first_process(process)
+
+
+WAITS = {"text": (ROOT / "plugin/backends/docker/container/waiting_python.py").read_text(), "variables": ("CODE_EXECUTE_IMPORT=json", "CODE_EXECUTE_ARGUMENTS=2")}
+
+
+def waiting(code, *arguments, variables=(), command=("python3", "main.py"), **told):
+    return run(["python3", "main.py", *arguments], WAITS["text"], *WAITS["variables"], *variables, "--", *command, files=[("main.py", code.encode())], **told)
+
+
+def test_an_interpreter_waits_for_its_run():
+    code = ("import json, os, sys\nprint(json.dumps([sys.argv, sys.stdin.read(), os.environ['MORE'], os.environ['FROM_IMAGE'], 'HOSTNAME' in os.environ, os.listdir('/tmp'),"
+            "sorted(int(fd) for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)), sorted(name for name in os.environ if 'EXECUTE' in name or 'PYTHON' in name)]))")
+    tap.equal(output_of(waiting(code, "a b", environment=["MORE=it's"], stdin=b"in")),
+              b'[["main.py", "a b"], "in", "it\'s", "image", false, [], [0, 1, 2], []]\n')
+    tap.contains(output_of(waiting(code, environment=["MORE="])), b'["main.py"], "", ""')
+
+
+def test_without_the_interpreter_the_program_is_started():
+    found = run(["sh", "-c", "echo started; ls /tmp"], WAITS["text"], "A=b", "--", "no-such-python", "main.py")
+    tap.equal(output_of(found), b"started\n")
+
+
+def test_an_interpreter_that_does_not_wait_is_reported():
+    process = start(WAITS["text"], "--", "sh", "-c", "echo because >&2; exit 3")
+    output, _ = process.communicate(b"", timeout=TIME)
+    [_, (kind, text)] = guest.frames(output)
+    tap.equal((kind, process.returncode), ("failed", 1))
+    tap.contains(text, b"because")
+
+
+def test_an_interpreter_that_ends_while_it_waits_is_reported():
+    process = start(WAITS["text"], *WAITS["variables"], "--", "python3", "main.py")
+    output = b""
+    while not output or guest.frames(output)[-1][0] != "waiting":
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    os.kill(children_of(first_process(process))[0], signal.SIGKILL)
+    tap.equal(guest.frames(process.stdout.read())[0][0], "failed")
+    tap.equal(process.wait(TIME), 1)
+
+
+def test_it_is_small_and_stands_alone():
+    """A container with 4 MiB has room for it, and an image without a C library has all that it needs."""
+    tap.true(b"INTERP" not in subprocess.run(["readelf", "-lW", PROGRAM], capture_output=True, check=True).stdout, "no loader")
+
+
+def container():
+    done = subprocess.run([*CONTAINER, "true"], capture_output=True, check=False, text=True)
+    return done.returncode == 0 or done.stderr.strip()
+
+
+if container() is not True:
+    print(f"1..0 # SKIP no namespaces for it: {container()}")
+else:
+    program_file = os.open(PROGRAM, os.O_PATH)
+    tap.run(globals())

@@ -59,7 +59,7 @@ static void fill_header(struct tar_header *header, size_t length, const char *ow
         .device_minor = "0000000",
     };
     *header = constant;
-    (void)snprintf(header->name, sizeof(header->name), "%s", GUEST_PATH + 1);
+    (void)snprintf(header->name, sizeof(header->name), "%s", &GUEST_PATH[1]);
     (void)snprintf(header->size, sizeof(header->size), "%011o", (unsigned int)length);
     (void)snprintf(header->owner, sizeof(header->owner), "%s", owner);
     (void)snprintf(header->group, sizeof(header->group), "%s", owner);

@@ -13,8 +13,6 @@
 
 #include "base/cleanup.h"
 
-extern char **environ;
-
 static size_t name_length(const char *variable)
 {
     return strcspn(variable, "=") + 1;

@@ -60,7 +60,8 @@ static const char *explain(const struct guest_program *program)
 {
     static char text[200] = "the interpreter that was started ahead of the run has ended: ";
     size_t length = strlen(text);
-    ssize_t count = read(program->outputs[1], text + length, sizeof(text) - 1 - length);
+    ssize_t count =
+        read(program->outputs[PROGRAM_STDERR], text + length, sizeof(text) - 1 - length);
     text[length + (count > 0 ? (size_t)count : 0)] = '\0';
     return text;
 }
@@ -119,7 +120,7 @@ static const char *start(char *const *command, char *const *environment, const c
     if (null < 0 || !open_ends(interpreter, inherited))
         return "make the pipes of the interpreter";
     bool started =
-        program_start(path, command, environment, null, inherited, &interpreter->program);
+        program_start(path, command, environment, null, true, inherited, &interpreter->program);
     close_fd(inherited[0]);
     close_fd(inherited[1]);
     if (!started)
@@ -156,6 +157,7 @@ bool interpreter_hand_over(struct guest_interpreter *interpreter, const struct g
     wire_put_strings(&writer, run->environment);
     wire_put_strings(&writer, run->argv);
     wire_put_u32(&writer, run->has_input);
+    wire_put_u32(&writer, run->has_results);
     bool begins = !writer.failed && write_all(interpreter->run, writer.bytes, writer.length) &&
                   hear(interpreter->told, TOLD_BEGINS);
     if (writer.bytes)

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "protocol/run_description.h"
 
 static size_t name_length(const char *variable)
 {
@@ -85,15 +87,22 @@ bool program_find(const char *name, char *const *environment, char ret[PATH_MAX]
     return false;
 }
 
+/* Where the program finds its outputs. */
+static const int numbers[PROGRAM_OUTPUTS] = {[PROGRAM_STDOUT] = STDOUT_FILENO,
+                                             [PROGRAM_STDERR] = STDERR_FILENO,
+                                             [PROGRAM_RESULTS] = RUN_RESULTS_FD};
+
 static _Noreturn void become_program(const char *path, char *const *argv, char *const *environment,
-                                     const int streams[3], const int *inherited, int report)
+                                     int input, const int outputs[PROGRAM_OUTPUTS],
+                                     const int *inherited, int report)
 {
     sigset_t none;
     (void)sigemptyset(&none);
     (void)setsid();
     bool ready = sigprocmask(SIG_SETMASK, &none, NULL) == 0;
-    for (int i = 0; i < 3; i++)
-        ready = ready && dup2(streams[i], i) >= 0;
+    ready = ready && dup2(input, STDIN_FILENO) >= 0;
+    for (size_t i = 0; i < PROGRAM_OUTPUTS; i++)
+        ready = ready && (outputs[i] < 0 || dup2(outputs[i], numbers[i]) >= 0);
     for (int i = 0; inherited && i < GUEST_INHERITED; i++)
         ready = ready && dup2(inherited[i], STDERR_FILENO + 1 + i) >= 0;
     if (ready)
@@ -112,31 +121,45 @@ static int read_failure(int report)
     return error;
 }
 
-/* Both ends CLOEXEC, the first one non-blocking. */
-static bool make_pipe(int ret[2])
+/* A pipe for each output, CLOEXEC at both ends; the guest's are non-blocking. */
+static bool make_pipes(size_t count, int ret_guest[PROGRAM_OUTPUTS],
+                       int ret_program[PROGRAM_OUTPUTS])
 {
-    return pipe2(ret, O_CLOEXEC) == 0 && fcntl(ret[0], F_SETFL, O_NONBLOCK) == 0;
+    int ends[2] = {-1, -1};
+    for (size_t i = 0; i < PROGRAM_OUTPUTS; i++) {
+        if (i < count && (pipe2(ends, O_CLOEXEC) < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0))
+            return false;
+        ret_guest[i] = i < count ? ends[0] : -1;
+        ret_program[i] = i < count ? ends[1] : -1;
+    }
+    return true;
+}
+
+/* The run's limit on open files may be lower than that number. */
+static bool may_have_results(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > RUN_RESULTS_FD;
 }
 
 bool program_start(const char *path, char *const *argv, char *const *environment, int input,
-                   const int inherited[GUEST_INHERITED], struct guest_program *ret)
+                   bool has_results, const int inherited[GUEST_INHERITED],
+                   struct guest_program *ret)
 {
-    int output[2];
-    int errors[2];
+    int outputs[PROGRAM_OUTPUTS];
     int report[2];
-    if (!make_pipe(output) || !make_pipe(errors) || pipe2(report, O_CLOEXEC) < 0)
+    size_t count = has_results && may_have_results() ? PROGRAM_OUTPUTS : PROGRAM_RESULTS;
+    if (!make_pipes(count, ret->outputs, outputs) || pipe2(report, O_CLOEXEC) < 0)
         return false; /* the guest ends with it */
-    const int streams[] = {input, output[1], errors[1]};
-    pid_t pid = fork();
-    if (pid < 0)
+    ret->pid = fork();
+    if (ret->pid < 0)
         return false;
-    if (pid == 0)
-        become_program(path, argv, environment, streams, inherited, report[1]);
-    close_fd(output[1]);
-    close_fd(errors[1]);
+    if (ret->pid == 0)
+        become_program(path, argv, environment, input, outputs, inherited, report[1]);
+    for (size_t i = 0; i < count; i++)
+        close_fd(outputs[i]);
     close_fd(report[1]);
     errno = read_failure(report[0]);
     close_fd(report[0]);
-    *ret = (struct guest_program){.pid = pid, .outputs = {output[0], errors[0]}};
     return errno == 0;
 }

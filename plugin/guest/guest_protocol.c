@@ -11,6 +11,7 @@
 static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, trial, 1),
     WIRE_NUMBER(struct guest_run, has_input, 1),
+    WIRE_NUMBER(struct guest_run, has_results, 1),
     WIRE_NUMBER(struct guest_run, private_file_count, GUEST_STRINGS_LIMIT),
     STRINGS(argv),
     STRINGS(environment),
@@ -44,6 +45,11 @@ bool guest_run_read(const unsigned char *bytes, size_t length, struct guest_run 
 void guest_run_clear(struct guest_run *run)
 {
     wire_release_fields(run_fields, COUNT_OF(run_fields), run);
+}
+
+bool guest_kind_is_program(enum guest_kind kind)
+{
+    return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS;
 }
 
 void guest_end_write(struct wire_writer *writer, const struct guest_end *end)

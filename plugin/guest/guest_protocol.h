@@ -27,8 +27,9 @@
 #define GUEST_STRING_LIMIT  GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT 4096
 
-/* Descriptors of an interpreter that waits (waiting_python.py). */
-#define GUEST_INTERPRETER_RUN   3 /* its run: the lists of variables and arguments, has_input */
+/* Descriptors of an interpreter that waits (waiting_python.py), beside RUN_RESULTS_FD. */
+#define GUEST_INTERPRETER_RUN \
+    3 /* its run: the lists of variables and arguments, has_input, has_results */
 #define GUEST_INTERPRETER_TOLD  4 /* its report: 'w' when it waits, 'b' when its program begins */
 #define GUEST_INTERPRETER_INPUT 5 /* the file that becomes its standard input */
 
@@ -40,7 +41,8 @@ enum guest_kind {
     GUEST_FAILED,    /* a text: why nothing was started */
     GUEST_STDOUT,
     GUEST_STDERR,
-    GUEST_ENDED, /* struct guest_end: every process of the program is dead, and nothing follows */
+    GUEST_RESULTS, /* the program's frames of what it shows, unread (docs/internals/run.md) */
+    GUEST_ENDED,   /* struct guest_end: every process of the program is dead, and nothing follows */
     GUEST_KIND_END
 };
 
@@ -48,6 +50,7 @@ enum guest_kind {
 struct guest_run {
     uint32_t trial;              /* 1: look for the program, and start nothing */
     uint32_t has_input;          /* 1: the standard input follows the files; 0: it is /dev/null */
+    uint32_t has_results;        /* 1: the program gets RUN_RESULTS_FD */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */
@@ -66,6 +69,9 @@ void guest_run_write(struct wire_writer *writer, const struct guest_run *run);
 bool guest_run_read(const unsigned char *bytes, size_t length, struct guest_run *ret);
 /* Wipes and releases the lists. */
 void guest_run_clear(struct guest_run *run);
+
+/* The bytes of a program, which come in any cuts, and which are nobody's words but its own. */
+bool guest_kind_is_program(enum guest_kind kind);
 
 void guest_end_write(struct wire_writer *writer, const struct guest_end *end);
 bool guest_end_read(const unsigned char *bytes, size_t length, struct guest_end *ret);

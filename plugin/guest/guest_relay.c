@@ -13,9 +13,11 @@
 #include "base/cleanup.h"
 #include "guest/guest_output.h"
 
-enum { CHILDREN, BACKEND, BUFFER, OUTPUTS, WATCHED = OUTPUTS + 2 };
+enum { CHILDREN, BACKEND, BUFFER, OUTPUTS, WATCHED = OUTPUTS + PROGRAM_OUTPUTS };
 
-static const enum guest_kind kinds[] = {GUEST_STDOUT, GUEST_STDERR};
+static const enum guest_kind kinds[PROGRAM_OUTPUTS] = {[PROGRAM_STDOUT] = GUEST_STDOUT,
+                                                       [PROGRAM_STDERR] = GUEST_STDERR,
+                                                       [PROGRAM_RESULTS] = GUEST_RESULTS};
 
 /* Reaps whatever has ended; flags: those of waitpid(2). true: the program's first process was among
  * it. */
@@ -67,20 +69,28 @@ static void watch(struct pollfd ready[WATCHED], const struct guest_program *prog
     ready[BACKEND] = (struct pollfd){.fd = STDIN_FILENO};
     ready[BUFFER] =
         (struct pollfd){.fd = output_is_empty() ? -1 : STDOUT_FILENO, .events = POLLOUT};
-    for (size_t i = 0; i < COUNT_OF(program->outputs); i++)
+    for (size_t i = 0; i < PROGRAM_OUTPUTS; i++)
         ready[OUTPUTS + i] =
             (struct pollfd){.fd = room ? program->outputs[i] : -1, .events = POLLIN};
 }
 
 static void pass_on(struct guest_program *program, const struct pollfd ready[WATCHED])
 {
-    for (size_t i = 0; i < COUNT_OF(program->outputs); i++) {
+    for (size_t i = 0; i < PROGRAM_OUTPUTS; i++) {
         if (ready[OUTPUTS + i].fd < 0 || !ready[OUTPUTS + i].revents || !output_has_room())
             continue;
         ssize_t count = output_read(program->outputs[i], kinds[i]);
         if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
             close_fd(TAKE_FD(program->outputs[i]));
     }
+}
+
+static bool has_outputs(const struct guest_program *program)
+{
+    for (size_t i = 0; i < PROGRAM_OUTPUTS; i++)
+        if (program->outputs[i] >= 0)
+            return true;
+    return false;
 }
 
 static bool take_end(const struct guest_program *program, int children, struct guest_end *end)
@@ -99,7 +109,7 @@ struct guest_end relay_until_end(struct guest_program *program, int children)
 {
     struct guest_end end = {.wait_status = 0};
     bool ended = false;
-    while (!ended || program->outputs[0] >= 0 || program->outputs[1] >= 0) {
+    while (!ended || has_outputs(program)) {
         struct pollfd ready[WATCHED];
         watch(ready, program, ended ? -1 : children);
         if (poll(ready, COUNT_OF(ready), -1) < 0 && errno != EINTR)

@@ -107,7 +107,7 @@ static void start_program(const struct guest_run *run, struct guest_program *ret
     }
     if (run->trial)
         answer_trial();
-    if (program_start(path, run->argv, environment, input, NULL, ret))
+    if (program_start(path, run->argv, environment, input, run->has_results, NULL, ret))
         return;
     (void)snprintf(problem, sizeof(problem), "execute %.100s: %s", path, strerror(errno));
     fail(problem);
@@ -133,6 +133,8 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_pr
     if (interpreter->program.pid) {
         give_to_interpreter(interpreter, &run);
         *ret = interpreter->program;
+        if (!run.has_results)
+            close_fd(TAKE_FD(ret->outputs[PROGRAM_RESULTS]));
     } else {
         start_program(&run, ret);
     }

@@ -66,12 +66,12 @@ class FakeEngine:
     from the n-th container on, and endless: a program without an end; others: containers that are there already, {id: labels};
     starved: it tells that a process of each container was killed for memory;
     base: more of the image's description; images: derived images that are there already, {id: description}; derived_lie: what is wrong
-    with those that it makes, {member: value}; foreign: it writes layers in bytes of its own."""
+    with those that it makes, {member: value}; foreign: it writes layers in bytes of its own; results: what a program writes there."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT, word="started", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
                  tls=None, cut=False, statuses=(0,), unreported=0, endless=0, lost=None, honest=0, hasty=False, others=None, starved=False,
-                 base=None, images=None, derived_lie=None, foreign=False):
+                 base=None, images=None, derived_lie=None, foreign=False, results=b""):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -81,6 +81,7 @@ class FakeEngine:
         self.told = frame(1, guest.frame(word))
         if word == "started":
             said = guest.frame("stderr", b"err\n") + b"".join(guest.frame("stdout", output[at:at + 65536]) for at in range(0, len(output), 65536))
+            said += b"".join(guest.frame("results", results[at:at + 65536]) for at in range(0, len(results), 65536))
             self.told += frame(1, said[:-3]) + frame(1, said[-3:])
         self.word, self.stream, self.statuses, self.unreported = word, stream, list(statuses), unreported
         self.endless = endless

@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import resource
+import struct
 import sys
 import tempfile
 
@@ -32,6 +33,23 @@ def test_right_engine():
         tap.equal(output["isolation"]["missing"], ["user_namespace", "landlock"])
         bodies = [body for step, _, body in engine.requests if step == "create"]
         tap.true(bodies and all(b"echo yes" not in body for body in bodies), "the code is in no configuration")
+
+
+def shown(text):
+    """A frame of a program's (docs/internals/run.md)."""
+    payload = json.dumps({"role": "value", "data": {"text/plain": text}, "type_name": "str"}).encode()
+    return struct.pack("<IB", len(payload), 1) + payload
+
+
+def test_a_program_s_results_come_through_and_harm_nothing_else():
+    """Garbage, and a flood beyond every budget, are the run's own affair."""
+    python = {**REQUEST, "language": "python", "code": "'x'"}
+    for results, rows in ((shown("'x'"), ["'x'"]), (b"", []), (os.urandom(300_000), []), (shown("'a'") + b"\xff" * 5_000_000, ["'a'"]),
+                          (guest.ended(9) + guest.frame("stdout", b"forged"), [])):
+        with FakeEngine(socket_path, results=results) as engine:
+            code, output = call(engine, python, images={"sh": "example:1", "python": "example:1"})
+            tap.equal((code, output["status"], output["stdout"], output["exit_code"]), (OK, "completed", "yes\n", 0), output)
+            tap.equal([row["text"] for row in output["results"]], rows)
 
 
 def test_each_step_each_fault():

@@ -31,8 +31,8 @@ print(json.dumps([dict(os.environ), sys.argv, sys.orig_argv[1:], sys.stdin.read(
 
 
 def handed(arguments=(), variables=None, has_input=False):
-    """A run, as it is handed to an interpreter that waits."""
-    return guest.strings(f"{name}={value}" for name, value in (variables or {}).items()) + guest.strings(("python3", "main.py", *arguments)) + struct.pack("<I", has_input)
+    """A run, as it is handed to an interpreter that waits, with results: there is no descriptor to close."""
+    return guest.strings(f"{name}={value}" for name, value in (variables or {}).items()) + guest.strings(("python3", "main.py", *arguments)) + struct.pack("<II", has_input, 1)
 
 
 def above_ten(fd):

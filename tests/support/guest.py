@@ -3,7 +3,8 @@
 import os
 import struct
 
-KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "ended")
+KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended")
+PROGRAM = ("stdout", "stderr", "results")
 PATH = "/.code-execute-guest"
 HEADER = struct.Struct("<IB")
 
@@ -30,7 +31,7 @@ def frames(data):
         at += HEADER.size + length
         assert at <= len(data) and 1 <= kind <= len(KINDS), f"a broken frame: {data[at - length:][:40]}"
         name, payload = KINDS[kind - 1], data[at - length:at]
-        if found and found[-1][0] == name and name in ("stdout", "stderr"):
+        if found and found[-1][0] == name and name in PROGRAM:
             found[-1] = (name, found[-1][1] + payload)
         else:
             found.append((name, payload))
@@ -42,9 +43,9 @@ def strings(values):
     return struct.pack("<I", len(values)) + b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0):
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False):
     """files: (path, content), the last so many private."""
-    head = struct.pack("<III", trial, stdin is not None, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
+    head = struct.pack("<IIII", trial, stdin is not None, results, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
     return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents)
 
@@ -68,8 +69,8 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "private"), struct.unpack_from("<III", head)))
-        at = 12
+        told = dict(zip(("trial", "has_input", "has_results", "private"), struct.unpack_from("<IIII", head)))
+        at = 16
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["contents"] = [take(*struct.unpack("<Q", take(8))) for _ in range(len(told["paths"]) + told["has_input"])]

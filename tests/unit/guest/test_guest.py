@@ -117,6 +117,35 @@ def test_its_descriptors_are_its_own():
     tap.equal(output_of(run(["python3", "-c", writes], stdin=b"in")), b"Operation not permitted\n", "sealed")
 
 
+def test_results_have_a_pipe_of_their_own_where_a_run_wants_them():
+    """It holds them back where nobody reads, and what stands in it is not looked at."""
+    kept = "import os, stat\ntry:\n    print(stat.S_ISFIFO(os.fstat(63).st_mode), os.get_blocking(63), os.get_inheritable(63))\nexcept OSError:\n    print('none')\n"
+    tap.equal(output_of(run(["python3", "-c", kept])), b"none\n")
+    tap.equal(output_of(run(["python3", "-c", kept], results=True)), b"True True True\n")
+    size = 3_000_000
+    forged = guest.ended(7) + guest.frame("stdout", b"forged") + b"\xff" * 100
+    write = f"import os, sys\nos.write(63, {forged!r})\nwith open(63, 'wb') as file:\n    file.write(bytes({size}))\nprint('out')\n"
+    told = {"stdout": b"", "results": b""}
+    found = run(["python3", "-c", write], results=True)
+    for kind, payload in found[1:-1]:
+        told[kind] += payload
+    tap.true(told["results"] == forged + bytes(size), "whole, and as it was written")
+    tap.equal((told["stdout"], found[-1]), (b"out\n", ("ended", guest.ended()[5:-16] + found[-1][1][4:])))
+
+
+def test_a_run_with_few_descriptors_has_no_results():
+    few = "import os, resource, sys\nresource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))\nos.execvp(sys.argv[1], sys.argv[1:])"
+    process = subprocess.Popen([*CONTAINER, "python3", "-c", few, f"/proc/self/fd/{program_file}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
+    tap.equal(output_of(talk(process, guest.message(["sh", "-c", "echo on"], results=True))[2:]), b"on\n")
+    process.communicate(timeout=TIME)
+
+
+def test_an_interpreter_that_waited_has_the_results_of_its_run():
+    code = "import os\nopen(63, 'wb').write(b'shown')\nprint(os.path.exists('/proc/self/fd/63'))"
+    tap.equal(dict(waiting(code, results=True)).get("results"), b"shown")
+    tap.equal(output_of(waiting("import os\nprint(os.path.exists('/proc/self/fd/63'))")), b"False\n")
+
+
 def test_the_program_cannot_look_into_it():
     """It is not dumpable, so its files in /proc are root's."""
     look = ("import os\nfor process in (1, 'self'):\n    for name in ('mem', 'environ', 'maps', 'fd/0', 'exe'):\n        try:\n"

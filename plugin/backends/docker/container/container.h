@@ -31,10 +31,13 @@ struct container;
 struct run;
 struct warm_pool;
 
+/* Where a program's bytes go: to the plugin, unread. */
+enum job_pipe { JOB_STDOUT, JOB_STDERR, JOB_RESULTS, JOB_PIPES };
+
 /* What a container does for a run, which owns it. */
 struct container_job {
     struct run *run;        /* passed to container_events */
-    int pipes[2];           /* standard output and error */
+    int pipes[JOB_PIPES];   /* owned by the run */
     unsigned char *message; /* to the guest; wiped once the program has started */
     size_t message_length;
     bool started; /* set by the run, in container_events.started */
@@ -77,7 +80,7 @@ struct container_stream {
     size_t begin; /* of the bytes of the chunk that are not looked at yet */
     size_t end;
     struct frame_piece piece;  /* of the chunk */
-    struct frame_piece output; /* of the piece: to be written to a pipe */
+    struct guest_piece output; /* of the piece: to be written to a pipe */
     size_t asked;              /* bytes sent of the request for the stream */
     size_t sent;               /* of the run's message */
 };

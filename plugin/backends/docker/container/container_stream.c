@@ -176,13 +176,9 @@ static bool take_program(struct container *container, const struct guest_piece *
         return false;
     if (said->kind == GUEST_ENDED)
         return end->reported = guest_end_read(said->bytes, said->length, &end->program);
-    if (said->kind != GUEST_STDOUT && said->kind != GUEST_STDERR)
+    if (!guest_kind_is_program(said->kind))
         return false;
-    stream->output = (struct frame_piece){
-        .stream = said->kind == GUEST_STDERR ? FRAME_STDERR : FRAME_STDOUT,
-        .bytes = said->bytes,
-        .length = said->length,
-    };
+    stream->output = *said;
     return true;
 }
 
@@ -206,15 +202,17 @@ static void take_guest(struct container *container)
 
 static int pipe_of(const struct container *container)
 {
+    static const enum job_pipe pipes[GUEST_KIND_END] = {
+        [GUEST_STDOUT] = JOB_STDOUT, [GUEST_STDERR] = JOB_STDERR, [GUEST_RESULTS] = JOB_RESULTS};
     if (!container->job)
         return -1;
-    return container->job->pipes[container->stream.output.stream == FRAME_STDERR];
+    return container->job->pipes[pipes[container->stream.output.kind]];
 }
 
 /* true: the output is written, or dropped because the plugin has closed the pipe. */
 static bool write_output(struct container *container)
 {
-    struct frame_piece *output = &container->stream.output;
+    struct guest_piece *output = &container->stream.output;
     while (output->length) {
         ssize_t count = write(pipe_of(container), output->bytes, output->length);
         if (count < 0 && errno == EINTR)

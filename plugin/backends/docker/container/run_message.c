@@ -82,6 +82,7 @@ static void put_head(struct wire_writer *head, const struct run_description *des
     const struct guest_run run = {
         .trial = description->purpose == RUN_PURPOSE_TRIAL,
         .has_input = has_input,
+        .has_results = description->results,
         .private_file_count = description->private_file_count,
         .argv = description->argv,
         .environment = environment,

@@ -11,7 +11,7 @@ def _wait():
     import os
     import sys
 
-    PLACE, RUN, TOLD, INPUT = "/tmp/.code-execute", 3, 4, 5
+    PLACE, RUN, TOLD, INPUT, RESULTS = "/tmp/.code-execute", 3, 4, 5, 63
 
     def import_quietly(name):
         known = set(sys.modules)
@@ -99,6 +99,11 @@ def _wait():
         variables, arguments = take_strings(), take_strings()
         if take_number():
             os.dup2(INPUT, 0)
+        if not take_number():
+            try:
+                os.close(RESULTS)
+            except OSError:  # a run with few descriptors has none
+                pass
         set_arguments_and_variables(variables, arguments[count:])
         if later:
             for entry in later:

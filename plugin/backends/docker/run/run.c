@@ -137,17 +137,17 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
                   .process_refusals = RUN_USAGE_UNKNOWN},
     };
     run->socket = fds[RUN_FD_EVENTS];
-    run->job.pipes[0] = fds[RUN_FD_STDOUT];
-    run->job.pipes[1] = fds[RUN_FD_STDERR];
-    (void)fcntl(run->job.pipes[0], F_SETFL, O_NONBLOCK);
-    (void)fcntl(run->job.pipes[1], F_SETFL, O_NONBLOCK);
+    run->job.pipes[JOB_STDOUT] = fds[RUN_FD_STDOUT];
+    run->job.pipes[JOB_STDERR] = fds[RUN_FD_STDERR];
+    run->job.pipes[JOB_RESULTS] = fds[RUN_FD_RESULTS];
+    for (size_t i = 0; i < JOB_PIPES; i++)
+        (void)fcntl(run->job.pipes[i], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
     run->deadline_us = run->started_us + CONTAINER_START_LIMIT_US;
     begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
-    close_fd(fds[RUN_FD_RESULTS]); /* nothing but text comes out of a container yet */
-    close_fd(fds[RUN_FD_FILES]);
+    close_fd(fds[RUN_FD_FILES]); /* no file comes out of a container yet */
     close_fd(fds[RUN_FD_INPUTS]);
     return run;
 }
@@ -416,8 +416,8 @@ void run_free(struct run *run)
     sweep_disown(run->sweep);
     free(run->pull);
     close_fd(run->socket);
-    close_fd(run->job.pipes[0]);
-    close_fd(run->job.pipes[1]);
+    for (size_t i = 0; i < JOB_PIPES; i++)
+        close_fd(run->job.pipes[i]);
     run_description_clear(&run->description);
     docker_options_clear(&run->options);
     explicit_bzero(run, sizeof(*run)); /* the end of its output, which may name a secret */

@@ -63,6 +63,7 @@ struct call {
     const struct policy_language *language; /* the policy's way to run it */
     struct workspace workspace;             /* the directory that context.workspace names */
     struct policy_limits limits;            /* the language's, as far as the context leaves them */
+    struct policy_transfers transfers;      /* the policy's, likewise */
     struct input_files inputs;              /* its files by reference, as far as they are open */
     struct run_description
         description; /* for the backend; has secrets only from collect_secrets on */

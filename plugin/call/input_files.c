@@ -48,12 +48,12 @@ bool input_files_find(struct call *call, struct error *error)
     return true;
 }
 
-static bool refuse_limit(const char *limit, uint64_t most, const char *unit, uint64_t asked,
-                         struct error *error)
+static bool refuse_limit(const char *whose, const char *limit, uint64_t most, const char *unit,
+                         uint64_t asked, struct error *error)
 {
     error_set(error, ERROR_LIMIT_TOO_HIGH,
-              "request: /files: %llu %s by reference is more than %s of %llu",
-              (unsigned long long)asked, unit, limit, (unsigned long long)most);
+              "request: /files: %llu %s by reference is more than the %s %s of %llu",
+              (unsigned long long)asked, unit, whose, limit, (unsigned long long)most);
     error_set_hint(error, "name fewer or smaller files");
     return false;
 }
@@ -64,14 +64,20 @@ static bool fits_memory(const struct call *call, uint64_t bytes, struct error *e
     uint64_t memory = call->description.limits.memory_bytes;
     if (!sandbox_mode_row(call->configuration.mode)->isolates || memory == 0 || bytes < memory)
         return true;
-    (void)refuse_limit("the run's memory_bytes", memory, "bytes of files", bytes, error);
+    (void)refuse_limit("run's", "memory_bytes", memory, "bytes of files", bytes, error);
     error_set_hint(error, "name fewer or smaller files, or ask for more memory_bytes");
     return false;
 }
 
+static const char *whose_limit(uint64_t limit, uint64_t of_policy)
+{
+    return limit < of_policy ? "gateway's" : "policy's";
+}
+
 bool input_files_fit(const struct call *call, struct error *error)
 {
-    const struct policy_files_in *most = &call->configuration.policy->files_in;
+    const struct policy_files_in *most = &call->transfers.files_in;
+    const struct policy_files_in *own = &call->configuration.policy->transfers.files_in;
     const struct request *request = &call->request;
     const char *mode = sandbox_mode_name(call->configuration.mode);
     uint64_t count = 0;
@@ -90,11 +96,12 @@ bool input_files_fit(const struct call *call, struct error *error)
         bytes += request->files[i].length;
     }
     if (count > most->max_files)
-        return refuse_limit("the policy's files.in.max_files", most->max_files, "files", count,
-                            error);
+        return refuse_limit(whose_limit(most->max_files, own->max_files), "files.in.max_files",
+                            most->max_files, "files", count, error);
     if (bytes > most->total_bytes)
-        return refuse_limit("the policy's files.in.total_bytes", most->total_bytes,
-                            "bytes of files", bytes, error);
+        return refuse_limit(whose_limit(most->total_bytes, own->total_bytes),
+                            "files.in.total_bytes", most->total_bytes, "bytes of files", bytes,
+                            error);
     return fits_memory(call, bytes, error);
 }
 

@@ -330,7 +330,7 @@ static bool leaves_files(const struct run_event *ended)
 /* The program, and behind it the files that it leaves. */
 static bool execute(struct call *call, struct error *error)
 {
-    const struct policy_files_out *out = &call->configuration.policy->files_out;
+    const struct policy_files_out *out = &call->transfers.files_out;
     const struct artifact_settings settings = {
         .files = out->max_files,
         .file_bytes = out->file_bytes,
@@ -358,8 +358,7 @@ static bool run_program(struct call *call, struct error *error)
         program_input_open(call->request.stdin_text, call->request.stdin_length, error);
     if (input < 0)
         return false;
-    results_init(&call->results, &call->configuration.policy->results, call->redaction,
-                 call->run_id);
+    results_init(&call->results, &call->transfers.results, call->redaction, call->run_id);
     call->run = (struct run){
         .mode = call->configuration.mode,
         .description = &call->description,

@@ -71,7 +71,7 @@ static bool add_files(struct call *call, struct error *error)
 /* What is collected, where the mode can. */
 static bool describe_outputs(struct call *call)
 {
-    const struct policy_files_out *out = &call->configuration.policy->files_out;
+    const struct policy_files_out *out = &call->transfers.files_out;
     struct run_outputs *ret = &call->description.outputs;
     if (!sandbox_mode_row(call->configuration.mode)->collects_files)
         return true;
@@ -156,7 +156,9 @@ bool plan_run(struct call *call, struct error *error)
     if (!choose_image(call, &image, error))
         return false;
     memcpy(description->run_id, call->run_id, sizeof(description->run_id));
-    description->results = call->request.language->has_results && policy->results.max_items > 0;
+    call->transfers = narrowing_transfers(&call->context.narrowing, &policy->transfers);
+    description->results =
+        call->request.language->has_results && call->transfers.results.max_items > 0;
     call->limits = narrowing_limits(&call->context.narrowing, &call->language->limits);
     if (!call_limits_settle(call, error))
         return false;

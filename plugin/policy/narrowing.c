@@ -32,6 +32,10 @@ static bool read_approval(const struct json_place *place, json_t *value, void *o
 static const struct json_member members[] = {
     {"limits", .read = read_ceilings},
     {"languages", &policy_strings, AT(languages), .optional = true, .check = policy_check_language},
+    {"files", &policy_transfer_ceilings, AT(transfers), .optional = true,
+     .members = policy_files_members},
+    {"results", &policy_transfer_ceilings, AT(transfers), .optional = true,
+     .members = policy_results_members},
     {"network", &member_boolean, AT(network), .optional = true},
     {"approval", .optional = true, .read = read_approval},
     {"capabilities", &policy_strings, AT(capabilities), .optional = true,
@@ -43,6 +47,7 @@ bool narrowing_read(const struct json_place *place, json_t *value, struct narrow
 {
     *ret =
         (struct narrowing){.json = json_incref(value), .network = true, .approval = APPROVAL_ALLOW};
+    policy_open_transfers(&ret->transfers);
     return json_read_members(place, value, members, ret);
 }
 
@@ -94,6 +99,8 @@ bool narrowing_check(const struct narrowing *narrowing, const struct policy *pol
     struct json_place languages = json_place_named(&place, "languages");
     struct json_place capabilities = json_place_named(&place, "capabilities");
     if (!narrowing->json || (policy_check_ceilings(&limits, policy, &narrowing->ceilings) &&
+                             policy_check_transfers(&place, narrowing->json, &policy->transfers,
+                                                    &narrowing->transfers) &&
                              check_languages(&languages, narrowing->languages, policy) &&
                              check_network(&place, narrowing, policy) &&
                              check_capabilities(&capabilities, narrowing->capabilities, policy)))
@@ -131,6 +138,15 @@ struct policy_limits narrowing_limits(const struct narrowing *narrowing,
     struct policy_limits left = *limits;
     if (narrowing->json)
         policy_lower_limits(&left, &narrowing->ceilings);
+    return left;
+}
+
+struct policy_transfers narrowing_transfers(const struct narrowing *narrowing,
+                                            const struct policy_transfers *transfers)
+{
+    struct policy_transfers left = *transfers;
+    if (narrowing->json)
+        policy_lower_transfers(&left, &narrowing->transfers);
     return left;
 }
 

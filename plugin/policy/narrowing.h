@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the gateway's context narrows the policy for one call ("policy" of context_json): limits at
- * most so high, fewer languages and capabilities, no network, somebody is asked. It never gives: a
- * narrowing that asks for more than the policy refuses the call. Reading it allocates; the rest is
- * pure. Any thread; owned by the call.
+ * most so high, fewer files and results, fewer languages and capabilities, no network, somebody is
+ * asked. It never gives: a narrowing that asks for more than the policy refuses the call. Reading
+ * it allocates; the rest is pure. Any thread; owned by the call.
  */
 #pragma once
 
@@ -16,12 +16,13 @@
 #include "json/json_place.h"
 
 struct narrowing {
-    json_t *json;                    /* as it was given; NULL: the policy holds as it is */
-    struct policy_limits ceilings;   /* see policy_read_ceilings() */
-    char **languages;                /* NULL: those of the policy */
-    char **capabilities;             /* entries; NULL: those of the policy */
-    bool network;                    /* as far as the policy allows it */
-    enum approval_decision approval; /* of every call at least; ALLOW: as the policy decides */
+    json_t *json;                      /* as it was given; NULL: the policy holds as it is */
+    struct policy_limits ceilings;     /* see policy_read_ceilings() */
+    char **languages;                  /* NULL: those of the policy */
+    char **capabilities;               /* entries; NULL: those of the policy */
+    struct policy_transfers transfers; /* see policy_open_transfers() */
+    bool network;                      /* as far as the policy allows it */
+    enum approval_decision approval;   /* of every call at least; ALLOW: as the policy decides */
 };
 
 /* Fills a zeroed *ret, which narrowing_clear() releases either way. */
@@ -42,6 +43,8 @@ bool narrowing_leaves_capability(const struct narrowing *narrowing, enum capabil
                                  const char *parameter);
 struct policy_limits narrowing_limits(const struct narrowing *narrowing,
                                       const struct policy_limits *limits);
+struct policy_transfers narrowing_transfers(const struct narrowing *narrowing,
+                                            const struct policy_transfers *transfers);
 /* The stricter of the policy's decision and the narrowing's. */
 enum approval_decision narrowing_decision(const struct narrowing *narrowing,
                                           enum approval_decision decision);

@@ -145,6 +145,13 @@ struct policy_files_out {
     bool binary_with_secrets; /* a run with secrets may hand over files that cannot be searched */
 };
 
+/* What goes into a run and comes out of it beside text. */
+struct policy_transfers {
+    struct policy_files_in files_in;
+    struct policy_results results;
+    struct policy_files_out files_out;
+};
+
 struct secret_provider;
 
 struct policy {
@@ -175,9 +182,7 @@ struct policy {
     char **secrets_otherwise; /* names whose delivery is the other one */
     char **workspaces;        /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
-    struct policy_files_in files_in;
-    struct policy_results results;
-    struct policy_files_out files_out;
+    struct policy_transfers transfers;
     uint64_t max_runs;           /* at the same time */
     uint64_t max_queued;         /* calls that wait for their turn */
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */

@@ -22,11 +22,6 @@
 #define RUNS_LIMIT   1024
 #define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
 
-#define FILES_IN_BYTES_LIMIT  (INT64_C(4) << 30) /* bytes */
-#define FILES_OUT_LIMIT       1000
-#define FILES_OUT_BYTES_LIMIT (INT64_C(1) << 30)
-#define FILES_INLINE_LIMIT    (INT64_C(8) << 20) /* the result is one text */
-
 #define FILE_PLACEHOLDER "{file}"
 
 bool policy_check_view_path(const struct json_place *place, const char *path)
@@ -269,41 +264,8 @@ static const struct json_member network[] = {
     {0},
 };
 
-#define RESULT_ITEMS_LIMIT 1024
-#define RESULT_BYTES_LIMIT (INT64_C(64) << 20)
-
-static const struct json_member results[] = {
-    {"max_items", &member_uint64, AT(results.max_items), 0, RESULT_ITEMS_LIMIT},
-    {"text_bytes", &member_uint64, AT(results.text_bytes), 1, RESULT_BYTES_LIMIT},
-    {"image_bytes", &member_uint64, AT(results.image_bytes), 1, RESULT_BYTES_LIMIT},
-    {"total_bytes", &member_uint64, AT(results.total_bytes), 1, RESULT_BYTES_LIMIT},
-    {"images_with_secrets", &member_boolean, AT(results.images_with_secrets)},
-    {0},
-};
-
 static const struct json_member workspace[] = {
     {"below", &policy_strings, AT(workspaces), .check = policy_check_view_path},
-    {0},
-};
-
-static const struct json_member files_in[] = {
-    {"max_files", &member_uint64, AT(files_in.max_files), 0, REQUEST_FILES_LIMIT},
-    {"total_bytes", &member_uint64, AT(files_in.total_bytes), 0, FILES_IN_BYTES_LIMIT},
-    {0},
-};
-
-static const struct json_member files_out[] = {
-    {"max_files", &member_uint64, AT(files_out.max_files), 0, FILES_OUT_LIMIT},
-    {"file_bytes", &member_uint64, AT(files_out.file_bytes), 0, FILES_OUT_BYTES_LIMIT},
-    {"total_bytes", &member_uint64, AT(files_out.total_bytes), 0, FILES_OUT_BYTES_LIMIT},
-    {"inline_bytes", &member_uint64, AT(files_out.inline_bytes), 0, FILES_INLINE_LIMIT},
-    {"binary_with_secrets", &member_boolean, AT(files_out.binary_with_secrets)},
-    {0},
-};
-
-static const struct json_member files[] = {
-    {"in", &member_object, .members = files_in},
-    {"out", &member_object, .members = files_out},
     {0},
 };
 
@@ -325,8 +287,8 @@ const struct json_member policy_members[] = {
     {"workspace", &member_object, .members = workspace},
     {"secrets", &member_object, .members = policy_secrets_members},
     {"limits", .read = policy_read_limits},
-    {"files", &member_object, .members = files},
-    {"results", &member_object, .members = results},
+    {"files", &member_object, AT(transfers), .members = policy_files_members},
+    {"results", &member_object, AT(transfers), .members = policy_results_members},
     {"max_runs", &member_uint64, AT(max_runs), 1, RUNS_LIMIT},
     {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
     {"pools", .read = policy_read_pools},

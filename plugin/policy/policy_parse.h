@@ -33,6 +33,10 @@ extern const struct json_member rule_inputs_members[];    /* of struct rule_inpu
 extern const struct json_items policy_languages;
 extern const struct json_items policy_rules;
 
+/* Of struct policy_transfers, where all objects begin at its beginning. */
+extern const struct json_member policy_files_members[];
+extern const struct json_member policy_results_members[];
+
 /* Readers of sections; object is the policy. */
 bool policy_read_limits(const struct json_place *place, json_t *value, void *object);
 /* After the languages: none of them may need more for one run. */
@@ -82,3 +86,14 @@ bool policy_read_ceilings(const struct json_place *place, json_t *value, struct 
 bool policy_check_ceilings(const struct json_place *place, const struct policy *policy,
                            const struct policy_limits *ceilings);
 void policy_lower_limits(struct policy_limits *lowered, const struct policy_limits *ceilings);
+
+/* The same for transfers. The kind reads an object of which each member may be absent, into what
+ * policy_open_transfers() has left open. */
+extern const struct json_kind policy_transfer_ceilings;
+void policy_open_transfers(struct policy_transfers *ret);
+/* Does the narrowing say no more than the policy's own? */
+bool policy_check_transfers(const struct json_place *place, const json_t *narrowing,
+                            const struct policy_transfers *own,
+                            const struct policy_transfers *ceilings);
+void policy_lower_transfers(struct policy_transfers *lowered,
+                            const struct policy_transfers *ceilings);

@@ -7,14 +7,16 @@ test_narrowing.py INPUT_BRIDGE POLICY_DIRECTORY
 """
 import copy
 import json
+import os
 import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 
 import jsonschema
 import tap
-from provider import NOT_RUN, OK, PENDING, Host, Provider
+from provider import ALLOW, NOT_RUN, OK, PENDING, Host, Provider
 
 BRIDGE, POLICIES = pathlib.Path(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1)).resolve()
 SCHEMA = json.loads((POLICIES / "narrowing.schema.json").read_text(encoding="utf-8"))
@@ -70,6 +72,11 @@ WIDER = [  # narrowing, where it says more, in which words
     ({"capabilities": ["sandbox.exec", "sandbox.exec.files"]}, "/policy/capabilities/1: the policy does not grant sandbox.exec.files"),
     ({"capabilities": ["sandbox.exec.secrets"]}, "/policy/capabilities/0: the policy does not grant sandbox.exec.secrets"),  # but for b
     ({"capabilities": ["sandbox.exec.secrets=b"]}, "/policy/capabilities/0: the policy does not grant sandbox.exec.secrets=b"),
+    ({"files": {"in": {"max_files": 33}}}, "/policy/files/in/max_files: is more than the policy's 32"),
+    ({"files": {"in": {"max_files": 32}, "out": {"total_bytes": 2**30}}}, "/policy/files/out/total_bytes: is more than the policy's 67108864"),
+    ({"files": {"out": {"binary_with_secrets": True}}}, "/policy/files/out/binary_with_secrets: the policy says false"),
+    ({"results": {"text_bytes": 2**20 + 1}}, "/policy/results/text_bytes: is more than the policy's 1048576"),
+    ({"results": {"images_with_secrets": True}}, "/policy/results/images_with_secrets: the policy says false"),
 ]
 
 MALFORMED = [
@@ -82,6 +89,11 @@ MALFORMED = [
     ({"approval": {"default": "ask"}}, "/policy/approval: must be a string"),
     ({"capabilities": ["sandbox"]}, "/policy/capabilities/0: unknown capability"),
     ({"modes": {"allowed": ["none"]}}, "/policy/modes: unknown member"),
+    ({"files": []}, "/policy/files: must be an object"), ({"files": {"both": {}}}, "/policy/files/both: unknown member"),
+    ({"files": {"in": {"file_bytes": 1}}}, "/policy/files/in/file_bytes: unknown member"), ({"files": {"out": None}}, "/policy/files/out: must be an object"),
+    ({"files": {"out": {"max_files": -1}}}, "/policy/files/out/max_files: must be an integer between 0 and"),
+    ({"results": {"max_items": "1"}}, "/policy/results/max_items: must be an integer"),
+    ({"results": {"images_with_secrets": 1}}, "/policy/results/images_with_secrets: must be true or false"),
 ]
 
 
@@ -131,6 +143,68 @@ def test_limits_are_the_lower_ones():
     tap.equal(explain({"runtime": "sh", "code": "1"}, ceiling, "sandbox.exec")["limits"]["wall_ms"], 3000, "the other shape of calls")
     more_time = explain({**SH, "timeout_ms": 20000}, {"limits": {"cpu_ms": 15000}})["limits"]
     tap.equal((more_time["wall_ms"], more_time["cpu_ms"]), (20000, 15000))
+
+
+def run(request, narrowing=None, rights=RIGHTS, wanted=OK, **host):
+    code, result = provider.invoke(request, Host([*rights, "sandbox.exec.files"], context={"policy": narrowing or {}, **host.pop("context", {})}, **host))
+    tap.equal(code, wanted, f"{narrowing} {result['error']}")
+    return result
+
+
+def test_fewer_files_come_out():
+    use({"approval": {"default": "allow"}})
+    request = {"language": "sh", "code": "echo 1 >a; echo 22 >b; echo 333 >c"}
+    for narrowing, files, omitted in (
+            ({}, [("a", None), ("b", None), ("c", None)], None), ({"files": {"out": {"max_files": 3}}}, [("a", None), ("b", None), ("c", None)], None),
+            ({"files": {"out": {"max_files": 2}}}, [("a", None), ("b", None)], 1), ({"files": {"out": {"max_files": 0}}}, [], None),
+            ({"files": {"out": {"file_bytes": 3}}}, [("a", None), ("b", None), ("c", "too_large")], None),
+            ({"files": {"out": {"inline_bytes": 2}}}, [("a", None), ("b", "too_large"), ("c", "too_large")], None)):
+        result = run(request, narrowing)
+        tap.equal([(file["path"], file.get("omitted")) for file in result["files"]], files, f"{narrowing} {result['files']}")
+        tap.equal(result["files_omitted"] and result["files_omitted"]["count"], omitted, narrowing)
+
+
+def test_no_binary_files_of_a_run_with_secrets():
+    use({"approval": {"default": "allow"}, "secrets": {"allowed": ["a"]}, "capabilities": [*RIGHTS, "sandbox.exec.files"],
+         "files": {"out": {"binary_with_secrets": True}}})
+    request = {"language": "sh", "code": r"printf '\000\377' >a.bin", "secrets": {"A": "{{secret:a}}"}}
+    for narrowing, omitted in (({}, None), ({"files": {"out": {"binary_with_secrets": True}}}, None),
+                               ({"files": {"out": {"binary_with_secrets": False}}}, "withheld")):
+        [file] = run(request, narrowing, secrets={"a": b"hidden-value"})["files"]
+        tap.equal(file.get("omitted"), omitted, f"{narrowing} {file}")
+
+
+def test_fewer_results():
+    use({"approval": {"default": "allow"}})
+    request = {"language": "python", "code": "for each in range(3): display(each)\n'x' * 100"}
+    for narrowing, count, omitted in (({}, 4, None), ({"results": {"max_items": 4}}, 4, None), ({"results": {"max_items": 2}}, 2, 2),
+                                      ({"results": {"text_bytes": 50}}, 3, 2)):  # two forms of the text
+        result = run(request, narrowing)
+        tap.equal((len(result["results"]), result["results_omitted"] and result["results_omitted"]["count"]), (count, omitted), f"{narrowing} {result}")
+    tap.equal(run({"language": "python", "code": "1 + 1"}, {"results": {"max_items": 0}})["results"], [], "none is sent")
+
+
+def test_fewer_files_go_in():
+    use({"approval": {"default": "allow"}, "files": {"in": {"max_files": 3}}})
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"12345")
+        file.flush()
+
+        def open_file(_ref, descriptor, size, verdict):
+            descriptor[0], size[0], verdict[0] = os.open(file.name, os.O_RDONLY), 5, ALLOW
+
+        given = {"context": {"files": [{"ref": "r", "name": "x", "size": 5}]}, "open_file": open_file}
+        request = {"language": "sh", "code": "cat a b", "files": [{"path": path, "ref": "r"} for path in ("a", "b")]}
+        for narrowing, words in (({}, None), ({"files": {"in": {"max_files": 2, "total_bytes": 10}}}, None),
+                                 ({"files": {"in": {"max_files": 1}}}, "2 files by reference is more than the gateway's files.in.max_files of 1"),
+                                 ({"files": {"in": {"total_bytes": 9}}}, "10 bytes of files by reference is more than the gateway's files.in.total_bytes of 9")):
+            result = run(request, narrowing, wanted=NOT_RUN if words else OK, **given)
+            if words:
+                tap.equal((result["error"]["code"], result["error"]["message"]), ("limit_too_high", f"request: /files: {words}"))
+            else:
+                tap.equal(result["stdout"], "1234512345", narrowing)
+        request["files"] += [{"path": path, "ref": "r"} for path in ("c", "d")]
+        tap.contains(run(request, {"files": {"in": {"max_files": 3}}}, wanted=NOT_RUN, **given)["error"]["message"], "the policy's files.in.max_files of 3")
 
 
 def test_it_is_part_of_what_is_approved_and_recorded():
@@ -211,7 +285,14 @@ def test_nothing_is_ever_given():
     tap.true(lowered > 100, f"{lowered} limits were lowered")
 
 
-WHOLE = {"limits": {name: rule["minimum"] for name, rule in SCHEMA["properties"]["limits"]["properties"].items()}, "languages": ["python", "r"],
+def least(rule):
+    """The smallest that a schema takes."""
+    if rule["type"] == "object":
+        return {name: least(inner) for name, inner in rule["properties"].items()}
+    return False if rule["type"] == "boolean" else rule["minimum"]
+
+
+WHOLE = {**{section: least(SCHEMA["properties"][section]) for section in ("files", "results")}, "limits": {name: rule["minimum"] for name, rule in SCHEMA["properties"]["limits"]["properties"].items()}, "languages": ["python", "r"],
          "network": False, "approval": "ask", "capabilities": ["sandbox.exec", "!sandbox.exec.files", "sandbox.exec.secrets=a.b"]}
 OTHERS = [None, True, False, 0, 1, -1, 1.0, 1.5, 2**40, 2**63 - 1, "", "a", "allow", "deny", "shell", "sh", "sandbox.exec=a", "sandbox.exec\n", [], {}, ["sh"],
           ["sh"] * 256, ["sh"] * 257, ["sandbox.exec"] * 257, [None], {"surplus": 1}, {"wall_ms": None}, {"max": 1}]
@@ -251,6 +332,12 @@ def test_every_limit_and_language_of_the_policy_is_in_the_schema():
     of_one_shape = {"sandbox_exec_wall_ms"}  # a narrowing lowers wall_ms, which holds for both shapes of calls
     tap.equal(set(SCHEMA["properties"]["limits"]["properties"]), set(default["limits"]) - of_one_shape)
     tap.equal(set(SCHEMA["properties"]["languages"]["items"]["enum"]), set(default["languages"]))
+
+
+def test_every_file_and_result_limit_of_the_policy_is_in_the_schema():
+    whole = json.loads((POLICIES / "policy.schema.json").read_text(encoding="utf-8"))
+    for section in ("files", "results"):
+        tap.equal(SCHEMA["properties"][section], whole["properties"][section], section)
 
 
 def test_the_schema_says_what_the_parser_says():

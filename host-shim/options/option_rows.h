@@ -27,6 +27,6 @@ struct option_row {
     size_t place; /* in struct options, of a text or a flag that is only kept */
 };
 
-/* At most 64: the parser marks them in a uint64_t. */
+/* At most 128: the parser has an array of that many. */
 extern const struct option_row option_rows[];
 extern const size_t option_row_count;

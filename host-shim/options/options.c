@@ -18,8 +18,13 @@
 #define WORD     1 /* what getopt_long() returns for a word */
 #define ROW_BASE 256
 
-#define OPTIONS_MOST 64u /* bits of used_rows */
+#define OPTIONS_MOST 128u
 #define LETTERS_SIZE (2 * OPTIONS_MOST + 3)
+
+/* The rows of the options that were given. */
+struct used_rows {
+    bool is_used[OPTIONS_MOST];
+};
 
 static const char *command_at(const void *words, size_t index)
 {
@@ -127,17 +132,17 @@ static bool refuse_value(int choice, const struct option_row *row, const char *g
 }
 
 static bool take_option(const struct option_row *row, const char *given, struct options *options,
-                        uint64_t *used_rows, struct failure *failure)
+                        struct used_rows *used_rows, struct failure *failure)
 {
     if (!row || is_abbreviated(given, row))
         return refuse_option(failure, given);
     if (!row->set(row, options, optarg, failure))
         return false;
-    *used_rows |= UINT64_C(1) << (row - option_rows);
+    used_rows->is_used[row - option_rows] = true;
     return true;
 }
 
-static bool take_all(int argc, char **argv, struct options *options, uint64_t *ret_used_rows,
+static bool take_all(int argc, char **argv, struct options *options, struct used_rows *used_rows,
                      struct failure *failure)
 {
     struct option long_options[OPTIONS_MOST + 1] = {0};
@@ -159,18 +164,18 @@ static bool take_all(int argc, char **argv, struct options *options, uint64_t *r
         else if (choice == WORD)
             taken = take_word(options, optarg, failure);
         else
-            taken = take_option(find_row(choice), argv[at], options, ret_used_rows, failure);
+            taken = take_option(find_row(choice), argv[at], options, used_rows, failure);
         if (!taken)
             return false;
     }
 }
 
-static bool check_rows(const struct options *options, uint64_t used_rows, struct failure *failure)
+static bool check_rows(const struct options *options, const struct used_rows *used_rows,
+                       struct failure *failure)
 {
     const struct command_row *command = command_row_of(options->command);
     for (size_t i = 0; i < option_row_count; i++) {
-        if ((used_rows & (UINT64_C(1) << i)) &&
-            !(option_rows[i].commands & OPTION_FOR(options->command))) {
+        if (used_rows->is_used[i] && !(option_rows[i].commands & OPTION_FOR(options->command))) {
             (void)failure_usage(failure, "%s has no option --%s", command->name,
                                 option_rows[i].name);
             failure_set_hint(failure, "toolhost %s --help", command->name);
@@ -240,7 +245,7 @@ bool options_parse(int argc, char **argv, struct options *ret, struct failure *f
                               .audit = {.max_bytes = AUDIT_MAX_BYTES_DEFAULT},
                               .artifacts_max_bytes = ARTIFACT_MAX_BYTES_DEFAULT,
                               .artifacts_age_ms = ARTIFACT_KEPT_MS_DEFAULT};
-    uint64_t used_rows = 0;
+    struct used_rows used_rows = {0};
     bool parsed = take_all(argc, argv, &options, &used_rows, failure);
     if (parsed && optind < argc) {
         options.program_arguments = argv + optind;
@@ -250,7 +255,7 @@ bool options_parse(int argc, char **argv, struct options *ret, struct failure *f
     if (parsed && !asks && options.command == COMMAND_NONE)
         parsed = failure_usage(failure, "%s", "no command given");
     if (parsed && !asks)
-        parsed = check_rows(&options, used_rows, failure) && check_words(&options, failure) &&
+        parsed = check_rows(&options, &used_rows, failure) && check_words(&options, failure) &&
                  check_approver(&options, failure);
     *ret = options;
     return parsed;

@@ -76,6 +76,7 @@ static json_t *invoke_tool(struct call *call)
     const struct tool_answer answer = {.tool = call->tool, .status = status, .output = output};
     json_t *result = call_result_make(call->grants.artifacts, &call->session,
                                       call->server->options->full_result, &answer);
+    resource_list_add(&call->connection->resources, output);
     return envelope_complete(&call->server->catalogue, call->id, &call->session, result);
 }
 

@@ -31,6 +31,7 @@ static void free_connection(struct connection *connection)
         close_fd(connection->out);
     line_reader_clear(&connection->reader);
     session_clear(&connection->session);
+    resource_list_clear(&connection->resources);
     free(connection);
 }
 
@@ -51,6 +52,7 @@ struct connection *connection_new(struct server *server, int in, int out, bool i
                                       .is_socket = is_socket,
                                       .references = 1,
                                       .reader = {.limit = SERVER_LINE_LIMIT}};
+    resource_list_init(&connection->resources);
     name_principal(connection);
     connection->write_queue = write_queue_new(out, server->wake_fd, failure);
     if (connection->write_queue)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/failure.h"
+#include "mcp/result/resource.h"
 #include "mcp/wire/line_reader.h"
 #include "mcp/wire/session_revision.h"
 #include "mcp/wire/write_queue.h"
@@ -24,6 +25,7 @@ struct connection {
     size_t references;  /* under the server's lock */
     struct write_queue *write_queue;
     bool closed; /* under the server's lock */
+    struct resource_list resources;
     /* Of the main thread. */
     struct line_reader reader;
     bool initialized; /* by the handshake of revisions up to 2025-11-25 */

@@ -21,6 +21,8 @@
 #define MODERN    2u
 #define BOTH      (HANDSHAKE | MODERN)
 
+#define CACHED_MS \
+    300000 /* the configuration lasts as long as the process, and files do not change */
 #define BATCH_MOST 256u /* messages in an array */
 
 struct request {
@@ -45,7 +47,7 @@ static json_t *make_complete(const struct request *request, json_t *result)
 static json_t *make_cacheable(const struct request *request, json_t *result)
 {
     return envelope_cacheable(&request->connection->server->catalogue, request->message.id,
-                              &request->session, result);
+                              &request->session, CACHED_MS, result);
 }
 
 static json_t *capabilities_of(const struct session_revision *session)
@@ -99,7 +101,7 @@ static json_t *set_level(struct request *request)
     return make_error(request, RPC_INVALID_PARAMS, "no such level", NULL);
 }
 
-/* Every list has one page, so none has been given a cursor. The list (new) is taken over. */
+/* These lists have one page, so none has been given a cursor. The list (new) is taken over. */
 static json_t *make_list(struct request *request, json_t *list)
 {
     if (!json_object_get(request->message.params, "cursor"))
@@ -159,10 +161,20 @@ static json_t *call_tool(struct request *request)
     return reply;
 }
 
-/* Files of runs are found by the links in results, and in no list. */
+/* Each call adds to them, so this list is never cached. */
 static json_t *list_resources(struct request *request)
 {
-    return make_list(request, json_pack("{s:[]}", "resources"));
+    struct connection *connection = request->connection;
+    struct failure failure;
+    json_t *page =
+        resource_list_page(&connection->resources, connection->server->grants->grants.artifacts,
+                           json_object_get(request->message.params, "cursor"), &failure);
+    if (page)
+        return envelope_cacheable(&connection->server->catalogue, request->message.id,
+                                  &request->session, 0, page);
+    bool is_cursor = strcmp(failure.code, "unknown_cursor") == 0;
+    return make_error(request, is_cursor ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR, failure.message,
+                      NULL);
 }
 
 static json_t *list_templates(struct request *request)

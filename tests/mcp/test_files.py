@@ -10,7 +10,7 @@ except ImportError:
     jsonschema = None
 
 import tap
-from client import CODE_EXECUTE, McpTest
+from client import CODE_EXECUTE, HANDSHAKE, McpTest, meta
 
 PROVIDER = os.environ["FILE_PROVIDER"]
 
@@ -128,6 +128,88 @@ class Left(FilesTest):
         result = self.left(entry, wire=wire)
         self.assertEqual(result["structuredContent"]["files"], [entry])
         self.assertIn("larger than all that is kept", self.said())
+
+
+class Listed(FilesTest):
+    """resources/list: the files that a client's own calls have left."""
+
+    def left(self, wire, *names, **more):
+        files = [{"path": name, "mime_type": "text/plain", "size": 2, "encoding": "utf-8", "content": "hi"} for name in names]
+        return self.called(wire, {"result": {"files": files, **more}})["structuredContent"]
+
+    def pages(self, wire, **params):
+        pages, cursor = [], {}
+        while cursor is not None:
+            page = wire.call("resources/list", {**params, **cursor})
+            pages.append(page["resources"])
+            cursor = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+        return pages
+
+    def test_files_of_calls_are_listed_in_their_order_and_can_be_read(self):
+        for revision in HANDSHAKE:
+            wire = self.started(plugin=PROVIDER, revision=revision)
+            self.assertEqual(self.pages(wire), [[]])
+            for name in ("b.txt", "a.txt"):
+                self.left(wire, name)
+            [listed] = self.pages(wire)
+            self.assertEqual([(entry["name"], entry["mimeType"], entry["size"]) for entry in listed],
+                             [("b.txt", "text/plain", 2), ("a.txt", "text/plain", 2)], revision)
+            for entry in listed:
+                self.assertEqual(wire.call("resources/read", {"uri": entry["uri"]})["contents"][0]["text"], "hi")
+
+    def test_a_stateless_client_has_the_same_list_and_never_caches_it(self):
+        wire = self.start("--approve", "always", plugin=PROVIDER)
+        wire.call("tools/call", {"name": "code_execute", "_meta": meta(), "arguments": {"code": json.dumps(
+            {"result": {"files": [{"path": "a.svg", "mime_type": "image/svg+xml", "size": 4, "content": "<a/>", "active": True}]}})}})
+        page = wire.call("resources/list", {"_meta": meta()})
+        self.assertEqual((page["resultType"], page["ttlMs"], page["cacheScope"], "nextCursor" in page), ("complete", 0, "private", False))
+        [entry] = page["resources"]
+        self.assertIn("active", entry["description"])
+        self.assertGreater(wire.call("resources/read", {"uri": entry["uri"], "_meta": meta()})["ttlMs"], 0)
+
+    def test_displays_that_are_kept_are_listed(self):
+        wire = self.started(plugin=PROVIDER)
+        self.left(wire, "a.txt", results=[{"type": "resource", "mime_type": "text/html", "text": "<p>"},
+                                          {"type": "resource", "mime_type": "text/x", "uri": "x://own", "text": "t"}])
+        self.assertEqual([entry["name"] for entry in self.pages(wire)[0]], ["a.txt", "display-1.html"])
+
+    def test_pages_have_all_of_them_once(self):
+        wire = self.started(plugin=PROVIDER)
+        names = [f"{number:03}.txt" for number in range(130)]
+        self.left(wire, *names[:70])
+        self.left(wire, *names[70:])
+        pages = self.pages(wire)
+        self.assertEqual([len(page) for page in pages], [100, 30])
+        self.assertEqual([entry["name"] for page in pages for entry in page], names)
+        cursor = wire.call("resources/list")["nextCursor"]
+        self.left(wire, "later.txt")
+        self.assertEqual([entry["name"] for entry in wire.call("resources/list", {"cursor": cursor})["resources"]], [*names[100:], "later.txt"])
+        for wrong in ("", "x", "-1", "132", "1 ", 5, None, "99999999999999999999"):
+            error = wire.error("resources/list", {"cursor": wrong})
+            self.assertEqual((error["code"], error["message"]), (-32602, "no such cursor"), wrong)
+
+    def test_what_is_kept_no_more_is_listed_no_more(self):
+        wire = self.started("--artifacts-max-bytes", "8192", plugin=PROVIDER)
+        for name in ("a.txt", "b.txt", "c.txt"):
+            self.left(wire, name)
+        self.assertEqual([entry["name"] for entry in self.pages(wire)[0]], ["b.txt", "c.txt"])
+
+    def test_another_client_s_files_are_not_listed(self):
+        wire = self.started(plugin=PROVIDER)
+        uri = self.left(wire, "a.txt")["files"][0]["uri"]
+        other = self.started(plugin=PROVIDER)
+        self.assertEqual(self.pages(other), [[]])
+        self.assertEqual(other.call("resources/read", {"uri": uri})["contents"][0]["text"], "hi")  # it may be told the address
+
+    def test_nor_are_those_of_another_connection_of_the_same_server(self):
+        path = os.path.join(self.home, "socket")
+        self.start("--approve", "always", "--listen", f"unix:{path}", plugin=PROVIDER)
+        self.wait_until(lambda: os.path.exists(path), "the socket")
+        one, other = self.connect(path)[0], self.connect(path)[0]
+        for wire in (one, other):
+            wire.handshake()
+        self.left(one, "a.txt")
+        self.assertEqual([[entry["name"] for entry in self.pages(wire)[0]] for wire in (one, other)], [["a.txt"], []])
 
 
 class Shown(FilesTest):

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "mcp/approval/input_required.h"
 #include "mcp/approval/request_state.h"
+#include "mcp/result/resource.h"
 #include "mcp/wire/json_rpc.h"
 #include "mcp/wire/line_reader.h"
 #include "mcp/wire/listener.h"
@@ -366,6 +367,48 @@ START_TEST(bytes_become_text)
 }
 END_TEST
 
+static void add_uris(struct resource_list *list, const char *uri, size_t count)
+{
+    json_auto_t *output = json_pack("{s:[{s:s}]}", "files", "uri", uri);
+    for (size_t i = 0; i < count; i++)
+        resource_list_add(list, output);
+}
+
+static size_t listed(struct resource_list *list, const struct artifact_store *store)
+{
+    struct failure failure;
+    json_auto_t *page = resource_list_page(list, store, NULL, &failure);
+    ck_assert_ptr_nonnull(page);
+    return json_array_size(json_object_get(page, "resources"));
+}
+
+START_TEST(so_many_resources_are_listed_and_no_more)
+{
+    static const char gone[] = "toolhost://run/00000000000000000000000000000000/gone";
+    char home[] = "/tmp/resources-XXXXXX", path[64], command[64];
+    CLEANUP(artifact_store_clear) struct artifact_store store = {0};
+    CLEANUP(resource_list_clear) struct resource_list list;
+    struct failure failure;
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(mkdtemp(home));
+    (void)snprintf(path, sizeof(path), "%s/store", home);
+    ck_assert(artifact_store_init(&store, path, 1 << 20, 60000, &failure));
+    json_auto_t *named = json_pack("{s:s}", "path", "kept");
+    json_auto_t *entry = artifact_store_keep(&store, named, fileno(file), &failure);
+    (void)fclose(file);
+    resource_list_init(&list);
+    add_uris(&list, json_string_value(json_object_get(entry, "uri")), 1);
+    add_uris(&list, gone, RESOURCES_MOST - 1);
+    ck_assert_uint_eq(listed(&list, &store), 1);
+    add_uris(&list, "x://no-file-of-ours", 5);
+    ck_assert_uint_eq(listed(&list, &store), 1);
+    add_uris(&list, gone, 1);
+    ck_assert_uint_eq(listed(&list, &store), 0);
+    (void)snprintf(command, sizeof(command), "rm -r %s", home);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *units = tcase_create("units");
@@ -380,5 +423,6 @@ int main(void)
     tcase_add_test(units, forms_are_offered_only_to_clients_that_show_them);
     tcase_add_test(units, a_socket_appears_when_somebody_listens_and_takes_no_place);
     tcase_add_test(units, bytes_become_text);
+    tcase_add_test(units, so_many_resources_are_listed_and_no_more);
     return run_suite("mcp", &units, 1);
 }

@@ -4,8 +4,6 @@
 
 #include "mcp/wire/json_rpc.h"
 
-#define KEPT_MS 300000 /* the configuration lasts as long as the process */
-
 json_t *envelope_server_info(const struct catalogue *catalogue)
 {
     return json_pack("{s:s, s:s}", "name", catalogue->provider, "version", catalogue->version);
@@ -33,10 +31,10 @@ json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
 }
 
 json_t *envelope_cacheable(const struct catalogue *catalogue, const json_t *id,
-                           const struct session_revision *session, json_t *result)
+                           const struct session_revision *session, int kept_ms, json_t *result)
 {
     if (result && session->modern) {
-        (void)json_object_set_new(result, "ttlMs", json_integer(KEPT_MS));
+        (void)json_object_set_new(result, "ttlMs", json_integer(kept_ms));
         (void)json_object_set_new(result, "cacheScope", json_string("private"));
     }
     return envelope_complete(catalogue, id, session, result);

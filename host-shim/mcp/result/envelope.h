@@ -16,6 +16,6 @@ json_t *envelope_identify(const struct catalogue *catalogue, json_t *result);
 /* A response with the result (taken over), complete. */
 json_t *envelope_complete(const struct catalogue *catalogue, const json_t *id,
                           const struct session_revision *session, json_t *result);
-/* The same for what a client may keep for a while. */
+/* The same for what a client may keep for so long; 0: it may be another the next time. */
 json_t *envelope_cacheable(const struct catalogue *catalogue, const json_t *id,
-                           const struct session_revision *session, json_t *result);
+                           const struct session_revision *session, int kept_ms, json_t *result);

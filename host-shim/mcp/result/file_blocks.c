@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "formats/result_file.h"
 #include "formats/shown_result.h"
+#include "mcp/result/resource.h"
 
 #define LARGE_FILE             32768u /* bytes of its content as it stands in the JSON */
 #define RESOURCE_LINK_REVISION "2025-06-18"
@@ -40,11 +41,10 @@ static json_t *image_block(const struct result_file *file, const struct artifact
 
 static json_t *link_block(const struct result_file *file)
 {
-    json_t *size = file->size >= 0 ? json_integer(file->size) : NULL;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:o*}", "type", "resource_link", "uri", file->uri,
-                     "name", file->path, "mimeType", file->mime_type, "description",
-                     file->active ? "active content: it can run scripts where it is shown" : NULL,
-                     "size", size);
+    json_t *block = resource_describe(file);
+    if (block)
+        (void)json_object_set_new(block, "type", json_string("resource_link"));
+    return block;
 }
 
 static void keep_file(struct result_file *file, const struct artifact_store *artifacts)

@@ -10,7 +10,6 @@
 #include "base/descriptor_io.h"
 #include "base/json.h"
 #include "cli/commands.h"
-#include "cli/input_files.h"
 #include "cli/input_members.h"
 #include "cli/run_report.h"
 #include "formats/run_outcome.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads or lends the files of --file. Main thread. */
-#include "cli/input_files.h"
+#include "cli/input_members.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "base/base64.h"
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
-#include "cli/input_members.h"
 #include "files/open_beneath.h"
 #include "host/tool_call.h"
 

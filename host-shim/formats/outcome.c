@@ -57,15 +57,15 @@ static json_t *err_of(const json_t *result)
     return json_is_string(err) ? json_incref(err) : json_string("");
 }
 
-static void write_value(FILE *out, const json_t *text)
+void outcome_write_text(FILE *out, const json_t *text)
 {
     (void)fwrite(json_string_value(text), 1, json_string_length(text), out);
 }
 
-static void write_lines(FILE *out, const json_t *text)
+void outcome_write_lines(FILE *out, const json_t *text)
 {
     size_t length = json_string_length(text);
-    write_value(out, text);
+    outcome_write_text(out, text);
     if (length > 0 && json_string_value(text)[length - 1] != '\n')
         (void)fputc('\n', out);
 }
@@ -84,13 +84,13 @@ static json_t *printed_of(const json_t *out, const json_t *results)
     {
         const json_t *line = shown_result_text(shown);
         if (line && first)
-            write_lines(page, out);
+            outcome_write_lines(page, out);
         first = first && !line;
         if (line)
-            write_lines(page, line);
+            outcome_write_lines(page, line);
     }
     if (first)
-        write_value(page, out);
+        outcome_write_text(page, out);
     return fclose(page) == 0 ? json_stringn(text, length) : NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 /* The common input of all formats. */
 struct outcome {
@@ -25,3 +26,7 @@ struct outcome {
  */
 bool outcome_read(bool ran, const json_t *result, struct outcome *ret);
 void outcome_clear(struct outcome *outcome);
+
+/* One of the texts; with a line break at its end, unless it is empty. */
+void outcome_write_text(FILE *out, const json_t *text);
+void outcome_write_lines(FILE *out, const json_t *text);

@@ -16,19 +16,6 @@ struct result_format {
     json_t *(*make)(const struct outcome *outcome); /* NULL: text */
 };
 
-static void write_value(FILE *out, const json_t *text)
-{
-    (void)fwrite(json_string_value(text), 1, json_string_length(text), out);
-}
-
-static void write_lines(FILE *out, const json_t *text)
-{
-    size_t length = json_string_length(text);
-    write_value(out, text);
-    if (length > 0 && json_string_value(text)[length - 1] != '\n')
-        (void)fputc('\n', out);
-}
-
 /* Standard error, and why nothing ran or what ended the program, where the format has no other
  * place for it. */
 static json_t *err_with_reason(const struct outcome *outcome)
@@ -40,7 +27,7 @@ static json_t *err_with_reason(const struct outcome *outcome)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
-    write_lines(out, outcome->err);
+    outcome_write_lines(out, outcome->err);
     (void)fprintf(out, "%s\n", outcome->reason);
     return fclose(out) == 0 ? json_stringn(text, length) : NULL;
 }
@@ -122,8 +109,8 @@ static json_t *join(const json_t *first, const json_t *second)
     FILE *out = open_memstream(&text, &length);
     if (!out)
         return NULL;
-    write_value(out, first);
-    write_value(out, second);
+    outcome_write_text(out, first);
+    outcome_write_text(out, second);
     return fclose(out) == 0 ? json_stringn(text, length) : NULL;
 }
 
@@ -229,9 +216,9 @@ static void write_text(const struct outcome *outcome, FILE *out)
     else
         (void)fprintf(out, "exit_code: %d\n", outcome->exit_status);
     (void)fputs("stdout:\n", out);
-    write_lines(out, outcome->printed);
+    outcome_write_lines(out, outcome->printed);
     (void)fputs("stderr:\n", out);
-    write_lines(out, outcome->err);
+    outcome_write_lines(out, outcome->err);
     if (json_array_size(outcome->files) > 0)
         (void)fputs("files:\n", out);
     size_t index = 0;

@@ -128,14 +128,19 @@ void result_file_describe(const struct result_file *file, FILE *out)
 
 void result_omitted_describe(const json_t *omitted, const char *what, FILE *out)
 {
+    json_int_t count = json_member_integer(omitted, "count", 0);
     json_int_t bytes = json_member_integer(omitted, "bytes", -1);
     if (!json_is_object(omitted))
         return;
-    (void)fprintf(out, "%lld more %s", (long long)json_member_integer(omitted, "count", 0), what);
-    if (bytes >= 0) {
+    if (count == 0)
+        (void)fprintf(out, "%s may be missing: ", what);
+    else
+        (void)fprintf(out, "%lld more %s", (long long)count, what);
+    if (count != 0 && bytes >= 0) {
         (void)fputs(", ", out);
         write_size(out, bytes);
     }
-    (void)fputs(": left out, ", out);
+    if (count != 0)
+        (void)fputs(": left out, ", out);
     write_escaped(out, json_member_string(omitted, "reason", "no reason given"));
 }

@@ -37,5 +37,6 @@ bool result_file_keep(struct result_file *file, const struct artifact_store *art
 /* "chart.png (image/png, 18.2 kB)", escaped, with the reason where it was left out. */
 void result_file_describe(const struct result_file *file, FILE *out);
 
-/* "3 more files, 1.2 MB: too_many" of "files_omitted" or "results_omitted"; nothing for null. */
+/* "3 more files, 1.2 MB: left out, too_many" of "files_omitted" or "results_omitted"; "files may be
+ * missing: killed" where nobody knows how many; nothing for null. */
 void result_omitted_describe(const json_t *omitted, const char *what, FILE *out);

@@ -48,13 +48,18 @@ bool artifact_list_add(struct artifact_list *list, struct artifact *artifact)
     return true;
 }
 
+void artifact_list_lose(struct artifact_list *list, enum file_omission reason)
+{
+    if (list->omitted_reason == FILE_WHOLE)
+        list->omitted_reason = reason;
+}
+
 void artifact_list_omit(struct artifact_list *list, uint64_t count, uint64_t bytes,
                         enum file_omission reason)
 {
     if (count == 0)
         return;
-    if (list->omitted_count == 0)
-        list->omitted_reason = reason;
+    artifact_list_lose(list, reason);
     if (__builtin_add_overflow(list->omitted_count, count, &list->omitted_count))
         list->omitted_count = UINT64_MAX;
     if (__builtin_add_overflow(list->omitted_bytes, bytes, &list->omitted_bytes))

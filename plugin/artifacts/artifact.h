@@ -32,7 +32,7 @@ struct artifact_list {
     struct artifact *items;
     size_t count;
     size_t capacity;
-    /* Those that are not named, where count is more than 0. */
+    /* Those that are not named, where there is a reason; how many, as far as that is known. */
     uint64_t omitted_count;
     uint64_t omitted_bytes;
     enum file_omission omitted_reason;
@@ -45,6 +45,8 @@ bool artifact_list_add(struct artifact_list *list, struct artifact *artifact);
 /* Adds to those that are not named; the first reason stays. */
 void artifact_list_omit(struct artifact_list *list, uint64_t count, uint64_t bytes,
                         enum file_omission reason);
+/* There may be more, and nobody knows how many; the first reason stays. */
+void artifact_list_lose(struct artifact_list *list, enum file_omission reason);
 
 /* The members "files" and "files_omitted" of a result. */
 void artifact_list_write(struct json_draft *draft, const char *name,

@@ -320,11 +320,14 @@ static bool take_files(void *user, const void *bytes, size_t length)
     return artifact_reader_feed(user, bytes, length);
 }
 
-/* A run that is killed from outside loses its sandbox at once, and the cause says so. */
-static bool leaves_files(const struct run_event *ended)
+/* The sandbox was gone before the last of its files had come. */
+static void note_lost_files(struct call *call)
 {
-    return ended->cause != RUN_CAUSE_WALL_TIMEOUT && ended->cause != RUN_CAUSE_CANCELLED &&
-           ended->cause != RUN_CAUSE_OUTPUT_LIMIT && ended->cause != RUN_CAUSE_MEMORY_LIMIT;
+    enum run_cause cause = call->outcome.ended.cause;
+    bool was_killed = run_cause_is_order(cause) || cause == RUN_CAUSE_MEMORY_LIMIT;
+    artifact_list_lose(&call->artifacts, was_killed ? FILE_KILLED : FILE_LOST);
+    call_note(call, "files that the program has left may be missing: the sandbox ended before "
+                    "all of them were collected");
 }
 
 /* The program, and behind it the files that it leaves. */
@@ -345,10 +348,8 @@ static bool execute(struct call *call, struct error *error)
     artifact_reader_init(&reader, &settings, &call->artifacts);
     call->run.files = (struct file_stream){.fd = -1, .take = take_files, .user = &reader};
     bool ended = run_execute(&call->run, &call->outcome, error);
-    if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started &&
-        leaves_files(&call->outcome.ended))
-        call_note(call, "files that the program has left may be missing: the sandbox ended before "
-                        "all of them were collected");
+    if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started)
+        note_lost_files(call);
     return ended;
 }
 

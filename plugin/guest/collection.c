@@ -33,6 +33,7 @@ struct collection {
     const struct run_description *run;
     struct file_frame_writer writer;
     uint64_t begin_us;
+    uint64_t limit_us; /* of time, without what the reader takes */
     uint64_t listed;
     uint64_t total_bytes;    /* of the files that were sent */
     struct identity *linked; /* files with several names, that were seen under one */
@@ -77,7 +78,8 @@ static bool names_hidden(char *const *patterns)
 
 static bool is_late(const struct collection *collection)
 {
-    return file_walk_now_us() > collection->begin_us + collection->writer.waited_us + TIME_LIMIT_US;
+    return file_walk_now_us() >
+           collection->begin_us + collection->writer.waited_us + collection->limit_us;
 }
 
 /* The file that was found, and no other; -1 where it cannot be read. */
@@ -260,7 +262,8 @@ static void send_left_out(struct collection *collection, const struct file_walk 
         file_frame_omit_files(&collection->writer, walk->left_out[i], 0, (enum file_omission)i);
 }
 
-void collect_files(int directory, const struct run_description *description, int frames)
+static void collect_within(int directory, const struct run_description *description,
+                           uint64_t search_us, uint64_t limit_us, int frames)
 {
     CLEANUP_FREE struct collection *collection = calloc(1, sizeof(*collection));
     CLEANUP(file_walk_clear) struct file_walk walk = {.count = 0};
@@ -271,11 +274,12 @@ void collect_files(int directory, const struct run_description *description, int
     collection->run = description;
     collection->writer.fd = frames;
     collection->begin_us = file_walk_now_us();
+    collection->limit_us = limit_us;
     const struct walk_filter filter = {
         .wants = is_wanted,
         .user = description->outputs.patterns,
         .hidden = names_hidden(description->outputs.patterns),
-        .deadline_us = collection->begin_us + SEARCH_LIMIT_US,
+        .deadline_us = collection->begin_us + search_us,
     };
     file_walk_below(directory, &filter, &walk);
     CLEANUP_FREE struct identity *linked = calloc(walk.count + 1, sizeof(*linked));
@@ -286,4 +290,15 @@ void collect_files(int directory, const struct run_description *description, int
     send_files(collection, &walk);
     send_left_out(collection, &walk);
     file_frame_last(&collection->writer);
+}
+
+void collect_files(int directory, const struct run_description *description, int frames)
+{
+    collect_within(directory, description, SEARCH_LIMIT_US, TIME_LIMIT_US, frames);
+}
+
+void collect_files_in_haste(int directory, const struct run_description *description, int frames)
+{
+    uint64_t limit_us = UINT64_C(1000) * FILE_FRAMES_HASTE_MS;
+    collect_within(directory, description, limit_us / 2, limit_us, frames);
 }

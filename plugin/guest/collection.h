@@ -12,3 +12,7 @@
  * input of that path. Ignores SIGPIPE from then on. An own time limit bounds it, without the time
  * that the reader takes. */
 void collect_files(int directory, const struct run_description *description, int frames);
+
+/* The same behind an order to end the run, whose caller wants it ended: within
+ * FILE_FRAMES_HASTE_MS. */
+void collect_files_in_haste(int directory, const struct run_description *description, int frames);

@@ -17,6 +17,8 @@
 /* Size, change and reason, ahead of the path. */
 #define FILE_FRAME_FIXED 10
 
+#define FILE_FRAMES_HASTE_MS 2000 /* for the files of a run that was ordered to end */
+
 #define OUTPUT_PATTERNS_LIMIT      32  /* of one run */
 #define OUTPUT_PATTERN_BYTES_LIMIT 255 /* of one pattern */
 
@@ -49,7 +51,9 @@ enum file_change { FILE_CHANGE_NEW, FILE_CHANGE_CHANGED, FILE_CHANGE_COUNT };
                                 row(FILE_WITHHELD, "withheld",                                    \
                                     "a run with secrets, and a file that cannot be searched")     \
                                     row(FILE_LOST, "lost",                                        \
-                                        "the sandbox ended while its files were collected")
+                                        "the sandbox ended while its files were collected")       \
+                                        row(FILE_KILLED, "killed",                                \
+                                            "the run was killed, and its sandbox with it")
 
 enum file_omission {
     FILE_WHOLE, /* not omitted */

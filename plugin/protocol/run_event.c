@@ -24,6 +24,12 @@ const char *run_cause_name(enum run_cause cause)
     return cause_names[cause];
 }
 
+bool run_cause_is_order(enum run_cause cause)
+{
+    return cause == RUN_CAUSE_WALL_TIMEOUT || cause == RUN_CAUSE_CANCELLED ||
+           cause == RUN_CAUSE_OUTPUT_LIMIT;
+}
+
 #define NUMBER(member, most) WIRE_NUMBER(struct run_event, member, most)
 #define TEXT(member)         WIRE_TEXT(struct run_event, member)
 

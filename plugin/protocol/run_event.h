@@ -128,6 +128,9 @@ size_t run_event_encode(const struct run_event *event,
  * range. */
 bool run_event_decode(const unsigned char *message, size_t length, struct run_event *ret);
 
+/* Whether a run with that cause was ended by its time limit or by an order of the plugin's. */
+bool run_cause_is_order(enum run_cause cause);
+
 /* From the plugin, on the run's socket: end the run now; the byte becomes the cause of ENDED.
  * Closing the socket does the same and wants no answer. */
 enum run_order {

@@ -440,7 +440,7 @@ static void write_files_omitted(struct json_draft *draft, const char *name,
 
 static bool has_omitted_files(const struct result *result)
 {
-    return result->call->artifacts.omitted_count > 0;
+    return result->call->artifacts.omitted_reason != FILE_WHOLE;
 }
 
 static const struct result_member members[] = {

@@ -10,9 +10,11 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
+#include "protocol/file_frames.h"
 
 /* A collection is silent while it searches, which has a limit of its own (guest/collection.c). */
 #define SILENCE_LIMIT_MS 6000
+#define HASTE_LIMIT_MS   (UINT64_C(2) * FILE_FRAMES_HASTE_MS)
 #define BUFFER_BYTES     65536
 
 void file_stream_read(struct file_stream *stream)
@@ -28,9 +30,10 @@ void file_stream_read(struct file_stream *stream)
         close_fd(TAKE_FD(stream->fd));
 }
 
-void file_stream_finish(struct file_stream *stream, int cancel_fd)
+void file_stream_finish(struct file_stream *stream, int cancel_fd, bool haste)
 {
-    uint64_t deadline_ms = monotonic_ms() + SILENCE_LIMIT_MS;
+    uint64_t limit_ms = haste ? HASTE_LIMIT_MS : SILENCE_LIMIT_MS;
+    uint64_t deadline_ms = monotonic_ms() + limit_ms;
     while (stream->fd >= 0) {
         struct pollfd entries[] = {
             {.fd = stream->fd, .events = POLLIN},
@@ -40,8 +43,11 @@ void file_stream_finish(struct file_stream *stream, int cancel_fd)
         if ((ready < 0 && errno != EINTR) || entries[1].revents != 0)
             break;
         if (ready > 0 && entries[0].revents != 0) {
+            uint64_t before_ms = monotonic_ms();
             file_stream_read(stream);
-            deadline_ms = monotonic_ms() + SILENCE_LIMIT_MS;
+            /* What the host takes to store a file is its own time. */
+            deadline_ms =
+                haste ? deadline_ms + monotonic_ms() - before_ms : monotonic_ms() + limit_ms;
         } else if (monotonic_ms() > deadline_ms) {
             break;
         }

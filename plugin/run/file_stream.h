@@ -18,5 +18,6 @@ struct file_stream {
 /* One read of what is there. */
 void file_stream_read(struct file_stream *stream);
 /* After the end of the run: reads until the stream ends, takes nothing any more, is silent for
- * longer than a collection may take, or cancel_fd (-1: none) is readable; then closes it. */
-void file_stream_finish(struct file_stream *stream, int cancel_fd);
+ * longer than a collection may take, or cancel_fd (-1: none) is readable; then closes it. In haste,
+ * after a run that was ordered to end, it waits only for what such a collection may take in all. */
+void file_stream_finish(struct file_stream *stream, int cancel_fd, bool haste);

@@ -381,7 +381,8 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
         loop.lost_backend || (ended && loop.ordered_to_end && loop.produced + loop.framed > 0);
     loop.outcome.duration_ms = monotonic_ms() - begin;
     if (ended)
-        file_stream_finish(&run->files, loop.ordered_to_end ? -1 : run->cancel_fd);
+        file_stream_finish(&run->files, loop.ordered_to_end ? -1 : run->cancel_fd,
+                           run_cause_is_order(loop.outcome.ended.cause));
     *ret = loop.outcome;
     return result == 0;
 }

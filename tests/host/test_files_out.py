@@ -95,6 +95,10 @@ class Shown(OutTest):
                                       "toolhost: 1 more results, 1.5 kB: left out, max_results",
                                       "toolhost: 3 more files, 5 B: left out, too_many"])
 
+    def test_what_may_be_missing(self):
+        self.ran({"files_omitted": {"count": 0, "bytes": 0, "reason": "killed"}})
+        self.assertEqual(self.lines, ["toolhost: files may be missing: killed"])
+
 
 class Pictures(OutTest):
     """--show, at a terminal of the test's."""

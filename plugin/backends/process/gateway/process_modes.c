@@ -14,7 +14,7 @@
 
 #define PROGRAM        "code-execute-process"
 #define PROGRAM_REMEDY "reinstall code-execute: its programs must be next to code_execute.so"
-#define GRACE_MS       2000
+#define GRACE_MS       4000
 
 /* Is the first character of the file this one? A file that is not there is not. */
 static bool setting_is(const char *path, char value)

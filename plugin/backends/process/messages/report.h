@@ -7,7 +7,9 @@
  * the init of a run whose files are wanted, one byte SANDBOX_COLLECT with RUN_FD_DESCRIPTION and
  * RUN_FD_FILES; the payload takes one datagram and closes the socket before its program begins, so
  * that this one is the init's. Each is one datagram
- * on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is.
+ * on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is. The order
+ * to end a run is the end of what comes down: shutdown(2) for writing alone. The init then kills
+ * the tree and reports as for any end. A socket that is closed wants no report.
  */
 #pragma once
 
@@ -58,6 +60,7 @@ struct report {
     int32_t system_call;          /* its number */
     uint32_t scratch_full;        /* then */
     uint64_t cpu_us;              /* of the main program and the children it waited for */
+    uint32_t ordered;             /* then: the supervisor's order to end came first */
     uint32_t tree_is_gone;   /* then, from an init: no process of the run is left that could act */
     struct tree_usage usage; /* where the tree is gone; without the memory where a group tells it */
 };

@@ -173,6 +173,9 @@ static bool take_forbidden_call(const struct main_program *program, struct repor
     return true;
 }
 
+static const struct report ordered_end = {
+    .kind = REPORT_ENDED, .wait_status = SIGKILL, .ordered = 1};
+
 static bool watch_end(const struct main_program *program, int supervisor, struct report *ret)
 {
     struct pollfd ready[] = {
@@ -199,8 +202,12 @@ static bool watch_end(const struct main_program *program, int supervisor, struct
             (void)snprintf(ret->message, sizeof(ret->message), "wait for the program");
             return true;
         }
-        if (ready[0].revents)
+        if (ready[0].revents & (POLLHUP | POLLERR))
             return false;
+        if (ready[0].revents & POLLRDHUP) {
+            *ret = ordered_end;
+            return true;
+        }
     }
 }
 

@@ -27,7 +27,8 @@ int main_program_fork(struct main_program *program);
 
 /* Passes the start on to the supervisor, then waits for the end. true: *ret is the REPORT_ENDED,
  * still to be sent, with usage and tree_is_gone where the child was all there was and can do
- * nothing more; false when the supervisor closes its end or the start has failed. */
+ * nothing more. Ordered to end, it does not wait for the child, which goes on. false when the
+ * supervisor closes its end or the start has failed. */
 bool main_program_watch(struct main_program *program, int supervisor, struct report *ret);
 
 /* Reports a failure of ours and exits. */

@@ -86,7 +86,7 @@ static void end_tree(struct report *ended)
 /* Nothing that could change a file is left: at most a process that was killed while the kernel held
  * its call, which goes through no further instruction. The supervisor knows the end by now and
  * waits for none of this. */
-static void hand_over_files(void)
+static void hand_over_files(bool ordered)
 {
     CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
     char order;
@@ -102,7 +102,9 @@ static void hand_over_files(void)
         !run_read_description(message, &description))
         return;
     CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (home >= 0)
+    if (home >= 0 && ordered)
+        collect_files_in_haste(home, &description, frames);
+    else if (home >= 0)
         collect_files(home, &description, frames);
 }
 
@@ -131,7 +133,7 @@ static _Noreturn void see_to_its_end(struct main_program *program)
             end_tree(&ended);
         (void)report_send(REPORT_FD, &ended);
         if (ended.kind == REPORT_ENDED && ended.tree_is_gone) {
-            hand_over_files();
+            hand_over_files(ended.ordered != 0);
             await_dismissal();
         }
     }

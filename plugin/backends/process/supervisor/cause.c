@@ -63,7 +63,7 @@ void cause_decide(const struct run_evidence *evidence, struct run_event *event)
         event->cause = cause_of_end(evidence, event->exit_code, event->signal);
         return;
     }
-    /* No report came: the whole tree was killed, by us or by the kernel. */
+    /* The whole tree was killed, by us or by the kernel, before the program had ended by itself. */
     event->signal = SIGKILL;
     if (evidence->killed)
         event->cause = evidence->kill_cause;

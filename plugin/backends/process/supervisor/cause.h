@@ -11,7 +11,7 @@
 #include "protocol/run_event.h"
 
 struct run_evidence {
-    bool program_ended; /* wait_status and cpu_us are the main program's own */
+    bool program_ended; /* by itself: wait_status and cpu_us are its own */
     int wait_status;
     uint64_t cpu_us;
     bool killed; /* by us, for kill_cause */

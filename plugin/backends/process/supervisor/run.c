@@ -27,6 +27,8 @@
 #define START_LIMIT_US (UINT64_C(20) * 1000000)
 /* For a subreaper to kill what it keeps; a program that has stopped it must not gain more. */
 #define SUBREAPER_LIMIT_US (UINT64_C(1) * 1000000)
+/* For an init to kill its tree and say so, once it was ordered to. */
+#define ORDER_LIMIT_US (UINT64_C(2) * 1000000)
 /* For a subreaper to hand over files, whose reader may store them meanwhile. */
 #define COLLECTION_LIMIT_US (UINT64_C(60) * 1000000)
 #define ORPHAN_PAUSE_US     1000
@@ -38,7 +40,9 @@ struct run {
     struct sandbox_handle *process;
     uint32_t slot;
     bool unconfined;
-    bool ready; /* the program may have begun */
+    bool collects; /* its files */
+    bool ordered;  /* to end by itself: not killed yet */
+    bool ready;    /* the program may have begun */
     bool started;
     bool unwatched; /* its end is looked for again and again */
     bool orphaned;  /* its subreaper was killed: its children are to be killed */
@@ -86,8 +90,8 @@ static int start_sandbox(struct run *run, struct pool *pool, struct run_descript
     if (description->purpose == RUN_PURPOSE_TRIAL)
         report_groups(&pool->environment->cgroups, &run->event);
     /* A sandbox that has failed already says why in its report, which is read as any other's. */
-    bool collects = description->outputs.files > 0;
-    if (sandbox_handle_give_run(run->process, &description->limits, collects, fds,
+    run->collects = description->outputs.files > 0;
+    if (sandbox_handle_give_run(run->process, &description->limits, run->collects, fds,
                                 &run->event.isolation) == 0 ||
         errno == EPIPE || errno == ECONNRESET)
         return 0;
@@ -208,18 +212,42 @@ static void dismiss_subreaper(struct run *run)
     run->deadline_us = monotonic_us() + SUBREAPER_LIMIT_US;
 }
 
-/* A sandbox dies with its init. A subreaper must live to kill what it keeps. */
-static void kill_run(struct run *run, enum run_cause cause)
+/* false: this comes too late. Only the first cause counts. */
+static bool note_kill(struct run *run, enum run_cause cause)
 {
     if (run->evidence.killed || run->orphaned)
-        return;
+        return false;
     run->evidence.killed = true;
     run->evidence.kill_cause = cause;
     run->deadline_us = 0;
+    return true;
+}
+
+/* A sandbox dies with its init. A subreaper must live to kill what it keeps. */
+static void kill_run(struct run *run, enum run_cause cause)
+{
+    if (!note_kill(run, cause) && !run->ordered)
+        return;
+    run->ordered = false;
     if (run->unconfined)
         dismiss_subreaper(run);
     else
         sandbox_handle_signal(run->process, SIGKILL);
+}
+
+/* Where the run may have left files, its init kills the tree and lives on to hand them over. One
+ * that does not say in time that the tree is gone is killed. */
+static void order_end(struct run *run, enum run_cause cause)
+{
+    bool may_leave_files = run->collects && run->ready && run->process->report >= 0;
+    if (!may_leave_files || shutdown(run->process->report, SHUT_WR) < 0) {
+        kill_run(run, cause);
+        return;
+    }
+    if (!note_kill(run, cause))
+        return;
+    run->ordered = true;
+    run->deadline_us = monotonic_us() + ORDER_LIMIT_US;
 }
 
 static void handle_order(struct run *run)
@@ -228,13 +256,13 @@ static void handle_order(struct run *run)
     ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
     if (length < 0 && errno == EAGAIN)
         return;
-    if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
-        kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
+    if (length == 1) {
+        order_end(run,
+                  order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT : RUN_CAUSE_CANCELLED);
         return;
     }
     kill_run(run, RUN_CAUSE_CANCELLED);
-    if (length <= 0)
-        close_fd(TAKE_FD(run->socket));
+    close_fd(TAKE_FD(run->socket));
 }
 
 /* 0, never, for no limit and for one beyond the clock. */
@@ -283,14 +311,15 @@ static void handle_report(struct run *run, const struct report *report)
         run->event.failed_layer = report->failed_layer;
         break;
     case REPORT_ENDED:
-        run->evidence.program_ended = true;
+        run->evidence.program_ended = !run->evidence.killed; /* else that is how it ended */
         run->evidence.wait_status = report->wait_status;
         run->evidence.cpu_us = report->cpu_us;
         run->evidence.scratch_full = report->scratch_full != 0;
-        if (run->event.failure == RUN_FAILURE_NONE && report->made_forbidden_call)
+        if (run->event.failure == RUN_FAILURE_NONE && report->made_forbidden_call &&
+            run->evidence.program_ended)
             system_call_name(report->system_call, run->event.message, sizeof(run->event.message));
         run->event.usage.wall_us = monotonic_us() - run->started_us;
-        if (!run->unwatched) /* whose end is looked for at a deadline that must stay */
+        if (!run->unwatched && !run->evidence.killed) /* whose deadline must stay */
             run->deadline_us = run->unconfined ? monotonic_us() + SUBREAPER_LIMIT_US : 0;
         run->tree_is_gone = report->tree_is_gone != 0;
         run->tree = report->usage;
@@ -439,14 +468,20 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
     }
     if (run->unwatched)
         return expire_unwatched(run);
+    take_reports(run); /* what it has said counts, however late this process is */
+    if (run->tree_is_gone)
+        return answer_at_once(run);
+    if (run->deadline_us == 0 || run->deadline_us > monotonic_us())
+        return false;
     if (run->evidence.killed || run->evidence.program_ended) {
+        run->ordered = false;
         run->deadline_us = 0;
         sandbox_handle_signal(run->process, SIGKILL);
         return false;
     }
     if (!run->started)
         run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
-    kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
+    order_end(run, RUN_CAUSE_WALL_TIMEOUT);
     return false;
 }
 

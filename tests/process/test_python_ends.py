@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a copied Python, which is shorter than that of any other: no program can tell, by what it says and how it ends."""
+import functools
 import os
 import pathlib
 import re
@@ -41,15 +42,24 @@ def comparable(name, result):
     return {**result, **{stream: sorted(text.split("\n")) if name in UNORDERED else text for stream, text in texts.items()}}
 
 
-def compare(names, modules=(), way=COPIED):
-    imports = "".join(f"import {module}\n" for module in modules)
-    programs = {name: imports + PROGRAMS[name] for name in names}
+@functools.cache
+def plain_results(names, modules):
+    """What Python alone says; each way is compared with the same."""
     use(PLAIN, modules)
-    plain = {name: comparable(name, run(code)) for name, code in programs.items()}
+    return {name: comparable(name, run(program(name, modules))) for name in names}
+
+
+def program(name, modules):
+    return "".join(f"import {module}\n" for module in modules) + PROGRAMS[name]
+
+
+def compare(names, modules=(), way=COPIED):
+    plain = plain_results(tuple(names), tuple(modules))
     use(way, modules)
     run("pass")
     different = []
-    for name, code in programs.items():
+    for name in names:
+        code = program(name, modules)
         ready = comparable(name, ready_run(code, way))
         if ready != plain[name]:
             different.append(name)

@@ -3,61 +3,13 @@
 import json
 import os
 import pathlib
-import select
 import sys
-import threading
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import tap
 
-SCRIPTS = ROOT / "plugin/backends/process/python"
-RESULT, EXCEPTION, OMITTED = 1, 2, 3
-
-
-def load(part):
-    names = {"__name__": part}
-    exec(compile((SCRIPTS / f"{part}.py").read_text(), f"/run/{part}.py", "exec"), names)
-    return names
-
-
-class Shown:
-    """A program's channel."""
-
-    def __init__(self):
-        self.names = load("results")
-        self.reader, self.writer = os.pipe()
-        self.names["channel"].use(self.writer, (os.fstat(self.writer), os.getpid()))
-
-    def during(self, name, *arguments, **options):
-        """The frames that the function writes, to a pipe that holds less."""
-        thread = threading.Thread(target=self.names[name], args=arguments, kwargs=options)
-        thread.start()
-        data, ended = b"", False
-        while not ended:
-            ended = not thread.is_alive()
-            while select.select([self.reader], [], [], 0 if ended else 0.01)[0]:
-                piece = os.read(self.reader, 1 << 20)
-                data += piece
-                if not piece:  # the program has closed its end
-                    break
-        frames = []
-        while data:
-            length = int.from_bytes(data[:4], "little")
-            frames.append((data[4], json.loads(data[5:5 + length])))
-            data = data[5 + length:]
-        return frames
-
-    def tell(self, value=None, error=None):
-        return self.during("tell", value, error)
-
-    def value(self, value):
-        [frame] = [frame for kind, frame in self.tell(value) if kind == RESULT]
-        tap.equal(frame["role"], "value", frame)
-        return frame
-
-    def display(self, *objects, **options):
-        return self.during("display", *objects, **options)
+from shown import EXCEPTION, OMITTED, RESULT, Shown, load
 
 
 def text_of(value):
@@ -244,6 +196,41 @@ def test_a_child_does_not_speak_for_the_program():
         os._exit(0)
     tap.equal(os.waitpid(pid, 0)[1], 0)
     tap.equal(shown.tell(), [])
+
+
+def test_only_the_object_suffers_where_asking_it_fails():
+    class Kind(type):
+        def __getattr__(cls, name):
+            raise ValueError(name)
+
+    class Wrong(metaclass=Kind):
+        def __repr__(self):
+            return "wrong"
+
+    class Types:
+        _repr_html_ = property(lambda self: 1 / 0)
+
+        def _repr_mimebundle_(self, **_):
+            return [1, 2]
+
+        def _repr_png_(self):
+            return 5
+
+        def _repr_svg_(self):
+            return b"<svg>"
+
+        def _repr_markdown_(self):
+            return {}
+
+        def _repr_json_(self):
+            return {1: object()}
+
+        def __repr__(self):
+            return "types"
+
+    frames = Shown().display(Wrong(), Types(), 1)
+    tap.equal([frame["data"]["text/plain"] for _, frame in frames], ["wrong", "types", "1"])
+    tap.equal([sorted(frame["data"]) for _, frame in frames[:2]], [["text/plain"]] * 2)
 
 
 def test_nothing_is_imported():

@@ -20,6 +20,7 @@ IMAGES = ("image/png", "image/jpeg")
 METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"),
            ("_repr_markdown_", "text/markdown"), ("_repr_json_", "application/json"))
 KNOWN = {mime_type for _, mime_type in METHODS} | {"text/plain", "application/vnd.vegalite.v5+json", "application/vnd.plotly.v1+json"}
+LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables"}  # whose objects a file beside this one knows
 ESCAPES = {**{number: f"\\u{number:04x}" for number in range(1, 32)}, 0: "\ufffd", ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
 
 
@@ -35,6 +36,10 @@ class Raw(str):
     """A text that is JSON already."""
 
 
+def encode_text(value):
+    return '"' + value.translate(ESCAPES) + '"'
+
+
 def to_json(value, depth=DEPTH_LIMIT):
     """Exact types only; a subclass may mean something else."""
     kind = type(value)
@@ -43,7 +48,7 @@ def to_json(value, depth=DEPTH_LIMIT):
     if kind is Raw:
         return str.__str__(value)
     if kind is str:
-        return '"' + value.translate(ESCAPES) + '"'
+        return encode_text(value)
     if kind is int and -EXACT_INTEGER < value < EXACT_INTEGER:
         return int.__repr__(value)
     if kind is float and value - value == 0:
@@ -249,9 +254,9 @@ def add_form(data, mime_type, value):
 
 def call_method(value, name):
     """One that the object's class has; objects that answer to any name are not asked."""
-    if not hasattr(type(value), name):
-        return None
     try:
+        if not hasattr(type(value), name):
+            return None
         found = getattr(value, name)()
     except Exception:
         return None
@@ -272,10 +277,31 @@ def add_forms(data, value):
         add_form(data, "application/json", value)
 
 
+def members_of_library(value):
+    """Of a result whose object is of a library that a file beside this one knows; None: it is shown as any other."""
+    for kind in type(value).__mro__[:-1]:
+        library = str(kind.__module__).partition(".")[0]
+        if library in LIBRARIES and library in sys.modules:
+            return load(LIBRARIES[library])["members"](value, library)  # of sitecustomize.py
+    return None
+
+
+def rich_members(value):
+    if type(value).__module__ == "builtins":
+        return {}
+    try:
+        return members_of_library(value) or {}
+    except Exception:  # of another version, or of a program that has its own idea of it
+        return {}
+
+
 def show(value, role):
-    data = {}
-    add_forms(data, value)
-    channel.send_result({"role": role, "data": data, "type_name": name_of(type(value))})
+    members, data = rich_members(value), {}
+    for mime_type, form in members.pop("data", {}).items():
+        add_form(data, mime_type, form)
+    if not data:
+        add_forms(data, value)
+    channel.send_result({"role": role, "data": data, "type_name": name_of(type(value)), **members})
 
 
 def display(*objects, raw=False, **_):

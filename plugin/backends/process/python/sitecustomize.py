@@ -16,7 +16,7 @@ class _Runner:
         import _frozen_importlib_external
         self.importlib = _frozen_importlib_external
         self.directory = self.os.path.dirname(__file__)
-        self.extension, self.pipe, self.parts = None, None, {}
+        self.extension, self.pipe, self.parts, self.sources = None, None, {}, {}
         sys = self.sys
         sys.path[:] = [entry for entry in sys.path if entry != self.directory]
         sys.path_importer_cache.pop(self.directory, None)
@@ -32,18 +32,27 @@ class _Runner:
     def find(self, name):
         return self.importlib.PathFinder.find_spec(name, self.sys.path)
 
+    def read(self, part):
+        with open(f"{self.directory}/{part}.py", "rb") as file:
+            self.sources[part] = file.read()
+
     def load(self, part):
+        """The names of a file beside this one, which finds the others by this function."""
         if part not in self.parts:
-            names = self.parts[part] = {"__name__": part}
-            path = f"{self.directory}/{part}.py"
-            with open(path, encoding="utf-8") as file:
-                exec(compile(file.read(), path, "exec"), names)
+            if part not in self.sources:
+                self.read(part)
+            names = self.parts[part] = {"__name__": part, "load": self.load}
+            exec(compile(self.sources.pop(part), f"{self.directory}/{part}.py", "exec"), names)
         return self.parts[part]
 
     def load_all(self):
-        """Once the run is there, the files may be out of reach."""
+        """Once the run is there, the files may be out of reach. Those for libraries are only read where their library is not there."""
         self.load("program_code")
-        self.load("results")
+        for library, part in self.load("results")["LIBRARIES"].items():
+            if library in self.sys.modules:
+                self.load(part)
+            elif part not in self.parts:
+                self.read(part)
 
     def results(self):
         results = self.load("results")

@@ -25,11 +25,12 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][7] = {
+static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][8] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
                                 {.name = "program_code.py"},
                                 {.name = "results.py"},
+                                {.name = "tables.py"},
                                 {.name = "trial.py"},
                                 {.name = "waiting.py"}},
     [RUN_INTERPRETER_NODE] = {{.name = "preload.js"}, {.name = "code_execute_node.node"}},

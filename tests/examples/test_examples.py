@@ -2,6 +2,7 @@
 """Every example of host-shim/examples does what it shows: capability, approval, secret, streaming. The ones that load the
 provider are run twice, with a person who says yes and one who says no; what they ask is answered on standard input."""
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -22,7 +23,8 @@ EXAMPLES = ROOT / "host-shim" / "examples"
 PROVIDER = os.environ["CODE_EXECUTE_SO"]
 TOOLHOST = os.environ["TOOLHOST"]
 BUILD = pathlib.Path(os.environ["BUILD"])
-PROGRAMS = ("gateway.c", "gateway.py", "gateway.mjs", "gateway.go", "gateway.rs", "openai_loop.py", "interrupt.py",
+PROGRAMS = ("gateway.c", "gateway.py", "gateway.mjs", "gateway.go", "gateway.rs",
+            "files.c", "files.py", "files.mjs", "files.go", "files.rs", "openai_loop.py", "interrupt.py",
             "approver.py", "webhook_approver.py", "content_checker.py")
 # Long enough that no length of its own is another's; never printed by anything but the program that was given it.
 SECRET = "s3cr3t-" + secrets.token_hex(16 + secrets.randbelow(8))
@@ -84,10 +86,34 @@ def shows_everything(*command, **environment):
     tap.equal(result_of(bare)[1]["error"]["code"], "unknown_secret", "a secret that the gateway has not")
 
 
+def shows_files(*command, **environment):
+    """A CSV goes in by reference; a chart and the table of the last value come out."""
+    usable()
+    if run("/usr/bin/python3", "-c", "import pandas, matplotlib").returncode != 0:
+        raise tap.Skip("the program's libraries are not installed (Debian: python3-pandas, python3-matplotlib)")
+    for old in HOME.glob("kept-*"):
+        old.unlink()
+    data = HOME / "numbers.csv"
+    data.write_text("month,sales\n1,10\n2,17\n3,12\n")
+    nobody = run(*command, data, **environment)
+    tap.equal((result_of(nobody)[1]["status"], list(HOME.glob("kept-*"))), ("denied", []), "a policy that asks")
+    done = run(*command, data, **environment, CODE_EXEC_POLICY=str(EXAMPLES / "files.json"))
+    result = result_of(done)[1]
+    tap.equal((done.returncode, result["status"], result["stderr"]), (0, "completed", ""), f"status, with {result['error']} and {done.stderr[-2000:]}")
+    tap.contains(done.stderr, hashlib.sha256(data.read_bytes()).hexdigest(), "the record has the file's hash")
+    [value] = result["results"]
+    tap.equal((value["role"], value["text"].split()[:2]), ("value", ["month", "sales"]), "the table")
+    tap.contains(value["text"], "mean", "the table")
+    [chart] = result["files"]
+    picture = (HOME / chart["uri"]).read_bytes()
+    tap.equal((chart["path"], chart["uri"], picture[:8]), ("chart.png", "kept-1", b"\x89PNG\r\n\x1a\n"), "the chart")
+    tap.equal(hashlib.sha256(picture).hexdigest(), chart["sha256"], "what the gateway keeps")
+
+
 def test_each_is_short():
     for name in PROGRAMS:
         lines = [line for line in (EXAMPLES / name).read_text().splitlines() if line.strip()]
-        tap.true(len(lines) < 60, f"{name} has {len(lines)} lines that are not blank")
+        tap.true(len(lines) < 80, f"{name} has {len(lines)} lines that are not blank")
 
 
 def test_no_example_is_without_a_test():
@@ -95,47 +121,81 @@ def test_no_example_is_without_a_test():
     tap.equal(here, set(PROGRAMS), "programs")
 
 
-def test_c():
+def c_program(name):
     needs("gcc")
     build("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'abi'}",
-          "-o", HOME / "c", EXAMPLES / "gateway.c", "-ldl")
-    shows_everything(HOME / "c", PROVIDER)
+          "-o", HOME / f"c-{name}", EXAMPLES / f"{name}.c", "-ldl")
+    return HOME / f"c-{name}"
+
+
+def test_c():
+    shows_everything(c_program("gateway"), PROVIDER)
+
+
+def test_files_in_c():
+    shows_files(c_program("files"), PROVIDER)
 
 
 def test_python():
     shows_everything(sys.executable, EXAMPLES / "gateway.py", PROVIDER)
 
 
-def test_node():
+def test_files_in_python():
+    shows_files(sys.executable, EXAMPLES / "files.py", PROVIDER)
+
+
+def node_program(name):
     try:
         packages = node_packages.install(pathlib.Path(__file__).parent / "npm", BUILD)
     except node_packages.Unavailable as reason:
         raise tap.Skip(str(reason)) from reason
     # A module is looked for from where the file stands.
-    program = packages / "gateway.mjs"
-    shutil.copy(EXAMPLES / "gateway.mjs", program)
-    shows_everything("node", program, PROVIDER)
+    return shutil.copy(EXAMPLES / f"{name}.mjs", packages)
 
 
-def test_go():
+def test_node():
+    shows_everything("node", node_program("gateway"), PROVIDER)
+
+
+def test_files_in_node():
+    shows_files("node", node_program("files"), PROVIDER)
+
+
+def go_program(name):
     needs("go", "gcc")
     cache = BUILD / "go-cache"
     cache.mkdir(exist_ok=True)
-    build("go", "build", "-o", HOME / "go-gateway", EXAMPLES / "gateway.go", GO111MODULE="off", GOCACHE=str(cache),
+    build("go", "build", "-o", HOME / f"go-{name}", EXAMPLES / f"{name}.go", GO111MODULE="off", GOCACHE=str(cache),
           GOFLAGS="", CGO_ENABLED="1", CGO_CFLAGS=f"-I{ROOT / 'abi'}", CGO_LDFLAGS="-ldl")
     if shutil.which("gofmt"):
-        tap.equal(run("gofmt", "-l", EXAMPLES / "gateway.go").stdout, "", "files that gofmt would change")
-    shows_everything(HOME / "go-gateway", PROVIDER)
+        tap.equal(run("gofmt", "-l", EXAMPLES / f"{name}.go").stdout, "", "files that gofmt would change")
+    return HOME / f"go-{name}"
 
 
-def test_rust():
+def test_go():
+    shows_everything(go_program("gateway"), PROVIDER)
+
+
+def test_files_in_go():
+    shows_files(go_program("files"), PROVIDER)
+
+
+def rust_program(name):
     # rustup's, which comes first in some PATHs, starts only where it has been set up for this user.
     found = [path for path in (shutil.which("rustc"), "/usr/bin/rustc") if path and os.access(path, os.X_OK)]
     working = [path for path in found if run(path, "--version").returncode == 0]
     if not working:
         raise tap.Skip("there is no rustc that starts")
-    build(working[0], "-D", "warnings", "-C", "panic=abort", "-o", HOME / "rust", EXAMPLES / "gateway.rs")
-    shows_everything(HOME / "rust", PROVIDER)
+    build(working[0], "-D", "warnings", "-C", "panic=abort", "-o", HOME / f"rust-{name}", EXAMPLES / f"{name}.rs")
+    return HOME / f"rust-{name}"
+
+
+def test_rust():
+    shows_everything(rust_program("gateway"), PROVIDER)
+
+
+def test_files_in_rust():
+    shows_files(rust_program("files"), PROVIDER)
 
 
 def test_interrupt():

@@ -2,6 +2,7 @@
 """Every example of host-shim/examples does what it shows: capability, approval, secret, streaming. The ones that load the
 provider are run twice, with a person who says yes and one who says no; what they ask is answered on standard input."""
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -41,9 +42,14 @@ def run(*command, answer="", without=None, **environment):
                           cwd=HOME, env={**inherited, **environment})
 
 
+@functools.cache
+def mode_is_there():
+    return run(TOOLHOST, "doctor", "--plugin", PROVIDER).returncode == 0
+
+
 def usable():
     """Skips where this machine cannot run anything; elsewhere an example that does not run is a failure."""
-    if run(TOOLHOST, "doctor", "--plugin", PROVIDER).returncode != 0:
+    if not mode_is_there():
         raise tap.Skip("process mode is not available on this machine")
 
 

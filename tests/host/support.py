@@ -2,6 +2,7 @@
 """What the tests of toolhost share: where the programs are, a home of its own, a terminal."""
 
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -22,6 +23,18 @@ def fixture(name="none"):
     return os.path.join(FIXTURES, f"fixture_{name}.so")
 
 
+@functools.cache
+def mode_is_there():
+    """Can the real provider run programs on this machine? Asked once, because doctor starts every interpreter."""
+    with tempfile.TemporaryDirectory(prefix="toolhost-test-") as home:
+        environment = {**inherited(), "HOME": home, "TOOLHOST_PLUGIN": os.environ["CODE_EXECUTE"]}
+        return subprocess.run([TOOLHOST, "doctor"], capture_output=True, timeout=60, start_new_session=True, env=environment).returncode == 0
+
+
+def inherited():
+    return {k: v for k, v in os.environ.items() if k in ("PATH", "ASAN_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH")}
+
+
 class HostTest(unittest.TestCase):
     """A test with an empty home, and toolhost to run."""
 
@@ -31,8 +44,11 @@ class HostTest(unittest.TestCase):
         self.audit_file = os.path.join(self.home, "audit.jsonl")
 
     def environment(self, **more):
-        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "ASAN_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH")}
-        return {**kept, "HOME": self.home, "TOOLHOST_PLUGIN": fixture(), **more}
+        return {**inherited(), "HOME": self.home, "TOOLHOST_PLUGIN": fixture(), **more}
+
+    def needs_its_mode(self):
+        if not mode_is_there():
+            self.skipTest("process mode is not available on this machine")
 
     def path(self, name, content=None, mode=0o600):
         path = os.path.join(self.home, name)

@@ -131,8 +131,7 @@ class Load(Chain):
 
     def test_every_run_that_started_is_there(self):
         """The whole thing: toolhost with the real provider is killed; a program that has printed has its start in the log."""
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=PROVIDER).returncode != 0:
-            self.skipTest("the provider's mode is not available on this machine")
+        self.needs_its_mode()
         ran = 0
         rounds = 150 if LONG else 25
         for number in range(rounds):

@@ -40,8 +40,7 @@ def table():
 class Records(HostTest):
     def setUp(self):
         super().setUp()
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=PROVIDER).returncode != 0:
-            self.skipTest("the provider's mode is not available on this machine")
+        self.needs_its_mode()
 
     def call(self, code, *options, approve="always", **more):
         done = self.toolhost("run", "-l", "sh", "-c", code, "--approve", approve, "--audit", self.audit_file, *options,

@@ -46,8 +46,7 @@ class CodeExecute(HostTest):
         self.assertIn(b" - secret-kept\n", done.stdout, "secrets are given under that policy")
 
     def test_run(self):
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         done = self.real("run", "-l", "sh", "-c", "echo out; echo err >&2; exit 3", "--approve", "always",
                          "--audit", self.audit_file)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"out\n", b"err\n"))
@@ -55,8 +54,7 @@ class CodeExecute(HostTest):
 
     def test_a_reason_is_said_once(self):
         """A message may begin with the words of its code, which is printed in front of it."""
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         asked = ("run", "-l", "sh", "-c", "exec sleep 60", "--approve", "always", "--audit", self.audit_file, "--timeout-ms", "300")
         done = self.real(*asked)
         self.assertEqual(done.returncode, 124)
@@ -65,8 +63,7 @@ class CodeExecute(HostTest):
         self.assertIn(b"toolhost: access_denied: sandbox.exec\n", done.stderr)
 
     def test_an_approver_sees_every_hashed_member(self):
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         asked = ("run", "-l", "sh", "-c", "echo ran", "--audit", self.audit_file, "--env", "PLACE=here", "--timeout-ms", "2345")
         rule = {"id": "known", "decision": "allow", "request_sha256": ["0" * 64]}  # the policy's hash is not that of its base
         policy = {"CODE_EXEC_POLICY": self.path("policy.json", json.dumps({"approval": {"rules": [rule]}}))}
@@ -85,8 +82,7 @@ class CodeExecute(HostTest):
 
     def test_narrowed(self):
         """One policy, and less of it for these calls."""
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         asked = ("run", "-l", "sh", "-c", "echo ran", "--approve", "always", "--audit", self.audit_file)
         for narrowing, expected, part in (('{"languages": ["sh"], "limits": {"wall_ms": 5000}}', (0, b"ran\n"), b""),
                                           ('{"languages": ["python"]}', (125, b""), b"does not offer this caller the language sh"),
@@ -107,8 +103,7 @@ class CodeExecute(HostTest):
 
     def test_out_of_the_box(self):
         """What an ordinary request asks for is granted, up to the policy's maxima; one option takes it all away."""
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         ordinary = {"language": "sh", "code": "cat a.txt", "files": [{"path": "a.txt", "content": "hi"}], "timeout_ms": 10001}
         result = self.call(ordinary)
         self.assertEqual((result["error"], result["stdout"], result["limits"]["wall_ms"]), (None, "hi", 10001))
@@ -139,8 +134,7 @@ class CodeExecute(HostTest):
         self.assertNotEqual((result["error"] or {}).get("code"), "access_denied")
 
     def test_doctor_shows_path_and_version_of_each_interpreter(self):
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         runtimes = {row["language"]: row for row in json.loads(self.real("doctor", "--json").stdout)["runtimes"]}
         report = self.real("doctor").stdout.decode()
         asked = 0
@@ -157,8 +151,7 @@ class CodeExecute(HostTest):
 
     def test_doctor_tells_how_python_comes_to_programs(self):
         """Copied or not, without which modules, for which reason, and what to do about it."""
-        if self.real("doctor").returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         for prepare, environment, how, code, part in (
                 ({"fork": False}, {}, "started_ahead", "fork_off", 'has "fork": false'),
                 ({}, {"PYTHONWARNINGS": "ignore"}, "started_ahead", "variable_not_known", ": PYTHONWARNINGS"),

@@ -123,8 +123,7 @@ class Set(CommandLine):
         return done.stdout.decode()
 
     def test_each_type(self):
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         self.assertEqual(self.printed_with("stdin=in=1", "args=x", "args=y z", "env=A=1", "env=B=", "timeout_ms=4K"), "1||x|y z|in=1")
         self.assertEqual(self.printed_with('args=["p", "q"]', 'env={"A": "2"}', 'files={"path": "f", "content": "data"}'), "2||p|q|data")
         self.assertEqual(self.printed_with("env=B=3", "args=last", given=("--env", "A=2", "--timeout", "5s")), "2|3|last|")
@@ -174,8 +173,7 @@ class CutOff(CommandLine):
         self.assertIn(b"stdout was cut off", done.stderr)
 
     def test_output_streamed_in_full_is_not_mentioned(self):
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         done = self.toolhost("run", "-l", "sh", "-c", "seq 1 30000", "--approve", "always", "--audit", "/dev/null", TOOLHOST_PLUGIN=CODE_EXECUTE)
         self.assertEqual((done.returncode, done.stdout), (0, b"".join(b"%d\n" % i for i in range(1, 30001))))
         self.assertNotIn(b"cut off", done.stderr)

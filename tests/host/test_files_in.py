@@ -94,8 +94,7 @@ class Given(FilesTest):
 
     def test_a_run_sees_it(self):
         """The real provider: a file that goes into the input, and one that is lent."""
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
-            self.skipTest("nothing runs on this machine")
+        self.needs_its_mode()
         for content in (b"1,2\n", LARGE):
             done = self.toolhost("run", "-l", "sh", "-c", "cat in/data.csv", "--file", self.path("d.csv", content) + "=in/data.csv",
                                  "--approve", "always", "--audit", "/dev/null", TOOLHOST_PLUGIN=CODE_EXECUTE)

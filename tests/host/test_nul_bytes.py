@@ -29,8 +29,7 @@ KILLED = {**NUL, "status": "killed", "exit_code": None, "signal": "SIGKILL", "er
 class RealPrograms(HostTest):
     def setUp(self):
         super().setUp()
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
 
     def real(self, *arguments, **more):
         return self.toolhost(*arguments, "--approve", "always", "--audit", self.audit_file, TOOLHOST_PLUGIN=CODE_EXECUTE, **more)

@@ -223,8 +223,7 @@ class Providers(HostTest):
         self.assertRegex(done.stdout.decode(), r"\Aerror: approval_denied: .*\nhint: .*\n\Z")
 
     def test_the_real_one_runs(self):
-        if self.toolhost("doctor", TOOLHOST_PLUGIN=CODE_EXECUTE).returncode != 0:
-            self.skipTest("its mode is not available on this machine")
+        self.needs_its_mode()
         done = self.toolhost("invoke", "--format", "openai-shell", "--audit", "/dev/null", "--approve", "always",
                              stdin=b'{"language": "sh", "code": "echo out; echo err >&2; exit 3"}',
                              TOOLHOST_PLUGIN=CODE_EXECUTE)

@@ -8,6 +8,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
@@ -159,10 +160,13 @@ for name in (b'line\nfeed', b'\xff\xfe', b'\x1b[31m', 'rev\u202egpj.exe'.encode(
 
 @every_mode
 def test_a_huge_sparse_file_is_named_with_its_size(mode):
-    limits = {"limits": {**POLICY["limits"], "file_bytes": {"default": 1 << 26, "max": 1 << 26}}}
-    result = run("open('sparse', 'wb').truncate(1 << 26)\nopen('small', 'w').write('x')", mode, policy=limits)
+    limits = {"limits": {**POLICY["limits"], "file_bytes": {"default": 1 << 46, "max": 1 << 46}}}
+    result = run("import os\nopen('small', 'w').write('x')\nfile = open('sparse', 'wb')\n"
+                 "for shift in (46, 43, 40):\n    try: file.truncate(1 << shift)\n    except OSError: continue\n"  # a file system of the machine's
+                 "    print(1 << shift)\n    break", mode, policy=limits)
+    tap.true(int(result["stdout"]) >= 1 << 40, "its size")
     tap.equal({path: (file["size"], file.get("omitted")) for path, file in by_path(result).items()},
-              {"sparse": (1 << 26, "too_large"), "small": (1, None)})
+              {"sparse": (int(result["stdout"]), "too_large"), "small": (1, None)})
 
 
 def test_limits_of_files_and_bytes_are_kept_and_said():
@@ -176,20 +180,67 @@ def test_limits_of_files_and_bytes_are_kept_and_said():
     tap.equal((result["files"], result["files_omitted"]), ([], None))
 
 
-def test_a_great_many_files_are_counted_in_bounded_time():
-    inodes = {"limits": {**POLICY["limits"], "scratch_inodes": {"default": 200000, "max": 200000}}}
-    result = run("import os\nfor i in range(100):\n    os.mkdir(f'{i}')\n    for k in range(1000): open(f'{i}/{k}', 'w')",
-                 policy=inodes)
-    tap.equal((result["status"], len(result["files"])), ("completed", 50))
-    tap.equal(result["files_omitted"]["reason"], "too_many")
-    tap.true(result["files_omitted"]["count"] >= 1000, "the rest is counted as far as it was seen")
+def test_a_great_many_files_are_counted_in_bounded_time_and_memory():
+    """In one directory, and in many."""
+    many = 1000000 if os.environ.get("CODE_EXECUTE_TEST_LONG") == "1" else 100000
+    limits = {"limits": {**POLICY["limits"], "scratch_inodes": {"default": 2 * many, "max": 2 * many},
+                         "memory_bytes": {"default": 4 << 30, "max": 4 << 30}, "scratch_bytes": {"default": 3 << 30, "max": 3 << 30}}}
+    for code in (f"for i in range({many}): os.mknod(str(i))",
+                 f"for i in range(100):\n    os.mkdir(f'{{i}}')\n    for k in range({many // 100}): os.mknod(f'{{i}}/{{k}}')"):
+        ended = []
+        host = Host(RIGHTS, on_output=lambda *_, ended=ended: ended.append(time.monotonic()))
+        pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+        before = resident_bytes()
+        result = run(f"import os\n{code}\nos.write(1, b'made')\nos._exit(0)", policy=limits, host=host)
+        took, grown = time.monotonic() - ended[-1], resident_bytes() - before
+        tap.equal((result["status"], result["stdout"], len(result["files"])), ("completed", "made", 50), str(result["error"]))
+        tap.equal(result["files_omitted"]["reason"], "too_many")
+        tap.true(1000 <= result["files_omitted"]["count"] <= 20001, "the rest is counted as far as it was seen")
+        tap.true(took < 60, f"collected in {took:.1f} s")
+        tap.true(grown < (4 << 20), f"the gateway grew by {grown} bytes")
 
 
 @every_mode
 def test_a_deep_tree_is_left_where_it_is(mode):
+    """tests/unit/guest has a deeper one."""
     result = run("import os\nopen('top', 'w')\nfor i in range(1500):\n    os.mkdir('d'); os.chdir('d')\nopen('bottom', 'w')", mode)
     tap.equal((result["status"], omissions(result)), ("completed", {"top": None}))
-    tap.equal(result["files_omitted"]["reason"], "too_deep")
+    tap.equal(result["files_omitted"], {"count": 1, "bytes": 0, "reason": "too_deep"})
+
+
+@every_mode
+def test_device_nodes_are_named_and_never_opened(mode):
+    """A sandbox may make none but the whiteouts of overlays (character device 0:0)."""
+    result = run("import os, stat\nfor name, device in (('zero', (1, 5)), ('whiteout', (0, 0))):\n"
+                 "    try: os.mknod(name, stat.S_IFCHR | 0o666, os.makedev(*device))\n    except OSError: continue\n    print(name)", mode)
+    tap.equal(omissions(result), dict.fromkeys(result["stdout"].split(), "not_regular"), mode)
+    if mode == "none" and os.geteuid() == 0:
+        tap.equal(result["stdout"], "zero\nwhiteout\n", "the control: where there is one")
+
+
+def test_files_that_change_while_they_are_collected_come_as_they_were_announced():
+    """Nothing of a sandbox is left to change them; in mode none, others of the machine may."""
+    size = 400000  # more than a pipe holds: while the first is stored, the init has the second open and has not come further
+
+    def change():
+        [home] = [path.parent for path in pathlib.Path("/tmp").glob(f"code-execute-*/{marker}")]
+        for name, act in (("2", lambda path: os.truncate(path, 10)), ("3", lambda path: os.truncate(path, 2 * size)),
+                          ("4", pathlib.Path.unlink)):
+            act(home / name)
+        for name, make in (("5", os.mkfifo), ("6", lambda path: os.symlink("/etc/passwd", path)), ("7", os.mkdir)):
+            (home / name).unlink()
+            make(home / name)
+    store, marker = Store(), f".{os.getpid()}"
+
+    def store_and_change(file_json, *rest):
+        store(file_json, *rest)
+        if json.loads(file_json)["path"] == "0":
+            change()
+    result = run(f"import os\nos.mknod('{marker}')\nfor i in range(8): open(f'{{i}}', 'w').write(str(i) * {size})", "none",
+                 host=Host(RIGHTS, store_file=store_and_change), policy={"files": {"out": {"inline_bytes": 0}}})
+    tap.equal(omissions(result), {**dict.fromkeys("013"), **dict.fromkeys("24567", "unreadable")})
+    tap.equal((result["status"], result["files_omitted"]), ("completed", None))
+    tap.equal(store.files, {name: hashlib.sha256(name.encode() * size).hexdigest() for name in "013"}, "as long as announced")
 
 
 @every_mode

@@ -11,12 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backends/common/input_file.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "base/cleanup.h"
-#include "base/sha256.h"
-#include "protocol/channel.h"
-
-#define INPUT_CHUNK_BYTES 65536
 
 static int write_whole(int fd, const unsigned char *bytes, size_t length)
 {
@@ -32,56 +29,20 @@ static int write_whole(int fd, const unsigned char *bytes, size_t length)
     return 0;
 }
 
-/* The next descriptor that the plugin has sent. */
-static int receive_input(int inputs)
+/* The descriptor is closed however it ends. */
+static int copy_input(struct run_files *files, const struct run_file *file, int target)
 {
-    char nothing;
-    int fd = -1;
-    size_t count = 0;
-    ssize_t length = channel_receive(inputs, &nothing, sizeof(nothing), &fd, 1, &count);
-    if (length >= 0 && count == 1)
-        return fd;
-    if (length >= 0)
-        errno = EBADMSG;
-    return -1;
-}
-
-static int refuse_input(struct run_files *files, int error_number)
-{
-    files->failure = RUN_FAILURE_INPUT_FILE;
-    errno = error_number;
-    return -1;
-}
-
-/* Up to the described length, and a byte more to see that it ends there. By position: the gateway
- * may have other descriptors of the same opening. */
-static int copy_input(struct run_files *files, int source, int target, const struct run_file *file)
-{
-    unsigned char chunk[INPUT_CHUNK_BYTES];
-    char sha256[SHA256_TEXT_LENGTH + 1];
-    struct sha256 hash;
-    uint64_t done = 0;
-    sha256_begin(&hash);
-    while (done <= file->length) {
-        uint64_t left = file->length + 1 - done;
-        ssize_t length =
-            pread(source, chunk, left < sizeof(chunk) ? left : sizeof(chunk), (off_t)done);
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length < 0)
-            return refuse_input(files, errno);
-        if (length == 0)
-            break;
-        done += (uint64_t)length;
-        if (done > file->length)
-            return refuse_input(files, 0);
-        sha256_add(&hash, chunk, (size_t)length);
+    unsigned char chunk[INPUT_FILE_CHUNK];
+    CLEANUP(input_file_close) struct input_file input = {.fd = -1};
+    ssize_t length;
+    if (input_file_open(files->inputs, file, &input) < 0)
+        return -1;
+    while ((length = input_file_read(&input, chunk, sizeof(chunk))) > 0)
         if (write_whole(target, chunk, (size_t)length) < 0)
             return -1;
-    }
-    sha256_end(&hash, sha256);
-    bool same = done == file->length && strcmp(sha256, file->sha256) == 0;
-    return same ? 0 : refuse_input(files, 0);
+    if (length < 0)
+        files->failure = RUN_FAILURE_INPUT_FILE;
+    return (int)length;
 }
 
 static int write_run_file(struct run_files *files, const struct run_file *file, mode_t mode)
@@ -94,8 +55,7 @@ static int write_run_file(struct run_files *files, const struct run_file *file, 
         return -1;
     if (!file->by_reference)
         return write_whole(fd, file->content, file->length);
-    CLEANUP_CLOSE int source = receive_input(files->inputs);
-    return source < 0 ? -1 : copy_input(files, source, fd, file);
+    return copy_input(files, file, fd);
 }
 
 int write_run_files(struct run_files *files, const struct run_description *description)

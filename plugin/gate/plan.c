@@ -68,13 +68,11 @@ static bool add_files(struct call *call, struct error *error)
     return copied;
 }
 
-/* What is collected, where the mode can. */
+/* What is collected. */
 static bool describe_outputs(struct call *call)
 {
     const struct policy_files_out *out = &call->transfers.files_out;
     struct run_outputs *ret = &call->description.outputs;
-    if (!sandbox_mode_row(call->configuration.mode)->collects_files)
-        return true;
     ret->files = out->max_files;
     ret->file_bytes = out->file_bytes;
     ret->total_bytes = out->total_bytes;
@@ -92,13 +90,6 @@ static bool refuse_unsupported(const struct call *call, struct error *error)
     }
     if (request->image && !sandbox_mode_row(call->configuration.mode)->has_images) {
         error_set(error, ERROR_NOT_SUPPORTED, "request: /image: mode %s has no images",
-                  sandbox_mode_name(call->configuration.mode));
-        return true;
-    }
-    if (request->outputs && request->outputs[0] &&
-        !sandbox_mode_row(call->configuration.mode)->collects_files) {
-        error_set(error, ERROR_NOT_SUPPORTED,
-                  "request: /outputs: mode %s does not return files yet; print what is needed",
                   sandbox_mode_name(call->configuration.mode));
         return true;
     }

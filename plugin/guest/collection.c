@@ -19,6 +19,10 @@
 /* What a policy lets through is found in milliseconds, and read in less than a second. */
 #define SEARCH_LIMIT_US (UINT64_C(3) * 1000000)
 #define TIME_LIMIT_US   (UINT64_C(10) * 1000000)
+#define HASTE_LIMIT_US  (UINT64_C(1000) * FILE_FRAMES_HASTE_MS)
+
+/* A larger input, of the size that it had, is read only where it may be sent. */
+#define COMPARED_BYTES_LIMIT (UINT64_C(16) << 20)
 
 /* What an interpreter leaves beside the modules that it has imported. */
 #define PYTHON_CACHE "__pycache__"
@@ -30,7 +34,7 @@ struct identity {
 
 struct collection {
     int directory;
-    const struct run_description *run;
+    const struct collection_order *order;
     struct file_frame_writer writer;
     uint64_t begin_us;
     uint64_t limit_us; /* of time, without what the reader takes */
@@ -104,7 +108,7 @@ static ssize_t read_chunk(int fd, unsigned char *chunk, size_t capacity)
     return length;
 }
 
-/* A file by reference is known by its hash alone. */
+/* One whose content is not at hand is known by its hash. */
 static bool has_content(struct collection *collection, const struct found_file *file,
                         const struct run_file *input)
 {
@@ -117,33 +121,34 @@ static bool has_content(struct collection *collection, const struct found_file *
         ssize_t length = read_chunk(fd, collection->chunk, sizeof(collection->chunk));
         if (length <= 0 || (uint64_t)length > input->length - done)
             return false;
-        if (input->by_reference)
+        if (!input->content)
             sha256_add(&hash, collection->chunk, (size_t)length);
         else if (memcmp(collection->chunk, &input->content[done], (size_t)length) != 0)
             return false;
         done += (uint64_t)length;
     }
     sha256_end(&hash, sum);
-    return fd >= 0 && (!input->by_reference || strcmp(sum, input->sha256) == 0);
+    return fd >= 0 && (input->sha256[0] == '\0' || strcmp(sum, input->sha256) == 0);
 }
 
 /* NULL: the run did not bring it. */
 static const struct run_file *find_input(const struct collection *collection, const char *path)
 {
-    const struct run_description *run = collection->run;
-    for (size_t i = 0; i < run->file_count; i++)
-        if (strcmp(run->files[i].path, path) == 0)
-            return &run->files[i];
+    const struct collection_order *order = collection->order;
+    for (size_t i = 0; i < order->input_count; i++)
+        if (strcmp(order->inputs[i].path, path) == 0)
+            return &order->inputs[i];
     return NULL;
 }
 
-/* A large file by reference is not read only to find that it is too large to be sent. */
+/* A large file is not read only to find that it is too large to be sent. */
 static bool is_untouched(struct collection *collection, const struct found_file *file)
 {
     const struct run_file *input = find_input(collection, file->path);
     if (!input || !file->regular || (uint64_t)file->status.st_size != input->length)
         return false;
-    return (input->by_reference && input->length > collection->run->outputs.file_bytes) ||
+    return (input->length > COMPARED_BYTES_LIMIT &&
+            input->length > collection->order->outputs->file_bytes) ||
            has_content(collection, file, input);
 }
 
@@ -203,7 +208,7 @@ static void send_content(struct collection *collection, int fd, uint64_t size)
 /* Before it is opened. */
 static enum file_omission omission_of(struct collection *collection, const struct found_file *file)
 {
-    const struct run_outputs *outputs = &collection->run->outputs;
+    const struct run_outputs *outputs = collection->order->outputs;
     uint64_t size = (uint64_t)file->status.st_size;
     if (!file->regular)
         return FILE_NOT_REGULAR;
@@ -248,11 +253,11 @@ static uint64_t size_of_rest(const struct file_walk *walk, size_t first)
 static void send_files(struct collection *collection, struct file_walk *walk)
 {
     size_t i = 0;
-    while (i < walk->count && collection->listed < collection->run->outputs.files &&
+    while (i < walk->count && collection->listed < collection->order->outputs->files &&
            !is_late(collection) && !collection->writer.failed)
         send_file(collection, &walk->files[i++]);
     enum file_omission reason =
-        collection->listed < collection->run->outputs.files ? FILE_TIME_LIMIT : FILE_TOO_MANY;
+        collection->listed < collection->order->outputs->files ? FILE_TIME_LIMIT : FILE_TOO_MANY;
     file_frame_omit_files(&collection->writer, walk->count - i, size_of_rest(walk, i), reason);
 }
 
@@ -262,8 +267,8 @@ static void send_left_out(struct collection *collection, const struct file_walk 
         file_frame_omit_files(&collection->writer, walk->left_out[i], 0, (enum file_omission)i);
 }
 
-static void collect_within(int directory, const struct run_description *description,
-                           uint64_t search_us, uint64_t limit_us, int frames)
+void collect_files(int directory, const struct collection_order *order,
+                   const struct file_frame_sink *sink)
 {
     CLEANUP_FREE struct collection *collection = calloc(1, sizeof(*collection));
     CLEANUP(file_walk_clear) struct file_walk walk = {.count = 0};
@@ -271,15 +276,15 @@ static void collect_within(int directory, const struct run_description *descript
     if (!collection)
         return;
     collection->directory = directory;
-    collection->run = description;
-    collection->writer.fd = frames;
+    collection->order = order;
+    collection->writer.sink = *sink;
     collection->begin_us = file_walk_now_us();
-    collection->limit_us = limit_us;
+    collection->limit_us = order->haste ? HASTE_LIMIT_US : TIME_LIMIT_US;
     const struct walk_filter filter = {
         .wants = is_wanted,
-        .user = description->outputs.patterns,
-        .hidden = names_hidden(description->outputs.patterns),
-        .deadline_us = collection->begin_us + search_us,
+        .user = order->outputs->patterns,
+        .hidden = names_hidden(order->outputs->patterns),
+        .deadline_us = collection->begin_us + (order->haste ? HASTE_LIMIT_US / 2 : SEARCH_LIMIT_US),
     };
     file_walk_below(directory, &filter, &walk);
     CLEANUP_FREE struct identity *linked = calloc(walk.count + 1, sizeof(*linked));
@@ -290,15 +295,4 @@ static void collect_within(int directory, const struct run_description *descript
     send_files(collection, &walk);
     send_left_out(collection, &walk);
     file_frame_last(&collection->writer);
-}
-
-void collect_files(int directory, const struct run_description *description, int frames)
-{
-    collect_within(directory, description, SEARCH_LIMIT_US, TIME_LIMIT_US, frames);
-}
-
-void collect_files_in_haste(int directory, const struct run_description *description, int frames)
-{
-    uint64_t limit_us = UINT64_C(1000) * FILE_FRAMES_HASTE_MS;
-    collect_within(directory, description, limit_us / 2, limit_us, frames);
 }

@@ -6,13 +6,20 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+#include "guest/file_frame_writer.h"
 #include "protocol/run_description.h"
 
-/* Collects what the description's outputs ask for: files that are new, or other than the run's own
- * input of that path. Ignores SIGPIPE from then on. An own time limit bounds it, without the time
- * that the reader takes. */
-void collect_files(int directory, const struct run_description *description, int frames);
+struct collection_order {
+    const struct run_outputs *outputs;
+    const struct run_file *inputs; /* that the run has brought, with their content or their hash */
+    size_t input_count;
+    bool haste; /* behind an order to end the run: within FILE_FRAMES_HASTE_MS */
+};
 
-/* The same behind an order to end the run, whose caller wants it ended: within
- * FILE_FRAMES_HASTE_MS. */
-void collect_files_in_haste(int directory, const struct run_description *description, int frames);
+/* Collects what the outputs ask for: files that are new, or other than the run's own input of that
+ * path. Ignores SIGPIPE from then on. An own time limit bounds it, without the time that the reader
+ * takes. */
+void collect_files(int directory, const struct collection_order *order,
+                   const struct file_frame_sink *sink);

@@ -27,23 +27,28 @@ static void advance(struct iovec *parts, size_t count, size_t written)
     }
 }
 
-static void write_all(struct file_frame_writer *writer, struct iovec *parts, size_t count)
+bool file_frames_to_descriptor(void *user, struct iovec *parts, size_t count)
 {
+    const int *fd = user;
     size_t rest = 0;
-    uint64_t before = file_walk_now_us();
     for (size_t i = 0; i < count; i++)
         rest += parts[i].iov_len;
-    while (rest > 0 && !writer->failed) {
-        ssize_t written = writev(writer->fd, parts, (int)count);
+    while (rest > 0) {
+        ssize_t written = writev(*fd, parts, (int)count);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written <= 0) {
-            writer->failed = true;
-            break;
-        }
+        if (written <= 0)
+            return false;
         advance(parts, count, (size_t)written);
         rest -= (size_t)written;
     }
+    return true;
+}
+
+static void write_parts(struct file_frame_writer *writer, struct iovec *parts, size_t count)
+{
+    uint64_t before = file_walk_now_us();
+    writer->failed = writer->failed || !writer->sink.write(writer->sink.user, parts, count);
     writer->waited_us += file_walk_now_us() - before;
 }
 
@@ -58,7 +63,7 @@ static void write_frame(struct file_frame_writer *writer, enum file_frame kind, 
     };
     put_number(header, fixed_length + rest_length, 4);
     header[4] = (unsigned char)kind;
-    write_all(writer, parts, COUNT_OF(parts));
+    write_parts(writer, parts, COUNT_OF(parts));
 }
 
 static void write_file(struct file_frame_writer *writer, enum file_frame kind, const char *path,

@@ -11,8 +11,20 @@
 
 #include "protocol/file_frames.h"
 
+struct iovec;
+
+/* Where frames go. */
+struct file_frame_sink {
+    /* Takes all bytes of the parts, which it may change; false: nobody reads any more. */
+    bool (*write)(void *user, struct iovec *parts, size_t count);
+    void *user;
+};
+
+/* To a descriptor, whose number user points to. */
+bool file_frames_to_descriptor(void *user, struct iovec *parts, size_t count);
+
 struct file_frame_writer {
-    int fd;
+    struct file_frame_sink sink;
     bool failed;        /* nobody reads any more */
     uint64_t waited_us; /* for the reader, in all */
 };

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,17 @@
 #define ENTRIES_LIMIT 20000
 #define DEPTH_LIMIT   32
 #define BUFFER_BYTES  8192
+
+/* As in linux/openat2.h, which does not come with every C library that the guest is built with. */
+struct how_to_open {
+    uint64_t flags;
+    uint64_t mode;
+    uint64_t resolve;
+};
+#define NO_CROSSING   0x01 /* of mounts */
+#define NO_MAGICLINKS 0x02
+#define NO_SYMLINKS   0x04
+#define BENEATH       0x08
 
 struct walk {
     int top;
@@ -48,9 +58,9 @@ uint64_t file_walk_now_us(void)
 
 int file_walk_open(int directory, const char *path, uint64_t flags)
 {
-    const struct open_how how = {
+    const struct how_to_open how = {
         .flags = flags | O_NOFOLLOW | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+        .resolve = BENEATH | NO_SYMLINKS | NO_MAGICLINKS | NO_CROSSING,
     };
     return (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 }

@@ -5,14 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sha256.h"
 
 #define CHUNK 65536
 
@@ -61,13 +60,15 @@ bool input_take_head(struct guest_run *ret)
     return good;
 }
 
-/* Takes a length and so many bytes. false with errno where the file does not take them all. */
-static bool copy_to(int fd)
+/* Takes so many bytes. false with errno where the file does not take them all. */
+static bool copy_to(int fd, uint64_t left, struct sha256 *hash)
 {
     static unsigned char chunk[CHUNK];
-    for (uint64_t left = read_number(sizeof(uint64_t)); left > 0;) {
+    while (left > 0) {
         size_t count = read_some(chunk, left < CHUNK ? (size_t)left : CHUNK);
         left -= count;
+        if (hash)
+            sha256_add(hash, chunk, count);
         for (size_t written = 0; written < count;) {
             ssize_t more = write(fd, chunk + written, count - written);
             if (more < 0 && errno != EINTR)
@@ -78,46 +79,14 @@ static bool copy_to(int fd)
     return true;
 }
 
-/* Those of its directories that are not there yet. */
-static bool make_directories(const char *path, mode_t mode)
+bool input_take_content(int fd, struct run_file *ret)
 {
-    CLEANUP_FREE char *part = strdup(path);
-    if (!part)
-        return false;
-    for (char *slash = part; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        if (mkdir(part, mode) < 0 && errno != EEXIST)
-            return false;
-        *slash = '/';
-    }
-    return true;
-}
-
-static const char *take_file(const char *path, bool private)
-{
-    static char problem[256];
-    if (!make_directories(path, private ? 0700 : 0755)) {
-        (void)snprintf(problem, sizeof(problem), "make the directory of %.100s: %s", path,
-                       strerror(errno));
-        return problem;
-    }
-    CLEANUP_CLOSE int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, private ? 0400 : 0644);
-    if (fd >= 0 && copy_to(fd))
-        return NULL;
-    (void)snprintf(problem, sizeof(problem), "write the file %.100s: %s", path, strerror(errno));
-    return problem;
-}
-
-const char *input_take_files(const struct guest_run *run)
-{
-    size_t count = 0;
-    const char *problem = NULL;
-    while (run->paths[count])
-        count++;
-    for (size_t i = 0; i < count && !problem; i++)
-        problem = take_file(run->paths[i], count - i <= run->private_file_count);
-    return problem;
+    struct sha256 hash;
+    sha256_begin(&hash);
+    ret->length = (size_t)read_number(sizeof(uint64_t));
+    bool taken = copy_to(fd, ret->length, &hash);
+    sha256_end(&hash, ret->sha256);
+    return taken;
 }
 
 int input_make_file(void)
@@ -127,7 +96,12 @@ int input_make_file(void)
 
 bool input_take_stdin(int fd)
 {
-    return copy_to(fd);
+    return copy_to(fd, read_number(sizeof(uint64_t)), NULL);
+}
+
+bool input_take_end(void)
+{
+    return read_number(sizeof(uint32_t)) == GUEST_MESSAGE_END;
 }
 
 bool input_seal_file(int fd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The message of the run, from standard input: its head, its files, which are written below the
- * working directory, and the program's standard input. Runs in the guest, which may wait here as
+ * The message of the run, from standard input: its head, its files, the program's standard input
+ * and the word at its end. Runs in the guest, which may wait here as
  * long as it takes. The end of standard input is the end of the backend: the guest exits.
  */
 #pragma once
@@ -13,10 +13,12 @@
 bool input_await(int other);
 /* Takes the head. false: the bytes are none. */
 bool input_take_head(struct guest_run *ret);
-/* Takes all files, and writes them. NULL, or what could not be done. */
-const char *input_take_files(const struct guest_run *run);
+/* Takes the next file's content into a file, its length and its hash. false with errno. */
+bool input_take_content(int fd, struct run_file *ret);
 /* Takes the program's standard input into the file. false with errno. */
 bool input_take_stdin(int fd);
+/* Takes the end of the message. false: another word is there. */
+bool input_take_end(void);
 /* A file in memory for it, CLOEXEC; -1 with errno. */
 int input_make_file(void);
 /* No more can be written to it, and it is read from its beginning. false with errno. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 #define ROOM_OF_READ (GUEST_HEADER_LENGTH + GUEST_DATA_LIMIT)
 
 static struct {
@@ -92,7 +94,8 @@ void output_flush(void)
 
 void output_flush_all(void)
 {
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    struct pollfd ready[] = {{.fd = STDOUT_FILENO, .events = POLLOUT}, {.fd = STDIN_FILENO}};
     for (output_flush(); !output_is_empty(); output_flush())
-        (void)poll(&out, 1, -1);
+        if (poll(ready, COUNT_OF(ready), -1) > 0 && (ready[1].revents & (POLLHUP | POLLERR)))
+            _exit(1);
 }

@@ -24,5 +24,5 @@ ssize_t output_read(int fd, enum guest_kind kind);
 bool output_is_empty(void);
 /* Sends what can be sent now. */
 void output_flush(void);
-/* Waits until all is sent. */
+/* Waits until all is sent, or the backend is gone. */
 void output_flush_all(void);

@@ -3,6 +3,8 @@
 #include "guest/guest_protocol.h"
 
 #include "base/cleanup.h"
+#include "protocol/file_frames.h"
+#include "protocol/run_path.h"
 #include "protocol/wire_fields.h"
 
 #define STRINGS(member) \
@@ -15,7 +17,12 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, private_file_count, GUEST_STRINGS_LIMIT),
     STRINGS(argv),
     STRINGS(environment),
-    STRINGS(paths),
+    WIRE_STRINGS(struct guest_run, paths, GUEST_STRINGS_LIMIT, RUN_FILE_PATH_LIMIT),
+    WIRE_NUMBER(struct guest_run, outputs.files, UINT64_MAX),
+    WIRE_NUMBER(struct guest_run, outputs.file_bytes, UINT64_MAX),
+    WIRE_NUMBER(struct guest_run, outputs.total_bytes, UINT64_MAX),
+    WIRE_STRINGS(struct guest_run, outputs.patterns, OUTPUT_PATTERNS_LIMIT,
+                 OUTPUT_PATTERN_BYTES_LIMIT),
 };
 
 static const struct wire_field end_fields[] = {
@@ -29,12 +36,21 @@ void guest_run_write(struct wire_writer *writer, const struct guest_run *run)
     wire_put_fields(writer, run_fields, COUNT_OF(run_fields), run);
 }
 
+static bool has_good_paths(const struct guest_run *run)
+{
+    size_t count = 0;
+    for (; run->paths[count]; count++)
+        if (!run_path_stays_below(run->paths[count]))
+            return false;
+    return run->private_file_count <= count;
+}
+
 bool guest_run_read(const unsigned char *bytes, size_t length, struct guest_run *ret)
 {
     struct wire_reader reader = {.bytes = bytes, .length = length};
     struct guest_run run = {.trial = 0};
     wire_get_fields(&reader, run_fields, COUNT_OF(run_fields), &run);
-    if (reader.failed || reader.offset != length || !run.argv[0]) {
+    if (reader.failed || reader.offset != length || !run.argv[0] || !has_good_paths(&run)) {
         guest_run_clear(&run);
         return false;
     }
@@ -50,6 +66,11 @@ void guest_run_clear(struct guest_run *run)
 bool guest_kind_is_program(enum guest_kind kind)
 {
     return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS;
+}
+
+bool guest_kind_is_stream(enum guest_kind kind)
+{
+    return guest_kind_is_program(kind) || kind == GUEST_FILES;
 }
 
 void guest_end_write(struct wire_writer *writer, const struct guest_end *end)

@@ -5,11 +5,13 @@
  *
  * The backend sends one message, the run: a u32 with the length of the head, the head (the rows of
  * guest_run), then for each file a u64 length and its bytes, and the same for the standard input
- * where there is one.
+ * where there is one, then a u32, GUEST_MESSAGE_END. A backend that finds a file to be another than
+ * described never sends that word, and without it nothing is started.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
- * bytes, then ENDED. Nothing that a program writes is looked at by the guest.
+ * bytes, then ENDED, then the FILES that the program has left and COLLECTED, where the run asks for
+ * files. Nothing that a program writes is looked at by the guest.
  */
 #pragma once
 
@@ -17,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "protocol/wire.h"
+#include "protocol/run_description.h"
 
 #define GUEST_PATH          "/.code-execute-guest" /* in the image */
 #define GUEST_HEADER_LENGTH 5
@@ -26,6 +28,7 @@
 #define GUEST_HEAD_LIMIT    (UINT32_C(64) << 20)
 #define GUEST_STRING_LIMIT  GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT 4096
+#define GUEST_MESSAGE_END   UINT32_C(0x21646e65)
 
 /* Descriptors of an interpreter that waits (waiting_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \
@@ -41,8 +44,10 @@ enum guest_kind {
     GUEST_FAILED,    /* a text: why nothing was started */
     GUEST_STDOUT,
     GUEST_STDERR,
-    GUEST_RESULTS, /* the program's frames of what it shows, unread (docs/internals/run.md) */
-    GUEST_ENDED,   /* struct guest_end: every process of the program is dead, and nothing follows */
+    GUEST_RESULTS,   /* the program's frames of what it shows, unread (docs/internals/run.md) */
+    GUEST_ENDED,     /* struct guest_end: every process of the program is dead */
+    GUEST_FILES,     /* the guest's frames of the files that it has left (protocol/file_frames.h) */
+    GUEST_COLLECTED, /* there are no more of them */
     GUEST_KIND_END
 };
 
@@ -55,6 +60,7 @@ struct guest_run {
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */
     char **paths;                /* of the files, below the working directory */
+    struct run_outputs outputs;
 };
 
 struct guest_end {
@@ -65,13 +71,16 @@ struct guest_end {
 
 /* The head alone. */
 void guest_run_write(struct wire_writer *writer, const struct guest_run *run);
-/* false and *ret untouched where the bytes are no head. Else *ret owns its lists. */
+/* false and *ret untouched where the bytes are no head, or a path leads out of the working
+ * directory. Else *ret owns its lists. */
 bool guest_run_read(const unsigned char *bytes, size_t length, struct guest_run *ret);
 /* Wipes and releases the lists. */
 void guest_run_clear(struct guest_run *run);
 
-/* The bytes of a program, which come in any cuts, and which are nobody's words but its own. */
+/* The bytes of a program, which are nobody's words but its own. */
 bool guest_kind_is_program(enum guest_kind kind);
+/* Those and the files: bytes that come in any cuts. */
+bool guest_kind_is_stream(enum guest_kind kind);
 
 void guest_end_write(struct wire_writer *writer, const struct guest_end *end);
 bool guest_end_read(const unsigned char *bytes, size_t length, struct guest_end *ret);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_interpreter.h"
 #include "guest/guest_output.h"
@@ -71,12 +72,19 @@ static void send_facts(void)
     output_put(GUEST_FACTS, facts, (size_t)length);
 }
 
+static void take_end_of_message(void)
+{
+    if (!input_take_end())
+        fail("read the end of the run's message");
+}
+
 static int take_program_input(const struct guest_run *run)
 {
     CLEANUP_CLOSE int fd =
         run->has_input ? input_make_file() : open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || (run->has_input && (!input_take_stdin(fd) || !input_seal_file(fd))))
         fail("write the standard input");
+    take_end_of_message();
     return TAKE_FD(fd);
 }
 
@@ -118,16 +126,18 @@ static void give_to_interpreter(struct guest_interpreter *interpreter, const str
     if (run->has_input &&
         (!input_take_stdin(interpreter->input) || !input_seal_file(interpreter->input)))
         fail("write the standard input");
+    take_end_of_message();
     if (!interpreter_hand_over(interpreter, run))
         fail("hand the run to the interpreter that waits");
 }
 
-static void begin_program(struct guest_interpreter *interpreter, struct guest_program *ret)
+static void begin_program(struct guest_interpreter *interpreter, struct guest_program *ret,
+                          struct guest_files *ret_files)
 {
     struct guest_run run;
     if (!input_take_head(&run))
         fail("read the message of the run");
-    const char *problem = input_take_files(&run);
+    const char *problem = files_take(&run, ret_files);
     if (problem)
         fail(problem);
     if (interpreter->program.pid) {
@@ -144,7 +154,7 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_pr
 /* Where the program has ended badly, the guest ends too, so that the engine says whether that was
  * for want of memory. Else it waits for the removal of its container, which the engine reports
  * only later. */
-static _Noreturn void report_end(const struct guest_end *end)
+static _Noreturn void report_end(const struct guest_end *end, const struct guest_files *files)
 {
     unsigned char bytes[sizeof(*end)];
     struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
@@ -152,6 +162,7 @@ static _Noreturn void report_end(const struct guest_end *end)
     guest_end_write(&writer, end);
     output_put(GUEST_ENDED, writer.bytes, writer.length);
     output_flush_all();
+    files_send(files);
     if (WIFSIGNALED(status))
         _exit(SIGNAL_BASE + WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)
@@ -164,6 +175,7 @@ int main(int argument_count, char **arguments)
 {
     struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
     struct guest_program program;
+    struct guest_files files;
     if (getpid() != 1) {
         (void)fprintf(stderr, "%s is the first process of a container, and of nothing else\n",
                       arguments[0]);
@@ -184,9 +196,9 @@ int main(int argument_count, char **arguments)
     output_flush_all();
     if (!input_await(interpreter.told))
         fail("the interpreter that waited has ended");
-    begin_program(&interpreter, &program);
+    begin_program(&interpreter, &program, &files);
     output_put(GUEST_STARTED, NULL, 0);
     output_flush();
     const struct guest_end end = relay_until_end(&program, children);
-    report_end(&end);
+    report_end(&end, &files);
 }

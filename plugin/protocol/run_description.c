@@ -11,16 +11,17 @@
 #include "base/cleanup.h"
 #include "file_frames.h"
 #include "run_event.h"
+#include "run_path.h"
 #include "wire_fields.h"
 
-#define FILE_PATH_LIMIT  4095
 #define INPUT_SIZE_LIMIT (UINT64_C(1) << 50) /* bytes of one file by reference */
 #define PAGE_BYTES       UINT64_C(65536)     /* the largest page of any architecture */
 
 #define NUMBER(member, most)  WIRE_NUMBER(struct run_description, member, most)
 #define STRING(member, limit) WIRE_STRING(struct run_description, member, limit)
-#define PATH(member)          WIRE_PATH(struct run_description, member, FILE_PATH_LIMIT)
-#define PATHS(member)         WIRE_PATHS(struct run_description, member, RUN_STRINGS_LIMIT, FILE_PATH_LIMIT)
+#define PATH(member)          WIRE_PATH(struct run_description, member, RUN_FILE_PATH_LIMIT)
+#define PATHS(member) \
+    WIRE_PATHS(struct run_description, member, RUN_STRINGS_LIMIT, RUN_FILE_PATH_LIMIT)
 #define STRINGS(member, limit) \
     WIRE_STRINGS(struct run_description, member, RUN_STRINGS_LIMIT, limit)
 
@@ -126,19 +127,6 @@ unsigned char *run_description_encode(const struct run_description *description,
     return writer.bytes;
 }
 
-bool run_path_stays_below(const char *path)
-{
-    for (const char *part = path;; part++) {
-        size_t length = strcspn(part, "/");
-        if (length == 0 || (length == 1 && part[0] == '.') ||
-            (length == 2 && part[0] == '.' && part[1] == '.'))
-            return false;
-        part += length;
-        if (*part == '\0')
-            return true;
-    }
-}
-
 static bool is_hash(const char *text)
 {
     return strlen(text) == RUN_HASH_LENGTH && strspn(text, "0123456789abcdef") == RUN_HASH_LENGTH;
@@ -147,7 +135,7 @@ static bool is_hash(const char *text)
 /* One with a hash is by reference. */
 static void get_file(struct wire_reader *reader, struct run_file *file)
 {
-    file->path = wire_get_string(reader, FILE_PATH_LIMIT);
+    file->path = wire_get_string(reader, RUN_FILE_PATH_LIMIT);
     CLEANUP_FREE char *sha256 = wire_get_string(reader, RUN_HASH_LENGTH);
     file->by_reference = sha256 && sha256[0] != '\0';
     if (!file->by_reference) {

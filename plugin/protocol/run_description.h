@@ -158,10 +158,6 @@ bool run_description_file_private(const struct run_description *description, siz
 /* The bytes of its files by reference, each rounded up to whole pages. */
 uint64_t run_description_input_bytes(const struct run_description *description);
 
-/* Relative, without an empty, "." or ".." part: the path can only name something below a directory,
- * as that of a file must. */
-bool run_path_stays_below(const char *path);
-
 /* A new message of *ret_length bytes, NULL when out of memory. The caller wipes it (it holds the
  * secrets of environment) and frees it. */
 unsigned char *run_description_encode(const struct run_description *description,

@@ -66,12 +66,14 @@ class FakeEngine:
     from the n-th container on, and endless: a program without an end; others: containers that are there already, {id: labels};
     starved: it tells that a process of each container was killed for memory;
     base: more of the image's description; images: derived images that are there already, {id: description}; derived_lie: what is wrong
-    with those that it makes, {member: value}; foreign: it writes layers in bytes of its own; results: what a program writes there."""
+    with those that it makes, {member: value}; foreign: it writes layers in bytes of its own; results: what a program writes there;
+    files: the bytes that come behind the end, in parts; collected: the guest says that they are all, or else has ended then."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT, word="started", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
                  tls=None, cut=False, statuses=(0,), unreported=0, endless=0, lost=None, honest=0, hasty=False, others=None, starved=False,
-                 base=None, images=None, derived_lie=None, foreign=False, results=b""):
+                 base=None, images=None, derived_lie=None, foreign=False, results=b"",
+                 files=(guest.FILE_LAST,), collected=True):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -83,6 +85,8 @@ class FakeEngine:
             said = guest.frame("stderr", b"err\n") + b"".join(guest.frame("stdout", output[at:at + 65536]) for at in range(0, len(output), 65536))
             said += b"".join(guest.frame("results", results[at:at + 65536]) for at in range(0, len(results), 65536))
             self.told += frame(1, said[:-3]) + frame(1, said[-3:])
+        self.files, self.collected = b"".join(frame(1, guest.frame("files", part)) for part in files), collected
+        self.files += frame(1, guest.frame("collected")) if collected else b""
         self.word, self.stream, self.statuses, self.unreported = word, stream, list(statuses), unreported
         self.endless = endless
         self.lost, self.honest, self.hasty, self.others = lost or {}, honest, hasty, dict(others or {})
@@ -389,6 +393,10 @@ class FakeEngine:
         if 0 < self.unreported <= number:
             return
         self.send(connection, frame(1, guest.ended(guest.wait_status(status))))
+        if told["outputs"][0]:
+            self.send(connection, self.files)
+            if not self.collected:
+                return
         while status == 0 and not life.ended.wait(0.05) and not self.stopped.is_set():
             pass
 

@@ -52,6 +52,39 @@ def test_a_program_s_results_come_through_and_harm_nothing_else():
             tap.equal([row["text"] for row in output["results"]], rows)
 
 
+def test_files_come_through_behind_the_end():
+    """In whatever cuts; behind a bad end, too."""
+    sent = guest.file_frames("a", b"x" * 50000) + guest.file_frames("b", b"y") + guest.FILE_LAST
+    for cut, statuses in ((1 << 16, (0,)), (7777, (0,)), (1 << 16, (0, 3))):
+        with FakeEngine(socket_path, files=[sent[at:at + cut] for at in range(0, len(sent), cut)], statuses=statuses) as engine:
+            code, output = call(engine)
+            tap.equal((code, output["status"], output["stdout"], output["exit_code"]), (OK, "completed", "yes\n", statuses[-1]), output)
+            tap.equal([(file["path"], file["content"]) for file in output["files"]], [("a", "x" * 50000), ("b", "y")])
+            tap.equal(output["files_omitted"], None)
+
+
+def test_a_guest_that_is_lost_among_the_files_loses_only_those():
+    """The result is that of the program's end; what is missing is said."""
+    whole = guest.file_frames("a", b"x" * 50000)
+    for files, names in (((whole, whole[:-100]), ["a", "a"]), ((whole,), ["a"]), ((), [])):
+        with FakeEngine(socket_path, files=files, collected=False) as engine:
+            code, output = call(engine)
+            tap.equal((code, output["status"], output["error"], output["stdout"]), (OK, "completed", None, "yes\n"), output)
+            tap.equal([file["path"] for file in output["files"]][:1], names[:1])
+            tap.equal(output["files_omitted"]["reason"] in ("killed", "lost"), True, output["files_omitted"])
+
+
+def test_files_are_taken_behind_the_end_alone():
+    """A program's bytes are no frames of files, and a guest that speaks out of turn has no run."""
+    early = guest.frame("files", guest.file_frames("a", b"x") + guest.FILE_LAST) + guest.frame("collected")
+    with FakeEngine(socket_path, results=early, output=early[:200]) as engine:
+        _, output = call(engine, {**REQUEST, "language": "python", "code": "1"}, images={"sh": "example:1", "python": "example:1"})
+        tap.equal((output["status"], output["files"]), ("completed", []))
+    with FakeEngine(socket_path) as engine:
+        engine.told += frame(1, early)
+        refusal(engine, "backend_failed", "does not speak as it should")
+
+
 def test_each_step_each_fault():
     for step in STEPS:
         for kind in QUICK:
@@ -117,7 +150,7 @@ def test_a_memory_kill_that_the_program_survives_is_reported():
     with FakeEngine(socket_path, endless=2, starved=True) as engine:
         output = call(engine)[1]
         tap.equal((output["status"], output["cause"]), ("timeout", "wall_timeout"), output)
-        tap.contains(output["notes"][0], killed)
+        tap.contains("\n".join(output["notes"]), killed)
         tap.contains(output["error"]["hint"], "use less memory")
 
 

@@ -13,7 +13,8 @@ struct found {
 
 static bool is_output(unsigned int kind)
 {
-    return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS;
+    return kind == GUEST_STDOUT || kind == GUEST_STDERR || kind == GUEST_RESULTS ||
+           kind == GUEST_FILES;
 }
 
 static void add(struct found *found, unsigned int kind, const uint8_t *bytes, size_t length)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What code-execute-guest and its backend send each other (plugin/guest/guest_protocol.h), said and understood by tests."""
+import hashlib
 import os
 import struct
 
-KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended")
-PROGRAM = ("stdout", "stderr", "results")
+KINDS = ("facts", "waiting", "started", "missing", "failed", "stdout", "stderr", "results", "ended", "files", "collected")
+STREAMS = ("stdout", "stderr", "results", "files")
 PATH = "/.code-execute-guest"
 HEADER = struct.Struct("<IB")
 
@@ -31,7 +32,7 @@ def frames(data):
         at += HEADER.size + length
         assert at <= len(data) and 1 <= kind <= len(KINDS), f"a broken frame: {data[at - length:][:40]}"
         name, payload = KINDS[kind - 1], data[at - length:at]
-        if found and found[-1][0] == name and name in PROGRAM:
+        if found and found[-1][0] == name and name in STREAMS:
             found[-1] = (name, found[-1][1] + payload)
         else:
             found.append((name, payload))
@@ -43,11 +44,49 @@ def strings(values):
     return struct.pack("<I", len(values)) + b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False):
-    """files: (path, content), the last so many private."""
+NOTHING_OUT = (0, 0, 0, ())
+MESSAGE_END = b"end!"
+FILE_LAST = HEADER.pack(0, 6)
+FILE_FRAMES = ("begin", "data", "end", "omitted", "files_omitted", "last")
+
+
+def file_frames(path, content):
+    """Of a new file, as a guest sends them."""
+    frames = ((1, struct.pack("<QBB", len(content), 0, 0) + os.fsencode(path)), (2, content), (3, b"\0" + hashlib.sha256(content).hexdigest().encode()))
+    return b"".join(HEADER.pack(len(payload), kind) + payload for kind, payload in frames)
+
+
+def left_files(payload):
+    """What the frames of files say (plugin/protocol/file_frames.h): ({path: (change, content)}, {path: reason}, {reason: count}) of a
+    stream that is whole, with each hash as it should be. A reason is the number of enum file_omission."""
+    whole, omitted, unnamed, path, at, last = {}, {}, {}, None, 0, None
+    while at < len(payload):
+        length, kind = HEADER.unpack_from(payload, at)
+        data, last = payload[at + HEADER.size:at + HEADER.size + length], FILE_FRAMES[kind - 1]
+        assert len(data) == length, "a frame that is not whole"
+        at += HEADER.size + length
+        if last == "begin":
+            size, change, _ = struct.unpack_from("<QBB", data)
+            path, content = data[10:], b""
+        elif last == "data":
+            content += data
+        elif last == "end" and data[0] == 0:
+            assert (len(content), data[1:].decode()) == (size, hashlib.sha256(content).hexdigest()), path
+            whole[path] = (change, content)
+        elif last == "omitted":
+            omitted[data[10:]] = data[9]
+        elif last == "files_omitted":
+            unnamed[data[16]] = struct.unpack_from("<Q", data)[0]
+    assert last == "last", "a stream without an end"
+    return whole, omitted, unnamed
+
+
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, outputs=NOTHING_OUT, end=MESSAGE_END):
+    """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
     head = struct.pack("<IIII", trial, stdin is not None, results, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
+    head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3])
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
-    return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents)
+    return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents) + end
 
 
 def read_strings(head, at):
@@ -73,7 +112,9 @@ def read_message(reader):
         at = 16
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
+        told["outputs"] = struct.unpack_from("<QQQ", head, at)
         told["contents"] = [take(*struct.unpack("<Q", take(8))) for _ in range(len(told["paths"]) + told["has_input"])]
+        assert take(len(MESSAGE_END)) == MESSAGE_END
     except EOFError:
         return None
     return told

@@ -39,7 +39,7 @@ START_TEST(the_guest_reads_what_was_described)
 {
     static const char contents[] =
         "\3\0\0\0\0\0\0\0x\0y\0\0\0\0\0\0\0\0\12\0\0\0\0\0\0\0'hunter2'\n"
-        "\6\0\0\0\0\0\0\0in\0put";
+        "\6\0\0\0\0\0\0\0in\0putend!";
     static const char *const variables[] = {"A=it's\n",           "B=",          "PWD=/else",
                                             "HOME=/home/sandbox", "TMPDIR=/tmp", "USER=sandbox"};
     static const char *const arguments[] = {"sh", "-c", "it's", "", "\n"};
@@ -60,6 +60,7 @@ START_TEST(the_guest_reads_what_was_described)
     ck_assert(same(run.argv, arguments, COUNT_OF(arguments)));
     ck_assert(same(run.environment, variables, COUNT_OF(variables)));
     ck_assert(same(run.paths, paths, COUNT_OF(paths)));
+    ck_assert_uint_eq(run.outputs.files, 0);
     guest_run_clear(&run);
 }
 END_TEST
@@ -72,9 +73,63 @@ START_TEST(a_trial_without_input_says_so)
     CLEANUP_FREE unsigned char *message =
         run_message_make(&description, (const unsigned char *)"", 0, &length);
     ck_assert_ptr_nonnull(message);
-    ck_assert(guest_run_read(message + sizeof(uint32_t), length - sizeof(uint32_t), &run));
+    ck_assert(guest_run_read(message + sizeof(uint32_t), length - 2 * sizeof(uint32_t), &run));
     ck_assert(run.trial && !run.has_input && !run.paths[0]);
     guest_run_clear(&run);
+}
+END_TEST
+
+START_TEST(a_program_s_files_are_asked_for_and_a_trial_s_are_not)
+{
+    static const char *const patterns[] = {"*.c", "d/**"};
+    struct run_description description = {
+        .argv = LIST("sh"),
+        .outputs = {.files = 3, .file_bytes = 5, .total_bytes = 7, .patterns = LIST("*.c", "d/**")},
+    };
+    for (uint32_t purpose = RUN_PURPOSE_PROGRAM; purpose <= RUN_PURPOSE_TRIAL; purpose++) {
+        struct guest_run run;
+        size_t length = 0;
+        description.purpose = purpose;
+        CLEANUP_FREE unsigned char *message = run_message_make(&description, NULL, 0, &length);
+        ck_assert_ptr_nonnull(message);
+        ck_assert(guest_run_read(message + sizeof(uint32_t), length - 2 * sizeof(uint32_t), &run));
+        bool collects = purpose == RUN_PURPOSE_PROGRAM;
+        ck_assert(run_message_collects(&description) == collects);
+        ck_assert_uint_eq(run.outputs.files, collects ? 3 : 0);
+        ck_assert_uint_eq(run.outputs.file_bytes, collects ? 5 : 0);
+        ck_assert_uint_eq(run.outputs.total_bytes, collects ? 7 : 0);
+        ck_assert(same(run.outputs.patterns, patterns, collects ? COUNT_OF(patterns) : 0));
+        guest_run_clear(&run);
+    }
+}
+END_TEST
+
+START_TEST(a_head_with_another_place_for_a_file_is_none)
+{
+    static const char *const paths[] = {"/a",  "../a", "a/../b", "a//b", "./a",
+                                        "a/.", "a/",   "",       ".."};
+    struct guest_run run = {.argv = LIST("sh"), .paths = LIST("a", "..b/c")};
+    struct guest_run read;
+    struct wire_writer good = {.limit = 1000};
+    guest_run_write(&good, &run);
+    ck_assert(guest_run_read(good.bytes, good.length, &read));
+    guest_run_clear(&read);
+    free(good.bytes);
+    struct wire_writer bad = {.limit = 1000};
+    run.paths = LIST("a", paths[_i]);
+    guest_run_write(&bad, &run);
+    ck_assert(!bad.failed && !guest_run_read(bad.bytes, bad.length, &read));
+    free(bad.bytes);
+}
+END_TEST
+
+START_TEST(a_head_with_more_private_files_than_files_is_none)
+{
+    struct guest_run run = {.argv = LIST("sh"), .paths = LIST("a"), .private_file_count = 2};
+    struct wire_writer head = {.limit = 1000};
+    guest_run_write(&head, &run);
+    ck_assert(!head.failed && !guest_run_read(head.bytes, head.length, &run));
+    free(head.bytes);
 }
 END_TEST
 
@@ -106,6 +161,9 @@ int main(void)
     TCase *cases = tcase_create("message");
     tcase_add_test(cases, the_guest_reads_what_was_described);
     tcase_add_test(cases, a_trial_without_input_says_so);
+    tcase_add_test(cases, a_program_s_files_are_asked_for_and_a_trial_s_are_not);
+    tcase_add_loop_test(cases, a_head_with_another_place_for_a_file_is_none, 0, 9);
+    tcase_add_test(cases, a_head_with_more_private_files_than_files_is_none);
     tcase_add_test(cases, a_file_by_reference_makes_no_message);
     tcase_add_loop_test(cases, an_invalid_variable_makes_no_message, 0, 5);
     return run_suite("docker run message", &cases, 1);

@@ -72,12 +72,14 @@ static struct frame read_frame(const unsigned char *bytes, size_t length)
 /* How many frames there are; the last one is the end. */
 static size_t collect(uint64_t files, struct frame ret[FRAMES_LIMIT])
 {
-    struct run_description description = {
-        .outputs = {.files = files, .file_bytes = 1 << 20, .total_bytes = 1 << 20}};
+    const struct run_outputs outputs = {
+        .files = files, .file_bytes = 1 << 20, .total_bytes = 1 << 20};
+    const struct collection_order order = {.outputs = &outputs};
     CLEANUP_CLOSE int frames = memfd_create("frames", MFD_CLOEXEC);
+    const struct file_frame_sink sink = {file_frames_to_descriptor, &frames};
     unsigned char bytes[8192];
     size_t count = 0;
-    collect_files(top, &description, frames);
+    collect_files(top, &order, &sink);
     ssize_t length = pread(frames, bytes, sizeof(bytes), 0);
     ck_assert(length > 0 && (size_t)length < sizeof(bytes));
     for (size_t at = 0; at < (size_t)length;) {

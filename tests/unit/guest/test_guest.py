@@ -29,14 +29,14 @@ def start(*arguments):
                             stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
 
 
-def talk(process, told):
-    """What the guest says to the message, up to its end or the run's. Its standard input stays open."""
+def talk(process, told, collects=False):
+    """What the guest says to the message, up to its end or the run's, or that of its files. Its standard input stays open."""
     writer = threading.Thread(target=send, args=(process.stdin, told))
     writer.start()
     output = b""
     while piece := os.read(process.stdout.fileno(), 1 << 16):
         output += piece
-        if is_last(output):
+        if output.endswith(guest.frame("collected")) if collects else is_last(output):
             break
     writer.join()
     return guest.frames(output)
@@ -56,7 +56,7 @@ def is_last(output):
 def run(argv, *arguments, **told):
     """The frames of a run, without the facts and the waiting."""
     process = start(*arguments)
-    found = talk(process, guest.message(argv, **told))
+    found = talk(process, guest.message(argv, **told), "outputs" in told and not told.get("trial"))
     errors = process.communicate(timeout=TIME)[1]
     tap.equal(errors, b"", "nothing but frames")
     tap.equal([kind for kind, _ in found[:2]], ["facts", "waiting"])
@@ -199,12 +199,74 @@ def test_a_file_that_cannot_be_written_is_named():
 def test_a_malformed_message_starts_nothing():
     whole = guest.message(["sh", "-c", "echo begun"], files=[("a", b"x")])
     for spoilt in (b"", whole[:3], whole[:20], whole[:-1], struct.pack("<I", 4) + b"abcd", struct.pack("<I", 0), b"\xff" * 8,
-                   guest.message([], files=[]), guest.message(["a\0b"])):
+                   guest.message([], files=[]), guest.message(["a\0b"]), whole[:-1] + b"?", guest.message(["true"], private=1)):
         process = start()
         output, _ = process.communicate(spoilt, timeout=TIME)
         kinds = [kind for kind, _ in guest.frames(output)]
         tap.true(kinds in (["facts", "waiting"], ["facts", "waiting", "failed"]), f"{spoilt}: {kinds}")
         tap.equal(process.returncode, 1)
+
+
+def test_a_file_outside_of_the_working_directory_starts_nothing():
+    for path in ("/tmp/x", "../x", "a/../../x", "a//b", "./a", "a/", "", "..", "a/.", "x" * 4096):
+        [(kind, text)] = run(["sh", "-c", "echo begun"], files=[("good", b""), (path, b"x")])
+        tap.equal((kind, text), ("failed", b"read the message of the run"), path)
+    found = shell("wc -c <a/..b/c", files=[("a/..b/c", b"xy")])
+    tap.equal(output_of(found), b"2\n", "a name that only begins like one")
+
+
+ALL_FILES = (100, 1 << 20, 8 << 20, ())
+TOO_LARGE, NOT_REGULAR, SAME_FILE, UNREADABLE = 1, 4, 5, 7
+
+
+def left(code, outputs=ALL_FILES, **told):
+    """The files that a program in Python leaves."""
+    found = dict(run(["python3", "-c", code], outputs=outputs, **told))
+    tap.equal((found["ended"][:4], list(found)[-3:]), (bytes(4), ["ended", "files", "collected"]), found)
+    return guest.left_files(found["files"])
+
+
+def test_files_come_behind_the_end_of_the_tree():
+    """New and changed ones, whatever the size; what the run has brought is known again by its hash."""
+    size = 3_000_001
+    code = (f"import os\nos.makedirs('d/e')\nopen('d/e/new', 'wb').write(b'n' * {size})\nopen('changed', 'r+').write('C')\nopen('same', 'r+').write('same')\n"
+            "os.remove('gone')\nopen('.hidden', 'w')\nopen('empty', 'w')")
+    files = [("changed", b"changed"), ("same", b"same"), ("gone", b""), ("untouched", b"u"), ("keys/private", b"k")]
+    tap.equal(left(code, (100, size, 8 << 20, ()), files=files, private=1), ({b"changed": (1, b"Changed"), b"d/e/new": (0, b"n" * size), b"empty": (0, b"")}, {}, {}))
+    tap.equal(left(code, (100, size, 8 << 20, (".h*", "same", "e*")), files=files), ({b".hidden": (0, b""), b"empty": (0, b"")}, {}, {}), "by patterns")
+
+
+def test_traps_are_named_and_not_opened():
+    code = ("import os, socket\nos.mkfifo('fifo'); os.symlink('/etc/passwd', 'link'); os.symlink('/etc', 'd'); os.symlink('/proc/1/environ', 'p')\n"
+            "socket.socket(socket.AF_UNIX).bind('socket'); open('a', 'w').write('x'); os.link('a', 'b'); os.truncate(os.open('sparse', os.O_CREAT | os.O_RDWR), 1 << 40)\n"
+            "open(b'\\xff\\n', 'w')\nopen('closed', 'w').close(); os.chmod('closed', 0)\nos.mkdir('deep'); os.chmod('deep', 0)")
+    whole, omitted, unnamed = left(code)
+    tap.equal(whole.get(b"a"), (0, b"x"), "the positive control")
+    tap.equal(omitted, {**dict.fromkeys((b"fifo", b"link", b"d", b"p", b"socket"), NOT_REGULAR), b"b": SAME_FILE, b"sparse": TOO_LARGE})
+    tap.true(set(whole) <= {b"a", b"\xff\n", b"closed"} and not unnamed, (whole, unnamed))  # the mapped root may read what is closed
+
+
+def test_limits_of_the_files_hold():
+    code = "for i in range(9): open(f'f{i}', 'w').write('x' * 100)\nopen('large', 'w').write('x' * 101)"
+    tap.equal([len(part) for part in left(code, (20, 100, 450, ()))], [4, 6, 0])
+    whole, omitted, unnamed = left(code, (5, 100, 8 << 20, ()))
+    tap.equal((len(whole), omitted, unnamed), (5, {}, {3: 5}))
+
+
+def test_no_files_are_sent_where_none_are_asked_for():
+    tap.equal([kind for kind, _ in run(["sh", "-c", "echo x >new"])], ["started", "ended"])
+    tap.equal([kind for kind, _ in run(["sh", "-c", "true"], outputs=ALL_FILES, trial=True)], ["started", "ended"])
+
+
+def test_a_backend_that_leaves_ends_it_while_files_wait():
+    process = start()
+    process.stdin.write(guest.message(["sh", "-c", "head -c 5000000 /dev/zero >a"], outputs=(1, 8 << 20, 8 << 20, ())))
+    process.stdin.flush()
+    output = b""
+    while guest.ended()[:5] not in output:
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    process.stdin.close()
+    tap.equal(process.wait(TIME), 1, "it does not wait for a reader")
 
 
 def test_output_is_whole_and_its_streams_are_apart():

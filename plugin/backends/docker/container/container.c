@@ -319,19 +319,32 @@ bool container_end_last_look(struct container *container)
 
 /* After a bad end the guest ends too: only then does the engine say whether that was for want of
  * memory. */
-static void check_end_of_program(struct container *container)
+static void tell_end(struct container *container)
 {
     const struct container_end *end = &container->end;
-    if (!is_end_known(container))
-        return;
     if (!container_end_is_good(end) && !container->looked) {
         if (container->waited && !container->call)
             ask_engine(container, REQUEST_READ_END);
     } else if (container_end_is_explained(end)) {
+        container->told = true;
         container->environment->events->ended(container->job->run);
     } else {
         container_fail(container, "the container's first process has ended without a report");
     }
+}
+
+static bool is_finished(const struct container *container)
+{
+    const struct container_stream *stream = &container->stream;
+    return !container->job->collects || stream->collected || stream->over;
+}
+
+static void check_end_of_program(struct container *container)
+{
+    if (!container->told && is_end_known(container))
+        tell_end(container);
+    if (container->told && container->job && is_finished(container))
+        container->environment->events->finished(container->job->run);
 }
 
 static void check_readiness(struct container *container)

@@ -31,8 +31,8 @@ struct container;
 struct run;
 struct warm_pool;
 
-/* Where a program's bytes go: to the plugin, unread. */
-enum job_pipe { JOB_STDOUT, JOB_STDERR, JOB_RESULTS, JOB_PIPES };
+/* Where bytes of a program and of its files go: to the plugin, unread. */
+enum job_pipe { JOB_STDOUT, JOB_STDERR, JOB_RESULTS, JOB_FILES, JOB_PIPES };
 
 /* What a container does for a run, which owns it. */
 struct container_job {
@@ -40,7 +40,8 @@ struct container_job {
     int pipes[JOB_PIPES];   /* owned by the run */
     unsigned char *message; /* to the guest; wiped once the program has started */
     size_t message_length;
-    bool started; /* set by the run, in container_events.started */
+    bool collects; /* the guest sends files behind the end */
+    bool started;  /* set by the run, in container_events.started */
 };
 
 /* What a container reports. The pool and the run include this header, so the functions are theirs:
@@ -55,8 +56,11 @@ struct container_events {
     /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
     void (*failed)(struct run *run, enum run_failure failure, const struct engine_fault *fault);
-    /* The program has ended (container->end), and all its output was passed on. */
+    /* The program has ended (container->end), and all its output was passed on, but not its files.
+     */
     void (*ended)(struct run *run);
+    /* Behind "ended": nothing more comes from the guest. */
+    void (*finished)(struct run *run);
     /* fault NULL: the container is removed; else it is not, and the run no longer has it. */
     void (*gone)(struct run *run, const struct engine_fault *fault);
 };
@@ -75,6 +79,7 @@ struct container_stream {
     uint32_t facts;   /* that hold for the guest */
     bool waiting;     /* it waits for the message, or has waited */
     bool started;     /* it has started the program */
+    bool collected;   /* it has sent all files of the run */
     char errors[160]; /* what came on the container's own standard error */
     unsigned char chunk[STREAM_CHUNK];
     size_t begin; /* of the bytes of the chunk that are not looked at yet */
@@ -106,6 +111,7 @@ struct container {
     bool waited;        /* it has ended: end.status is filled */
     bool memory_killed; /* a process in it was killed for memory, as the engine's events say */
     bool looked;        /* the engine was asked about that end */
+    bool told;          /* its run has heard of the end */
     bool removing;
     bool removed;
     unsigned int attempts; /* at the removal */

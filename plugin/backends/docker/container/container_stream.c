@@ -167,13 +167,27 @@ static bool take_report(struct container *container, const struct guest_piece *s
     return true;
 }
 
+/* The same behind the program's end, once all its output was passed on. Without a run, it is
+ * dropped with the rest. */
+static bool take_files(struct container *container, const struct guest_piece *said)
+{
+    struct container_stream *stream = &container->stream;
+    if (stream->collected || (container->job && !container->job->collects))
+        return false;
+    if (said->kind == GUEST_FILES)
+        stream->output = *said;
+    else
+        stream->collected = said->kind == GUEST_COLLECTED;
+    return said->kind == GUEST_FILES || stream->collected;
+}
+
 /* The same of a program that was started. */
 static bool take_program(struct container *container, const struct guest_piece *said)
 {
     struct container_stream *stream = &container->stream;
     struct container_end *end = &container->end;
     if (end->reported)
-        return false;
+        return take_files(container, said);
     if (said->kind == GUEST_ENDED)
         return end->reported = guest_end_read(said->bytes, said->length, &end->program);
     if (!guest_kind_is_program(said->kind))
@@ -202,8 +216,10 @@ static void take_guest(struct container *container)
 
 static int pipe_of(const struct container *container)
 {
-    static const enum job_pipe pipes[GUEST_KIND_END] = {
-        [GUEST_STDOUT] = JOB_STDOUT, [GUEST_STDERR] = JOB_STDERR, [GUEST_RESULTS] = JOB_RESULTS};
+    static const enum job_pipe pipes[GUEST_KIND_END] = {[GUEST_STDOUT] = JOB_STDOUT,
+                                                        [GUEST_STDERR] = JOB_STDERR,
+                                                        [GUEST_RESULTS] = JOB_RESULTS,
+                                                        [GUEST_FILES] = JOB_FILES};
     if (!container->job)
         return -1;
     return container->job->pipes[pipes[container->stream.output.kind]];

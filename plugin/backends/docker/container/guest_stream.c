@@ -17,7 +17,7 @@ static bool take_header(struct guest_reader *reader)
     reader->kind = (enum guest_kind)kind;
     reader->left = length;
     reader->payload_length = 0;
-    return length <= (guest_kind_is_program(reader->kind) ? GUEST_DATA_LIMIT : GUEST_CONTROL_LIMIT);
+    return length <= (guest_kind_is_stream(reader->kind) ? GUEST_DATA_LIMIT : GUEST_CONTROL_LIMIT);
 }
 
 /* The next bytes of the frame under way. */
@@ -26,7 +26,7 @@ static size_t take_payload(struct guest_reader *reader, const unsigned char *byt
 {
     size_t count = length < reader->left ? length : reader->left;
     reader->left -= (uint32_t)count;
-    if (guest_kind_is_program(reader->kind)) {
+    if (guest_kind_is_stream(reader->kind)) {
         *ret = (struct guest_piece){.kind = reader->kind, .bytes = bytes, .length = count};
     } else {
         memcpy(reader->payload + reader->payload_length, bytes, count);

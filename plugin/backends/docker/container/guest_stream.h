@@ -22,7 +22,7 @@ struct guest_reader {
     size_t payload_length;
 };
 
-/* A whole frame, or for a program's output the next bytes of one. kind 0: nothing so far. */
+/* A whole frame, or the next bytes of a stream's. kind 0: nothing so far. */
 struct guest_piece {
     enum guest_kind kind;
     const unsigned char *bytes; /* inside the input or the reader */

@@ -74,6 +74,11 @@ static void put_content(struct wire_writer *message, const unsigned char *bytes,
     wire_put_raw(message, bytes, length);
 }
 
+bool run_message_collects(const struct run_description *description)
+{
+    return description->purpose == RUN_PURPOSE_PROGRAM && description->outputs.files > 0;
+}
+
 static void put_head(struct wire_writer *head, const struct run_description *description,
                      bool has_input)
 {
@@ -87,6 +92,8 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         .argv = description->argv,
         .environment = environment,
         .paths = paths,
+        .outputs = run_message_collects(description) ? description->outputs
+                                                     : (struct run_outputs){.files = 0},
     };
     if (environment && paths)
         guest_run_write(head, &run);
@@ -102,7 +109,7 @@ unsigned char *run_message_make(const struct run_description *description,
     put_head(&head, description, has_input);
     if (head.failed)
         return NULL;
-    size_t length = sizeof(uint32_t) + head.length;
+    size_t length = 2 * sizeof(uint32_t) + head.length;
     for (size_t i = 0; i < description->file_count; i++)
         length += sizeof(uint64_t) + description->files[i].length;
     if (has_input)
@@ -115,6 +122,7 @@ unsigned char *run_message_make(const struct run_description *description,
         put_content(&message, description->files[i].content, description->files[i].length);
     if (has_input)
         put_content(&message, input, input_length);
+    wire_put_u32(&message, GUEST_MESSAGE_END);
     *ret_length = message.length;
     return message.bytes;
 }

@@ -7,6 +7,9 @@
 
 #include "protocol/run_description.h"
 
+/* Whether the guest is to send the files that the run leaves. */
+bool run_message_collects(const struct run_description *description);
+
 /* A new buffer with the message; *ret_length bytes (wipe and free: it holds the secrets). NULL when
  * out of memory, where a variable's name is not valid or a file is given by reference. input: the
  * program's standard input, NULL or empty: /dev/null. */

@@ -70,6 +70,7 @@ static bool make_message(struct run *run, int input_fd)
     char **own = run->description.environment + run->description.preparation.environment_count;
     for (char **variable = own; *variable; variable++)
         explicit_bzero(*variable, strlen(*variable));
+    run->job.collects = run_message_collects(&run->description);
     return run->job.message != NULL;
 }
 
@@ -140,6 +141,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     run->job.pipes[JOB_STDOUT] = fds[RUN_FD_STDOUT];
     run->job.pipes[JOB_STDERR] = fds[RUN_FD_STDERR];
     run->job.pipes[JOB_RESULTS] = fds[RUN_FD_RESULTS];
+    run->job.pipes[JOB_FILES] = fds[RUN_FD_FILES];
     for (size_t i = 0; i < JOB_PIPES; i++)
         (void)fcntl(run->job.pipes[i], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
@@ -147,7 +149,6 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
-    close_fd(fds[RUN_FD_FILES]); /* no file comes out of a container yet */
     close_fd(fds[RUN_FD_INPUTS]);
     return run;
 }
@@ -235,8 +236,24 @@ void run_container_missing(struct run *run)
     run_fail(run, RUN_FAILURE_RUNTIME_MISSING, ENOENT, run->description.argv[0]);
 }
 
+void run_container_finished(struct run *run)
+{
+    if (!run->answered) {
+        cancel_and_remove(run);
+        return;
+    }
+    run->deadline_us = 0;
+    run->over = true;
+    if (run->container)
+        container_leave(TAKE_POINTER(run->container));
+}
+
 static void kill_run(struct run *run, enum run_cause cause)
 {
+    if (run->answered) {
+        run_container_finished(run);
+        return;
+    }
     if (!run->killed && run->event.failure == RUN_FAILURE_NONE) {
         run->killed = true;
         run->kill_cause = cause;
@@ -272,12 +289,18 @@ static void settle_end(struct run *run)
     }
 }
 
-void run_conclude(struct run *run)
+static void answer(struct run *run)
 {
-    if (run->over)
+    if (run->answered)
         return;
     settle_end(run);
     run_event_send(run->socket, &run->event);
+    run->answered = true;
+}
+
+void run_conclude(struct run *run)
+{
+    answer(run);
     run->over = true;
 }
 
@@ -299,7 +322,9 @@ static bool can_derive_anew(const struct run *run, const struct engine_fault *fa
 void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault)
 {
-    if (can_derive_anew(run, fault)) {
+    if (run->answered || run->container->told) {
+        run_container_finished(run); /* it has only lost its files */
+    } else if (can_derive_anew(run, fault)) {
         container_leave(TAKE_POINTER(run->container));
         run->derived_anew = true;
         run_ask_for_image(run);
@@ -331,12 +356,9 @@ void run_container_ended(struct run *run)
 {
     container_cause_decide(&run->container->end, &run->event);
     note_memory_kill(run);
-    if (waits_for_removal(run)) {
-        cancel_and_remove(run);
-        return;
-    }
-    run_conclude(run);
-    container_leave(TAKE_POINTER(run->container));
+    run->deadline_us = 0;
+    if (!waits_for_removal(run))
+        answer(run);
 }
 
 void run_container_gone(struct run *run, const struct engine_fault *fault)

@@ -2,8 +2,8 @@
 /*
  * One run as the supervisor sees it: from the description to ENDED, which is sent when its program
  * has ended and all its output was passed on; where it was killed or has failed, and on trial, when
- * its container is gone. Runs in the docker backend, which is single-threaded; no function here
- * waits.
+ * its container is gone. The files that it has left are passed on behind ENDED. Runs in the docker
+ * backend, which is single-threaded; no function here waits.
  */
 #pragma once
 
@@ -24,6 +24,7 @@ void run_container_missing(struct run *run);
 void run_container_failed(struct run *run, enum run_failure failure,
                           const struct engine_fault *fault);
 void run_container_ended(struct run *run);
+void run_container_finished(struct run *run);
 void run_container_gone(struct run *run, const struct engine_fault *fault);
 
 /* Starts the run that the descriptors describe, which it takes. NULL where it is over already
@@ -39,6 +40,6 @@ uint64_t run_deadline(const struct run *run);
 void run_expire(struct run *run);
 /* Kills the run without an answer. */
 void run_abandon(struct run *run);
-/* ENDED was sent: run_free() is due. */
+/* ENDED was sent, and its files were passed on: run_free() is due. */
 bool run_is_over(const struct run *run);
 void run_free(struct run *run);

@@ -40,6 +40,7 @@ struct run {
     struct container *container;
     bool clearing; /* the container is one that was left over: first it is removed */
     bool killed;
+    bool answered; /* ENDED is sent; of the run only its files are left */
     bool over;
     enum run_cause kill_cause;
     uint64_t started_us;

@@ -43,6 +43,7 @@ static const struct container_events container_events = {
     .missing = run_container_missing,
     .failed = run_container_failed,
     .ended = run_container_ended,
+    .finished = run_container_finished,
     .gone = run_container_gone,
 };
 

@@ -87,7 +87,6 @@ const struct sandbox_mode_row process_mode = {
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_PROCESS,
     .takes_descriptors = true,
-    .collects_files = true,
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
@@ -108,7 +107,6 @@ const struct sandbox_mode_row none_mode = {
                    "the capability sandbox.exec.mode.none",
     .checked_in = SANDBOX_MODE_PROCESS,
     .takes_descriptors = true,
-    .collects_files = true,
     .network = "the gateway's machine",
     .layer_remedy = remedy_for_layer,
 };

@@ -102,10 +102,11 @@ static void hand_over_files(bool ordered)
         !run_read_description(message, &description))
         return;
     CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (home >= 0 && ordered)
-        collect_files_in_haste(home, &description, frames);
-    else if (home >= 0)
-        collect_files(home, &description, frames);
+    const struct collection_order collected = {&description.outputs, description.files,
+                                               description.file_count, ordered};
+    const struct file_frame_sink sink = {file_frames_to_descriptor, &frames};
+    if (home >= 0)
+        collect_files(home, &collected, &sink);
 }
 
 /* Waits until the supervisor has answered and closes its end: the kernel's work at the end of this

@@ -125,8 +125,12 @@ static void kill_tree(void)
 static void hand_over_files(const struct run_description *description, int home)
 {
     const struct report gone = {.kind = REPORT_TREE_GONE};
+    int frames = UNCONFINED_FILES_FD;
+    const struct collection_order order = {&description->outputs, description->files,
+                                           description->file_count, false};
+    const struct file_frame_sink sink = {file_frames_to_descriptor, &frames};
     if (description->outputs.files > 0 && report_send(REPORT_FD, &gone))
-        collect_files(home, description, UNCONFINED_FILES_FD);
+        collect_files(home, &order, &sink);
 }
 
 _Noreturn void unconfined_keep(struct run_description *description, const char *directory)

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the files of a run: see guest_files.h. Runs in the guest. */
+#include "guest/guest_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "guest/collection.h"
+#include "guest/guest_input.h"
+#include "guest/guest_output.h"
+
+/* Those of its directories that are not there yet. */
+static bool make_directories(const char *path, mode_t mode)
+{
+    CLEANUP_FREE char *part = strdup(path);
+    if (!part)
+        return false;
+    for (char *slash = part; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return false;
+        *slash = '/';
+    }
+    return true;
+}
+
+static const char *take_file(struct run_file *file, bool private)
+{
+    static char problem[256];
+    if (!make_directories(file->path, private ? 0700 : 0755)) {
+        (void)snprintf(problem, sizeof(problem), "make the directory of %.100s: %s", file->path,
+                       strerror(errno));
+        return problem;
+    }
+    CLEANUP_CLOSE int fd = open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                                private ? 0400 : 0644);
+    if (fd >= 0 && input_take_content(fd, file))
+        return NULL;
+    (void)snprintf(problem, sizeof(problem), "write the file %.100s: %s", file->path,
+                   strerror(errno));
+    return problem;
+}
+
+const char *files_take(struct guest_run *run, struct guest_files *ret)
+{
+    size_t count = 0;
+    const char *problem = NULL;
+    while (run->paths[count])
+        count++;
+    struct run_file *inputs = calloc(count + 1, sizeof(*inputs));
+    if (!inputs)
+        return "keep the paths of the files";
+    for (size_t i = 0; i < count && !problem; i++) {
+        inputs[i].path = TAKE_POINTER(run->paths[i]);
+        problem = take_file(&inputs[i], count - i <= run->private_file_count);
+    }
+    *ret = (struct guest_files){.inputs = inputs, .input_count = count, .outputs = run->outputs};
+    run->outputs.patterns = NULL;
+    return problem;
+}
+
+static bool send_parts(void *user, struct iovec *parts, size_t count)
+{
+    (void)user;
+    for (size_t i = 0; i < count; i++)
+        if (parts[i].iov_len > 0)
+            output_put(GUEST_FILES, parts[i].iov_base, parts[i].iov_len);
+    return true;
+}
+
+void files_send(const struct guest_files *files)
+{
+    static const struct file_frame_sink sink = {.write = send_parts};
+    const struct collection_order order = {&files->outputs, files->inputs, files->input_count,
+                                           false};
+    if (files->outputs.files == 0)
+        return;
+    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (home >= 0)
+        collect_files(home, &order, &sink);
+    output_put(GUEST_COLLECTED, NULL, 0);
+    output_flush_all();
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files that a program leaves, in each mode: which come out, and what a hostile program cannot do. What one mode's backend alone
+does is in ../process/test_artifacts.py."""
+import base64
+import ctypes
+import hashlib
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import tap
+from modes import Provider
+from provider import ALLOW, Host
+
+RIGHTS = ("sandbox.exec", "sandbox.exec.files", "sandbox.exec.secrets")
+SECRET = "s3cr3t-value-of-the-gateway"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+BASE = {"capabilities": list(RIGHTS), "secrets": {"allowed": ["*"]},
+        "limits": {name: {"default": 120000, "max": 300000} for name in ("wall_ms", "cpu_ms")}}
+provider = Provider(BASE)
+
+
+def run(code, policy=None, language="python", host=None, **request):
+    def call():
+        return provider.invoke({"language": language, "code": code, **request}, host or Host(RIGHTS))[1]
+    return provider.with_policy(policy, call) if policy else call()
+
+
+def by_path(result):
+    tap.equal(result["error"], None)
+    return {file["path"]: file for file in result["files"]}
+
+
+def content(file):
+    return base64.b64decode(file["content"]) if file["encoding"] == "base64" else file["content"].encode()
+
+
+def omissions(result):
+    return {path: file.get("omitted") for path, file in by_path(result).items()}
+
+
+def test_new_and_changed_files_come_out_and_untouched_ones_do_not():
+    files = [{"path": "in.csv", "content": "a\n"}, {"path": "same.txt", "content": "same"}, {"path": "gone.txt", "content": "x"},
+             {"path": "touched.txt", "content": "t"}, {"path": "d/other.txt", "content": "one"}]
+    result = run("import os\nopen('in.csv', 'a').write('b\\n')\nos.remove('gone.txt')\nos.utime('touched.txt')\nopen('d/other.txt', 'r+').write('two')\n"
+                 "os.makedirs('out/deep')\nopen('out/deep/new.txt', 'w').write('hello')\nprint('printed')\n"
+                 f"open('picture', 'wb').write({PNG!r})\nopen('empty', 'w')", files=files)
+    tap.equal((result["status"], result["stdout"], result["error"], result["files_omitted"]), ("completed", "printed\n", None, None))
+    found = by_path(result)
+    tap.equal({path: (file["change"], file["mime_type"], content(file)) for path, file in found.items()}, {
+        "d/other.txt": ("changed", "text/plain", b"two"), "empty": ("new", "text/plain", b""), "in.csv": ("changed", "text/csv", b"a\nb\n"),
+        "out/deep/new.txt": ("new", "text/plain", b"hello"), "picture": ("new", "image/png", PNG)})
+    for file in found.values():
+        tap.equal((file["size"], file["sha256"]), (len(content(file)), hashlib.sha256(content(file)).hexdigest()))
+
+
+def test_nothing_comes_out_of_a_program_that_leaves_nothing():
+    for language, code in (("python", "print(1)"), ("sh", "echo 1")):
+        result = run(code, language=language)
+        tap.equal((result["stdout"], result["files"], result["files_omitted"], result["notes"]), ("1\n", [], None, []))
+
+
+def test_patterns_choose():
+    code = ("import os\nos.makedirs('out/.hidden')\nfor name in ('a.csv', 'b.txt', 'out/c.csv', 'out/.hidden/d.csv', '.e.csv'): open(name, 'w')")
+    for outputs, wanted in ((None, ["a.csv", "b.txt", "out/c.csv"]), (["*.csv"], ["a.csv"]), (["out/.hidden/*", ".e*"], [".e.csv", "out/.hidden/d.csv"]),
+                            (["nothing"], [])):
+        tap.equal(sorted(by_path(run(code, outputs=outputs))), wanted, str(outputs))
+
+
+def test_what_is_no_regular_file_is_named_and_never_opened():
+    result = run("import os, socket\nos.symlink('/etc/passwd', 'link'); os.symlink('/etc', 'directory')\n"
+                 "os.symlink('/proc/self/environ', 'proc'); os.mkfifo('fifo'); os.mkdir('real'); os.symlink('real', 'inner')\n"
+                 "socket.socket(socket.AF_UNIX).bind('socket')\nopen('real/file', 'w').write('x'); os.link('real/file', 'real/second')")
+    tap.equal(omissions(result), {**dict.fromkeys(("link", "directory", "proc", "fifo", "inner", "socket"), "not_regular"),
+                                  "real/file": None, "real/second": "same_file"})
+    tap.lacks(json.dumps(result["files"]), "root:")
+
+
+def test_names_that_could_deceive_are_written_out_and_bring_nothing():
+    result = run(r"""
+for name in (b'line\nfeed', b'\xff\xfe', b'\x1b[31m', 'rev\u202egpj.exe'.encode(), b'n' * 255, 'gr\u00fc\u00dfe'.encode()):
+    open(name, 'w').write('content')""")
+    tap.equal(omissions(result), {r"line\x0afeed": "unsafe_name", r"\xff\xfe": "unsafe_name", r"\x1b[31m": "unsafe_name",
+                                  "rev\\xe2\\x80\\xaegpj.exe": "unsafe_name", "n" * 255: None, "gr\u00fc\u00dfe": None})
+
+
+def test_a_huge_sparse_file_is_named_with_its_size():
+    result = run("open('sparse', 'wb').truncate(1 << 26)\nopen('small', 'w').write('x')",
+                 {"limits": {"file_bytes": {"default": 1 << 26, "max": 1 << 26}}})
+    tap.equal({path: (file["size"], file.get("omitted")) for path, file in by_path(result).items()},
+              {"sparse": (1 << 26, "too_large"), "small": (1, None)})
+
+
+def test_limits_of_files_and_bytes_are_kept_and_said():
+    out = {"max_files": 3, "file_bytes": 100, "total_bytes": 150, "inline_bytes": 120}
+    result = run("for i, size in enumerate((60, 101, 80, 5, 6, 7)): open(f'{i}', 'w').write('x' * size)", {"files": {"out": out}})
+    tap.equal(omissions(result), {"0": None, "1": "too_large", "2": "too_large"})
+    tap.equal(result["files_omitted"], {"count": 3, "bytes": 18, "reason": "too_many"})
+    result = run("open('a', 'w')", {"files": {"out": {"max_files": 0}}})
+    tap.equal((result["files"], result["files_omitted"]), ([], None))
+
+
+def test_a_deep_tree_is_left_where_it_is():
+    result = run("import os\nopen('top', 'w')\nfor i in range(1500):\n    os.mkdir('d'); os.chdir('d')\nopen('bottom', 'w')")
+    tap.equal((result["status"], omissions(result), result["files_omitted"]["reason"]), ("completed", {"top": None}, "too_deep"))
+
+
+def test_what_may_not_be_read_is_named():
+    result = run("import os\nopen('a', 'w').write('x'); os.chmod('a', 0)\nos.mkdir('d'); open('d/b', 'w'); os.chmod('d', 0)")
+    tap.equal((omissions(result), result["files_omitted"]), ({"a": "unreadable"}, {"count": 1, "bytes": 0, "reason": "unreadable"}))
+
+
+def test_a_process_that_stays_behind_writes_nothing_into_what_is_collected():
+    """Its control: the same process goes on writing as long as the main program waits for it."""
+    writer = ("import os, time\nopen('grows', 'w')\nready, go = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"
+              "    file = open('grows', 'a', buffering=1)\n    file.write('x' * 64 + '\\n')\n    os.write(go, b'g')\n    while True:\n"
+              "        file.write('x' * 64 + '\\n')\n        os.path.exists('late') or open('late', 'w')\nos.read(ready, 1)\n")
+    wait = "size = os.stat('grows').st_size\nwhile os.stat('grows').st_size < size + 6400: time.sleep(0.001)\nprint('it writes')\n"
+    tap.equal(run(writer + wait)["stdout"], "it writes\n", "the control")
+    file = by_path(run(writer))["grows"]
+    if "content" in file:
+        tap.equal((file["size"], file["sha256"]), (len(content(file)), hashlib.sha256(content(file)).hexdigest()))
+
+
+def test_a_program_cannot_forge_files():
+    """Frames of files on every descriptor that it has."""
+    forged = hashlib.sha256(b"x").hexdigest().encode()
+    frames = b"".join(len(payload).to_bytes(4, "little") + bytes([kind]) + payload for kind, payload in (
+        (1, (1).to_bytes(8, "little") + b"\0\0forged"), (2, b"x"), (3, b"\0" + forged), (6, b"")))
+    code = f"import os\nfor fd in range(100):\n    try:\n        os.write(fd, {frames!r})\n    except OSError:\n        pass\nopen('true', 'w').write('y')"
+    result = run(code)
+    tap.equal(({path: content(file) for path, file in by_path(result).items()}, result["files_omitted"]), ({"true": b"y"}, None))
+    tap.contains(result["stdout"], "forged")
+
+
+def test_secrets_in_text_are_redacted_and_binary_files_are_withheld():
+    host = Host(RIGHTS, secrets={"key": SECRET.encode()})
+    result = run("import os\nkey = os.environ['KEY']\nopen('a.csv', 'w').write(f'id,{key}\\n')\n"
+                 f"open('b.png', 'wb').write({PNG!r})", host=host, secrets={"KEY": "{{secret:key}}"})
+    found = by_path(result)
+    tap.equal((found["a.csv"]["content"], found["a.csv"]["sha256"]), ("id,[redacted:key]\n", hashlib.sha256(b"id,[redacted:key]\n").hexdigest()))
+    tap.equal(found["b.png"]["omitted"], "withheld")
+    tap.lacks(json.dumps(result), SECRET)
+
+
+def test_large_files_go_to_the_hosts_store():
+    """More than any buffer on the way holds."""
+    stored = {}
+
+    def store(file_json, descriptor, uri, _capacity, length, verdict):
+        facts = json.loads(file_json)
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            stored[facts["path"]] = hashlib.sha256(file.read()).hexdigest()
+        name = f"store:{facts['path']}".encode()
+        ctypes.memmove(uri, name, len(name))
+        length[0], verdict[0] = len(name), ALLOW
+    result = run("for i in range(3): open(f'{i}.bin', 'wb').write(bytes([i]) * (6 << 20))\nopen('small', 'w').write('x')", host=Host(RIGHTS, store_file=store))
+    found = by_path(result)
+    tap.equal((len(stored), stored), (3, {path: found[path]["sha256"] for path in stored}), "hashed inside as the host has it")
+    tap.equal((found["1.bin"]["uri"], stored["1.bin"], found["small"]["content"]), ("store:1.bin", hashlib.sha256(bytes([1]) * (6 << 20)).hexdigest(), "x"))
+
+
+def test_a_program_that_fails_or_is_killed_leaves_its_files():
+    for code, cause in (("raise SystemExit(3)", "exit"), ("os.kill(os.getpid(), 9)", "signal")):
+        result = run(f"import os\nopen('a', 'w').write('x')\n{code}")
+        tap.equal((result["cause"], [(file["path"], file.get("content")) for file in result["files"]]), (cause, [("a", "x")]))
+
+
+tap.run(globals())

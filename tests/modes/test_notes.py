@@ -25,6 +25,16 @@ def limited(case, **limits):
     return provider.with_policy({"limits": {name: {"default": value, "max": value} for name, value in limits.items()}}, case)
 
 
+def notes_of_ended(output):
+    """Of a run that was ended from outside, beside the one that docker mode has: there the removal of the container ends it."""
+    notes = output["notes"]
+    if modes.MODE != "docker":
+        return notes
+    lost = "files that the program has left may be missing: the sandbox ended before all of them were collected"
+    tap.equal(notes.count(lost), 1, notes)
+    return [note for note in notes if note != lost]
+
+
 def kills_of_children(output):
     """Which mode tells of them: elsewhere the case skips with the reason."""
     details = output["isolation"]["details"]
@@ -65,8 +75,9 @@ def test_a_program_that_waits_for_a_child_killed_for_memory():
         output = run("python", code, timeout_ms=2000)
         kills_of_children(output)
         tap.equal((output["status"], output["cause"]), ("timeout", "wall_timeout"), output)
-        tap.equal(len(output["notes"]), 1, output["notes"])
-        tap.contains(output["notes"][0], "was killed because the memory limit of 67108864 bytes was reached")
+        notes = notes_of_ended(output)
+        tap.equal(len(notes), 1, notes)
+        tap.contains(notes[0], "was killed because the memory limit of 67108864 bytes was reached")
         tap.contains(output["error"]["hint"], "use less memory")
         tap.true("timeout_ms" not in output["error"]["hint"], "more time would change nothing")
     limited(case, memory_bytes=64 << 20)
@@ -74,7 +85,7 @@ def test_a_program_that_waits_for_a_child_killed_for_memory():
 
 def test_a_timeout_without_a_kill_keeps_its_hint():
     output = run("sh", "sleep 30", timeout_ms=300)
-    tap.equal((output["status"], output["notes"]), ("timeout", []), output)
+    tap.equal((output["status"], notes_of_ended(output)), ("timeout", []), output)
     tap.contains(output["error"]["hint"], "timeout_ms")
 
 
@@ -122,7 +133,7 @@ def test_loopback_without_network():
 def test_an_installer_that_waits_for_a_network():
     """npm prints nothing until its last attempt, a minute later; what stands in its place waits as long."""
     output = run("sh", "npm() { sleep 30; }\nnpm install left-pad", timeout_ms=400)
-    tap.equal((output["status"], output["notes"]), ("timeout", [NO_INSTALLATION]), output)
+    tap.equal((output["status"], notes_of_ended(output)), ("timeout", [NO_INSTALLATION]), output)
     tap.contains(output["error"]["hint"], "do without it: the run has no network")
     tap.true("timeout_ms" not in output["error"]["hint"], output["error"]["hint"])
 

@@ -11,6 +11,7 @@ class _Runner:
     import sys
 
     RESULTS_FD = 63  # run_description.h
+    WATCHED = {"matplotlib.backends.backend_agg": "figures"}  # modules that show things by themselves, and who tells them how
 
     def __init__(self):
         import _frozen_importlib_external
@@ -48,7 +49,7 @@ class _Runner:
     def load_all(self):
         """Once the run is there, the files may be out of reach. Those for libraries are only read where their library is not there."""
         self.load("program_code")
-        for library, part in self.load("results")["LIBRARIES"].items():
+        for library, part in (*self.load("results")["LIBRARIES"].items(), ("matplotlib", "charts")):
             if library in self.sys.modules:
                 self.load(part)
             elif part not in self.parts:
@@ -64,8 +65,41 @@ class _Runner:
         self.results()["display"](*objects, **options)
 
     def tell(self, value, error):
-        if value is not None or error is not None or "results" in self.parts:
+        if value is not None or error is not None or "results" in self.parts or "matplotlib.backends.backend_agg" in self.sys.modules:
             self.results()["tell"](value, error)
+
+    def install(self, name):
+        try:
+            self.results()
+            self.load(self.WATCHED[name])["install"](self.sys.modules[name])
+        except Exception:  # of another version: then it shows nothing by itself
+            pass
+
+    def watch_loader(self, name, loader):
+        execute = loader.exec_module
+
+        def exec_module(module):
+            del loader.exec_module
+            execute(module)
+            self.install(name)
+
+        loader.exec_module = exec_module
+
+    def watch_imports(self):
+        """The program sees no other finder than Python's."""
+        finder, watched = self.importlib.PathFinder, self.WATCHED
+        find = finder.__dict__["find_spec"].__func__
+
+        def find_spec(cls, name, path=None, target=None):
+            spec = find(cls, name, path, target)
+            if name in watched and spec is not None and spec.loader is not None:
+                self.watch_loader(name, spec.loader)
+            return spec
+
+        finder.find_spec = classmethod(find_spec)
+        for name in watched:
+            if name in self.sys.modules:
+                self.install(name)
 
     def load_main(self):
         """The program's code; None where Python shall run it: what is wrong with a program is Python's to report. Python's main has
@@ -95,6 +129,7 @@ class _Runner:
         try:
             self.os.set_inheritable(self.RESULTS_FD, False)
             self.pipe = self.os.fstat(self.RESULTS_FD), self.os.getpid()
+            self.watch_imports()
         except OSError:  # this run has no results
             pass
         builtins.display = self.display

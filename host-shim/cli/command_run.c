@@ -27,6 +27,8 @@ static const struct {
     {".r", "r"},
 };
 
+#define LANGUAGE_OF_CODE "python" /* what most people try first */
+
 static const char *language_of_file(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -58,6 +60,14 @@ static bool add_file(json_t *input, const char *member, const char *path, struct
            add_text(input, member, text, length, failure);
 }
 
+/* NULL: only the person can tell. */
+static const char *language_of(const struct options *options)
+{
+    if (options->language)
+        return options->language;
+    return options->code ? LANGUAGE_OF_CODE : language_of_file(options->words[0]);
+}
+
 static bool add_code(const struct options *options, json_t *input, struct failure *failure)
 {
     bool has_file = options->word_count > 0;
@@ -68,12 +78,12 @@ static bool add_code(const struct options *options, json_t *input, struct failur
     if (has_file && options->stdin_file && strcmp(options->words[0], "-") == 0 &&
         strcmp(options->stdin_file, "-") == 0)
         return failure_usage(failure, "standard input cannot be both the code and its input");
-    const char *language = options->language;
-    if (!language && has_file)
-        language = language_of_file(options->words[0]);
-    if (!language)
-        return failure_usage(failure,
-                             "run needs --language: the file name does not tell the language");
+    const char *language = language_of(options);
+    if (!language) {
+        (void)failure_usage(failure,
+                            "run needs --language: the file name does not tell the language");
+        return failure_set_hint(failure, "for example --language python");
+    }
     if (!add_text(input, "language", language, strlen(language), failure))
         return false;
     if (options->code)

@@ -391,7 +391,7 @@ const struct option_row option_rows[] = {
     {"context", 0, "FILE", FOR(COMMAND_POLICY),
      "explain: the context of the call, such as who calls", "file", TEXT(context)},
     {"language", 'l', "LANGUAGE", FOR(COMMAND_RUN),
-     "the program's language (default: by the name of FILE)", NULL, TEXT(language)},
+     "the program's language (default: by the name of FILE; of CODE: python)", NULL, TEXT(language)},
     {"code", 'c', "CODE", FOR(COMMAND_RUN), "the program itself", NULL, TEXT(code)},
     {"timeout", 0, "DURATION", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
      "the time limit, such as 500ms, 5s or 1m", NULL, set_timeout, 0},

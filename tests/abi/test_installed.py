@@ -99,15 +99,21 @@ def test_installed_toolhost_finds_its_plugin():
 
 
 def test_the_readmes_shell_example_runs():
-    commands = [line for line in re.findall(r"^(?:echo|build/host-shim/toolhost).*$", (ROOT / "README.md").read_text(), re.M)]
+    commands = [line for line in re.findall(r"^(?:echo|printf|build/host-shim/toolhost).*$", (ROOT / "README.md").read_text(), re.M)]
     tap.true(len(commands) >= 3, "the README has commands to try")
     for command in commands:
         line = command.replace("build/host-shim/toolhost", str(only("**/bin/toolhost")))
-        run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment)
+        # With time enough for matplotlib's first start on a busy machine.
+        more = {"CODE_EXEC_POLICY": str(ROOT / "host-shim" / "examples" / "files.json")} if "--out" in line else {}
+        run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env={**environment, **more}, cwd=installed)
         tap.lacks(run.stderr, "usage", command)
         tap.true(not re.search("^root:", run.stdout, re.M), f"no line of /etc/shadow: {command}")
         if "invoke" in line:
             tap.equal(json.loads(run.stdout)["stdout"], "42\n", run.stderr)
+        if "--out" in line and subprocess.run(["/usr/bin/python3", "-c", "import pandas, matplotlib"], capture_output=True).returncode == 0:
+            tap.contains(run.stdout, "mean", run.stderr)
+            tap.contains(run.stderr, "toolhost: wrote chart.png (image/png, ", "the chart")
+            tap.equal((installed / "results" / "chart.png").read_bytes()[:4], b"\x89PNG", "the chart")
 
 
 tap.run(globals())

@@ -93,8 +93,8 @@ class ExitStatus(HostTest):
         self.assertIn(b"provider_failed", done.stderr)
 
     def test_wrong_usage(self):
-        for arguments in ([], ["fly"], ["run"], ["run", "-c", "x"], ["run", "file.unknown"],
-                          ["run", "-l", "sh", "-c", "x", "--timeout-ms", "1x"], ["run", "--json", "-c", "x"],
+        for arguments in ([], ["fly"], ["run"], ["run", "-c"], ["run", "file.unknown"],
+                          ["run", "-l", "sh", "-c", "x", "--timeout-ms", "1x"], ["run", "--json", "-c"],
                           ["run", "-l", "sh", "-c", "x", "extra.sh"], ["manifest", "extra"],
                           ["run", "-l", "sh", "-c", "x", "--approve", "perhaps"], ["doctor", "--sandbox", "moon"],
                           ["run", "-l", "sh", "-", "--stdin", "-"], ["audit", "mend", "x"], ["--cap"],
@@ -121,6 +121,14 @@ class ExitStatus(HostTest):
 
 
 class Input(HostTest):
+    def test_code_is_python_unless_another_language_is_named(self):
+        for more, language in (((), "python"), (("--language", "sh"), "sh")):
+            asked = self.path("asked.json")
+            approver = self.path("approver", f"#!/bin/sh\ncat >{asked}\n", 0o700)
+            self.toolhost("run", *more, "-c", "echo x", "--approve", f"cmd:{approver}", "--audit", "/dev/null")
+            with open(asked, encoding="utf-8") as file:
+                self.assertEqual(json.load(file)["language"], language)
+
     def test_file_tells_its_language_and_arguments_pass(self):
         script = self.path("a.sh", "args\n")
         done = self.toolhost("run", script, "--approve", "always", "--audit", "/dev/null", "--", "-x", "two words")

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "guest/guest_layers.h"
 #include "protocol/run_description.h"
 
 static size_t name_length(const char *variable)
@@ -105,7 +106,7 @@ static _Noreturn void become_program(const char *path, char *const *argv, char *
         ready = ready && (outputs[i] < 0 || dup2(outputs[i], numbers[i]) >= 0);
     for (int i = 0; inherited && i < GUEST_INHERITED; i++)
         ready = ready && dup2(inherited[i], STDERR_FILENO + 1 + i) >= 0;
-    if (ready)
+    if (ready && layers_apply())
         (void)execve(path, argv, environment);
     int error = errno;
     (void)!write(report, &error, sizeof(error));

@@ -21,14 +21,21 @@
 
 #include "protocol/run_description.h"
 
-#define GUEST_PATH          "/.code-execute-guest" /* in the image */
-#define GUEST_HEADER_LENGTH 5
-#define GUEST_CONTROL_LIMIT 8192  /* payload of a frame that is not a stream's */
-#define GUEST_DATA_LIMIT    65536 /* payload of a stream's frame */
-#define GUEST_HEAD_LIMIT    (UINT32_C(64) << 20)
-#define GUEST_STRING_LIMIT  GUEST_HEAD_LIMIT
-#define GUEST_STRINGS_LIMIT 4096
-#define GUEST_MESSAGE_END   UINT32_C(0x21646e65)
+#define GUEST_PATH "/.code-execute-guest" /* in the image */
+/* Its first argument: what of TCP the program may use. Behind it, an interpreter's
+ * (guest_interpreter.h).
+ */
+#define GUEST_WITH_NETWORK    "with-network"
+#define GUEST_WITHOUT_NETWORK "without-network"
+
+#define GUEST_HEADER_LENGTH   5
+#define GUEST_CONTROL_LIMIT   8192  /* payload of a frame that is not a stream's */
+#define GUEST_OWN_FACTS_LIMIT 64    /* of its own lines in the facts */
+#define GUEST_DATA_LIMIT      65536 /* payload of a stream's frame */
+#define GUEST_HEAD_LIMIT      (UINT32_C(64) << 20)
+#define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
+#define GUEST_STRINGS_LIMIT   4096
+#define GUEST_MESSAGE_END     UINT32_C(0x21646e65)
 
 /* Descriptors of an interpreter that waits (waiting_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \
@@ -37,9 +44,10 @@
 #define GUEST_INTERPRETER_INPUT 5 /* the file that becomes its standard input */
 
 enum guest_kind {
-    GUEST_FACTS = 1, /* what the kernel says of the guest: its /proc/self/status */
+    GUEST_FACTS = 1, /* what the kernel says of the guest: its /proc/self/status, and as one more
+                        line the ABI of Landlock that every program gets, 0 for none */
     GUEST_WAITING,   /* for the message, and so does the interpreter, if there is one */
-    GUEST_STARTED,   /* the program's execve has succeeded */
+    GUEST_STARTED,   /* the program's execve has succeeded, behind all layers */
     GUEST_MISSING,   /* the program is not in the image */
     GUEST_FAILED,    /* a text: why nothing was started */
     GUEST_STDOUT,

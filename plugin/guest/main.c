@@ -21,8 +21,10 @@
 #include "guest/guest_files.h"
 #include "guest/guest_input.h"
 #include "guest/guest_interpreter.h"
+#include "guest/guest_layers.h"
 #include "guest/guest_output.h"
 #include "guest/guest_relay.h"
+#include "guest/landlock.h"
 #include "protocol/run_description.h"
 
 #define SIGNAL_BASE 128
@@ -66,10 +68,11 @@ static void send_facts(void)
 {
     char facts[GUEST_CONTROL_LIMIT];
     CLEANUP_CLOSE int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, facts, sizeof(facts));
+    ssize_t length = fd < 0 ? -1 : read(fd, facts, sizeof(facts) - GUEST_OWN_FACTS_LIMIT);
     if (length < 0)
         fail("read /proc/self/status");
-    output_put(GUEST_FACTS, facts, (size_t)length);
+    int own = snprintf(facts + length, GUEST_OWN_FACTS_LIMIT, "Landlock:\t%d\n", landlock_abi());
+    output_put(GUEST_FACTS, facts, (size_t)length + (size_t)own);
 }
 
 static void take_end_of_message(void)
@@ -176,11 +179,12 @@ int main(int argument_count, char **arguments)
     struct guest_interpreter interpreter = {.program = {.pid = 0}, .told = -1};
     struct guest_program program;
     struct guest_files files;
-    if (getpid() != 1) {
+    if (getpid() != 1 || argument_count < 2) {
         (void)fprintf(stderr, "%s is the first process of a container, and of nothing else\n",
                       arguments[0]);
         return 1;
     }
+    layers_choose(strcmp(arguments[1], GUEST_WITH_NETWORK) == 0);
     int children = protect() && chdir(RUN_HOME) == 0 ? open_children() : -1;
     if (children < 0) {
         (void)fprintf(stderr, "%s: %s\n", arguments[0], strerror(errno));
@@ -189,7 +193,7 @@ int main(int argument_count, char **arguments)
     output_open();
     send_facts();
     const char *problem =
-        argument_count > 1 ? interpreter_start(arguments + 1, &interpreter) : NULL;
+        argument_count > 2 ? interpreter_start(arguments + 2, &interpreter) : NULL;
     if (problem)
         fail(problem);
     output_put(GUEST_WAITING, NULL, 0);

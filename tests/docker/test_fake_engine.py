@@ -296,6 +296,20 @@ def test_a_process_that_reports_privileges_is_refused():
     for right, wrong in (("NoNewPrivs:\t1", "NoNewPrivs:\t0"), ("Seccomp:\t2", "Seccomp:\t0"), ("CapBnd:\t0000", "CapBnd:\ta804")):
         with FakeEngine(socket_path, report=REPORT.replace(right, wrong)) as engine:
             refusal(engine, "sandbox_unavailable", "must not have")
+            tap.equal(engine.messages, [], f"{wrong}: it gets no run")
+
+
+def test_landlock_is_there_where_the_guest_says_so():
+    with FakeEngine(socket_path, report=REPORT + "Landlock:\t5\n") as engine:
+        isolation = call(engine)[1]["isolation"]
+        tap.equal((isolation["missing"], isolation["details"]["landlock_abi"]), (["user_namespace"], 5))
+        tap.equal(call(engine, more={"require": ["landlock"]})[1]["status"], "completed")
+    with FakeEngine(socket_path, report=REPORT + "Landlock:\t0\n") as engine:
+        tap.equal(call(engine)[1]["status"], "completed")
+        told = len(engine.messages)
+        error = call(engine, more={"require": ["landlock"]})[1]["error"]
+        tap.equal((error["code"], len(engine.messages)), ("sandbox_unavailable", told), "refused before the guest has the run")
+        tap.contains(error["message"], "landlock")
 
 
 def test_missing_runtime():

@@ -15,7 +15,7 @@ import engine
 import tap
 from catalogue import LANGUAGES
 from engine_proxy import EngineProxy, Plan, ask, engine_process
-from knockouts import knockouts
+from knockouts import bare_guest, knockouts
 from watch import Watch
 
 POOL = int(os.environ.get("CODE_EXECUTE_TEST_POOL", "0"))
@@ -86,6 +86,8 @@ class DockerBackend:
         self.other = OtherContainer(self.engine)
         self.other.start()
         self.address, self.pool = f"unix://{scratch}/engine.sock", POOL
+        self.guests = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1] / "tests" / "escape"
+        self.without_guests_layers = bare_guest(self.guests / "bare-guest")
 
     @property
     def policy(self):
@@ -107,8 +109,7 @@ class DockerBackend:
         return lambda: tap.eventually(lambda: self.watch.given_runs.isdisjoint(engine.containers()), "the run's container has gone", 60)
 
     def prepare(self, canaries):
-        guest = os.environ.get("ESCAPE_GUEST", pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1] / "tests" / "escape" / "knocked-out-guest")
-        self.known = knockouts(canaries.directory, canaries.token, self.other.id, guest)
+        self.known = knockouts(canaries.directory, canaries.token, self.other.id, self.guests / "knocked-out-guest")
         return self.other.listen(canaries)
 
     @staticmethod
@@ -123,6 +124,8 @@ class DockerBackend:
 
     def take_away(self, names, stream=None):
         changes = [self.known[name] for name in names]
+        if changes:
+            changes.append(self.without_guests_layers)
         if POOL and (changes or stream):  # what would be made ready meanwhile would lack the layers in a later run
             engine.await_stillness()
         self.proxy.plan = Plan(changes, lie_inspect=bool(changes), lie_report=bool(changes), stream=stream)

@@ -79,7 +79,7 @@ class Knockouts:
             return self.set(field, 1, f"nothing: {field.reason}")
         attack = load(FOLDER / field.catcher)
         self.suite.make_ready(attack)
-        plan = Plan([field.change], lie_inspect=True, lie_report=True)
+        plan = Plan([field.change, self.backend.without_guests_layers], lie_inspect=True, lie_report=True)
         outcome = self.with_plan(plan, lambda: self.harness.run(attack))
         if outcome.evidence & {"file", "death"}:
             self.harness.canaries.plant()

@@ -34,7 +34,7 @@ def without_user_namespace(isolation):
 
 
 def of_an_engine(details):
-    own = {name: details[name] for name in ("cgroup_version", "cgroup_memory", "cgroup_pids", "network") if name in details}
+    own = {name: details[name] for name in ("landlock_abi", "cgroup_version", "cgroup_memory", "cgroup_pids", "network") if name in details}
     told = modes.RUNTIME in (None, engine.default_runtime())  # of another runtime an engine tells no version
     return own and {**own, "engine": "docker", "engine_version": "<version>", "engine_api": "<version>", "runtime": "<name>",
                     "runtime_version": "<version>" if told else None, "rootless": "<bool>", "user_namespace": engine.has_user_namespaces(),

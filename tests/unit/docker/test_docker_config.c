@@ -12,6 +12,7 @@
 #include "backends/docker/container/container_config.h"
 #include "backends/docker/engine/owner.h"
 #include "base/cleanup.h"
+#include "guest/guest_protocol.h"
 #include "tap_suite.h"
 
 #define ROUNDS 10000
@@ -229,6 +230,11 @@ START_TEST(members_of_an_image_are_accepted)
 }
 END_TEST
 
+static const char *argument_of(const json_t *config)
+{
+    return json_string_value(json_array_get(json_object_get(config, "Entrypoint"), 1));
+}
+
 /* The operator's settings change only their own members. */
 START_TEST(runtime_and_network_are_only_themselves)
 {
@@ -241,6 +247,8 @@ START_TEST(runtime_and_network_are_only_themselves)
     ck_assert_str_eq(json_string_value(json_object_get(host, "Runtime")), "crun");
     ck_assert_str_eq(json_string_value(json_object_get(host, "NetworkMode")), "bridge");
     ck_assert(json_is_false(json_object_get(other, "NetworkDisabled")));
+    ck_assert_str_eq(argument_of(plain), GUEST_WITHOUT_NETWORK);
+    ck_assert_str_eq(argument_of(other), GUEST_WITH_NETWORK);
     char field[100];
     json_auto_t *made = as_made(other);
     ck_assert(!container_attest(other, made, field, sizeof(field)));
@@ -250,6 +258,8 @@ START_TEST(runtime_and_network_are_only_themselves)
     ck_assert_int_eq(json_object_del(json_object_get(plain, "HostConfig"), "NetworkMode"), 0);
     ck_assert_int_eq(json_object_del(other, "NetworkDisabled"), 0);
     ck_assert_int_eq(json_object_del(plain, "NetworkDisabled"), 0);
+    ck_assert_int_eq(json_object_del(plain, "Entrypoint"), 0);
+    ck_assert_int_eq(json_object_del(other, "Entrypoint"), 0);
     ck_assert(json_equal(plain, other));
 }
 END_TEST

@@ -172,6 +172,28 @@ START_TEST(facts_are_compared_exactly)
 }
 END_TEST
 
+START_TEST(landlock_is_what_the_guest_says)
+{
+    static const struct {
+        const char *report;
+        uint32_t abi;
+    } cases[] = {{"Seccomp:\t2\nLandlock:\t7\n", 7},
+                 {"A\nLandlock:\t0\n", 0},
+                 {"A\nLandlock:\t12\n", 12},
+                 {"A\nLandlock:\t7", 0},
+                 {"A\nLandlock:\t\n", 0},
+                 {"A\nLandlock:\t-1\n", 0},
+                 {"A\nLandlock:\t99999\n", 0},
+                 {"A\nLandlock:\t7x\n", 0},
+                 {"Name:\tx Landlock:\t7\n", 0},
+                 {"", 0}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        ck_assert_uint_eq(
+            guest_facts_landlock((const unsigned char *)cases[i].report, strlen(cases[i].report)),
+            cases[i].abi);
+}
+END_TEST
+
 START_TEST(engines_are_judged)
 {
     static const struct {
@@ -267,6 +289,7 @@ int main(void)
     tcase_add_test(cases, heads);
     tcase_add_test(cases, endless_heads_end);
     tcase_add_test(cases, facts_are_compared_exactly);
+    tcase_add_test(cases, landlock_is_what_the_guest_says);
     tcase_add_test(cases, engines_are_judged);
     tcase_add_test(cases, endings);
     tcase_add_test(cases, usage_is_the_guests);

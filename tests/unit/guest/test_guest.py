@@ -2,6 +2,7 @@
 """The first process of a container, without an engine: code-execute-guest as pid 1 of namespaces of its own, and this test as its
 backend. In a container: tests/docker and tests/escape"""
 import contextlib
+import ctypes
 import os
 import pathlib
 import signal
@@ -23,9 +24,9 @@ IMAGE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOSTNAME": "engine", "FROM_IMA
 TIME = 60
 
 
-def start(*arguments):
+def start(*arguments, network="without-network"):
     """By its descriptor: the build may lie below /tmp, which the container has its own of."""
-    return subprocess.Popen([*CONTAINER, f"/proc/self/fd/{program_file}", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    return subprocess.Popen([*CONTAINER, f"/proc/self/fd/{program_file}", network, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
 
 
@@ -53,9 +54,9 @@ def is_last(output):
     return output[-25:].startswith(guest.ended()[:5])
 
 
-def run(argv, *arguments, **told):
+def run(argv, *arguments, network="without-network", **told):
     """The frames of a run, without the facts and the waiting."""
-    process = start(*arguments)
+    process = start(*arguments, network=network)
     found = talk(process, guest.message(argv, **told), "outputs" in told and not told.get("trial"))
     errors = process.communicate(timeout=TIME)[1]
     tap.equal(errors, b"", "nothing but frames")
@@ -93,6 +94,74 @@ def test_it_reports_what_the_kernel_says_of_it():
     status = dict(line.split(":\t", 1) for line in facts.decode().splitlines())
     tap.equal((status["Pid"], status["NoNewPrivs"], status["Seccomp"] in "02"), ("1", "1", True), status)
     tap.true(all(name in status for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Uid")), status)
+
+
+def landlock_abi():
+    return max(0, ctypes.CDLL(None).syscall(444, None, 0, 1))
+
+
+def filters_of(status):
+    return int(dict(line.split(":\t", 1) for line in status.splitlines())["Seccomp_filters"])
+
+
+def test_a_program_has_the_filters_of_the_guest_behind_those_it_came_with():
+    process = start()
+    told = dict(talk(process, guest.message(["cat", "/proc/self/status"])))
+    process.communicate(timeout=TIME)
+    facts = told["facts"].decode()
+    if "Seccomp_filters" not in facts:
+        raise tap.Skip("this kernel does not count filters")
+    tap.equal(filters_of(told["stdout"].decode()), filters_of(facts) + 2)
+
+
+def test_an_interpreter_that_waits_has_them_too():
+    tap.equal(output_of(waiting("print(open('/proc/self/status').read().count('Seccomp:\\t2\\nSeccomp_filters:\\t'))")), b"1\n")
+
+
+CALLS = """
+import ctypes, errno, os, socket, stat
+libc = ctypes.CDLL(None, use_errno=True)
+def of_c(call):
+    return lambda: ctypes.get_errno() if call() < 0 else 0
+def of_python(call):
+    def attempt():
+        try:
+            call()
+        except OSError as error:
+            return error.errno
+        return 0
+    return attempt
+for name, attempt in (("unshare", of_c(lambda: libc.unshare(0x04000000))), ("inotify", of_c(libc.inotify_init)),
+                      ("internet", of_python(lambda: socket.socket(socket.AF_INET))), ("local", of_python(lambda: socket.socket(socket.AF_UNIX))),
+                      ("packet", of_python(lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16))),
+                      ("whiteout", of_python(lambda: os.mknod("/tmp/whiteout", stat.S_IFCHR | 0o600, 0))),
+                      ("outside", of_python(lambda: os.mkdir("/home/other")))):
+    print(name, errno.errorcode.get(attempt(), "-"))
+"""
+
+
+def attempts(found):
+    return dict(line.split() for line in found.decode().splitlines())
+
+
+def test_a_program_is_held_from_inside():
+    """No engine is here: what stops it is the guest's own. The same without the guest is the positive control."""
+    bare = attempts(subprocess.run([*CONTAINER, "python3", "-c", CALLS], capture_output=True, check=True, timeout=TIME).stdout)
+    without, network = (attempts(output_of(run(["python3", "-c", CALLS], network=name))) for name in ("without-network", "with-network"))
+    there = ("unshare", "inotify", "internet", "local", "packet", "outside")
+    tap.equal([bare[name] for name in there], ["-"] * len(there))
+    tap.equal([without[name] for name in there[:-1]], ["EPERM", "EPERM", "EAFNOSUPPORT", "-", "EAFNOSUPPORT"], without)
+    tap.equal([network[name] for name in there[:-1]], ["EPERM", "EPERM", "-", "-", "EAFNOSUPPORT"], network)
+    if landlock_abi() == 0:
+        raise tap.Skip("this kernel has no Landlock")
+    tap.equal((bare["whiteout"], *(held[name] for held in (without, network) for name in ("whiteout", "outside"))), ("-", *["EACCES"] * 4))
+
+
+def test_it_says_whether_programs_get_landlock():
+    process = start()
+    [(_, facts), *_] = talk(process, guest.message(["true"]))
+    process.communicate(timeout=TIME)
+    tap.equal(facts.decode().splitlines()[-1], f"Landlock:\t{landlock_abi()}")
 
 
 def test_a_program_gets_its_run():
@@ -135,7 +204,7 @@ def test_results_have_a_pipe_of_their_own_where_a_run_wants_them():
 
 def test_a_run_with_few_descriptors_has_no_results():
     few = "import os, resource, sys\nresource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))\nos.execvp(sys.argv[1], sys.argv[1:])"
-    process = subprocess.Popen([*CONTAINER, "python3", "-c", few, f"/proc/self/fd/{program_file}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
+    process = subprocess.Popen([*CONTAINER, "python3", "-c", few, f"/proc/self/fd/{program_file}", "without-network"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
     tap.equal(output_of(talk(process, guest.message(["sh", "-c", "echo on"], results=True))[2:]), b"on\n")
     process.communicate(timeout=TIME)
 
@@ -158,7 +227,7 @@ def test_the_program_cannot_look_into_it():
 
 
 def test_a_signal_of_the_program_does_not_reach_it():
-    found = shell("for signal in TERM KILL STOP INT HUP CHLD; do kill -$signal 1; done; echo on")
+    found = shell("for signal in TERM KILL STOP INT HUP CHLD; do kill -$signal 1 2>&-; done; echo on")
     tap.equal(output_of(found), b"on\n")
 
 

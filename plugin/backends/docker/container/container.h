@@ -51,7 +51,9 @@ struct container_events {
      * being removed. */
     void (*ready)(struct container *container);
     void (*lost)(struct container *container);
-    /* To its run: the guest has reported that its program is started. */
+    /* To its run: the guest waits for the message, and gets it unless the run fails now. */
+    void (*waits)(struct run *run);
+    /* The guest has reported that its program is started. */
     void (*started)(struct run *run);
     /* It has not found the program's file. Here and with "failed" the container still exists. */
     void (*missing)(struct run *run);
@@ -76,11 +78,12 @@ struct container_stream {
     bool taken_over; /* the head is read; frames follow */
     struct frame_reader frames;
     struct guest_reader guest;
-    uint32_t facts;   /* that hold for the guest */
-    bool waiting;     /* it waits for the message, or has waited */
-    bool started;     /* it has started the program */
-    bool collected;   /* it has sent all files of the run */
-    char errors[160]; /* what came on the container's own standard error */
+    uint32_t facts;        /* that hold for the guest */
+    uint32_t landlock_abi; /* of its programs */
+    bool waiting;          /* it waits for the message, or has waited */
+    bool started;          /* it has started the program */
+    bool collected;        /* it has sent all files of the run */
+    char errors[160];      /* what came on the container's own standard error */
     unsigned char chunk[STREAM_CHUNK];
     size_t begin; /* of the bytes of the chunk that are not looked at yet */
     size_t end;

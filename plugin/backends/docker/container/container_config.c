@@ -11,6 +11,7 @@
 #include "guest/guest_protocol.h"
 
 #define OWN_PROCESSES    1 /* the guest */
+#define OWN_ARGUMENTS    2 /* the guest, and what of a network it gives */
 #define CPU_HARD_EXTRA_S 1 /* SIGKILL this long after SIGXCPU */
 #define CORE_BYTES       1 /* no file, and no program of a core_pattern either, which 0 would start */
 
@@ -73,9 +74,10 @@ static json_t *host_config(const struct run_description *description, const char
                      scratch(limits), "Runtime", runtime[0] ? runtime : NULL);
 }
 
-static json_t *entrypoint(json_t *interpreter)
+static json_t *entrypoint(bool network, json_t *interpreter)
 {
-    json_auto_t *command = json_pack("[s]", GUEST_PATH);
+    json_auto_t *command =
+        json_pack("[s, s]", GUEST_PATH, network ? GUEST_WITH_NETWORK : GUEST_WITHOUT_NETWORK);
     if (!command || (interpreter && json_array_extend(command, interpreter) != 0))
         return NULL;
     return TAKE_POINTER(command);
@@ -89,10 +91,11 @@ static json_t *make_config(const struct run_description *description, const char
     json_auto_t *config =
         json_loadb(container_text, container_length, JSON_REJECT_DUPLICATES, NULL);
     json_auto_t *host = host_config(description, runtime, seccomp[description->network != 0]);
-    json_auto_t *varying = json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
-                                     json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER),
-                                     "WorkingDir", RUN_HOME, "Entrypoint", entrypoint(interpreter),
-                                     "NetworkDisabled", !description->network, "Labels", labels);
+    json_auto_t *varying =
+        json_pack("{s:s, s:o, s:s, s:o, s:b, s:O}", "Image", image, "User",
+                  json_sprintf("%d:%d", CONTAINER_USER, CONTAINER_USER), "WorkingDir", RUN_HOME,
+                  "Entrypoint", entrypoint(description->network, interpreter), "NetworkDisabled",
+                  !description->network, "Labels", labels);
     if (!config || !host || !varying || json_object_update(config, varying) != 0 ||
         json_object_update(json_object_get(config, "HostConfig"), host) != 0)
         return NULL;
@@ -167,7 +170,7 @@ json_t *container_config_template(const struct run_description *description, con
 
 enum run_interpreter container_config_interpreter(const json_t *template)
 {
-    bool waits = json_array_size(json_object_get(template, "Entrypoint")) > 1;
+    bool waits = json_array_size(json_object_get(template, "Entrypoint")) > OWN_ARGUMENTS;
     return waits ? RUN_INTERPRETER_PYTHON : RUN_INTERPRETER_NONE;
 }
 

@@ -55,7 +55,8 @@ static void break_stream(struct container *container, const char *why)
 static bool has_to_send(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
-    return stream->taken_over && container->job && stream->sent < container->job->message_length;
+    return stream->waiting && container->job && !container->removing &&
+           stream->sent < container->job->message_length;
 }
 
 /* 1: nothing of it is left to send; 0: the connection takes no more now; -1: it is broken. */
@@ -153,8 +154,11 @@ static bool take_report(struct container *container, const struct guest_piece *s
     struct container_stream *stream = &container->stream;
     if (said->kind == GUEST_FACTS && !stream->waiting) {
         stream->facts = guest_facts_read(said->bytes, said->length);
+        stream->landlock_abi = guest_facts_landlock(said->bytes, said->length);
     } else if (said->kind == GUEST_WAITING && !stream->waiting) {
         stream->waiting = true;
+        if (container->job)
+            container->environment->events->waits(container->job->run);
     } else if (said->kind == GUEST_STARTED && stream->waiting && container->job) {
         stream->started = true;
         container->environment->events->started(container->job->run);

@@ -3,9 +3,12 @@
  */
 #include "backends/docker/container/guest_stream.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+
+#define LANDLOCK_DIGITS 4
 
 static bool take_header(struct guest_reader *reader)
 {
@@ -120,4 +123,19 @@ uint32_t guest_facts_read(const unsigned char *report, size_t length)
         found |= facts_of_line(line);
     }
     return found;
+}
+
+uint32_t guest_facts_landlock(const unsigned char *report, size_t length)
+{
+    static const char name[] = "\nLandlock:\t";
+    char text[GUEST_OWN_FACTS_LIMIT] = "";
+    const unsigned char *line = memmem(report, length, name, sizeof(name) - 1);
+    size_t left = line ? length - (size_t)(line - report) - (sizeof(name) - 1) : 0;
+    if (left == 0)
+        return 0;
+    memcpy(text, line + sizeof(name) - 1, left < sizeof(text) - 1 ? left : sizeof(text) - 1);
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= LANDLOCK_DIGITS && text[digits] == '\n'
+               ? (uint32_t)strtoul(text, NULL, 10)
+               : 0;
 }

@@ -52,3 +52,5 @@ enum guest_fact {
 
 /* The bits of the facts that hold by that report. */
 uint32_t guest_facts_read(const unsigned char *report, size_t length);
+/* The ABI of Landlock that every program of that guest gets, by the guest's own line; 0: none. */
+uint32_t guest_facts_landlock(const unsigned char *report, size_t length);

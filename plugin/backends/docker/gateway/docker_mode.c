@@ -13,7 +13,8 @@ static const char *remedy_for_layer(enum isolation_layer layer,
     if (layer == LAYER_USER_NAMESPACE)
         return "run the engine rootless, or with \"userns-remap\" in its daemon.json";
     if (layer == LAYER_LANDLOCK)
-        return "containers do not have it: only mounts and the seccomp profile protect the machine";
+        return "the engine's machine or its runtime needs Landlock (CONFIG_SECURITY_LANDLOCK, and "
+               "landlock in lsm=), or take \"landlock\" out of the policy's \"require\"";
     return "see the engine's own warnings: docker info";
 }
 
@@ -26,6 +27,7 @@ static void write_details(struct json_draft *draft, const struct call *call)
 {
     const struct isolation_report *report = &call->outcome.ended.isolation;
     const struct engine_report engine = engine_report_read(&call->outcome.ended.details);
+    json_draft_integer(draft, "landlock_abi", report->landlock_abi);
     json_draft_integer(draft, "cgroup_version", report->cgroup_version);
     json_draft_boolean(draft, "cgroup_memory", report->cgroup_has_memory);
     json_draft_boolean(draft, "cgroup_pids", report->cgroup_has_pids);
@@ -64,7 +66,7 @@ const struct sandbox_mode_row docker_mode = {
     .grace_ms = 10000,
     .isolates = true,
     /* The layers of every hardened container. A user namespace is the engine's choice, and Landlock
-     * is no part of a container. */
+     * the choice of its kernel. */
     .mandatory_layers = LAYERS_ALL & ~(LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_LANDLOCK)),
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_DOCKER,

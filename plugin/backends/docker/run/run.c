@@ -167,10 +167,12 @@ static uint64_t layers_of(const struct run *run)
         LAYER_BIT(LAYER_SECCOMP);
     uint64_t given =
         run->description.network ? attested & ~LAYER_BIT(LAYER_NETWORK_NAMESPACE) : attested;
+    if (run->container->stream.landlock_abi)
+        given |= LAYER_BIT(LAYER_LANDLOCK);
     return given | (run->engine->facts.user_namespace ? LAYER_BIT(LAYER_USER_NAMESPACE) : 0);
 }
 
-static bool check_layers(struct run *run)
+static void check_layers(struct run *run)
 {
     uint64_t applied = layers_of(run);
     struct engine_fault fault;
@@ -180,12 +182,13 @@ static bool check_layers(struct run *run)
                          "must not have (checks passed: %#x of %#x)",
                          run->container->stream.facts, GUEST_FACTS_ALL);
         run_fail_engine(run, &fault);
-        return false;
+        return;
     }
     run->event.origin = run->container->warm ? SANDBOX_READY : SANDBOX_NEW;
     run->event.isolation = (struct isolation_report){
         .applied = applied,
         .missing = LAYERS_ALL & ~applied,
+        .landlock_abi = run->container->stream.landlock_abi,
         .cgroup_version = run->engine->facts.cgroup_version,
         .cgroup_has_memory = run->description.limits.memory_bytes != 0,
         .cgroup_has_pids = run->description.limits.processes != 0,
@@ -196,9 +199,8 @@ static bool check_layers(struct run *run)
             continue;
         run->event.failed_layer = layer;
         run_fail(run, RUN_FAILURE_LAYER, 0, "docker does not provide it here");
-        return false;
+        return;
     }
-    return true;
 }
 
 /* 0, never, for no limit and for one beyond the clock. */
@@ -212,9 +214,15 @@ static uint64_t wall_deadline(const struct run *run)
     return deadline;
 }
 
+void run_check_guest(struct run *run)
+{
+    if (!run->killed && run->event.failure == RUN_FAILURE_NONE)
+        check_layers(run);
+}
+
 void run_report_start(struct run *run)
 {
-    if (run->killed || run->event.failure != RUN_FAILURE_NONE || !check_layers(run))
+    if (run->killed || run->event.failure != RUN_FAILURE_NONE)
         return;
     run->job.started = true;
     run->container->deadline_us = 0;

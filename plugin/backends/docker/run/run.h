@@ -19,6 +19,7 @@
 struct run;
 
 /* Called for its container: see struct container_events. */
+void run_check_guest(struct run *run);
 void run_report_start(struct run *run);
 void run_container_missing(struct run *run);
 void run_container_failed(struct run *run, enum run_failure failure,

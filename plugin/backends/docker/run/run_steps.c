@@ -57,10 +57,12 @@ void run_get_container(struct run *run)
 {
     run->container = pool_take(run->environment, run->engine, &run->description,
                                run->options.runtime, run->image_id, &run->job);
-    if (run->container)
-        container_stream_handle(run->container);
-    else
+    if (!run->container) {
         run_make_container(run);
+        return;
+    }
+    run_check_guest(run);
+    container_stream_handle(run->container);
 }
 
 static void take_network_answer(void *user, const struct engine_answer *answer)

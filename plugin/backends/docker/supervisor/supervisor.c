@@ -39,6 +39,7 @@ struct supervisor {
 static const struct container_events container_events = {
     .ready = pool_put,
     .lost = pool_lose,
+    .waits = run_check_guest,
     .started = run_report_start,
     .missing = run_container_missing,
     .failed = run_container_failed,

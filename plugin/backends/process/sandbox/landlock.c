@@ -1,126 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Owns the Landlock ruleset of a run (landlock(7); the kernel's userspace-api/landlock.rst): a
- * second check behind the mounts. Runs in the payload, after no_new_privs. The names of the kernel
- * header are written out, as a header may be older than the kernel it meets.
- */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+/* Owns the step that puts the Landlock ruleset on (guest/landlock.h). Runs in the payload, after
+ * no_new_privs. */
+#include "guest/landlock.h"
 #include "backends/process/sandbox/sandbox.h"
-#include "base/cleanup.h"
-
-/* Rights on files, by bit; the comment is the ABI that brought them. */
-#define EXECUTE       (UINT64_C(1) << 0) /* 1 */
-#define WRITE_FILE    (UINT64_C(1) << 1)
-#define READ_FILE     (UINT64_C(1) << 2)
-#define READ_DIR      (UINT64_C(1) << 3)
-#define REMOVE_DIR    (UINT64_C(1) << 4)
-#define REMOVE_FILE   (UINT64_C(1) << 5)
-#define MAKE_CHAR     (UINT64_C(1) << 6)
-#define MAKE_DIR      (UINT64_C(1) << 7)
-#define MAKE_REG      (UINT64_C(1) << 8)
-#define MAKE_SOCK     (UINT64_C(1) << 9)
-#define MAKE_FIFO     (UINT64_C(1) << 10)
-#define MAKE_BLOCK    (UINT64_C(1) << 11)
-#define MAKE_SYM      (UINT64_C(1) << 12)
-#define FILES_OF_ABI1 ((UINT64_C(1) << 13) - 1)
-#define REFER         (UINT64_C(1) << 13) /* 2 */
-#define TRUNCATE      (UINT64_C(1) << 14) /* 3 */
-#define IOCTL_DEV     (UINT64_C(1) << 15) /* 5 */
-
-#define BIND_TCP    (UINT64_C(1) << 0) /* 4 */
-#define CONNECT_TCP (UINT64_C(1) << 1)
-
-#define SCOPE_ABSTRACT_UNIX_SOCKET (UINT64_C(1) << 0) /* 6 */
-#define SCOPE_SIGNAL               (UINT64_C(1) << 1)
-
-#define CREATE_RULESET_VERSION 1U
-#define RULE_PATH_BENEATH      1
-
-struct ruleset {
-    uint64_t files;
-    uint64_t network;
-    uint64_t scoped;
-};
-
-struct path_beneath {
-    uint64_t allowed;
-    int32_t parent;
-} __attribute__((packed));
-
-#define RIGHTS_READ   (EXECUTE | READ_FILE | READ_DIR)
-#define RIGHTS_DEVICE (READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV)
-#define RIGHTS_SCRATCH                                                                       \
-    (RIGHTS_READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SOCK | \
-     MAKE_FIFO | MAKE_SYM | REFER | TRUNCATE)
-
-static const struct {
-    const char *path;
-    uint64_t allowed;
-} rules[] = {
-    {"/", RIGHTS_READ},           {"/tmp", RIGHTS_SCRATCH},       {SANDBOX_HOME, RIGHTS_SCRATCH},
-    {"/dev/shm", RIGHTS_SCRATCH}, {"/dev/null", RIGHTS_DEVICE},   {"/dev/zero", RIGHTS_DEVICE},
-    {"/dev/full", RIGHTS_DEVICE}, {"/dev/random", RIGHTS_DEVICE}, {"/dev/urandom", RIGHTS_DEVICE},
-};
-
-/* Everything this kernel can check, and how long the struct is that it knows. */
-static struct ruleset ruleset_for(int abi, bool network, size_t *ret_size)
-{
-    struct ruleset ruleset = {.files = FILES_OF_ABI1};
-    *ret_size = sizeof(ruleset.files);
-    switch (abi) {
-    default:
-        ruleset.scoped = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL;
-        *ret_size = sizeof(ruleset);
-        __attribute__((fallthrough));
-    case 5:
-        ruleset.files |= IOCTL_DEV;
-        __attribute__((fallthrough));
-    case 4:
-        ruleset.network = network ? 0 : BIND_TCP | CONNECT_TCP;
-        if (*ret_size < offsetof(struct ruleset, scoped))
-            *ret_size = offsetof(struct ruleset, scoped);
-        __attribute__((fallthrough));
-    case 3:
-        ruleset.files |= TRUNCATE;
-        __attribute__((fallthrough));
-    case 2:
-        ruleset.files |= REFER;
-        __attribute__((fallthrough));
-    case 1:
-        break;
-    }
-    return ruleset;
-}
-
-/* A path that does not exist needs no rule. */
-static int add_rule(int ruleset, const char *path, uint64_t allowed)
-{
-    CLEANUP_CLOSE int parent = open(path, O_PATH | O_CLOEXEC);
-    if (parent < 0)
-        return errno == ENOENT ? 0 : -1;
-    struct path_beneath rule = {.allowed = allowed, .parent = parent};
-    return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0);
-}
 
 int restrict_by_landlock(struct sandbox *sandbox)
 {
-    int abi = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
-    if (abi <= 0)
-        return -1;
-    size_t size;
-    struct ruleset attributes = ruleset_for(abi, sandbox->template->network, &size);
-    CLEANUP_CLOSE int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
-    if (ruleset < 0)
-        return -1;
-    for (size_t i = 0; i < COUNT_OF(rules); i++)
-        if (add_rule(ruleset, rules[i].path, rules[i].allowed & attributes.files) < 0)
-            return -1;
-    if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+    int abi = landlock_restrict(sandbox->template->network);
+    if (abi < 0)
         return -1;
     sandbox->isolation.landlock_abi = (uint32_t)abi;
     return 0;

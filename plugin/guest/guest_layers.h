@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the guest puts on a program from inside, behind what the engine has put on the container:
+ * Landlock where the kernel has it, and the system call filters. Runs in the guest, and in its
+ * child that becomes the program.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* Once, before anything is started; network: the container has one. */
+void layers_choose(bool network);
+/* In the child, last of all before its execve. false with errno: a layer is not in force, and the
+ * program must not start. Each is looked at once it is on: the kernel has to count the filters, and
+ * Landlock has to refuse what nothing else refuses. */
+bool layers_apply(void);

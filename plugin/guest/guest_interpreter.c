@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "guest/guest_input.h"
+#include "guest/guest_python.h"
 #include "protocol/run_description.h"
 
-#define PLACE        "/tmp/.code-execute" /* waiting_python.py removes it */
 #define TOLD_WAITING 'w'
 #define TOLD_BEGINS  'b'
 
@@ -27,15 +27,6 @@ static bool write_all(int fd, const void *bytes, size_t length)
         written += count > 0 ? (size_t)count : 0;
     }
     return true;
-}
-
-static bool write_module(const char *text)
-{
-    if (mkdir(PLACE, 0755) < 0)
-        return false;
-    CLEANUP_CLOSE int fd =
-        open(PLACE "/sitecustomize.py", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    return fd >= 0 && write_all(fd, text, strlen(text));
 }
 
 /* Its first word must be the expected one. */
@@ -64,36 +55,6 @@ static const char *explain(const struct guest_program *program)
         read(program->outputs[PROGRAM_STDERR], text + length, sizeof(text) - 1 - length);
     text[length + (count > 0 ? (size_t)count : 0)] = '\0';
     return text;
-}
-
-/* The given variables, the home of every program, and where its sitecustomize is. */
-static char **interpreter_environment(char *const *variables, size_t count)
-{
-    static char python_path[8192];
-    const char *given = "";
-    char **list = calloc(count + 3, sizeof(char *));
-    bool has_home = false;
-    if (!list)
-        return NULL;
-    size_t length = 0;
-    for (size_t i = 0; i < count; i++) {
-        has_home |= strncmp(variables[i], "HOME=", 5) == 0;
-        if (strncmp(variables[i], "PYTHONPATH=", 11) == 0)
-            given = variables[i] + 11;
-        else
-            list[length++] = variables[i];
-    }
-    for (char **own = environ; *own && !given[0]; own++)
-        if (strncmp(*own, "PYTHONPATH=", 11) == 0)
-            given = *own + 11;
-    (void)snprintf(python_path, sizeof(python_path), "PYTHONPATH=" PLACE "%s%s",
-                   given[0] ? ":" : "", given);
-    list[length++] = python_path;
-    if (!has_home)
-        list[length] = (char *)(uintptr_t)("HOME=" RUN_HOME);
-    char **environment = program_environment(list);
-    free(list);
-    return environment;
 }
 
 /* Both pipes, and what the interpreter gets of them. */
@@ -134,20 +95,22 @@ static const char *start(char *const *command, char *const *environment, const c
 const char *interpreter_start(char *const *arguments, struct guest_interpreter *ret)
 {
     char path[PATH_MAX];
-    char *const *variables = arguments + 1;
+    char *const *variables = arguments;
     size_t count = 0;
     while (variables[count] && strcmp(variables[count], "--") != 0)
         count++;
     char *const *command = variables + count + 1;
     if (!variables[count] || !*command)
         return "read the interpreter's command line";
-    CLEANUP_FREE char **environment = interpreter_environment(variables, count);
+    CLEANUP_FREE char **given = calloc(count + 1, sizeof(char *));
+    if (!given)
+        return "compose the interpreter's environment";
+    memcpy(given, variables, count * sizeof(char *));
+    CLEANUP_FREE char **environment = python_environment(given, PYTHON_WAITS);
     if (!environment)
         return "compose the interpreter's environment";
-    if (!program_find(command[0], environment, path))
+    if (!program_find(command[0], environment, path) || !python_write_script())
         return NULL;
-    if (!write_module(arguments[0]))
-        return "write the interpreter's module";
     return start(command, environment, path, ret);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An interpreter that is started ahead of its run: Python, which waits at the end of its own start
- * by a sitecustomize that the guest writes for it, until it is handed its arguments and variables.
+ * (guest_python.h) until it is handed its arguments and variables.
  * Files and standard input are the guest's work, as for every program. Runs in the guest.
  */
 #pragma once
@@ -18,8 +18,8 @@ struct guest_interpreter {
     int input;                    /* becomes its standard input where the run has one */
 };
 
-/* arguments: the text of the sitecustomize, variables, "--", and the command line. Returns when it
- * waits. An image that has no such interpreter gets none: the run's program is started as always.
+/* arguments: variables, "--", and the command line. Returns when it waits. An image that has no
+ * such interpreter, or no room for the script, gets none: the run's program is started as always.
  * NULL, or what could not be done. */
 const char *interpreter_start(char *const *arguments, struct guest_interpreter *ret);
 /* Hands it the run, and returns when it begins its program. false: it does not. */

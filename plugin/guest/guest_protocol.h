@@ -37,7 +37,7 @@
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65)
 
-/* Descriptors of an interpreter that waits (waiting_python.py), beside RUN_RESULTS_FD. */
+/* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \
     3 /* its run: the lists of variables and arguments, has_input, has_results */
 #define GUEST_INTERPRETER_TOLD  4 /* its report: 'w' when it waits, 'b' when its program begins */
@@ -64,6 +64,7 @@ struct guest_run {
     uint32_t trial;              /* 1: look for the program, and start nothing */
     uint32_t has_input;          /* 1: the standard input follows the files; 0: it is /dev/null */
     uint32_t has_results;        /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t python;             /* 1: argv is Python's, and a script of ours begins its program */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */

@@ -23,6 +23,7 @@
 #include "guest/guest_interpreter.h"
 #include "guest/guest_layers.h"
 #include "guest/guest_output.h"
+#include "guest/guest_python.h"
 #include "guest/guest_relay.h"
 #include "guest/landlock.h"
 #include "protocol/run_description.h"
@@ -107,7 +108,10 @@ static void start_program(const struct guest_run *run, struct guest_program *ret
 {
     char path[PATH_MAX];
     char problem[PATH_MAX + 128];
-    CLEANUP_FREE char **environment = program_environment(run->environment);
+    bool by_python = run->python && run->has_results && !run->trial && python_write_script();
+    CLEANUP_FREE char **environment = by_python
+                                          ? python_environment(run->environment, PYTHON_BEGINS)
+                                          : program_environment(run->environment);
     CLEANUP_CLOSE int input = take_program_input(run);
     if (!environment)
         fail("compose the environment");

@@ -140,8 +140,6 @@ static struct run_facts facts_of_run(const struct call *call)
         .memory_bytes = limits->memory_bytes,
         .memory_kills = ended->usage.memory_kills,
         .file_bytes = is_isolated ? limits->file_bytes : 0,
-        .printed = call->run.output.capture.total + call->run.errors.capture.total,
-        .has_results = call->results.row_count > 0 || call->results.omitted.count > 0,
     };
 }
 

@@ -243,21 +243,6 @@ static void write_no_python(const struct run_facts *facts, char text[RUN_NOTE_LI
                    "there is no python command; where Python is installed, its command is python3");
 }
 
-static bool shows_no_value(const struct run_facts *facts)
-{
-    return facts->cause == RUN_CAUSE_EXIT && facts->exit_code == 0 && facts->printed == 0 &&
-           !facts->has_results && strcmp(facts->language, "python") == 0 &&
-           last_line_is_expression(facts->code, facts->code_length);
-}
-
-static void write_no_value(const struct run_facts *facts, char text[RUN_NOTE_LIMIT])
-{
-    (void)facts;
-    (void)snprintf(
-        text, RUN_NOTE_LIMIT,
-        "the program printed nothing; to see the value of its last line, use print(...)");
-}
-
 static const struct note_rule rules[] = {
     {child_was_killed_for_memory, write_memory_kills,
      "use less memory, or fewer processes at a time: one was killed because memory ran out, and "
@@ -272,7 +257,6 @@ static const struct note_rule rules[] = {
     {makes_no_socket, write_no_socket, NULL},
     {wrote_too_much, write_file_limit, NULL},
     {finds_no_python, write_no_python, NULL},
-    {shows_no_value, write_no_value, NULL},
 };
 
 void run_words_take(const char *text, size_t length, struct run_words *ret)

@@ -35,8 +35,6 @@ struct run_facts {
     uint64_t memory_bytes; /* the limit; 0: none */
     uint64_t memory_kills; /* or RUN_USAGE_UNKNOWN */
     uint64_t file_bytes;   /* the limit; 0: none */
-    uint64_t printed;      /* bytes, on both streams */
-    bool has_results;      /* or has sent some that were left out */
     struct run_words output; /* standard output and error, secrets redacted */
     struct run_words errors;
 };
@@ -54,15 +52,10 @@ size_t run_note_rules(void);
  */
 bool run_note_make(size_t rule, const struct run_facts *facts, struct run_note *ret);
 
-/* Two of the rules look closer; both are for them and for their tests. */
+/* One of the rules looks closer; this is for it and for its tests. */
 
 /* The name of the library whose absence the standard error complains about in its interpreter's
  * words: nothing that an agent prints or installs will change that. false where it is about
  * something else, or the name is none that a library could have. */
 bool missing_module_find(const char *language, const char *errors,
                          char ret_name[MISSING_MODULE_LIMIT + 1]);
-
-/* Whether the last line of a Python program looks like an expression, the value of which a notebook
- * would show and a program does not. It looks at the words alone and answers no in doubt: nothing
- * is parsed. */
-bool last_line_is_expression(const char *code, size_t length);

@@ -11,7 +11,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import modes
 import tap
-from modes import RESULTS_FD, Provider, adopt_orphans, gateway, left, long_time, own_processes, sleeps
+from modes import OWN_FDS, Provider, adopt_orphans, gateway, left, long_time, own_processes, sleeps
 from provider import OK, Host
 
 CANARY = "canary-7f3a91"
@@ -98,10 +98,10 @@ def test_the_gateways_secrets_are_not_inside():
                 "'/proc/1/exe', '/proc/1/fd', '/proc/1/mem', '/proc/1/root'] + glob.glob('/proc/[0-9]*/environ'):\n"
                 "    try:\n        with open(path, 'rb') as f: print(path, f.read())\n"
                 "    except OSError as e: print(path, e.strerror)\n"
-                f"print(os.environ)\nprint('fds', sorted({{int(n) for n in os.listdir('/proc/self/fd')}} - {{{RESULTS_FD}}})[:-1])")
+                f"print(os.environ)\nprint('fds', sorted({{int(n) for n in os.listdir('/proc/self/fd')}} - {OWN_FDS})[:-1])")
         result = provider.invoke({"language": "python", "code": code}, Host())[1]
         tap.lacks(result["stdout"], CANARY, "what the program could read")
-        tap.contains(result["stdout"], "fds [0, 1, 2]", "only the three descriptors, and that of its results")
+        tap.contains(result["stdout"], "fds [0, 1, 2]", "only the three descriptors, and those of its results")
         provider.reset()
         rights = ("sandbox.exec", "sandbox.exec.mode.none")
         tap.equal(provider.use_policy({"modes": {"default": "none", "allowed": ["none"]}, "capabilities": list(rights)}), OK)

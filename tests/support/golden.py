@@ -64,7 +64,6 @@ DIFFERENCES = {
         ({"process_limit"}, "notes", [], "the same"),
         ({"disk_full"}, "cause", "exit", "what is left of a container's file systems is not looked at"),
         ({"disk_full"}, "notes", [], "the same"),
-        ({"disk_full", "process_limit"}, "exception", None, "no results come out of a container yet"),
         ({"forbidden_syscall"}, "error.message", "forbidden system call", "an engine does not tell which one it was"),
         ({"runtime_missing"}, "error.hint", f"the image {engine.IMAGE} does not have it, and a run downloads nothing: use another "
          "language, or give this one another image in the policy's \"docker.images\"", "the remedy is another"),

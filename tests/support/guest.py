@@ -81,9 +81,9 @@ def left_files(payload):
     return whole, omitted, unnamed
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, outputs=NOTHING_OUT, end=MESSAGE_END):
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, python=False, outputs=NOTHING_OUT, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<IIII", trial, stdin is not None, results, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
+    head = struct.pack("<5I", trial, stdin is not None, results, python, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3])
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
     return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents) + end
@@ -108,8 +108,8 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "has_results", "private"), struct.unpack_from("<IIII", head)))
-        at = 16
+        told = dict(zip(("trial", "has_input", "has_results", "python", "private"), struct.unpack_from("<5I", head)))
+        at = 20
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["outputs"] = struct.unpack_from("<QQQ", head, at)

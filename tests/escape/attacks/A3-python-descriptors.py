@@ -12,10 +12,13 @@ import os
 import stat
 
 RESULTS = 63  # RUN_RESULTS_FD, the program's own pipe for what it shows
+PROGRAM = 62  # in a container: /dev/null, in the place of the program's own file (main_run.py)
 
 
 def is_own(descriptor, status):
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    if descriptor == PROGRAM:
+        return stat.S_ISCHR(status.st_mode) and status.st_rdev == os.stat("/dev/null").st_rdev and flags & os.O_ACCMODE == os.O_RDONLY
     return descriptor == RESULTS and stat.S_ISFIFO(status.st_mode) and flags & os.O_ACCMODE == os.O_WRONLY
 
 

@@ -108,9 +108,9 @@ START_TEST(an_interpreter_is_started_with_the_policys_part)
     ck_assert_int_eq(container_config_interpreter(waiting), RUN_INTERPRETER_PYTHON);
     ck_assert_int_eq(container_config_interpreter(NULL), RUN_INTERPRETER_NONE);
     size_t length = json_array_size(json_object_get(template, "Entrypoint"));
-    ck_assert_uint_eq(json_array_size(command), length + 1 + COUNT_OF(told));
+    ck_assert_uint_eq(json_array_size(command), length + COUNT_OF(told));
     for (size_t i = 0; i < COUNT_OF(told); i++)
-        ck_assert_str_eq(json_string_value(json_array_get(command, length + 1 + i)), told[i]);
+        ck_assert_str_eq(json_string_value(json_array_get(command, length + i)), told[i]);
     CLEANUP_FREE char *text = json_dumps(waiting, 0);
     ck_assert_ptr_null(strstr(text, "the run's"));
     json_auto_t *own = container_config_for_run(&description, "", "one", &owner, seccomp, 1000000);

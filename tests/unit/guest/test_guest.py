@@ -3,6 +3,7 @@
 backend. In a container: tests/docker and tests/escape"""
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import signal
@@ -417,11 +418,11 @@ def first_process_of_a_tree(process):
     return first_process(process)
 
 
-WAITS = {"text": (ROOT / "plugin/backends/docker/container/waiting_python.py").read_text(), "variables": ("CODE_EXECUTE_IMPORT=json", "CODE_EXECUTE_ARGUMENTS=2")}
+WAITS = ("CODE_EXECUTE_IMPORT=json", "CODE_EXECUTE_ARGUMENTS=2")
 
 
 def waiting(code, *arguments, variables=(), command=("python3", "main.py"), **told):
-    return run(["python3", "main.py", *arguments], WAITS["text"], *WAITS["variables"], *variables, "--", *command, files=[("main.py", code.encode())], **told)
+    return run(["python3", "main.py", *arguments], *WAITS, *variables, "--", *command, files=[("main.py", code.encode())], **told)
 
 
 def test_an_interpreter_waits_for_its_run():
@@ -432,13 +433,51 @@ def test_an_interpreter_waits_for_its_run():
     tap.contains(output_of(waiting(code, environment=["MORE="])), b'["main.py"], "", ""')
 
 
+SHOWS = ("import json, os, sys\nprint(json.dumps([os.listdir('/tmp'), sorted(name for name in os.environ if 'EXECUTE' in name or 'PYTHON' in name), sys.path,"
+         "sys.argv, sys._getframe().f_back]))\ndisplay('shown')\n6 * 7")
+
+
+def results_of(found):
+    told, rows = b"".join(payload for kind, payload in found if kind == "results"), []
+    while told:
+        length, _ = guest.HEADER.unpack_from(told)
+        rows.append(json.loads(told[guest.HEADER.size:guest.HEADER.size + length]))
+        told = told[guest.HEADER.size + length:]
+    return rows
+
+
+def beginning(code, *arguments, **told):
+    return run(["python3", "main.py", *arguments], files=[("main.py", code.encode())], python=True, results=True, **told)
+
+
+def test_python_s_results_are_told_and_nothing_of_ours_is_left():
+    plain = json.loads(output_of(run(["python3", "main.py", "a"], files=[("main.py", SHOWS.replace("display('shown')", "").encode())])))
+    for found in beginning(SHOWS, "a"), waiting(SHOWS, "a", results=True):
+        tap.equal(json.loads(dict(found)["stdout"]), plain)
+        tap.equal([(row["role"], row["data"]["text/plain"]) for row in results_of(found)], [("display", "'shown'"), ("value", "42")])
+    for code in "def f():\n    raise ValueError('x')\nf()", "x = = 1":
+        for found in beginning(code), waiting(code, results=True):
+            [row] = results_of(found)
+            tap.equal((row["name"], struct.unpack("<IQQ", found[-1][1])[0]), ("ValueError" if "def" in code else "SyntaxError", 1 << 8))
+    own = ["PYTHONPATH=/nowhere"]
+    tap.equal(dict(beginning("import os, sys\nprint(os.environ['PYTHONPATH'], sys.path[1])", environment=own))["stdout"], b"/nowhere /nowhere\n")
+
+
+def test_where_there_is_no_room_for_the_script_python_runs_its_program():
+    full = ["sh", "-c", "mount -t tmpfs -o size=8k tmpfs /tmp && exec \"$@\"", "sh"]
+    process = subprocess.Popen([*CONTAINER, *full, f"/proc/self/fd/{program_file}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
+    code = b"import os\nprint(os.listdir('/tmp'), 'display' in dir(__builtins__))"
+    tap.equal(output_of(talk(process, guest.message(["python3", "main.py"], files=[("main.py", code)], python=True, results=True))[2:]), b"[] False\n")
+    process.communicate(timeout=TIME)
+
+
 def test_without_the_interpreter_the_program_is_started():
-    found = run(["sh", "-c", "echo started; ls /tmp"], WAITS["text"], "A=b", "--", "no-such-python", "main.py")
+    found = run(["sh", "-c", "echo started; ls /tmp"], "A=b", "--", "no-such-python", "main.py")
     tap.equal(output_of(found), b"started\n")
 
 
 def test_an_interpreter_that_does_not_wait_is_reported():
-    process = start(WAITS["text"], "--", "sh", "-c", "echo because >&2; exit 3")
+    process = start("--", "sh", "-c", "echo because >&2; exit 3")
     output, _ = process.communicate(b"", timeout=TIME)
     [_, (kind, text)] = guest.frames(output)
     tap.equal((kind, process.returncode), ("failed", 1))
@@ -446,7 +485,7 @@ def test_an_interpreter_that_does_not_wait_is_reported():
 
 
 def test_an_interpreter_that_ends_while_it_waits_is_reported():
-    process = start(WAITS["text"], *WAITS["variables"], "--", "python3", "main.py")
+    process = start(*WAITS, "--", "python3", "main.py")
     output = b""
     while not output or guest.frames(output)[-1][0] != "waiting":
         output += os.read(process.stdout.fileno(), 1 << 16)

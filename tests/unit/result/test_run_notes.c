@@ -16,7 +16,6 @@ static const struct run_facts ordinary = {
     .cause = RUN_CAUSE_EXIT,
     .memory_bytes = 64 * MIB,
     .file_bytes = MIB,
-    .printed = 2,
 };
 
 /* The one note, "" for none. */
@@ -224,86 +223,6 @@ START_TEST(a_note_lists_the_installed_modules)
 }
 END_TEST
 
-static const struct {
-    const char *code;
-    bool is_expression;
-} last_lines[] = {
-    {"2**64", true},
-    {"x = [1]\nlen(x)", true},
-    {"x = 1\nx\n\n", true},
-    {"x = 1\r\nx\r\n", true},
-    {"import pandas\ndf.describe()  # a table\n# the end\n", true},
-    {"(1 + 2) * 3", true},
-    {"[n for n in range(3)]", true},
-    {"x == 5", true},
-    {"x <= f(a=5)", true},
-    {"f'{x}'", true},
-    {"d['a:b=c;d']", true},
-    {"", false},
-    {"\n\n# nothing\n", false},
-    {"x = 5", false},
-    {"x += 5", false},
-    {"x: int", false},
-    {"a, b", false},
-    {"a; b", false},
-    {"import os", false},
-    {"from os import path", false},
-    {"pass", false},
-    {"del x", false},
-    {"None", false},
-    {"print()", false},
-    {"import sys\nsys.exit(0)", false},
-    {"def f():\n    5", false},
-    {"if __name__ == '__main__':\n    main()", false},
-    {"if x: y", false},
-    {"x = [\n1,\n2]", false},
-    {"x = f(\n1\n)", false},
-    {"x = \\\n5", false},
-    {"x = (1,\n2)", false},
-    {"'''\ndocumentation\n'''", false},
-    {"\"\"\"of a module\"\"\"", false},
-    {"'text", false},
-    {"f(]", false},
-    {"a \\", false},
-    {"@decorator", false},
-};
-
-START_TEST(a_value_that_nobody_sees)
-{
-    static const char expected[] =
-        "the program printed nothing; to see the value of its last line, use print(...)";
-    struct run_facts facts = with_code(last_lines[_i].code);
-    ck_assert_str_eq(note_of(&facts).text, ""); /* it has printed something */
-    facts.printed = 0;
-    ck_assert_msg(!note_of(&facts).text[0] == !last_lines[_i].is_expression, "%s",
-                  last_lines[_i].code);
-    if (last_lines[_i].is_expression)
-        ck_assert_str_eq(note_of(&facts).text, expected);
-    facts.has_results = true;
-    ck_assert_str_eq(note_of(&facts).text, "");
-    facts.has_results = false;
-    facts.exit_code = 1;
-    ck_assert_str_eq(note_of(&facts).text, "");
-    facts.exit_code = 0;
-    facts.language = "sh";
-    ck_assert_str_eq(note_of(&facts).text, "");
-}
-END_TEST
-
-START_TEST(a_long_line_is_left_alone)
-{
-    char code[1000];
-    struct run_facts facts = ordinary;
-    facts.printed = 0;
-    facts.code = code;
-    facts.code_length = sizeof(code);
-    memset(code, '(', sizeof(code));
-    ck_assert_str_eq(note_of(&facts).text, "");
-    memset(code, '\0', sizeof(code));
-    ck_assert_str_eq(note_of(&facts).text, "");
-}
-END_TEST
-
 START_TEST(words_are_the_end_of_a_stream)
 {
     struct run_words words;
@@ -338,8 +257,6 @@ int main(void)
     tcase_add_loop_test(tests, an_installer_that_waits_until_its_time_is_up, 0,
                         COUNT_OF(silent_installers));
     tcase_add_test(tests, a_note_lists_the_installed_modules);
-    tcase_add_loop_test(tests, a_value_that_nobody_sees, 0, COUNT_OF(last_lines));
-    tcase_add_test(tests, a_long_line_is_left_alone);
     tcase_add_test(tests, words_are_the_end_of_a_stream);
     return run_suite("run notes", &tests, 1);
 }

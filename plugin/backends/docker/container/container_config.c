@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/docker/container/embedded_texts.h"
+#include "backends/docker/container/run_message.h"
 #include "base/cleanup.h"
 #include "guest/guest_protocol.h"
 
@@ -134,22 +135,16 @@ static bool add_texts(json_t *array, char *const *texts, uint32_t count)
     return true;
 }
 
-/* An image may have another command for the language. */
-static bool is_python(const char *command)
-{
-    const char *slash = strrchr(command, '/');
-    return strncmp(slash ? slash + 1 : command, "python", strlen("python")) == 0;
-}
-
 /* The guest's arguments: the interpreter that it starts for runs with this preparation, which
  * is the policy's. NULL: it starts none. */
 static json_t *interpreter_arguments(const struct run_description *description)
 {
     const struct run_preparation *preparation = &description->preparation;
     uint32_t count = preparation->argument_count;
-    if (preparation->interpreter != RUN_INTERPRETER_PYTHON || !is_python(description->argv[0]))
+    if (preparation->interpreter != RUN_INTERPRETER_PYTHON ||
+        !run_message_is_for_python(description->argv[0]))
         return NULL;
-    json_auto_t *arguments = json_pack("[s]", waiting_python_text);
+    json_auto_t *arguments = json_array();
     if (!add_texts(arguments, description->environment, preparation->environment_count) ||
         json_array_append_new(arguments, json_sprintf("CODE_EXECUTE_ARGUMENTS=%" PRIu32, count)) !=
             0 ||

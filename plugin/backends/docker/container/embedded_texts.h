@@ -2,7 +2,6 @@
 /*
  * Texts that are embedded at build (scripts/embed-text), each with a NUL behind it:
  *   container.json, the constant part of a container's configuration
- *   waiting_python.py, with which a container's Python waits for its run
  *   the seccomp profiles without and with a network, in the engine's own format, compiled from
  *   policies/seccomp/calls.json (scripts/compile-seccomp-list)
  */
@@ -12,8 +11,6 @@
 
 extern const char container_text[];
 extern const size_t container_length;
-extern const char waiting_python_text[];
-extern const size_t waiting_python_length;
 extern const char seccomp_profile_text[];
 extern const size_t seccomp_profile_length;
 extern const char seccomp_profile_with_network_text[];

@@ -61,6 +61,12 @@ static char **paths_of(const struct run_description *description)
     return TAKE_POINTER(paths);
 }
 
+bool run_message_is_for_python(const char *command)
+{
+    const char *slash = strrchr(command, '/');
+    return strncmp(slash ? slash + 1 : command, "python", strlen("python")) == 0;
+}
+
 static void wipe_writer(struct wire_writer *writer)
 {
     if (writer->bytes)
@@ -88,6 +94,8 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         .trial = description->purpose == RUN_PURPOSE_TRIAL,
         .has_input = has_input,
         .has_results = description->results,
+        .python = description->preparation.runner == RUN_INTERPRETER_PYTHON &&
+                  run_message_is_for_python(description->argv[0]),
         .private_file_count = description->private_file_count,
         .argv = description->argv,
         .environment = environment,

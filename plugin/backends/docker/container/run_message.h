@@ -3,12 +3,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "protocol/run_description.h"
 
 /* Whether the guest is to send the files that the run leaves. */
 bool run_message_collects(const struct run_description *description);
+
+/* Whether the command is Python's: an image may have another one for the language. */
+bool run_message_is_for_python(const char *command);
 
 /* A new buffer with the message; *ret_length bytes (wipe and free: it holds the secrets). NULL when
  * out of memory, where a variable's name is not valid or a file is given by reference. input: the

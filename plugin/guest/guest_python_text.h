@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* guest_python.py with the runner's parts (scripts/join-python), embedded at build
+ * (scripts/embed-text) with a NUL behind it. */
+#pragma once
+
+#include <stddef.h>
+
+extern const char guest_python_text[];
+extern const size_t guest_python_length;

@@ -51,9 +51,9 @@ class _Runner:
 
     def load_ahead(self):
         """Those for libraries are compiled where their library is there."""
-        self.load("main_run")
-        self.load("program_code")
-        for library, part in self.load("results")["LIBRARIES"].items():
+        for part in "imports", "main_run", "program_code":
+            self.load(part)
+        for library, part in self.load("results")["NEEDED"]:
             if library in self.sys.modules:
                 self.load(part)
 
@@ -99,6 +99,7 @@ class _Runner:
         except OSError:  # this run has no results
             return
         builtins.display = self.display
+        self.load("imports")["watch"](self)
         if sys.version_info >= self.OLDEST:
             self.load("main_run")["Run"](self.load_main, self.tell).arm()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The distribution's numpy, pandas and matplotlib under the shipped policy, with nothing configured."""
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
@@ -35,6 +36,28 @@ def plots(result):
     tap.equal((result["exit_code"], result["stdout"]), (0, "b'\\x89PNG\\r\\n\\x1a\\n' 4 True\n"), result)
 
 
+SHOW = """import matplotlib.pyplot as plt
+import pandas
+frame = pandas.DataFrame({"x": range(10), "square": [x * x for x in range(10)]})
+plt.bar(["a", "b"], [3, 3]); plt.show()
+plt.plot([1, 2])
+plt.figure(); plt.plot([2, 1]); plt.savefig("saved.png")
+print("printed")
+frame.describe()
+"""
+
+
+def shows(result):
+    """A picture where show() is called, the value, and a picture of what nobody has seen; nothing else in the output."""
+    tap.equal((result["exit_code"], result["stdout"], result["stderr"], result["results_omitted"]), (0, "printed\n", "", None))
+    tap.equal([(row["role"], row["mime_type"]) for row in result["results"]],
+              [("display", "image/png"), ("value", "text/plain"), ("display", "image/png")])
+    bars, table, line = result["results"]
+    tap.equal((bars["chart"]["type"], bars["chart"]["orientation"], bars["alt"]), ("bar", "vertical", "bar chart, 2 bars"))
+    tap.equal((table["table"]["rows"][0], table["table"]["truncated"]), (["count", 10.0, 10.0], False))
+    tap.equal(line["chart"]["elements"][0]["points"], [[0.0, 1.0], [1.0, 2.0]])
+
+
 def use(ready):
     provider.reset()
     tap.equal(provider.use_policy({"pools": {"process": {"ready": ready, "most": 0}}}), OK)
@@ -43,6 +66,39 @@ def use(ready):
 def test_a_frame_is_plotted():
     use(0)
     plots(run(PLOT))
+
+
+def test_pictures_and_tables_are_results():
+    use(0)
+    shows(run(SHOW))
+
+
+def test_a_waiting_interpreter_shows_them():
+    use(1)
+    run(SHOW)
+    shows(waiting.ready_run(provider, lambda: run(SHOW), 1, STARTED))
+
+
+def test_one_that_has_pandas_ahead_shows_a_table():
+    use(1)
+    code = "import pandas\npandas.DataFrame({'a': [1]})"
+    run(code)
+    result = waiting.ready_run(provider, lambda: run(code), 1, *waiting.await_kinds(1))
+    tap.equal(result["results"][0]["table"]["rows"], [[1]])
+
+
+def test_show_of_another_backend_is_that_backend_s():
+    use(0)
+    result = run("import matplotlib\nmatplotlib.use('svg')\nimport matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()\nprint(matplotlib.get_backend())")
+    tap.equal((result["stdout"], result["exit_code"], [row["mime_type"] for row in result["results"]]), ("svg\n", 0, ["image/png"]), "at its end")
+
+
+def test_the_program_finds_nothing_of_ours():
+    use(0)
+    result = run("import sys\nprint([str(finder).split(' at ')[0] for finder in sys.meta_path])\nimport matplotlib.pyplot\nprint([m for m in sys.modules if m in ('figures', 'charts', 'tables')])")
+    plain = subprocess.run(["/usr/bin/python3", "-c", "import sys\nprint([str(finder).split(' at ')[0] for finder in sys.meta_path])"],
+                           stdout=subprocess.PIPE, text=True, check=True)
+    tap.equal(result["stdout"], plain.stdout + "[]\n")
 
 
 def test_each_is_imported_beforehand_where_a_program_names_it():

@@ -25,9 +25,13 @@ class Shown:
     """A program's channel."""
 
     def __init__(self):
-        self.names = load("results")
+        self.parts = {}
+        self.names = self.load("results")
         self.reader, self.writer = os.pipe()
         self.names["channel"].use(self.writer, (os.fstat(self.writer), os.getpid()))
+
+    def load(self, part):
+        return load(part, self.parts)
 
     def during(self, name, *arguments, **options):
         """The frames that the function writes, to a pipe that holds less."""

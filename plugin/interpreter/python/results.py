@@ -17,10 +17,12 @@ MESSAGE_LIMIT = 8192  # characters of an exception's value
 FRAMES_LIMIT = 50
 EXACT_INTEGER = 2**53  # JSON's readers keep numbers up to here
 IMAGES = ("image/png", "image/jpeg")
+CONTAINERS = (list, tuple, dict)
 METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"),
            ("_repr_markdown_", "text/markdown"), ("_repr_json_", "application/json"))
 KNOWN = {mime_type for _, mime_type in METHODS} | {"text/plain", "application/vnd.vegalite.v5+json", "application/vnd.plotly.v1+json"}
-LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables"}  # whose objects a file beside this one knows
+LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables", "matplotlib": "figures", "seaborn": "figures"}  # whose objects a file beside this one knows
+NEEDED = (*LIBRARIES.items(), ("matplotlib", "charts"))  # libraries and files: compiled ahead where the library is there
 ESCAPES = {**{number: f"\\u{number:04x}" for number in range(1, 32)}, 0: "\ufffd", ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
 
 
@@ -269,7 +271,7 @@ def add_forms(data, value):
         if isinstance(mime_type, str):
             add_form(data, mime_type, form)
     for name, mime_type in METHODS if not isinstance(value, type) else ():
-        if mime_type not in data:
+        if mime_type not in data and not (mime_type == "image/jpeg" and "image/png" in data):  # one picture of an object is enough
             add_form(data, mime_type, call_method(value, name))
     if "text/plain" not in data:
         data["text/plain"] = short_repr(value)
@@ -279,6 +281,8 @@ def add_forms(data, value):
 
 def members_of_library(value):
     """Of a result whose object is of a library that a file beside this one knows; None: it is shown as any other."""
+    if "matplotlib.figure" in sys.modules and (type(value) in CONTAINERS or type(value).__name__ == "ndarray"):
+        return load("figures")["members"](value, "matplotlib")  # of sitecustomize.py
     for kind in type(value).__mro__[:-1]:
         library = str(kind.__module__).partition(".")[0]
         if library in LIBRARIES and library in sys.modules:
@@ -287,7 +291,7 @@ def members_of_library(value):
 
 
 def rich_members(value):
-    if type(value).__module__ == "builtins":
+    if type(value).__module__ == "builtins" and type(value) not in CONTAINERS:
         return {}
     try:
         return members_of_library(value) or {}
@@ -297,6 +301,8 @@ def rich_members(value):
 
 def show(value, role):
     members, data = rich_members(value), {}
+    if "is_shown" in members:
+        return
     for mime_type, form in members.pop("data", {}).items():
         add_form(data, mime_type, form)
     if not data:
@@ -351,7 +357,9 @@ def tell(value, error):
     """Called when the program's last line has been executed or an exception has ended it. None: there is none."""
     if not channel.is_there():
         return
-    for what, say in (value, lambda: show(value, "value")), (error, lambda: tell_exception(error)), (channel.omitted, channel.finish):
+    figures = sys.modules.get("matplotlib.backends.backend_agg")
+    for what, say in ((value, lambda: show(value, "value")), (figures, lambda: load("figures")["show_rest"]()),  # of sitecustomize.py
+                      (error, lambda: tell_exception(error)), (channel.omitted, channel.finish)):
         try:
             if what is not None:
                 say()

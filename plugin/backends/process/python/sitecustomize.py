@@ -47,8 +47,9 @@ class _Runner:
 
     def load_all(self):
         """Once the run is there, the files may be out of reach. Those for libraries are only read where their library is not there."""
+        self.load("imports")
         self.load("program_code")
-        for library, part in self.load("results")["LIBRARIES"].items():
+        for library, part in self.load("results")["NEEDED"]:
             if library in self.sys.modules:
                 self.load(part)
             elif part not in self.parts:
@@ -95,6 +96,7 @@ class _Runner:
         try:
             self.os.set_inheritable(self.RESULTS_FD, False)
             self.pipe = self.os.fstat(self.RESULTS_FD), self.os.getpid()
+            self.load("imports")["watch"](self)
         except OSError:  # this run has no results
             pass
         builtins.display = self.display

@@ -25,9 +25,12 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][8] = {
+static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][11] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
+                                {.name = "charts.py"},
+                                {.name = "figures.py"},
+                                {.name = "imports.py"},
                                 {.name = "program_code.py"},
                                 {.name = "results.py"},
                                 {.name = "tables.py"},

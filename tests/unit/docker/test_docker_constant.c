@@ -123,7 +123,7 @@ static void expect_members(json_t *config)
 {
     json_auto_t *host = json_incref(json_object_get(config, "HostConfig"));
     json_auto_t *command = json_incref(json_object_get(config, "Entrypoint"));
-    json_auto_t *wanted = json_pack("[s]", GUEST_PATH);
+    json_auto_t *wanted = json_pack("[s, s]", GUEST_PATH, GUEST_WITHOUT_NETWORK);
     take_members(config, of_config, COUNT_OF(of_config));
     take_members(host, of_host, COUNT_OF(of_host));
     ck_assert(json_equal(command, wanted));
@@ -155,6 +155,10 @@ START_TEST(a_network_is_the_bridge_and_its_own_profile)
     for (size_t i = 0; i < COUNT_OF(of_network); i++)
         ck_assert_int_eq(json_object_del(plain_host, of_network[i].name), 0);
     ck_assert_int_eq(json_object_del(plain, "NetworkDisabled"), 0);
+    json_auto_t *command = json_pack("[s, s]", GUEST_PATH, GUEST_WITH_NETWORK);
+    ck_assert(json_equal(json_object_get(config, "Entrypoint"), command));
+    ck_assert_int_eq(json_object_del(config, "Entrypoint"), 0);
+    ck_assert_int_eq(json_object_del(plain, "Entrypoint"), 0);
     ck_assert(json_equal(config, plain));
 }
 END_TEST

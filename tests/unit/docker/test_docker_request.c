@@ -88,6 +88,7 @@ static json_t *without_settled(const json_t *constant)
     for (size_t i = 0; i < COUNT_OF(settled); i++)
         (void)json_object_del(json_object_get(rest, "HostConfig"), settled[i]);
     (void)json_object_del(rest, "NetworkDisabled");
+    (void)json_object_del(rest, "Entrypoint");
     return rest;
 }
 

@@ -465,7 +465,8 @@ def test_python_s_results_are_told_and_nothing_of_ours_is_left():
 
 def test_where_there_is_no_room_for_the_script_python_runs_its_program():
     full = ["sh", "-c", "mount -t tmpfs -o size=8k tmpfs /tmp && exec \"$@\"", "sh"]
-    process = subprocess.Popen([*CONTAINER, *full, f"/proc/self/fd/{program_file}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
+    process = subprocess.Popen([*CONTAINER, *full, f"/proc/self/fd/{program_file}", "without-network"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=IMAGE, pass_fds=[program_file])
     code = b"import os\nprint(os.listdir('/tmp'), 'display' in dir(__builtins__))"
     tap.equal(output_of(talk(process, guest.message(["python3", "main.py"], files=[("main.py", code)], python=True, results=True))[2:]), b"[] False\n")
     process.communicate(timeout=TIME)

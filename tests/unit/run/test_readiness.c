@@ -237,7 +237,7 @@ static const struct {
     {RUN_FAILURE_LAYER, LAYER_USER_NAMESPACE, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: user_namespace: Permission denied", "userns-remap"},
     {RUN_FAILURE_LAYER, LAYER_LANDLOCK, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
-     "sandbox unavailable: landlock: Permission denied", "containers do not have it"},
+     "sandbox unavailable: landlock: Permission denied", "the engine's machine"},
     {RUN_FAILURE_LAYER, LAYER_SECCOMP, "", true, false, ERROR_SANDBOX_UNAVAILABLE,
      "sandbox unavailable: seccomp: Permission denied", "docker info"},
     {RUN_FAILURE_BACKEND, ERROR_BACKEND_FAILED, "e", true, false, ERROR_BACKEND_FAILED, "e",

@@ -19,8 +19,6 @@
 #define SCRIPT   PLACE "/sitecustomize.py"
 #define VARIABLE "PYTHONPATH="
 
-extern char **environ;
-
 static bool write_whole(int fd)
 {
     for (size_t written = 0; written < guest_python_length;) {

@@ -4,6 +4,7 @@ is what the same interpreter is that was started for the program. By the guest: 
 import concurrent.futures
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -46,6 +47,14 @@ def above_ten(fd):
     return copy
 
 
+@functools.cache
+def joined_script():
+    with tempfile.TemporaryDirectory() as directory:
+        target = pathlib.Path(directory, "script")
+        subprocess.run([ROOT / "scripts/join-python", target, SCRIPT, *PARTS], check=True)
+        return target.read_bytes()
+
+
 class Room:
     """One program's home, and the directory of the file by which its interpreter waits."""
 
@@ -77,7 +86,7 @@ class Room:
 
     def write_script(self):
         os.mkdir(self.place)
-        subprocess.run([ROOT / "scripts/join-python", f"{self.place}/sitecustomize.py", SCRIPT, *PARTS], check=True)
+        pathlib.Path(self.place, "sitecustomize.py").write_bytes(joined_script())
 
     def beginning(self, code):
         """Is started for the program, with results. Behind the result is what it has told of them."""

@@ -83,15 +83,15 @@ static json_t *make_uri(const char *id, const char *path)
     return fclose(out) == 0 && written ? json_string(uri) : NULL;
 }
 
-json_t *artifact_entry_make(const char *id, const json_t *file, uint64_t size,
-                            const char sha256[SHA256_HEX + 1], int64_t created, int64_t expires)
+json_t *artifact_entry_make(const struct artifact_facts *facts, const json_t *file)
 {
     const char *path = json_member_string(file, "path", "file");
-    return json_pack("{s:o, s:s, s:s, s:I, s:s, s:b, s:I, s:I}", "uri",
-                     make_uri(id, path_of_uri(path)), "path", path, "mime_type",
+    return json_pack("{s:o, s:s, s:s, s:I, s:s, s:b, s:I, s:I, s:I}", "uri",
+                     make_uri(facts->id, path_of_uri(path)), "path", path, "mime_type",
                      json_member_string(file, "mime_type", "application/octet-stream"), "size",
-                     (json_int_t)size, "sha256", sha256, "active", json_member_true(file, "active"),
-                     "created", (json_int_t)created, "expires", (json_int_t)expires);
+                     (json_int_t)facts->size, "sha256", facts->sha256, "active",
+                     json_member_true(file, "active"), "number", (json_int_t)facts->number,
+                     "created", (json_int_t)facts->created, "expires", (json_int_t)facts->expires);
 }
 
 json_t *artifact_entry_read(int directory, const char *id)

@@ -113,10 +113,15 @@ static uint64_t room_of(const json_t *entry)
     return size > LEAST_SIZE ? size : LEAST_SIZE;
 }
 
+static uint64_t number_of(const json_t *entry)
+{
+    return (uint64_t)json_member_integer(entry, "number", 0);
+}
+
 static int compare_entries(const void *left, const void *right)
 {
-    json_int_t one = json_member_integer(*(json_t *const *)left, "created", 0);
-    json_int_t other = json_member_integer(*(json_t *const *)right, "created", 0);
+    uint64_t one = number_of(*(json_t *const *)left);
+    uint64_t other = number_of(*(json_t *const *)right);
     return one < other ? -1 : one > other;
 }
 
@@ -134,7 +139,7 @@ static json_t *sort_entries(const json_t *entries)
     return sorted;
 }
 
-/* Those that can still be fetched. remove: under the lock, the others go. */
+/* Those that can still be fetched, the oldest first. remove: under the lock, the others go. */
 static json_t *read_entries(DIR *directory, bool remove)
 {
     json_auto_t *entries = json_array();
@@ -155,12 +160,11 @@ static json_t *read_entries(DIR *directory, bool remove)
 }
 
 /* Under the lock: the oldest go until so much fits. */
-static bool make_room(const struct artifact_store *store, DIR *directory, uint64_t size,
-                      struct failure *failure)
+static bool make_room(const struct artifact_store *store, DIR *directory, const json_t *entries,
+                      uint64_t size, struct failure *failure)
 {
     if (size > store->max_bytes)
         return failure_set(failure, CODE, "larger than all that is kept (--artifacts-max-bytes)");
-    json_auto_t *entries = read_entries(directory, true);
     uint64_t used = size;
     size_t index = 0;
     const json_t *entry = NULL;
@@ -176,7 +180,7 @@ static bool make_room(const struct artifact_store *store, DIR *directory, uint64
         used -= room_of(entry);
         left--;
     }
-    return entries || failure_out_of_memory(failure);
+    return true;
 }
 
 static bool copy_content(int from, int to, uint64_t size)
@@ -202,21 +206,20 @@ static bool write_content(int directory, const char *id, int from, uint64_t size
     return failure_set_errno(failure, CODE, errno, "cannot be written");
 }
 
-static json_t *write_file(const struct artifact_store *store, int directory, const char *id,
-                          const json_t *file, int from, uint64_t size, struct failure *failure)
+/* facts has the ID, the number and the size. */
+static json_t *write_file(const struct artifact_store *store, int directory, const json_t *file,
+                          int from, struct artifact_facts *facts, struct failure *failure)
 {
-    char sha256[SHA256_HEX + 1];
-    int64_t now = time(NULL);
-    if (!write_content(directory, id, from, size, sha256, failure))
+    facts->created = time(NULL);
+    facts->expires = facts->created + (int64_t)((store->kept_ms + 999) / 1000);
+    if (!write_content(directory, facts->id, from, facts->size, facts->sha256, failure))
         return NULL;
-    const char *told = json_member_string(file, "sha256", sha256);
-    if (strcmp(told, sha256) != 0) {
+    if (strcmp(json_member_string(file, "sha256", facts->sha256), facts->sha256) != 0) {
         (void)failure_set(failure, CODE, "its content is not what its SHA-256 says");
         return NULL;
     }
-    json_auto_t *entry = artifact_entry_make(id, file, size, sha256, now,
-                                             now + (int64_t)((store->kept_ms + 999) / 1000));
-    if (entry && artifact_entry_write(directory, id, entry))
+    json_auto_t *entry = artifact_entry_make(facts, file);
+    if (entry && artifact_entry_write(directory, facts->id, entry))
         return TAKE_POINTER(entry);
     (void)failure_set_errno(failure, CODE, errno, "cannot be written");
     return NULL;
@@ -225,19 +228,26 @@ static json_t *write_file(const struct artifact_store *store, int directory, con
 json_t *artifact_store_keep(const struct artifact_store *store, const json_t *file, int fd,
                             struct failure *failure)
 {
-    char id[ARTIFACT_ID_SIZE];
+    struct artifact_facts facts = {0};
     struct stat status;
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || !hex_random(id, ARTIFACT_ID_DIGITS)) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+        !hex_random(facts.id, ARTIFACT_ID_DIGITS)) {
         (void)failure_set(failure, CODE, "not a regular file");
         return NULL;
     }
-    uint64_t size = (uint64_t)status.st_size;
+    facts.size = (uint64_t)status.st_size;
+    uint64_t room = facts.size > LEAST_SIZE ? facts.size : LEAST_SIZE;
     CLEANUP(close_directory) DIR *directory = open_for_writing(store, failure);
-    if (!directory || !make_room(store, directory, size > LEAST_SIZE ? size : LEAST_SIZE, failure))
+    json_auto_t *entries = directory ? read_entries(directory, true) : NULL;
+    if (directory && !entries)
+        (void)failure_out_of_memory(failure);
+    if (!entries || !make_room(store, directory, entries, room, failure))
         return NULL;
-    json_t *entry = write_file(store, dirfd(directory), id, file, fd, size, failure);
+    size_t count = json_array_size(entries);
+    facts.number = 1 + (count > 0 ? number_of(json_array_get(entries, count - 1)) : 0);
+    json_t *entry = write_file(store, dirfd(directory), file, fd, &facts, failure);
     if (!entry)
-        artifact_entry_remove(dirfd(directory), id);
+        artifact_entry_remove(dirfd(directory), facts.id);
     return entry;
 }
 

@@ -30,8 +30,8 @@ void artifact_store_clear(struct artifact_store *store);
 
 /* Keeps a copy of a regular file or memfd. file is like an entry of a result's "files": "path",
  * "mime_type", and "sha256" and "active" where they are known; another SHA-256 is refused. Its
- * entry is new: "uri", "path", "mime_type", "size", "sha256", "active", "created" and "expires"
- * (seconds). NULL fills the failure. */
+ * entry is new: "uri", "path", "mime_type", "size", "sha256", "active", "number" (files that are
+ * kept later have larger ones), "created" and "expires" (seconds). NULL fills the failure. */
 json_t *artifact_store_keep(const struct artifact_store *store, const json_t *file, int fd,
                             struct failure *failure);
 

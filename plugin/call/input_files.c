@@ -79,19 +79,11 @@ bool input_files_fit(const struct call *call, struct error *error)
     const struct policy_files_in *most = &call->transfers.files_in;
     const struct policy_files_in *own = &call->configuration.policy->transfers.files_in;
     const struct request *request = &call->request;
-    const char *mode = sandbox_mode_name(call->configuration.mode);
     uint64_t count = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < request->file_count; i++) {
         if (!request->files[i].ref)
             continue;
-        if (!sandbox_mode_row(call->configuration.mode)->takes_descriptors) {
-            error_set(error, ERROR_NOT_SUPPORTED,
-                      "request: /files/%zu/ref: mode %s cannot take files by reference yet", i,
-                      mode);
-            error_set_hint(error, "give the file's content instead of ref");
-            return false;
-        }
         count++;
         bytes += request->files[i].length;
     }

@@ -24,8 +24,7 @@ struct input_files {
  * false with FILE_NOT_FOUND: the host has not listed it, and does not hear of it. */
 bool input_files_find(struct call *call, struct error *error);
 
-/* Weighs them against the policy and the run's memory. false with LIMIT_TOO_HIGH or NOT_SUPPORTED.
- */
+/* Weighs them against the policy and the run's memory. false with LIMIT_TOO_HIGH. */
 bool input_files_fit(const struct call *call, struct error *error);
 
 /* Opens each through the host and closes it again. One without a hash is hashed, and request and

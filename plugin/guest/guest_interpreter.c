@@ -80,8 +80,15 @@ static const char *start(char *const *command, char *const *environment, const c
     CLEANUP_CLOSE int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || !open_ends(interpreter, inherited))
         return "make the pipes of the interpreter";
-    bool started =
-        program_start(path, command, environment, null, true, inherited, &interpreter->program);
+    const struct program_order order = {
+        .path = path,
+        .argv = command,
+        .environment = environment,
+        .input = null,
+        .has_results = true,
+        .inherited = inherited,
+    };
+    bool started = program_start(&order, &interpreter->program);
     close_fd(inherited[0]);
     close_fd(inherited[1]);
     if (!started)

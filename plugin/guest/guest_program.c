@@ -93,21 +93,27 @@ static const int numbers[PROGRAM_OUTPUTS] = {[PROGRAM_STDOUT] = STDOUT_FILENO,
                                              [PROGRAM_STDERR] = STDERR_FILENO,
                                              [PROGRAM_RESULTS] = RUN_RESULTS_FD};
 
-static _Noreturn void become_program(const char *path, char *const *argv, char *const *environment,
-                                     int input, const int outputs[PROGRAM_OUTPUTS],
-                                     const int *inherited, int report)
+/* The container's own limit has room for the files that the guest has written. */
+static bool limit_files(uint64_t bytes)
+{
+    const struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+    return bytes == 0 || setrlimit(RLIMIT_FSIZE, &limit) == 0;
+}
+
+static _Noreturn void become_program(const struct program_order *order,
+                                     const int outputs[PROGRAM_OUTPUTS], int report)
 {
     sigset_t none;
     (void)sigemptyset(&none);
     (void)setsid();
     bool ready = sigprocmask(SIG_SETMASK, &none, NULL) == 0;
-    ready = ready && dup2(input, STDIN_FILENO) >= 0;
+    ready = ready && dup2(order->input, STDIN_FILENO) >= 0;
     for (size_t i = 0; i < PROGRAM_OUTPUTS; i++)
         ready = ready && (outputs[i] < 0 || dup2(outputs[i], numbers[i]) >= 0);
-    for (int i = 0; inherited && i < GUEST_INHERITED; i++)
-        ready = ready && dup2(inherited[i], STDERR_FILENO + 1 + i) >= 0;
-    if (ready && layers_apply())
-        (void)execve(path, argv, environment);
+    for (int i = 0; order->inherited && i < GUEST_INHERITED; i++)
+        ready = ready && dup2(order->inherited[i], STDERR_FILENO + 1 + i) >= 0;
+    if (ready && limit_files(order->file_bytes) && layers_apply())
+        (void)execve(order->path, order->argv, order->environment);
     int error = errno;
     (void)!write(report, &error, sizeof(error));
     _exit(127);
@@ -143,20 +149,18 @@ static bool may_have_results(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > RUN_RESULTS_FD;
 }
 
-bool program_start(const char *path, char *const *argv, char *const *environment, int input,
-                   bool has_results, const int inherited[GUEST_INHERITED],
-                   struct guest_program *ret)
+bool program_start(const struct program_order *order, struct guest_program *ret)
 {
     int outputs[PROGRAM_OUTPUTS];
     int report[2];
-    size_t count = has_results && may_have_results() ? PROGRAM_OUTPUTS : PROGRAM_RESULTS;
+    size_t count = order->has_results && may_have_results() ? PROGRAM_OUTPUTS : PROGRAM_RESULTS;
     if (!make_pipes(count, ret->outputs, outputs) || pipe2(report, O_CLOEXEC) < 0)
         return false; /* the guest ends with it */
     ret->pid = fork();
     if (ret->pid < 0)
         return false;
     if (ret->pid == 0)
-        become_program(path, argv, environment, input, outputs, inherited, report[1]);
+        become_program(order, outputs, report[1]);
     for (size_t i = 0; i < count; i++)
         close_fd(outputs[i]);
     close_fd(report[1]);

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { PROGRAM_STDOUT, PROGRAM_STDERR, PROGRAM_RESULTS, PROGRAM_OUTPUTS };
@@ -20,15 +21,22 @@ struct guest_program {
 /* Where the guest's descriptors begin: those below are an interpreter's own (guest_protocol.h). */
 #define GUEST_INHERITED 3
 
+/* How a program is started. All borrowed. */
+struct program_order {
+    const char *path; /* of the file to execute */
+    char *const *argv;
+    char *const *environment;
+    int input;            /* becomes its standard input */
+    bool has_results;     /* it gets RUN_RESULTS_FD, if it may have so many files */
+    const int *inherited; /* GUEST_INHERITED descriptors that it gets from 3 on; NULL: none */
+    uint64_t file_bytes;  /* of struct guest_run */
+};
+
 /* The image's variables without the engine's own, and the given ones in front of them. New list,
  * borrowed strings; NULL with errno. */
 char **program_environment(char *const *given);
 /* The file that the name stands for: an absolute path, or a file in an absolute directory of the
  * environment's PATH. false: there is none. */
 bool program_find(const char *name, char *const *environment, char ret[PATH_MAX]);
-/* Starts it with the given standard input, with RUN_RESULTS_FD where it has results (and may have
- * so many files), and where inherited is not NULL with these descriptors from 3 on. Returns when
- * its execve has succeeded; false with errno. */
-bool program_start(const char *path, char *const *argv, char *const *environment, int input,
-                   bool has_results, const int inherited[GUEST_INHERITED],
-                   struct guest_program *ret);
+/* Starts it. Returns when its execve has succeeded; false with errno. */
+bool program_start(const struct program_order *order, struct guest_program *ret);

@@ -24,6 +24,7 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, outputs.total_bytes, UINT64_MAX),
     WIRE_STRINGS(struct guest_run, outputs.patterns, OUTPUT_PATTERNS_LIMIT,
                  OUTPUT_PATTERN_BYTES_LIMIT),
+    WIRE_NUMBER(struct guest_run, file_bytes, UINT64_MAX),
 };
 
 static const struct wire_field end_fields[] = {

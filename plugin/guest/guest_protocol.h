@@ -70,6 +70,7 @@ struct guest_run {
     char **environment;          /* "NAME=value", instead of the image's own of that name */
     char **paths;                /* of the files, below the working directory */
     struct run_outputs outputs;
+    uint64_t file_bytes; /* that the program may write into one file; 0: the container's limit */
 };
 
 struct guest_end {

@@ -122,7 +122,15 @@ static void start_program(const struct guest_run *run, struct guest_program *ret
     }
     if (run->trial)
         answer_trial();
-    if (program_start(path, run->argv, environment, input, run->has_results, NULL, ret))
+    const struct program_order order = {
+        .path = path,
+        .argv = run->argv,
+        .environment = environment,
+        .input = input,
+        .has_results = run->has_results,
+        .file_bytes = run->file_bytes,
+    };
+    if (program_start(&order, ret))
         return;
     (void)snprintf(problem, sizeof(problem), "execute %.100s: %s", path, strerror(errno));
     fail(problem);

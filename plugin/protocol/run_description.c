@@ -84,6 +84,14 @@ bool run_description_file_private(const struct run_description *description, siz
     return index >= description->file_count - description->private_file_count;
 }
 
+bool run_description_has_inputs(const struct run_description *description)
+{
+    for (size_t i = 0; i < description->file_count; i++)
+        if (description->files[i].by_reference)
+            return true;
+    return false;
+}
+
 uint64_t run_description_input_bytes(const struct run_description *description)
 {
     uint64_t bytes = 0;

@@ -155,6 +155,8 @@ struct run_description {
 /* Whether the file of that index is private. */
 bool run_description_file_private(const struct run_description *description, size_t index);
 
+/* Whether any of its files is by reference. */
+bool run_description_has_inputs(const struct run_description *description);
 /* The bytes of its files by reference, each rounded up to whole pages. */
 uint64_t run_description_input_bytes(const struct run_description *description);
 

@@ -52,7 +52,6 @@ struct sandbox_mode_row {
     enum sandbox_mode checked_in; /* where content checks run */
 
     bool has_images;           /* a run comes from an image of the policy's */
-    bool takes_descriptors;    /* its backend reads files by reference */
     bool shows_workspace;      /* read-only, without the machine's sockets */
     bool prepares_interpreter; /* and can say how */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */

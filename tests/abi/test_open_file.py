@@ -270,15 +270,6 @@ def test_files_do_not_take_the_programs_room():
     tap.equal((result["stdout"], result["stderr"]), (f"{len(CONTENT)}\n", ""))
 
 
-def test_docker_mode_says_that_it_cannot():
-    tap.equal(provider.use_policy({}, "docker"), OK)
-    calls = []
-    host = Host(RIGHTS, open_file=opening(calls=calls), context=listed())
-    code, result = provider.invoke(READ, host)
-    tap.equal((code, result["error"]["code"], calls), (NOT_RUN, "not_supported", []), result["error"])
-    tap.contains(result["error"]["message"], "mode docker cannot take files by reference yet")
-
-
 def test_a_content_check_says_what_it_has_not_read():
     request = {"language": "python", "code": "import helper", "files": [{"path": "helper.py", "ref": "r1"}]}
 

@@ -55,6 +55,24 @@ class Life:
         self.status = 137  # of the first process, where it is killed
 
 
+class Reluctant:
+    """Reads from that reader, with a pause behind each so many bytes of a piece."""
+
+    def __init__(self, reader, size, pause, stopped):
+        self.reader, self.size, self.pause, self.stopped = reader, size, pause, stopped
+
+    def read(self, length):
+        data = b""
+        while len(data) < length:
+            piece = self.reader.read(min(self.size, length - len(data)))
+            if not piece:
+                break
+            data += piece
+            if len(piece) == self.size:
+                self.stopped.wait(self.pause)
+        return data
+
+
 class FakeEngine:
     """has_image: before a pull; ids: the image's, one a question, the last for all that follow; pull: the lines of its report;
     report: what the kernel says of the guest; word: the guest's after its message; statuses: of the programs' ends, as a shell has them,
@@ -67,13 +85,14 @@ class FakeEngine:
     starved: it tells that a process of each container was killed for memory;
     base: more of the image's description; images: derived images that are there already, {id: description}; derived_lie: what is wrong
     with those that it makes, {member: value}; foreign: it writes layers in bytes of its own; results: what a program writes there;
-    files: the bytes that come behind the end, in parts; collected: the guest says that they are all, or else has ended then."""
+    files: the bytes that come behind the end, in parts; collected: the guest says that they are all, or else has ended then;
+    reluctant: (bytes, seconds), it takes so many bytes of a file at once, and pauses behind them."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT, word="started", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
                  tls=None, cut=False, statuses=(0,), unreported=0, endless=0, lost=None, honest=0, hasty=False, others=None, starved=False,
                  base=None, images=None, derived_lie=None, foreign=False, results=b"",
-                 files=(guest.FILE_LAST,), collected=True):
+                 files=(guest.FILE_LAST,), collected=True, reluctant=None):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -88,7 +107,7 @@ class FakeEngine:
         self.files, self.collected = b"".join(frame(1, guest.frame("files", part)) for part in files), collected
         self.files += frame(1, guest.frame("collected")) if collected else b""
         self.word, self.stream, self.statuses, self.unreported = word, stream, list(statuses), unreported
-        self.endless = endless
+        self.endless, self.reluctant = endless, reluctant
         self.lost, self.honest, self.hasty, self.others = lost or {}, honest, hasty, dict(others or {})
         self.lives = collections.defaultdict(Life)
         self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
@@ -364,7 +383,7 @@ class FakeEngine:
 
     def be_program(self, connection, reader):
         """Waits for the message, as the guest does, and is the program."""
-        told = guest.read_message(reader)
+        told = guest.read_message(Reluctant(reader, *self.reluctant, self.stopped) if self.reluctant else reader)
         if told is None:
             return
         with self.lock:

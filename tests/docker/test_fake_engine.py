@@ -9,6 +9,7 @@ import resource
 import struct
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import guest
@@ -16,6 +17,7 @@ import tap
 from engine_calls import (MEGABYTE, REQUEST, asked, backend_peak, call, directory, lift, measurable, provider, refusal, refused,
                           slow, socket_path, timed, use_engine, run)
 from fake_engine import FakeEngine, REPORT, frame
+from input_files import host_of
 from provider import NOT_RUN, OK, Host
 
 STEPS = ("version", "info", "image", "create", "inspect", "attach", "start", "wait")
@@ -83,6 +85,44 @@ def test_files_are_taken_behind_the_end_alone():
     with FakeEngine(socket_path) as engine:
         engine.told += frame(1, early)
         refusal(engine, "backend_failed", "does not speak as it should")
+
+
+def input_of(size):
+    """A file of that size by reference: its request and the host that offers it."""
+    path = pathlib.Path(directory.name) / f"input-{size}"
+    path.write_bytes(b"i" * size)
+    return {**REQUEST, "files": [{"path": "in", "ref": "r"}]}, host_of({"r": path})
+
+
+def test_a_file_by_reference_comes_whole_over_a_connection_of_short_writes():
+    request, host = input_of(3 * MEGABYTE)
+    with FakeEngine(socket_path, reluctant=(50_000, 0.001)) as engine:
+        code, output = call(engine, request, host)
+        tap.equal((code, output["stdout"]), (OK, "yes\n"), output["error"])
+        told = engine.messages[-1][1]
+        tap.equal((told["paths"][1], told["contents"][1]), (b"in", b"i" * 3 * MEGABYTE))
+        asked_for = [json.loads(body)["HostConfig"] for step, _, body in engine.requests if step == "create"][-1]
+        limit = next(row["Hard"] for row in asked_for["Ulimits"] if row["Name"] == "fsize")
+        tap.true(told["file_bytes"] == limit > 3 * MEGABYTE, f"the program's own limit: {told['file_bytes']} of {limit}")
+
+
+@slow
+def test_a_file_by_reference_takes_as_long_as_it_goes_on():
+    """Longer than the plugin waits for a set-up."""
+    request, host = input_of(4 * MEGABYTE)
+    with FakeEngine(socket_path, reluctant=(MEGABYTE, 7)) as engine:
+        begin = time.monotonic()
+        code, output = call(engine, request, host)
+        tap.equal((code, output["stdout"]), (OK, "yes\n"), output["error"])
+        tap.true(time.monotonic() - begin > 25, "it took longer than a set-up may without a word")
+
+
+@slow
+def test_a_file_by_reference_that_nobody_takes_ends():
+    request, host = input_of(4 * MEGABYTE)
+    with FakeEngine(socket_path, reluctant=(MEGABYTE, 120)) as engine:
+        refusal(engine, "backend_failed", "in time", request=request, caller=host)
+        tap.equal(len(engine.messages), 1, "the trial's")
 
 
 def test_each_step_each_fault():

@@ -81,10 +81,10 @@ def left_files(payload):
     return whole, omitted, unnamed
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, python=False, outputs=NOTHING_OUT, end=MESSAGE_END):
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, python=False, outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
     head = struct.pack("<5I", trial, stdin is not None, results, python, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
-    head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3])
+    head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
     return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents) + end
 
@@ -113,6 +113,7 @@ def read_message(reader):
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)
         told["outputs"] = struct.unpack_from("<QQQ", head, at)
+        told["file_bytes"] = struct.unpack_from("<Q", head, len(head) - 8)[0]
         told["contents"] = [take(*struct.unpack("<Q", take(8))) for _ in range(len(told["paths"]) + told["has_input"])]
         assert take(len(MESSAGE_END)) == MESSAGE_END
     except EOFError:

@@ -264,6 +264,58 @@ START_TEST(runtime_and_network_are_only_themselves)
 }
 END_TEST
 
+static const char *tmpfs_of(const json_t *config, const char *path)
+{
+    const json_t *host = json_object_get(config, "HostConfig");
+    return json_string_value(json_object_get(json_object_get(host, "Tmpfs"), path));
+}
+
+static json_int_t largest_file_of(const json_t *config)
+{
+    const json_t *limits = json_object_get(json_object_get(config, "HostConfig"), "Ulimits");
+    size_t index;
+    const json_t *limit;
+    json_array_foreach(limits, index, limit)
+    {
+        if (strcmp(json_string_value(json_object_get(limit, "Name")), "fsize") != 0)
+            continue;
+        ck_assert(json_equal(json_object_get(limit, "Soft"), json_object_get(limit, "Hard")));
+        return json_integer_value(json_object_get(limit, "Hard"));
+    }
+    return 0;
+}
+
+/* The guest writes them into the working directory; the program's own limit is the guest's to set.
+ */
+START_TEST(files_by_reference_have_room_of_their_own)
+{
+    static const struct {
+        uint64_t scratch, file, sizes[2];
+        const char *home;
+        json_int_t largest;
+    } rows[] = {
+        {1 << 20, 1000, {3 << 20, 1}, ",size=4259840,", 3 << 20},
+        {1 << 20, 1000, {1, 999}, ",size=1179648,", 1000},
+        {0, 0, {3 << 20, 1}, ",exec,mode", 0},
+    };
+    static const char *const seccomp[2] = {"{}", "{}"};
+    struct run_file files[] = {
+        {.length = rows[_i].sizes[0], .by_reference = true},
+        {.length = 5000, .content = (unsigned char *)(uintptr_t) "inline"},
+        {.length = rows[_i].sizes[1], .by_reference = true},
+    };
+    struct run_description description = {
+        .files = files,
+        .file_count = COUNT_OF(files),
+        .limits = {.scratch_bytes = rows[_i].scratch, .file_bytes = rows[_i].file}};
+    json_auto_t *config = container_config_template(&description, "", id, seccomp);
+    ck_assert_ptr_nonnull(strstr(tmpfs_of(config, RUN_HOME), rows[_i].home));
+    ck_assert_int_eq(largest_file_of(config), rows[_i].largest);
+    const char *temporary = rows[_i].scratch ? ",size=1048576," : ",exec,mode";
+    ck_assert_ptr_nonnull(strstr(tmpfs_of(config, "/tmp"), temporary));
+}
+END_TEST
+
 START_TEST(nothing_is_mounted)
 {
     static const char *const mounts[] = {
@@ -358,6 +410,7 @@ int main(void)
     tcase_add_loop_test(cases, an_unrequested_member_is_found, 0, COUNT_OF(others));
     tcase_add_test(cases, runtime_and_network_are_only_themselves);
     tcase_add_test(cases, nothing_is_mounted);
+    tcase_add_loop_test(cases, files_by_reference_have_room_of_their_own, 0, 3);
     tcase_add_test(cases, strays_are_distinguished_from_owned_containers);
     tcase_add_test(cases, the_kernel_says_who_has_ended);
     return run_suite("docker config", &cases, 1);

@@ -20,11 +20,11 @@ static struct run_file files[] = {
 };
 
 /* Of the block that it stands in, as the lists are. */
-#define DESCRIPTION                                                         \
-    {                                                                       \
-        .argv = LIST("sh", "-c", "it's", "", "\n"),                         \
-        .environment = LIST("A=it's\n", "B=", "PWD=/else"), .files = files, \
-        .file_count = COUNT_OF(files), .private_file_count = 1,             \
+#define DESCRIPTION                                                                             \
+    {                                                                                           \
+        .argv = LIST("sh", "-c", "it's", "", "\n"),                                             \
+        .environment = LIST("A=it's\n", "B=", "PWD=/else"), .files = files,                     \
+        .file_count = COUNT_OF(files), .private_file_count = 1, .limits = {.file_bytes = 4096}, \
     }
 
 static bool same(char *const *list, const char *const *wanted, size_t count)
@@ -46,15 +46,15 @@ START_TEST(the_guest_reads_what_was_described)
     static const char *const paths[] = {"a b/it's", "empty", ".secrets/key"};
     const struct run_description description = DESCRIPTION;
     struct guest_run run;
-    size_t length = 0;
-    CLEANUP_FREE unsigned char *message =
-        run_message_make(&description, (const unsigned char *)"in\0put", 6, &length);
-    ck_assert_ptr_nonnull(message);
-    struct wire_reader reader = {.bytes = message, .length = length};
+    CLEANUP(run_message_clear) struct run_message message;
+    ck_assert(run_message_make(&description, (const unsigned char *)"in\0put", 6, &message));
+    struct wire_reader reader = {.bytes = message.bytes, .length = message.length};
     uint32_t head = wire_get_u32(&reader);
-    ck_assert_uint_eq(length, sizeof(head) + head + sizeof(contents) - 1);
-    ck_assert_mem_eq(message + sizeof(head) + head, contents, sizeof(contents) - 1);
-    ck_assert(guest_run_read(message + sizeof(head), head, &run));
+    ck_assert_uint_eq(message.length, sizeof(head) + head + sizeof(contents) - 1);
+    ck_assert_mem_eq(message.bytes + sizeof(head) + head, contents, sizeof(contents) - 1);
+    ck_assert_uint_eq(message.gap_count, 0);
+    ck_assert(guest_run_read(message.bytes + sizeof(head), head, &run));
+    ck_assert_uint_eq(run.file_bytes, 4096);
     ck_assert(!run.trial && run.has_input);
     ck_assert_uint_eq(run.private_file_count, 1);
     ck_assert(same(run.argv, arguments, COUNT_OF(arguments)));
@@ -65,15 +65,20 @@ START_TEST(the_guest_reads_what_was_described)
 }
 END_TEST
 
+/* Of a message that is its head alone. */
+static void read_run(const struct run_message *message, struct guest_run *ret)
+{
+    ck_assert(guest_run_read(message->bytes + sizeof(uint32_t),
+                             message->length - 2 * sizeof(uint32_t), ret));
+}
+
 START_TEST(a_trial_without_input_says_so)
 {
     struct run_description description = {.argv = LIST("sh"), .purpose = RUN_PURPOSE_TRIAL};
     struct guest_run run;
-    size_t length = 0;
-    CLEANUP_FREE unsigned char *message =
-        run_message_make(&description, (const unsigned char *)"", 0, &length);
-    ck_assert_ptr_nonnull(message);
-    ck_assert(guest_run_read(message + sizeof(uint32_t), length - 2 * sizeof(uint32_t), &run));
+    CLEANUP(run_message_clear) struct run_message message;
+    ck_assert(run_message_make(&description, (const unsigned char *)"", 0, &message));
+    read_run(&message, &run);
     ck_assert(run.trial && !run.has_input && !run.paths[0]);
     guest_run_clear(&run);
 }
@@ -88,11 +93,10 @@ START_TEST(a_program_s_files_are_asked_for_and_a_trial_s_are_not)
     };
     for (uint32_t purpose = RUN_PURPOSE_PROGRAM; purpose <= RUN_PURPOSE_TRIAL; purpose++) {
         struct guest_run run;
-        size_t length = 0;
+        CLEANUP(run_message_clear) struct run_message message;
         description.purpose = purpose;
-        CLEANUP_FREE unsigned char *message = run_message_make(&description, NULL, 0, &length);
-        ck_assert_ptr_nonnull(message);
-        ck_assert(guest_run_read(message + sizeof(uint32_t), length - 2 * sizeof(uint32_t), &run));
+        ck_assert(run_message_make(&description, NULL, 0, &message));
+        read_run(&message, &run);
         bool collects = purpose == RUN_PURPOSE_PROGRAM;
         ck_assert(run_message_collects(&description) == collects);
         ck_assert_uint_eq(run.outputs.files, collects ? 3 : 0);
@@ -133,16 +137,30 @@ START_TEST(a_head_with_more_private_files_than_files_is_none)
 }
 END_TEST
 
-/* The plugin refuses such a request; a backend does not count on it. */
-START_TEST(a_file_by_reference_makes_no_message)
+/* Its length is in the message, and its content comes behind that. */
+START_TEST(a_file_by_reference_leaves_a_gap)
 {
-    struct run_file by_reference = {.path = TEXT("a"), .length = 1 << 20, .by_reference = true};
+    struct run_file mixed[] = {
+        {.path = TEXT("a"), .length = 1 << 20, .by_reference = true},
+        {.path = TEXT("b"), BYTES("xy")},
+        {.path = TEXT("c"), .by_reference = true},
+    };
+    static const char contents[] = "\0\0\x10\0\0\0\0\0"
+                                   "\2\0\0\0\0\0\0\0xy"
+                                   "\0\0\0\0\0\0\0\0end!";
     struct run_description description = DESCRIPTION;
-    size_t length = 0;
-    description.files = &by_reference;
-    description.file_count = 1;
+    CLEANUP(run_message_clear) struct run_message message;
+    description.files = mixed;
+    description.file_count = COUNT_OF(mixed);
     description.private_file_count = 0;
-    ck_assert_ptr_null(run_message_make(&description, NULL, 0, &length));
+    ck_assert(run_message_make(&description, NULL, 0, &message));
+    size_t head = message.length - (sizeof(contents) - 1);
+    ck_assert_mem_eq(message.bytes + head, contents, sizeof(contents) - 1);
+    ck_assert_uint_eq(message.gap_count, 2);
+    ck_assert_uint_eq(message.gaps[0].offset, head + 8);
+    ck_assert_ptr_eq(message.gaps[0].file, &mixed[0]);
+    ck_assert_uint_eq(message.gaps[1].offset, head + 26);
+    ck_assert_ptr_eq(message.gaps[1].file, &mixed[2]);
 }
 END_TEST
 
@@ -150,9 +168,9 @@ START_TEST(an_invalid_variable_makes_no_message)
 {
     static const char *const names[] = {"A-B=1", "$(id)=1", "1A=1", "=1", "A"};
     struct run_description description = DESCRIPTION;
-    size_t length = 0;
+    struct run_message message;
     description.environment = LIST(names[_i]);
-    ck_assert_ptr_null(run_message_make(&description, NULL, 0, &length));
+    ck_assert(!run_message_make(&description, NULL, 0, &message));
 }
 END_TEST
 
@@ -164,7 +182,7 @@ int main(void)
     tcase_add_test(cases, a_program_s_files_are_asked_for_and_a_trial_s_are_not);
     tcase_add_loop_test(cases, a_head_with_another_place_for_a_file_is_none, 0, 9);
     tcase_add_test(cases, a_head_with_more_private_files_than_files_is_none);
-    tcase_add_test(cases, a_file_by_reference_makes_no_message);
+    tcase_add_test(cases, a_file_by_reference_leaves_a_gap);
     tcase_add_loop_test(cases, an_invalid_variable_makes_no_message, 0, 5);
     return run_suite("docker run message", &cases, 1);
 }

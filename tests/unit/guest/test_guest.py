@@ -25,9 +25,9 @@ IMAGE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOSTNAME": "engine", "FROM_IMA
 TIME = 60
 
 
-def start(*arguments, network="without-network"):
+def start(*arguments, network="without-network", before=()):
     """By its descriptor: the build may lie below /tmp, which the container has its own of."""
-    return subprocess.Popen([*CONTAINER, f"/proc/self/fd/{program_file}", network, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    return subprocess.Popen([*before, *CONTAINER, f"/proc/self/fd/{program_file}", network, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
 
 
@@ -208,6 +208,19 @@ def test_a_run_with_few_descriptors_has_no_results():
     process = subprocess.Popen([*CONTAINER, "python3", "-c", few, f"/proc/self/fd/{program_file}", "without-network"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
     tap.equal(output_of(talk(process, guest.message(["sh", "-c", "echo on"], results=True))[2:]), b"on\n")
     process.communicate(timeout=TIME)
+
+
+def test_a_program_may_write_files_up_to_its_run_s_limit():
+    """The container's own is higher, for the files that come; its control: a run that brings none has the container's."""
+    code = "head -c 3000 /dev/zero >out; wc -c <in; wc -c <out"
+    files = [("in", bytes(5000))]
+    higher = ["prlimit", "--fsize=5120", "--"]
+    for limit, written in ((2048, 2048), (0, 3000)):
+        process = start(before=higher)
+        found = talk(process, guest.message(["sh", "-c", code], files=files, file_bytes=limit))
+        process.communicate(timeout=TIME)
+        told = dict(found)
+        tap.equal(told["stdout"], f"5000\n{written}\n".encode(), found)
 
 
 def test_an_interpreter_that_waited_has_the_results_of_its_run():

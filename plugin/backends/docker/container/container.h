@@ -16,6 +16,7 @@
 #include "backends/docker/container/attached_stream.h"
 #include "backends/docker/container/container_end.h"
 #include "backends/docker/container/guest_stream.h"
+#include "backends/docker/container/message_sender.h"
 #include "backends/docker/engine/engine.h"
 #include "protocol/run_event.h"
 
@@ -36,12 +37,12 @@ enum job_pipe { JOB_STDOUT, JOB_STDERR, JOB_RESULTS, JOB_FILES, JOB_PIPES };
 
 /* What a container does for a run, which owns it. */
 struct container_job {
-    struct run *run;        /* passed to container_events */
-    int pipes[JOB_PIPES];   /* owned by the run */
-    unsigned char *message; /* to the guest; wiped once the program has started */
-    size_t message_length;
-    bool collects; /* the guest sends files behind the end */
-    bool started;  /* set by the run, in container_events.started */
+    struct run *run;            /* passed to container_events */
+    int pipes[JOB_PIPES];       /* owned by the run */
+    struct run_message message; /* to the guest; wiped once the program has started */
+    int inputs;                 /* RUN_FD_INPUTS of the run, owned by it */
+    bool collects;              /* the guest sends files behind the end */
+    bool started;               /* set by the run, in container_events.started */
 };
 
 /* What a container reports. The pool and the run include this header, so the functions are theirs:
@@ -90,7 +91,7 @@ struct container_stream {
     struct frame_piece piece;  /* of the chunk */
     struct guest_piece output; /* of the piece: to be written to a pipe */
     size_t asked;              /* bytes sent of the request for the stream */
-    size_t sent;               /* of the run's message */
+    struct message_sender sender;
 };
 
 struct container {

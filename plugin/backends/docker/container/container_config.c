@@ -30,32 +30,57 @@ static bool add_limit(json_t *limits, const char *name, uint64_t soft, uint64_t 
     return json_array_append_new(limits, limit) == 0;
 }
 
-static json_t *resource_limits(const struct run_limits *limits)
+/* The guest writes the run's files, and gives the program its own limit. */
+static uint64_t largest_file(const struct run_description *description)
 {
+    uint64_t largest = description->limits.file_bytes;
+    for (size_t i = 0; largest > 0 && i < description->file_count; i++)
+        if (description->files[i].by_reference && description->files[i].length > largest)
+            largest = description->files[i].length;
+    return largest;
+}
+
+static json_t *resource_limits(const struct run_description *description)
+{
+    const struct run_limits *limits = &description->limits;
+    uint64_t file_bytes = largest_file(description);
     json_auto_t *array = json_array();
     uint64_t seconds = limits->cpu_ms / 1000 + (limits->cpu_ms % 1000 != 0);
     if (!add_limit(array, "core", CORE_BYTES, CORE_BYTES) ||
         !add_limit(array, "cpu", seconds, seconds + CPU_HARD_EXTRA_S) ||
-        !add_limit(array, "fsize", limits->file_bytes, limits->file_bytes) ||
+        !add_limit(array, "fsize", file_bytes, file_bytes) ||
         !add_limit(array, "nofile", limits->open_files, limits->open_files))
         return NULL;
     return TAKE_POINTER(array);
 }
 
-/* Each file system may become as large as the run's scratch; the memory limit counts what is in all
- * of them. IpcMode "none" brings no /dev/shm, which semaphores and shared memory of programs need.
- */
-static json_t *scratch(const struct run_limits *limits)
+#define CAPS_LENGTH 96
+
+/* 0 is no cap. */
+static void write_caps(uint64_t bytes, uint64_t inodes, char ret[CAPS_LENGTH])
 {
-    char caps[96] = "";
     int length = 0;
-    if (limits->scratch_bytes)
-        length = snprintf(caps, sizeof(caps), ",size=%" PRIu64, limits->scratch_bytes);
-    if (limits->scratch_inodes)
-        (void)snprintf(caps + length, sizeof(caps) - (size_t)length, ",nr_inodes=%" PRIu64,
-                       limits->scratch_inodes);
+    ret[0] = '\0';
+    if (bytes)
+        length = snprintf(ret, CAPS_LENGTH, ",size=%" PRIu64, bytes);
+    if (inodes)
+        (void)snprintf(ret + length, CAPS_LENGTH - (size_t)length, ",nr_inodes=%" PRIu64, inodes);
+}
+
+/* Each file system may become as large as the run's scratch, beside the files by reference; the
+ * memory limit counts what is in all of them. IpcMode "none" brings no /dev/shm, which semaphores
+ * and shared memory of programs need. */
+static json_t *scratch(const struct run_description *description)
+{
+    const struct run_limits *limits = &description->limits;
+    uint64_t bytes = limits->scratch_bytes;
+    char home[CAPS_LENGTH];
+    char caps[CAPS_LENGTH];
+    write_caps(bytes ? bytes + run_description_input_bytes(description) : 0, limits->scratch_inodes,
+               home);
+    write_caps(bytes, limits->scratch_inodes, caps);
     return json_pack("{s:o, s:o, s:o}", RUN_HOME,
-                     json_sprintf("rw,nosuid,nodev,exec%s,mode=0700,uid=%d,gid=%d", caps,
+                     json_sprintf("rw,nosuid,nodev,exec%s,mode=0700,uid=%d,gid=%d", home,
                                   CONTAINER_USER, CONTAINER_USER),
                      "/tmp", json_sprintf("rw,nosuid,nodev,exec%s,mode=1777", caps), "/dev/shm",
                      json_sprintf("rw,nosuid,nodev,noexec%s,mode=1777", caps));
@@ -71,8 +96,8 @@ static json_t *host_config(const struct run_description *description, const char
     return json_pack("{s:s, s:[s, s+], s:I, s:I, s:I, s:o, s:o, s:s*}", "NetworkMode",
                      description->network ? "bridge" : "none", "SecurityOpt",
                      "no-new-privileges=true", "seccomp=", seccomp, "Memory", memory, "MemorySwap",
-                     memory, "PidsLimit", processes, "Ulimits", resource_limits(limits), "Tmpfs",
-                     scratch(limits), "Runtime", runtime[0] ? runtime : NULL);
+                     memory, "PidsLimit", processes, "Ulimits", resource_limits(description),
+                     "Tmpfs", scratch(description), "Runtime", runtime[0] ? runtime : NULL);
 }
 
 static json_t *entrypoint(bool network, json_t *interpreter)

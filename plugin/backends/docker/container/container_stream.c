@@ -12,6 +12,8 @@
 #include "backends/docker/container/container.h"
 #include "base/cleanup.h"
 
+#define SEND_LIMIT (UINT64_C(1) << 20) /* bytes of a message in one round */
+
 static void take_connection(void *user, const struct engine_answer *answer)
 {
     struct container *container = user;
@@ -41,6 +43,7 @@ void container_stream_close(struct container *container)
     engine_call_cancel(TAKE_POINTER(stream->connection));
     stream->piece.length = stream->output.length = 0;
     stream->begin = stream->end = 0;
+    message_sender_close(&stream->sender);
     stream->over = true;
 }
 
@@ -55,8 +58,8 @@ static void break_stream(struct container *container, const char *why)
 static bool has_to_send(const struct container *container)
 {
     const struct container_stream *stream = &container->stream;
-    return stream->waiting && container->job && !container->removing &&
-           stream->sent < container->job->message_length;
+    return stream->waiting && container->job && !container->job->started && !container->removing &&
+           !stream->sender.over;
 }
 
 /* 1: nothing of it is left to send; 0: the connection takes no more now; -1: it is broken. */
@@ -90,13 +93,42 @@ static void ask_for_stream(struct container *container)
         break_stream(container, "it does not accept the request");
 }
 
-/* A broken connection is the container's end, which the receiving side meets. */
+static void refuse_file(struct container *container, int error_number)
+{
+    struct message_sender *sender = &container->stream.sender;
+    const char *path = container->job->message.gaps[sender->filled].file->path;
+    struct engine_fault fault;
+    if (error_number == 0)
+        engine_fault_set(&fault, ENGINE_PROBLEM_NONE, "%.200s", path);
+    else
+        engine_fault_set(&fault, ENGINE_PROBLEM_NONE, "%.100s: %.100s", path,
+                         strerror(error_number));
+    message_sender_close(sender);
+    container->environment->events->failed(container->job->run, RUN_FAILURE_INPUT_FILE, &fault);
+}
+
+/* A broken connection is the container's end, which the receiving side meets. So many bytes a
+ * round: a large file must not delay other runs. */
 static void send_input(struct container *container)
 {
     struct container_stream *stream = &container->stream;
-    if (has_to_send(container))
-        (void)send_rest(stream, container->job->message, container->job->message_length,
-                        &stream->sent);
+    uint64_t until = stream->sender.total + SEND_LIMIT;
+    while (has_to_send(container) && stream->sender.total < until) {
+        struct message_piece piece;
+        int outcome = message_sender_next(&stream->sender, &container->job->message,
+                                          container->job->inputs, &piece);
+        if (outcome < 0)
+            refuse_file(container, errno);
+        if (outcome <= 0)
+            return;
+        ssize_t count = engine_connection_send(stream->connection, piece.bytes, piece.length);
+        if (count == 0 || (count < 0 && errno == EAGAIN))
+            return;
+        if (count < 0)
+            message_sender_close(&stream->sender);
+        else
+            message_sender_take(&stream->sender, (size_t)count);
+    }
 }
 
 static void take_head(struct container *container)
@@ -336,6 +368,8 @@ void container_stream_handle(struct container *container)
     if (!stream->asked_whole)
         return;
     send_input(container);
+    if (!stream->connection)
+        return;
     /* One chunk a round: a program that keeps printing must not delay other runs. */
     if (digest(container) && stream->connection && receive_chunk(container))
         (void)digest(container);

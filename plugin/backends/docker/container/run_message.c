@@ -48,16 +48,12 @@ static char **compose_environment(char *const *given)
     return list;
 }
 
-/* New list of borrowed strings. NULL when out of memory, or where a file is given by reference:
- * that was refused before, and no content of it is here. */
+/* New list of borrowed strings, NULL when out of memory. */
 static char **paths_of(const struct run_description *description)
 {
     CLEANUP_FREE char **paths = calloc(description->file_count + 1, sizeof(char *));
-    for (size_t i = 0; paths && i < description->file_count; i++) {
-        if (description->files[i].by_reference)
-            return NULL;
+    for (size_t i = 0; paths && i < description->file_count; i++)
         paths[i] = description->files[i].path;
-    }
     return TAKE_POINTER(paths);
 }
 
@@ -102,6 +98,7 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         .paths = paths,
         .outputs = run_message_collects(description) ? description->outputs
                                                      : (struct run_outputs){.files = 0},
+        .file_bytes = description->limits.file_bytes,
     };
     if (environment && paths)
         guest_run_write(head, &run);
@@ -109,28 +106,62 @@ static void put_head(struct wire_writer *head, const struct run_description *des
         head->failed = true;
 }
 
-unsigned char *run_message_make(const struct run_description *description,
-                                const unsigned char *input, size_t input_length, size_t *ret_length)
+static size_t length_of(const struct run_description *description, size_t head_length,
+                        bool has_input, size_t input_length)
+{
+    size_t length = 2 * sizeof(uint32_t) + head_length;
+    for (size_t i = 0; i < description->file_count; i++) {
+        const struct run_file *file = &description->files[i];
+        length += sizeof(uint64_t) + (file->by_reference ? 0 : file->length);
+    }
+    return has_input ? length + sizeof(uint64_t) + input_length : length;
+}
+
+static void put_files(struct wire_writer *writer, const struct run_description *description,
+                      struct run_message *message)
+{
+    for (size_t i = 0; i < description->file_count; i++) {
+        const struct run_file *file = &description->files[i];
+        if (!file->by_reference) {
+            put_content(writer, file->content, file->length);
+            continue;
+        }
+        wire_put_u64(writer, file->length);
+        message->gaps[message->gap_count++] = (struct run_message_gap){writer->length, file};
+    }
+}
+
+bool run_message_make(const struct run_description *description, const unsigned char *input,
+                      size_t input_length, struct run_message *ret)
 {
     CLEANUP(wipe_writer) struct wire_writer head = {.limit = GUEST_HEAD_LIMIT};
+    CLEANUP(run_message_clear) struct run_message message = {.bytes = NULL};
     bool has_input = input && input_length > 0;
     put_head(&head, description, has_input);
     if (head.failed)
-        return NULL;
-    size_t length = 2 * sizeof(uint32_t) + head.length;
-    for (size_t i = 0; i < description->file_count; i++)
-        length += sizeof(uint64_t) + description->files[i].length;
+        return false;
+    size_t length = length_of(description, head.length, has_input, input_length);
+    message.bytes = malloc(length);
+    message.gaps = calloc(description->file_count + 1, sizeof(*message.gaps));
+    if (!message.bytes || !message.gaps)
+        return false;
+    struct wire_writer writer = {.bytes = message.bytes, .capacity = length, .limit = length};
+    wire_put_bytes(&writer, head.bytes, head.length);
+    put_files(&writer, description, &message);
     if (has_input)
-        length += sizeof(uint64_t) + input_length;
-    struct wire_writer message = {.bytes = malloc(length), .capacity = length, .limit = length};
-    if (!message.bytes)
-        return NULL;
-    wire_put_bytes(&message, head.bytes, head.length);
-    for (size_t i = 0; i < description->file_count; i++)
-        put_content(&message, description->files[i].content, description->files[i].length);
-    if (has_input)
-        put_content(&message, input, input_length);
-    wire_put_u32(&message, GUEST_MESSAGE_END);
-    *ret_length = message.length;
-    return message.bytes;
+        put_content(&writer, input, input_length);
+    wire_put_u32(&writer, GUEST_MESSAGE_END);
+    message.length = writer.length;
+    *ret = message;
+    message = (struct run_message){.bytes = NULL};
+    return true;
+}
+
+void run_message_clear(struct run_message *message)
+{
+    if (message->bytes)
+        explicit_bzero(message->bytes, message->length);
+    free(message->bytes);
+    free(message->gaps);
+    *message = (struct run_message){.bytes = NULL};
 }

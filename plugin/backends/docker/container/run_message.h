@@ -8,15 +8,31 @@
 
 #include "protocol/run_description.h"
 
+/* Where the content of a file by reference belongs: before the byte at that offset. */
+struct run_message_gap {
+    size_t offset;
+    const struct run_file *file; /* the description's */
+};
+
+/* The message without the files by reference, whose content message_sender.h puts in between. */
+struct run_message {
+    unsigned char *bytes; /* with the secrets of the run; NULL: there is none */
+    size_t length;
+    struct run_message_gap *gaps; /* in the order of their offsets */
+    size_t gap_count;
+};
+
 /* Whether the guest is to send the files that the run leaves. */
 bool run_message_collects(const struct run_description *description);
 
 /* Whether the command is Python's: an image may have another one for the language. */
 bool run_message_is_for_python(const char *command);
 
-/* A new buffer with the message; *ret_length bytes (wipe and free: it holds the secrets). NULL when
- * out of memory, where a variable's name is not valid or a file is given by reference. input: the
- * program's standard input, NULL or empty: /dev/null. */
-unsigned char *run_message_make(const struct run_description *description,
-                                const unsigned char *input, size_t input_length,
-                                size_t *ret_length);
+/* *ret owns the message (run_message_clear()), and refers to the description's files. false when
+ * out of memory, or where a variable's name is not valid. input: the program's standard input, NULL
+ * or empty: /dev/null. */
+bool run_message_make(const struct run_description *description, const unsigned char *input,
+                      size_t input_length, struct run_message *ret);
+
+/* Wipes and releases it; it is empty then. */
+void run_message_clear(struct run_message *message);

@@ -64,22 +64,21 @@ static bool make_message(struct run *run, int input_fd)
 {
     size_t length = 0;
     CLEANUP_FREE unsigned char *input = run_read_file(input_fd, INPUT_LIMIT, &length);
-    run->job.message = run_message_make(&run->description, input, length, &run->job.message_length);
+    bool made = run_message_make(&run->description, input, length, &run->job.message);
     if (input)
         explicit_bzero(input, length);
     char **own = run->description.environment + run->description.preparation.environment_count;
     for (char **variable = own; *variable; variable++)
         explicit_bzero(*variable, strlen(*variable));
     run->job.collects = run_message_collects(&run->description);
-    return run->job.message != NULL;
+    return made;
 }
 
-static void wipe_message(struct run *run)
+/* The program has all of it, or gets nothing more. */
+static void drop_message(struct run *run)
 {
-    if (run->job.message)
-        explicit_bzero(run->job.message, run->job.message_length);
-    free(TAKE_POINTER(run->job.message));
-    run->job.message_length = 0;
+    run_message_clear(&run->job.message);
+    close_fd(TAKE_FD(run->job.inputs));
 }
 
 static bool check_image(const struct run_image *image, struct engine_fault *fault)
@@ -142,6 +141,7 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     run->job.pipes[JOB_STDERR] = fds[RUN_FD_STDERR];
     run->job.pipes[JOB_RESULTS] = fds[RUN_FD_RESULTS];
     run->job.pipes[JOB_FILES] = fds[RUN_FD_FILES];
+    run->job.inputs = fds[RUN_FD_INPUTS];
     for (size_t i = 0; i < JOB_PIPES; i++)
         (void)fcntl(run->job.pipes[i], F_SETFL, O_NONBLOCK);
     run->started_us = monotonic_us();
@@ -149,7 +149,6 @@ struct run *run_start(struct docker_environment *environment, const int fds[RUN_
     begin_run(run, fds);
     close_fd(fds[RUN_FD_DESCRIPTION]);
     close_fd(fds[RUN_FD_STDIN]);
-    close_fd(fds[RUN_FD_INPUTS]);
     return run;
 }
 
@@ -226,7 +225,7 @@ void run_report_start(struct run *run)
         return;
     run->job.started = true;
     run->container->deadline_us = 0;
-    wipe_message(run);
+    drop_message(run);
     run->started_us = monotonic_us();
     run->deadline_us = wall_deadline(run);
     struct run_event event = {
@@ -409,12 +408,28 @@ uint64_t run_deadline(const struct run *run)
     return run->deadline_us;
 }
 
+/* Files by reference are on their way to the guest: that takes as long as it takes, as long as it
+ * goes on, and the plugin is told so. */
+static bool goes_on_sending(struct run *run)
+{
+    uint64_t total = run->container ? run->container->stream.sender.total : 0;
+    if (run->job.message.gap_count == 0 || total == run->sent)
+        return false;
+    const struct run_event event = {.type = RUN_EVENT_PROGRESS, .exit_code = -1};
+    run->sent = total;
+    run_event_send(run->socket, &event);
+    run->deadline_us = monotonic_us() + CONTAINER_START_LIMIT_US;
+    return true;
+}
+
 void run_expire(struct run *run)
 {
     struct engine_fault fault;
     run->deadline_us = 0;
     if (run->pull) {
         run_pull_tick(run);
+    } else if (!run->job.started && goes_on_sending(run)) {
+        return;
     } else if (run->job.started) {
         if (!run->container || !container_end_last_look(run->container))
             kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
@@ -442,7 +457,7 @@ void run_free(struct run *run)
         container_leave(TAKE_POINTER(run->container));
     engine_call_cancel(run->call);
     image_waiter_leave(&run->waiter);
-    wipe_message(run);
+    drop_message(run);
     sweep_disown(run->sweep);
     free(run->pull);
     close_fd(run->socket);

@@ -29,7 +29,8 @@ struct run {
     struct run_description description; /* without its secrets, once the message is made */
     struct docker_options options;      /* of the description */
     int socket;                         /* -1: the plugin wants no answer */
-    struct container_job job;           /* owned: pipes and message */
+    struct container_job job;           /* owned: pipes, message and inputs */
+    uint64_t sent;                      /* bytes of the message, when last looked at */
     struct engine_call *call;           /* the request under way */
     struct sweep *sweep;                /* that this run waits for */
     struct run_pull_state *pull;        /* under way */

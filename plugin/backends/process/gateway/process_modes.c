@@ -86,7 +86,6 @@ const struct sandbox_mode_row process_mode = {
     .mandatory_layers = LAYERS_MANDATORY,
     .needs = CAPABILITY_EXEC,
     .checked_in = SANDBOX_MODE_PROCESS,
-    .takes_descriptors = true,
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
@@ -106,7 +105,6 @@ const struct sandbox_mode_row none_mode = {
     .not_allowed = "mode none isolates nothing: it needs a policy that lists it in \"modes\" and "
                    "the capability sandbox.exec.mode.none",
     .checked_in = SANDBOX_MODE_PROCESS,
-    .takes_descriptors = true,
     .network = "the gateway's machine",
     .layer_remedy = remedy_for_layer,
 };

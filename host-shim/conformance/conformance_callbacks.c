@@ -166,7 +166,7 @@ static enum case_result case_files_unlisted(struct conformance *conformance)
 {
     struct probe_host *probe = conformance->probe;
     probe_host_invoke_good(probe);
-    if (probe->files_asked > 0)
+    if (probe->opened.asked > 0)
         return case_fail(conformance, "open_file was called for a file that the host did not list");
     return CASE_PASSED;
 }

@@ -51,6 +51,8 @@ extern const struct conformance_row conformance_callback_rows[];
 extern const struct conformance_row conformance_answer_rows[];
 /* Secrets. */
 extern const struct conformance_row conformance_secret_rows[];
+/* The host's files, and files that it keeps. */
+extern const struct conformance_row conformance_file_rows[];
 /* Cancelling, ending, reloading, and being a good guest. */
 extern const struct conformance_row conformance_lifecycle_rows[];
 

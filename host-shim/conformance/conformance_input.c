@@ -84,13 +84,37 @@ char *conformance_input_printing_nul(void)
     return shell_program("printf 'before\\000between\\000\\000behind\\n'");
 }
 
-char *conformance_input_with_secret(const json_t *tool)
+/* The schema of that member of the tool's input; NULL: it has none, or no marker. */
+static const json_t *member_schema(const json_t *tool, const char *name)
 {
     const json_t *schema = json_object_get(tool, "input_schema");
-    if (!conformance_input_has_marker(tool) ||
-        !json_object_get(json_object_get(schema, "properties"), "secrets"))
+    if (!conformance_input_has_marker(tool))
+        return NULL;
+    return json_object_get(json_object_get(schema, "properties"), name);
+}
+
+char *conformance_input_with_secret(const json_t *tool)
+{
+    if (!member_schema(tool, "secrets"))
         return NULL;
     json_auto_t *input = json_pack("{s:s, s:s, s:{s:s}}", "language", "sh", "code", MARKING_PROGRAM,
                                    "secrets", "CONFORMANCE", "{{secret:conformance}}");
     return json_compact(input);
+}
+
+char *conformance_input_with_file(const json_t *tool, const char *ref)
+{
+    const json_t *row = json_object_get(member_schema(tool, "files"), "items");
+    if (!json_object_get(json_object_get(row, "properties"), "ref"))
+        return NULL;
+    json_auto_t *input = json_pack("{s:s, s:s, s:[{s:s, s:s}]}", "language", "sh", "code",
+                                   "cat in.txt", "files", "path", "in.txt", "ref", ref);
+    return json_compact(input);
+}
+
+char *conformance_input_leaving_file(const json_t *tool)
+{
+    if (!member_schema(tool, "outputs"))
+        return NULL;
+    return shell_program("head -c 2000000 /dev/zero >out.bin");
 }

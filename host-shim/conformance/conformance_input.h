@@ -22,3 +22,7 @@ char *conformance_input_sleeping(void);
 char *conformance_input_printing_nul(void);
 /* The good one with a secret's handle; NULL where the tool's schema has no place for it. */
 char *conformance_input_with_secret(const json_t *tool);
+/* A program that prints the host's file of that reference; NULL as above. */
+char *conformance_input_with_file(const json_t *tool, const char *ref);
+/* A program that leaves a file, too large for the result; NULL as above. */
+char *conformance_input_leaving_file(const json_t *tool);

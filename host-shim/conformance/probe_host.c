@@ -97,10 +97,13 @@ static void open_file(void *user, const char *ref, int32_t *descriptor, uint64_t
                       uint32_t *verdict)
 {
     (void)ref;
-    (void)descriptor;
-    (void)size;
-    (void)verdict;
-    enter(user)->files_asked++;
+    probe_open_answer(&enter(user)->opened, descriptor, size, verdict);
+}
+
+static void store_file(void *user, const char *file_json, int32_t descriptor, char *uri,
+                       size_t capacity, size_t *length, uint32_t *verdict)
+{
+    probe_store_answer(&enter(user)->stored, file_json, descriptor, uri, capacity, length, verdict);
 }
 
 static void outcome_clear(struct outcome *outcome)
@@ -115,6 +118,7 @@ void probe_host_reset(struct probe_host *probe)
     static atomic_uint_fast64_t last_call_id = 100;
     struct conformance *conformance = probe->conformance;
     outcome_clear(&probe->outcome);
+    probe_open_clear(&probe->opened);
     *probe = (struct probe_host){
         .host = {.struct_size = sizeof(probe->host),
                  .abi_version = TOOL_ABI_VERSION,
@@ -126,13 +130,16 @@ void probe_host_reset(struct probe_host *probe)
                  .audit = audit,
                  .on_output = on_output,
                  .log = log_line,
-                 .open_file = open_file},
+                 .open_file = open_file,
+                 .store_file = store_file},
         .conformance = conformance,
         .verdict = {[GRANT_CAPABILITY] = TOOL_VERDICT_ALLOW,
                     [GRANT_APPROVAL] = TOOL_VERDICT_ALLOW,
                     [GRANT_AUDIT] = TOOL_VERDICT_ALLOW},
         .secret = {.reported = {PROBE_SECRET_LENGTH, PROBE_SECRET_LENGTH},
                    .verdict = TOOL_VERDICT_ALLOW},
+        .opened = {.size = PROBE_FILE_SIZE, .verdict = TOOL_VERDICT_ALLOW},
+        .stored = {.verdict = TOOL_VERDICT_ALLOW},
     };
 }
 
@@ -148,8 +155,10 @@ struct probe_host *probe_host_new(struct conformance *conformance)
 
 void probe_host_free(struct probe_host **probe)
 {
-    if (*probe)
+    if (*probe) {
         outcome_clear(&(*probe)->outcome);
+        probe_open_clear(&(*probe)->opened);
+    }
     free(TAKE_POINTER(*probe));
 }
 

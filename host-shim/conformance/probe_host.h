@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "conformance/conformance_case.h"
+#include "conformance/probe_files.h"
 #include "tool_provider.h"
 
 /* The callbacks without which nothing may run. */
@@ -50,13 +51,14 @@ struct probe_host {
     bool silent[GRANT_COUNT]; /* the callback writes nothing */
     uint32_t verdict[GRANT_COUNT];
     struct probe_host_secret secret;
-    unsigned files_asked;   /* calls of open_file: the probe lists no file */
-    const char *reply;      /* a decision that request_approval gives from inside; or NULL */
-    int32_t reply_codes[2]; /* of the first and the second reply */
-    bool cancels;           /* request_approval cancels the call from inside */
-    _Atomic uint64_t token; /* of the last request for approval; 0: none came */
-    struct outcome outcome; /* of the last call */
-    size_t output_length;   /* of stdout and stderr as they came */
+    struct probe_open opened;  /* what open_file does, and has done */
+    struct probe_store stored; /* the same of store_file */
+    const char *reply;         /* a decision that request_approval gives from inside; or NULL */
+    int32_t reply_codes[2];    /* of the first and the second reply */
+    bool cancels;              /* request_approval cancels the call from inside */
+    _Atomic uint64_t token;    /* of the last request for approval; 0: none came */
+    struct outcome outcome;    /* of the last call */
+    size_t output_length;      /* of stdout and stderr as they came */
     char output[PROBE_OUTPUT_LIMIT];
 };
 

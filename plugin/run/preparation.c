@@ -96,8 +96,8 @@ bool preparation_fill(const struct policy_preparation *preparation, const struct
     uint32_t program_argument = find_argument(description->argv, program);
     /* With some options Python does not load the script that makes it wait (-I, -S). */
     bool has_options = program_argument != 1;
-    if (preparation->interpreter == RUN_INTERPRETER_PYTHON && !has_options)
-        description->preparation.runner = RUN_INTERPRETER_PYTHON;
+    if (preparation->interpreter == RUN_INTERPRETER_NODE || !has_options)
+        description->preparation.runner = preparation->interpreter;
     if (preparation->interpreter == RUN_INTERPRETER_NONE || description->pool_size == 0 ||
         (preparation->interpreter == RUN_INTERPRETER_PYTHON && has_options) ||
         has_late_variable(request, description->environment))

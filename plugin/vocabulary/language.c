@@ -17,7 +17,7 @@ static const char *const r_aliases[] = {"Rscript", NULL};
 
 static const struct language languages[] = {
     {.name = "python", .aliases = python_aliases, .has_results = true},
-    {.name = "javascript", .aliases = javascript_aliases},
+    {.name = "javascript", .aliases = javascript_aliases, .has_results = true},
     {.name = "typescript", .aliases = typescript_aliases},
     {.name = "sh", .aliases = sh_aliases},
     {.name = "bash", .aliases = none},

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes Node wait for a run at the end of its own start, before it reads its program. It is loaded by --require, and the rest of the
-// command line is the program's. All changes that this takes are undone before the program begins.
+// Begins every Node of a run at the end of its own start, before it reads its program: by --require where it waits for a run, by
+// NODE_OPTIONS where the run is there already. All changes that this takes are undone before the program begins.
 'use strict';
 
-// A thread of the program loads this as well, and must not wait.
-if (require('worker_threads').isMainThread) {
+function waitForRun() {
   // Loads what most programs use, also for a pipe as standard output. No stream is made here: they are the run's.
   for (const name of ['buffer', 'events', 'fs', 'net', 'path', 'stream', 'timers', 'tty', 'url', 'util', 'vm']) require(name);
   require('util').inspect({ a: [1, 'b'] });
+  const results = require('./results.js');
+  delete require.cache[`${__dirname}/results.js`];
   const holder = { exports: {} };
   process.dlopen(holder, `${__dirname}/code_execute_node.node`);
   const [programArguments, variables] = holder.exports;
@@ -19,6 +20,29 @@ if (require('worker_threads').isMainThread) {
   // Variables that stay are not set again: Node looks for the time zone anew whenever TZ is set.
   for (const [name, value] of wanted) if (process.env[name] !== value) process.env[name] = value;
   process.argv.push(...programArguments);
+  return results;
 }
-process.execArgv.splice(process.execArgv.indexOf('--require'), 2);
+
+function takeBackVariables() {
+  const own = process.env.NODE_OPTIONS.slice(`--require="${__filename}"`.length + 1);
+  if (own) process.env.NODE_OPTIONS = own;
+  else delete process.env.NODE_OPTIONS;
+  delete process.env.CODE_EXECUTE_INTERPRETER;
+  const results = require('./results.js');
+  delete require.cache[`${__dirname}/results.js`];
+  return results;
+}
+
+// A thread of the program loads this as well: it must not wait, and has no results.
+const option = process.execArgv.indexOf('--require');
+if (require('worker_threads').isMainThread) {
+  const results = process.env.CODE_EXECUTE_INTERPRETER === 'begin' ? takeBackVariables() : waitForRun();
+  try {
+    results.begin();
+  } catch {
+    // A program runs without results as well.
+  }
+}
+if (option >= 0 && process.execArgv[option + 1] === __filename) process.execArgv.splice(option, 2);
+module.children.length = 0;
 delete require.cache[__filename];

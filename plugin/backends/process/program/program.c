@@ -81,28 +81,54 @@ int program_find(struct program *program, const struct run_description *descript
     return program_compose_environment(program, description->environment, home);
 }
 
+/* The variable by which an interpreter finds our scripts, and what stands there before the
+ * description's own text. NULL name: it has none. */
+struct runner_variable {
+    const char *name;
+    const char *begin; /* before the directory, and behind it */
+    const char *end;
+    const char *separator;
+};
+
+static const struct runner_variable runner_variables[RUN_INTERPRETER_COUNT] = {
+    [RUN_INTERPRETER_PYTHON] = {"PYTHONPATH", "", "", ":"},
+    [RUN_INTERPRETER_NODE] = {"NODE_OPTIONS", "--require=\"", "/preload.js\"", " "},
+};
+
+/* The description's own text behind ours; NULL: no memory. */
+static char *compose_runner_variable(const struct runner_variable *variable, const char *own,
+                                     const char *directory)
+{
+    char *whole;
+    if (asprintf(&whole, "%s=%s%s%s%s%s", variable->name, variable->begin, directory, variable->end,
+                 own ? variable->separator : "", own ? own : "") < 0)
+        return NULL;
+    return whole;
+}
+
 int program_add_runner(struct program *program, const struct run_description *description,
                        const char *directory)
 {
     static char begin[] = "CODE_EXECUTE_INTERPRETER=begin";
     static char no_bytecode[] = "PYTHONDONTWRITEBYTECODE=code-execute"; /* beside our scripts */
-    if (description->preparation.runner != RUN_INTERPRETER_PYTHON || !description->results ||
-        !directory || access(directory, X_OK) < 0)
+    uint32_t runner = description->preparation.runner;
+    const struct runner_variable *variable = &runner_variables[runner];
+    if (!variable->name || !description->results || !directory || strpbrk(directory, "\"\\") ||
+        access(directory, X_OK) < 0)
         return 0;
-    const char *own = program_find_variable(program->environment, "PYTHONPATH");
+    const char *own = program_find_variable(program->environment, variable->name);
+    char *path = compose_runner_variable(variable, own, directory);
     size_t count = string_list_count(program->environment);
     char **environment = calloc(count + 4, sizeof(*environment));
-    char *path;
-    if (!environment ||
-        asprintf(&path, "PYTHONPATH=%s%s%s", directory, own ? ":" : "", own ? own : "") < 0)
+    if (!environment || !path)
         return -1;
     size_t used = 0;
-    for (char **variable = program->environment; *variable; variable++)
-        if (!program_variable_value(*variable, "PYTHONPATH"))
-            environment[used++] = *variable;
+    for (char **given = program->environment; *given; given++)
+        if (!program_variable_value(*given, variable->name))
+            environment[used++] = *given;
     environment[used++] = path;
     environment[used++] = begin;
-    if (access(directory, W_OK) == 0 &&
+    if (runner == RUN_INTERPRETER_PYTHON && access(directory, W_OK) == 0 &&
         !program_find_variable(program->environment, "PYTHONDONTWRITEBYTECODE"))
         environment[used++] = no_bytecode;
     program->environment = environment;

@@ -36,7 +36,10 @@ static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][11] = {
                                 {.name = "tables.py"},
                                 {.name = "trial.py"},
                                 {.name = "waiting.py"}},
-    [RUN_INTERPRETER_NODE] = {{.name = "preload.js"}, {.name = "code_execute_node.node"}},
+    [RUN_INTERPRETER_NODE] = {{.name = "preload.js"},
+                              {.name = "last_expression.js"},
+                              {.name = "results.js"},
+                              {.name = "code_execute_node.node"}},
 };
 
 const char *interpreter_files_directory(void)

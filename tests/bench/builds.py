@@ -5,7 +5,7 @@ import subprocess
 
 from gateway import ROOT
 
-PROGRAMS = ("bench_gateway", "bench_redaction")
+PROGRAMS = ("bench_gateway", "bench_copy", "bench_redaction")
 
 
 def missing(directory):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What process mode costs while nothing runs, for much output, and after many runs, looked at from outside of the gateway; and
-what looking through output costs."""
+what values, files and looking through output cost."""
 import json
 import os
 import pathlib
+import statistics
 import subprocess
+import tempfile
 import time
 
 import cases
@@ -15,6 +17,7 @@ FLOOD = 1 << 30
 FLOOD_LIMIT = {"default": 8 * FLOOD, "max": 8 * FLOOD}
 FLOOD_POLICY = {"limits": {"output_total_bytes": FLOOD_LIMIT, "wall_ms": {"default": 200000, "max": 300000},
                            "cpu_ms": {"default": 200000, "max": 300000}}}
+FILES_POLICY = {"limits": {"scratch_bytes": {"default": 1 << 28, "max": 1 << 28}, "memory_bytes": {"default": 1 << 29, "max": 1 << 30}}}
 SETTLE = 1.5  # seconds until what a run has used is ready again
 IDLE = 5
 
@@ -158,6 +161,62 @@ def many(runs):
                                      for name, values in before.items()}}
 
 
+def ours(name, code, **request):
+    return {"name": name, "request": {"language": "python", "code": code, **request}}
+
+
+def medians(told):
+    if told["reason"]:
+        raise Absent(told["reason"])
+    return {name: statistics.median(times) for name, times in told["runs_ms"].items()}
+
+
+def grown_by(gateway, contestants, **order):
+    """How far the gateway's memory rises in such a run, beyond what the ones before have left."""
+    pathlib.Path(f"/proc/{gateway.pid}/clear_refs").write_text("5")  # the peak begins anew
+    before = peak(gateway)
+    medians(gateway.contest(contestants, rounds=1, warm_up=0, **order))
+    return peak(gateway) - before
+
+
+def values(rounds=200):
+    """A warm run whose last line has a value, beside one whose last line has none."""
+    with Gateway() as gateway:
+        gateway.use_policy(*cases.WARM)
+        told = medians(gateway.contest([ours("value", "1+1"), ours("none", "x=1+1")], expect="", rounds=rounds, warm_up=5, pause_ms=10,
+                                       budget_ms=20000))
+    return {"value_ms": told["value"], "none_ms": told["none"], "added_ms": told["value"] - told["none"]}
+
+
+def artifacts(rounds=15, files=4, mebibytes=16):
+    """Files of a run on their way to the host, beside a loop that hashes and copies as many; of both, what is beyond the making of
+    the files."""
+    code = f"for i in range({files}):\n    with open(f'{{i}}', 'wb') as file:\n        for _ in range({mebibytes}): file.write(bytes({MIB}))\nprint('made')"
+    bare = [str(BUILD / "tests" / "bench" / "bench_copy"), str(files), str(mebibytes)]
+    contestants = [ours("collected", code), ours("left", code, outputs=["none"]), {"name": "copied", "argv": [*bare, "copy"]},
+                   {"name": "made", "argv": [*bare, "make"]}]
+    with Gateway() as gateway:
+        gateway.use_policy({**FILES_POLICY, **cases.WARM[0]})
+        told = medians(gateway.contest(contestants, expect="made\n", rounds=rounds, warm_up=2, pause_ms=10, budget_ms=40000))
+        grown = grown_by(gateway, contestants[:1], expect="made\n")
+    collected, copied = told["collected"] - told["left"], told["copied"] - told["made"]
+    return {"bytes": files * mebibytes * MIB, "mib_per_second": files * mebibytes / collected * 1000,
+            "bare_mib_per_second": files * mebibytes / copied * 1000, "ratio": copied / collected, "gateway_growth_bytes": grown}
+
+
+def inputs(mebibytes=100):
+    """A file by reference: what the gateway's memory grows by."""
+    with Gateway() as gateway, tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+        file.truncate(mebibytes * MIB)
+        gateway.use_policy({**FILES_POLICY, **cases.WARM[0]})
+        gateway.order("lend", path=file.name)
+        contestant = ours("read", "print(len(open('a', 'rb').read()))", files=[{"path": "a", "ref": "lent"}])
+        expect = f"{mebibytes * MIB}\n"
+        told = medians(gateway.contest([contestant], expect=expect, rounds=3, warm_up=1, budget_ms=10000))
+        grown = grown_by(gateway, [contestant], expect=expect)
+    return {"bytes": mebibytes * MIB, "run_ms": told["read"], "gateway_growth_bytes": grown}
+
+
 def redaction(mebibytes=512):
     """How fast output is looked through for twenty secrets, without a run: MiB/s by their length and the kind of output."""
     return json.loads(subprocess.run([BUILD / "tests" / "bench" / "bench_redaction", str(mebibytes)], check=True,
@@ -165,7 +224,7 @@ def redaction(mebibytes=512):
 
 
 def lines(told):
-    """The figures of bench.json's "idle", "output", "many" and "redaction" in words."""
+    """The figures of bench.json's costs in words."""
     if "idle" in told:
         idle_told = told["idle"]
         yield (f"idle: a ready python sandbox has {idle_told['sandbox_private_bytes'] / MIB:.2f} MiB of its own "
@@ -183,6 +242,17 @@ def lines(told):
                f"{grown['gateway']['descriptors']:+} descriptors, {grown['gateway']['threads']:+} threads; backend "
                f"{grown['backend']['private_bytes'] // 1024:+} KiB, {grown['backend']['descriptors']:+} descriptors; "
                f"sandboxes {grown['sandboxes']['count']:+}")
+    if "values" in told:
+        yield "values: 1+1 takes {value_ms:.2f} ms, x=1+1 takes {none_ms:.2f} ms: the value adds {added_ms:.2f} ms".format(**told["values"])
+    if "artifacts" in told:
+        out = told["artifacts"]
+        yield (f"artifacts: {out['bytes'] // MIB} MiB at {out['mib_per_second']:.0f} MiB/s (hashed and copied alone "
+               f"{out['bare_mib_per_second']:.0f}, ours / alone {out['ratio']:.2f}); the gateway's peak grew by "
+               f"{out['gateway_growth_bytes'] // 1024} KiB")
+    if "inputs" in told:
+        given = told["inputs"]
+        yield (f"inputs: a file of {given['bytes'] // MIB} MiB by reference, a run of {given['run_ms']:.0f} ms; the gateway's peak grew by "
+               f"{given['gateway_growth_bytes'] // 1024} KiB")
     if "redaction" in told:
         for length, rates in told["redaction"]["mib_per_second"].items():
             yield (f"redaction: {told['redaction']['secrets']} secrets of {length} bytes: " +

@@ -8,6 +8,7 @@
  *   bench_gateway PROVIDER.so
  *     {"do": "prepare", "configuration": {...}}   -> {"error": null or the provider's}
  *     {"do": "contest", ...}                      -> see contest.h
+ *     {"do": "lend", "path": FILE}                -> {}; calls may then name it by the ref "lent"
  *     {"do": "shutdown"}                          -> {}
  */
 #include <jansson.h>
@@ -31,6 +32,9 @@ static json_t *obey(const json_t *order)
         return prepare(order);
     if (what != NULL && strcmp(what, "contest") == 0)
         return contest_hold(order);
+    if (what != NULL && strcmp(what, "lend") == 0)
+        return provider_lend(json_string_value(json_object_get(order, "path"))) ? json_object()
+                                                                                : NULL;
     if (what != NULL && strcmp(what, "shutdown") == 0) {
         provider_shutdown();
         return json_object();

@@ -6,9 +6,11 @@
 #include "provider.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool_provider.h"
 
@@ -19,6 +21,13 @@ static struct {
     tool_prepare_fn prepare;
     tool_shutdown_fn shutdown;
 } provider;
+
+/* NULL: nothing is. */
+static struct {
+    char *path;
+    char *context;
+    uint64_t size;
+} lent;
 
 /* What the callbacks of one call see. */
 struct caller {
@@ -57,6 +66,49 @@ static void count_output(void *user, uint32_t stream, const void *bytes, size_t 
     (void)bytes;
     if (stream == TOOL_STREAM_STDOUT)
         caller->output_bytes += length;
+}
+
+static void take_file(void *user, const char *file_json, int32_t descriptor, char *uri,
+                      size_t capacity, size_t *length, uint32_t *verdict)
+{
+    static const char name[] = "taken";
+    (void)user;
+    (void)file_json;
+    (void)descriptor;
+    if (capacity < sizeof(name))
+        return;
+    memcpy(uri, name, sizeof(name) - 1);
+    *length = sizeof(name) - 1;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+static void open_lent(void *user, const char *ref, int32_t *descriptor, uint64_t *size,
+                      uint32_t *verdict)
+{
+    (void)user;
+    (void)ref;
+    int fd = open(lent.path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    *descriptor = fd;
+    *size = lent.size;
+    *verdict = TOOL_VERDICT_ALLOW;
+}
+
+bool provider_lend(const char *path)
+{
+    struct stat status;
+    if (path == NULL || stat(path, &status) < 0)
+        return false;
+    free(lent.path);
+    free(lent.context);
+    lent.size = (uint64_t)status.st_size;
+    lent.path = strdup(path);
+    json_t *context = json_pack("{s:[{s:s, s:s, s:I}]}", "files", "ref", "lent", "name", "lent",
+                                "size", (json_int_t)status.st_size);
+    lent.context = context != NULL ? json_dumps(context, 0) : NULL;
+    json_decref(context);
+    return lent.path != NULL && lent.context != NULL;
 }
 
 static void *symbol(const char *name)
@@ -135,10 +187,13 @@ void provider_call(const char *input_json, struct attempt *ret)
         .struct_size = sizeof(host),
         .abi_version = TOOL_ABI_VERSION,
         .user = &caller,
+        .context_json = lent.context,
         .check_capability = grant_capability,
         .request_approval = approve,
         .audit = store_record,
         .on_output = count_output,
+        .open_file = lent.path != NULL ? open_lent : NULL,
+        .store_file = take_file,
     };
     char *text = NULL;
     ret->kept = 0;
@@ -153,4 +208,7 @@ void provider_call(const char *input_json, struct attempt *ret)
 void provider_shutdown(void)
 {
     provider.shutdown();
+    free(lent.path);
+    free(lent.context);
+    lent.path = lent.context = NULL;
 }

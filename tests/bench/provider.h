@@ -14,8 +14,11 @@ void provider_load(const char *path);
 json_t *provider_prepare(const json_t *configuration);
 
 /* One call of code_execute through the whole ABI: the host grants the capability, approves, stores
- * both audit records, and counts the output that comes. The time taken is that of tool_invoke()
- * alone. Any thread. */
+ * both audit records, takes the files that are stored, and counts the output that comes. The time
+ * taken is that of tool_invoke() alone. Any thread. */
 void provider_call(const char *input_json, struct attempt *ret);
+
+/* Lends that file to the calls from now on, as the ref "lent". false: it cannot be read. */
+bool provider_lend(const char *path);
 
 void provider_shutdown(void);

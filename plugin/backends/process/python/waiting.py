@@ -152,8 +152,9 @@ def wait(runner, own_name):
         seed_anew()
         put_in_place([], [name + b"=" + value for name, value in os.environb.items()])
         code = "class Thing:\n    def value(self): return 2**64\ntry:\n    raise ValueError('x')\nexcept ValueError as error:\n    pass\n" \
-               "print(Thing().value(), [n for n in range(9)], f'{1.5:.2f}')\n"
-        exec(compile(code, program, "exec"), sys.modules["__main__"].__dict__)
+               "print(Thing().value(), [n for n in range(9)], f'{1.5:.2f}')\n1 + 1\n"
+        exec(runner.load("program_code")["compile_program"](code.encode(), program), sys.modules["__main__"].__dict__)
+        runner.load("results")["show"](2, "value")  # it is sent nowhere: there is no run yet
 
     what, program, home = (os.environ["CODE_EXECUTE_" + name] for name in ("INTERPRETER", "PROGRAM", "HOME"))
     module_names, named_modules = ([name for name in os.environ["CODE_EXECUTE_" + variable].split(",") if name]

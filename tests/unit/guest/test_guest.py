@@ -147,7 +147,7 @@ def attempts(found):
 
 def test_a_program_is_held_from_inside():
     """No engine is here: what stops it is the guest's own. The same without the guest is the positive control."""
-    bare = attempts(subprocess.run([*CONTAINER, "python3", "-c", CALLS], capture_output=True, check=True, timeout=TIME).stdout)
+    bare = attempts(subprocess.run([*CONTAINER, "python3", "-c", CALLS], capture_output=True, check=True, timeout=TIME, cwd="/").stdout)
     without, network = (attempts(output_of(run(["python3", "-c", CALLS], network=name))) for name in ("without-network", "with-network"))
     there = ("unshare", "inotify", "internet", "local", "packet", "outside")
     tap.equal([bare[name] for name in there], ["-"] * len(there))

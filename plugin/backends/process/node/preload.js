@@ -3,12 +3,17 @@
 // NODE_OPTIONS where the run is there already. All changes that this takes are undone before the program begins.
 'use strict';
 
+function loadResults() {
+  const results = require('./results.js');
+  delete require.cache[`${__dirname}/results.js`];
+  return results;
+}
+
 function waitForRun() {
   // Loads what most programs use, also for a pipe as standard output. No stream is made here: they are the run's.
   for (const name of ['buffer', 'events', 'fs', 'net', 'path', 'stream', 'timers', 'tty', 'url', 'util', 'vm']) require(name);
   require('util').inspect({ a: [1, 'b'] });
-  const results = require('./results.js');
-  delete require.cache[`${__dirname}/results.js`];
+  const results = loadResults(); // no work that a run would wait for
   const holder = { exports: {} };
   process.dlopen(holder, `${__dirname}/code_execute_node.node`);
   const [programArguments, variables] = holder.exports;
@@ -28,9 +33,7 @@ function takeBackVariables() {
   if (own) process.env.NODE_OPTIONS = own;
   else delete process.env.NODE_OPTIONS;
   delete process.env.CODE_EXECUTE_INTERPRETER;
-  const results = require('./results.js');
-  delete require.cache[`${__dirname}/results.js`];
-  return results;
+  return loadResults();
 }
 
 // A thread of the program loads this as well: it must not wait, and has no results.

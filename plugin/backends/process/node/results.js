@@ -6,6 +6,9 @@
 
 const fs = require('fs');
 const { inspect, types } = require('util');
+const { addHook } = require('./last_expression.js'); // before there is a run to wait for it
+
+delete require.cache[`${__dirname}/last_expression.js`];
 
 const RESULTS_FD = 63; // run_description.h
 const RESULT = 1, EXCEPTION = 2, OMITTED = 3; // kinds of frames
@@ -341,8 +344,6 @@ function isCommonJs(path) {
 function hookValue() {
   const path = realpathSync(process.argv[1]);
   if (!isCommonJs(path)) return;
-  const { addHook } = require('./last_expression.js');
-  delete require.cache[`${__dirname}/last_expression.js`];
   const changed = addHook(readFileSync(path, 'utf8').replace(/^\ufeff/, ''), HOOK);
   if (changed === null) return;
   fs.readFileSync = (file, options) => {

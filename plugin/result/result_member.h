@@ -2,7 +2,7 @@
 /*
  * The tool's output is one table of members. The manifest's output schema and every result are
  * walks over it, so that neither has a member that the other lacks. A member is added by a row
- * (result_members.c). Constant data and pure code; any thread.
+ * (result_members.c, nested_members.c). Constant data and pure code; any thread.
  */
 #pragma once
 
@@ -53,8 +53,13 @@ struct result_member {
 
 /* The members of a result, in their order. */
 const struct result_member *result_members(void);
-/* Those of its "isolation". */
+/* Those of its objects. */
+extern const struct result_member truncated_members[];
+extern const struct result_member usage_members[];
 extern const struct result_member isolation_members[];
+extern const struct result_member results_omitted_members[];
+extern const struct result_member approval_members[];
+extern const struct result_member error_members[];
 
 /* The schema that they make; a new reference, NULL when out of memory. */
 json_t *result_schema(void);

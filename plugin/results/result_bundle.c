@@ -9,12 +9,14 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 #define NAME_LIMIT     256  /* bytes of a type's or an exception's name */
 #define ALT_LIMIT      1024 /* of the description of an image */
 #define PATH_LIMIT     4096
 #define FRAMES_LIMIT   128 /* of a traceback */
 #define URI_LIMIT      96
+#define CUT_MARK       "..." /* at the end of a text that was cut */
 #define FIRST_BYTES(x) .begin = (x), .begin_length = sizeof(x) - 1
 
 enum form_content {
@@ -28,6 +30,7 @@ struct form {
     enum form_content content;
     const char *type; /* of the row that it is the main form of */
     bool active;      /* what shows it may run scripts in it */
+    bool can_be_cut;  /* its beginning is one of its kind */
     const char *begin;
     size_t begin_length;
 };
@@ -46,7 +49,7 @@ static const struct form forms[] = {
     {.mime_type = "application/vnd.plotly.v1+json", .content = FORM_JSON, .type = "resource"},
     {.mime_type = "image/svg+xml", .content = FORM_TEXT, .type = "resource", .active = true},
     {.mime_type = "text/markdown", .content = FORM_TEXT, .type = "text"},
-    {.mime_type = "text/plain", .content = FORM_TEXT, .type = "text"},
+    {.mime_type = "text/plain", .content = FORM_TEXT, .type = "text", .can_be_cut = true},
     {.mime_type = "application/json", .content = FORM_JSON, .type = "text"},
     {.mime_type = "text/html", .content = FORM_TEXT, .type = "resource", .active = true},
 };
@@ -55,6 +58,7 @@ static const struct form forms[] = {
 struct bundle {
     char *texts[COUNT_OF(forms)];
     size_t lengths[COUNT_OF(forms)];
+    bool is_cut;
 };
 
 static void clear_bundle(struct bundle *bundle)
@@ -129,6 +133,17 @@ static char *copy_text(const struct form *form, const json_t *value, size_t *ret
     return text;
 }
 
+/* A text beyond the limit keeps its beginning, and a mark behind it. */
+static bool cut_text(char *text, uint64_t limit, size_t *length)
+{
+    if (*length <= limit || limit < strlen(CUT_MARK))
+        return false;
+    size_t kept = utf8_whole_prefix((const unsigned char *)text, limit - strlen(CUT_MARK));
+    memcpy(text + kept, CUT_MARK, sizeof(CUT_MARK));
+    *length = kept + strlen(CUT_MARK);
+    return true;
+}
+
 static void take_form(size_t index, const json_t *value, const struct bundle_rules *rules,
                       struct results_omitted *omitted, struct bundle *ret)
 {
@@ -137,6 +152,11 @@ static void take_form(size_t index, const json_t *value, const struct bundle_rul
     bool is_of_kind = form->content == FORM_JSON || json_is_string(value);
     CLEANUP_FREE char *text = is_of_kind ? copy_text(form, value, &length) : NULL;
     enum result_omission omission = is_of_kind ? RESULT_OMITTED_MEMORY : RESULT_OMITTED_INVALID;
+    size_t whole = length;
+    if (text && form->can_be_cut && cut_text(text, rules->limits->text_bytes, &length)) {
+        results_omit(omitted, RESULT_OMITTED_TEXT_BYTES, 1, whole - length);
+        ret->is_cut = true;
+    }
     if (text)
         omission = judge_text(form, rules, text, length);
     if (omission != RESULT_OMISSION_COUNT) {
@@ -210,6 +230,8 @@ static void write_flags(const struct bundle *bundle, const struct bundle_rules *
         json_draft_boolean(draft, "active", true);
     if (has_image && rules->has_secrets)
         json_draft_boolean(draft, "not_scanned", true);
+    if (bundle->is_cut)
+        json_draft_boolean(draft, "truncated", true);
 }
 
 /* A text of at most so many bytes, or nothing. */

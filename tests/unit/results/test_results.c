@@ -181,7 +181,7 @@ START_TEST(labels_take_no_more_than_the_budget)
     struct stream stream = {.length = 0};
     CLEANUP(free_redaction) struct redaction *redaction = redaction_new();
     ck_assert(redaction && redaction_add(redaction, "LONG_NAME", "abcd", 4, &error));
-    char payload[1200] = "{\"role\":\"value\",\"data\":{\"text/plain\":\"";
+    char payload[1200] = "{\"role\":\"value\",\"data\":{\"text/markdown\":\"";
     for (size_t i = 0; i < 40; i++)
         strcat(payload, "abcd");
     strcat(payload, "\"},\"table\":{\"x\":\"");
@@ -240,7 +240,7 @@ START_TEST(each_budget_holds)
         enum result_omission reason;
     } cases[] = {
         {{2, 100, 100, 1000, false}, RESULT_OMITTED_MAX_ITEMS},
-        {{9, 4, 100, 1000, false}, RESULT_OMITTED_TEXT_BYTES},
+        {{9, 2, 100, 1000, false}, RESULT_OMITTED_TEXT_BYTES},
         {{9, 100, 100, 110, false}, RESULT_OMITTED_TOTAL_BYTES},
     };
     struct stream stream = {.length = 0};
@@ -251,6 +251,32 @@ START_TEST(each_budget_holds)
         ck_assert_uint_ge(seen.omitted.count, 1);
         ck_assert_uint_eq(seen.omitted.reason, cases[i].reason);
         ck_assert_uint_le(strlen(seen.rows), cases[i].limits.total_bytes + 2);
+    }
+}
+END_TEST
+
+/* Not within a character, and with all that a front end needs to see that it is not whole. */
+START_TEST(a_long_text_keeps_its_beginning)
+{
+    static const struct {
+        uint64_t limit;
+        const char *rows;
+    } cases[] = {
+        {8, "\"text\":\"aéébcd\""}, /* it is whole */
+        {6, "\"text\":\"aé...\",\"alternatives\":{\"text/"
+            "html\":\"<b>\"},\"active\":true,\"truncated\":true}"},
+        {5, "\"text\":\"a...\""},
+        {3, "\"text\":\"...\""},
+    };
+    struct stream stream = {.length = 0};
+    add_frame(&stream, 1,
+              "{\"role\":\"value\",\"data\":{\"text/plain\":\"aéébcd\",\"text/html\":\"<b>\"}}");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct policy_results limits = usual;
+        limits.text_bytes = cases[i].limit;
+        CLEANUP(clear_seen) struct seen seen = feed_whole(&stream, &limits);
+        ck_assert_msg(strstr(seen.rows, cases[i].rows), "%zu: %s", i, seen.rows);
+        ck_assert_uint_eq(seen.omitted.count, i > 0);
     }
 }
 END_TEST
@@ -301,6 +327,7 @@ int main(void)
     tcase_add_test(cases[0], a_stream_that_is_none_is_dropped);
     tcase_add_test(cases[0], a_promised_payload_takes_no_memory);
     tcase_add_test(cases[0], each_budget_holds);
+    tcase_add_test(cases[0], a_long_text_keeps_its_beginning);
     tcase_add_test(cases[0], counts_do_not_overflow);
     tcase_add_test(cases[0], each_lack_of_memory_loses_single_results);
     return run_suite("results", cases, COUNT_OF(cases));

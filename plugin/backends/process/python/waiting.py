@@ -63,12 +63,19 @@ def wait(runner, own_name):
         os.write(1, "\n".join(runner.load("generators")["digests"]()).encode() + b"\n.")
         os._exit(0)
 
+    def read_command_line():
+        """The list that sys has, as far as it has one."""
+        if hasattr(sys, "orig_argv"):
+            return sys.orig_argv
+        with open("/proc/self/cmdline", "rb") as file:  # Python 3.9
+            return [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
+
     def ask_twin():
         """The digests of its generators. An answer without its last line is not used."""
         reader, writer = os.pipe()
         environment = {**os.environ, "CODE_EXECUTE_INTERPRETER": "twin"}
         actions = [(os.POSIX_SPAWN_DUP2, writer, 1)] + [(os.POSIX_SPAWN_CLOSE, fd) for fd in (3, 4, 5)]
-        pid = os.posix_spawn("/proc/self/exe", sys.orig_argv, environment, file_actions=actions)
+        pid = os.posix_spawn("/proc/self/exe", command_line, environment, file_actions=actions)
         os.close(writer)
         with open(reader, "rb") as file:
             told = file.read()
@@ -84,7 +91,7 @@ def wait(runner, own_name):
             refuse("own_generators_not_seeded")
         names = {"CODE_EXECUTE_IMPORT": ",".join(left), "CODE_EXECUTE_IMPORT_NAMED": ",".join(left_named),
                  "CODE_EXECUTE_LEFT_OUT": ",".join([*left_out, *sorted(filter(None, without))])}
-        os.execve("/proc/self/exe", sys.orig_argv, {**os.environ, **names})
+        os.execve("/proc/self/exe", command_line, {**os.environ, **names})
 
     def import_for_forks():
         """The generators to seed in each copy, and the state that random's own generator keeps in copies (None: it is seeded)."""
@@ -132,7 +139,7 @@ def wait(runner, own_name):
         if site.USER_BASE is not None:
             site.USER_BASE = site.USER_SITE = None
             site.getusersitepackages()
-        sys.orig_argv[:] = [program if argument == sys.argv[0] else argument for argument in sys.orig_argv]
+        command_line[:] = [program if argument == sys.argv[0] else argument for argument in command_line]
         sys.argv[0] = program
 
     def put_in_place(arguments, environment):
@@ -143,7 +150,7 @@ def wait(runner, own_name):
             if os.environb.get(name) != value:
                 os.environb[name] = value
         sys.argv += map(os.fsdecode, arguments)
-        sys.orig_argv += map(os.fsdecode, arguments)
+        command_line.extend(map(os.fsdecode, arguments))
         sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 
     def profiled():
@@ -161,6 +168,7 @@ def wait(runner, own_name):
                                    for variable in ("IMPORT", "IMPORT_NAMED"))
     left_out = [name for name in os.environ.get("CODE_EXECUTE_LEFT_OUT", "").split(",") if name]
     try:
+        command_line = read_command_line()
         runner.load_extension()
         extension = runner.extension
         if what == "twin":

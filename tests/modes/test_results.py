@@ -99,9 +99,23 @@ def test_secret_the_policy_does_not_list():
     check("secret_not_allowed", NOT_RUN, provider.invoke(request, host))
 
 
+def lost_files(output):
+    """Where its files are collected behind a kill, an init of a busy machine may not have said in time that the tree is gone."""
+    return modes.MODE != "docker" and output["files_omitted"] is not None and output["files_omitted"]["reason"] == "killed"
+
+
+def once_collected(run, attempts=5):
+    """What run() returns, whose last member is the answer."""
+    for _ in range(attempts):
+        *others, answer = run()
+        if not lost_files(answer[1]):
+            break
+    return *others, answer
+
+
 def test_timeout_with_partial_output():
-    limit, code, output = 200, OK, {"stdout": ""}
-    while not output["stdout"] and limit < golden.SHIPPED_MS / 2:  # a slow machine's shell may not have started
+    limit, code, output = 200, OK, {"stdout": "", "files_omitted": None}
+    while (not output["stdout"] or lost_files(output)) and limit < golden.SHIPPED_MS / 2:  # a slow machine's shell may not have started
         limit, host = 2 * limit, Host()
         request = {"language": "sh", "code": "echo before\nwhile :; do :; done", "timeout_ms": limit}
         code, output = provider.with_policy(SHIPPED, lambda: provider.invoke(request, host))
@@ -204,7 +218,7 @@ def test_files_used_up():
 
 def test_output_limit():
     def case():
-        return_code, output = provider.invoke({"language": "sh", "code": "yes 0123456789abcdef"}, Host())
+        [(return_code, output)] = once_collected(lambda: [provider.invoke({"language": "sh", "code": "yes 0123456789abcdef"}, Host())])
         tap.true(output["truncated"]["stdout_bytes"] > 1 << 20, "more was counted than kept")
         tap.true(len(output["stdout"]) < 70000, "what came back is bounded")
         output["truncated"]["stdout_bytes"] = 0
@@ -240,7 +254,7 @@ def test_forbidden_system_call_of_a_child():
         tap.equal((output["cause"], output["error"]["message"]), ("forbidden_syscall", "forbidden system call: reboot"), output)
 
 
-def test_cancelled():
+def cancelled():
     host = Host(call_id=31)
     started = threading.Event()
 
@@ -252,6 +266,11 @@ def test_cancelled():
     thread.start()
     result = provider.invoke({"language": "sh", "code": "echo before; sleep 30"}, host)
     thread.join()
+    return host, result
+
+
+def test_cancelled():
+    host, result = once_collected(cancelled)
     check("cancelled", OK, result)
     audited(host, "start", "end")
 

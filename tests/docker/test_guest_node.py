@@ -146,10 +146,12 @@ def test_where_the_script_has_no_room_node_runs_its_program():
 
 
 def test_a_run_without_results_has_none():
-    tap.equal(output_of(plain(HAS_DISPLAY, runner=guest.NODE)), b"undefined\n")
+    look = HAS_DISPLAY + "\nconsole.log([62, 63].map((fd) => require('fs').existsSync(`/proc/self/fd/${fd}`)))"
+    tap.equal(output_of(plain(look, runner=guest.NODE)), b"undefined\n[ false, false ]\n")
+    tap.equal(output_of(begun(look)), b"function\n[ true, true ]\n", "positive control")
 
 
 needed()
-if not NODE or subprocess.run([NODE, "-e", ""], check=False).returncode:
-    tap.skip_all("no Node in the machine's own directories of programs")
+if not NODE or subprocess.run([NODE, "-e", "process.exit(Object.hasOwn ? 0 : 1)"], check=False).returncode:
+    tap.skip_all("no Node of version 16.9 or newer in the machine's own directories of programs")
 tap.run(globals())

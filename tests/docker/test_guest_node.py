@@ -26,7 +26,8 @@ const shown = (name) => { try { return fs.readlinkSync(`/proc/self/fd/${name}`).
 console.log(JSON.stringify({
   files: fs.readdirSync('/tmp'), variables: process.env, arguments: [process.argv, process.execArgv], cache: Object.keys(require.cache),
   globals: Object.keys(globalThis), events: process.eventNames(), children: module.children,
-  handles: process.getActiveResourcesInfo(), descriptors: Object.fromEntries(fs.readdirSync('/proc/self/fd').map((name) => [name, shown(name)])),
+  handles: process.getActiveResourcesInfo(),
+  descriptors: Object.fromEntries(fs.readdirSync('/proc/self/fd').map((name) => [name, shown(name)])),
   ofChild: require('child_process').execSync('ls /proc/self/fd; env | sort').toString(),
 }))
 """
@@ -76,14 +77,16 @@ def test_nothing_of_ours_is_left_but_descriptors():
 
 
 def test_a_program_has_the_options_of_its_run_or_image():
-    code = "console.log(JSON.stringify(process.env.NODE_OPTIONS), Error.stackTraceLimit, typeof display, require('child_process').execSync('env').includes('NODE_OPTIONS'))"
+    code = ("const inherited = require('child_process').execSync('env').includes('NODE_OPTIONS')\n"
+            "console.log(JSON.stringify(process.env.NODE_OPTIONS), Error.stackTraceLimit, typeof display, inherited)")
     options = "--stack-trace-limit=3  --no-warnings"
     expected = f'"{options}" 3 function true\n'.encode()
     tap.equal(output_of(begun(code, environment=[f"NODE_OPTIONS={options}"])), expected)
     tap.equal(output_of(begun(code, before=["env", f"NODE_OPTIONS={options}"])), expected)
     tap.equal(output_of(begun(code, environment=["NODE_OPTIONS="])), b'"" 10 function true\n')
     tap.equal(output_of(begun(code)), b"undefined 10 function false\n")
-    tap.equal(output_of(plain(code, environment=[f"NODE_OPTIONS={options}"])), expected.replace(b"function", b"undefined"), "positive control")
+    control = output_of(plain(code, environment=[f"NODE_OPTIONS={options}"]))
+    tap.equal(control, expected.replace(b"function", b"undefined"), "positive control")
 
 
 def told(found):
@@ -109,7 +112,7 @@ def test_an_image_of_es_modules_has_results_too():
 WORKER = """
 const { Worker, isMainThread, SHARE_ENV } = require('worker_threads');
 const code = 'console.log(typeof display, process.argv.length, process.execArgv, process.env.NODE_OPTIONS, module.children.length)\\n6 * 7';
-const start = (...options) => options.length && new Worker(code, { eval: true, ...options[0] }).on('exit', () => start(...options.slice(1)));
+const start = (first, ...rest) => first && new Worker(code, { eval: true, ...first }).on('exit', () => start(...rest));
 start({}, { env: SHARE_ENV }, { env: {} }, { execArgv: [] }, { argv: [1] }, { stdout: false });
 undefined
 """
@@ -133,15 +136,17 @@ def test_omitted_results_are_counted_in_two_frames():
     tap.equal(omitted(show.format(1000)), [(1, "max_items"), (935, "max_items")])
     tap.equal(omitted(show.format(70) + "process.exit(3)"), [(1, "max_items"), (5, "max_items")])
     tap.equal(omitted(show.format(70) + "throw new Error('x')"), [(1, "max_items"), (5, "max_items")])
-    tap.equal(omitted(show.format(70) + "process.on('exit', () => display(1))\nundefined"), [(1, "max_items"), (5, "max_items"), (1, "max_items")])
+    late = show.format(70) + "process.on('exit', () => display(1))\nundefined"
+    tap.equal(omitted(late), [(1, "max_items"), (5, "max_items"), (1, "max_items")])
     rows = results_of(begun("for (let i = 0; i < 70; i++) display('x'.repeat(200000))"))
     tap.equal({row["reason"] for row in rows if "reason" in row}, {"total_bytes"})
     tap.equal(sum(row.get("count", 1) for row in rows), 70)
 
 
 def test_where_the_script_has_no_room_node_runs_its_program():
+    look = HAS_DISPLAY + "\nconsole.log(process.env.NODE_OPTIONS, require('fs').readdirSync('/tmp'))"
     for inside in NO_ROOM, FEW_DESCRIPTORS:
-        tap.equal(output_of(begun(HAS_DISPLAY + "\nconsole.log(process.env.NODE_OPTIONS, require('fs').readdirSync('/tmp'))", inside=inside)), b"undefined\nundefined []\n")
+        tap.equal(output_of(begun(look, inside=inside)), b"undefined\nundefined []\n")
     tap.equal(output_of(begun(HAS_DISPLAY)), b"function\n", "positive control")
 
 

@@ -67,7 +67,8 @@ def test_values_of_a_node_in_a_container_that_waited():
 
 def test_its_surroundings_are_those_of_a_node_without_results():
     look = """const fs = require('fs');
-console.log(process.argv, process.execArgv, process.env, fs.readdirSync('/tmp'), fs.readdirSync('.'), Object.keys(require.cache), process.memoryUsage().rss > 0)
+console.log(process.argv, process.execArgv, process.env, fs.readdirSync('/tmp'), fs.readdirSync('.'),
+            Object.keys(require.cache), process.memoryUsage().rss > 0)
 fs.readdirSync('/proc/self/fd').length > 3"""
 
     def case():

@@ -82,9 +82,11 @@ def left_files(payload):
     return whole, omitted, unnamed
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, runner=NO_RUNNER, outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, runner=NO_RUNNER,
+            outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<5I", trial, stdin is not None, results, runner, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
+    head = struct.pack("<5I", trial, stdin is not None, results, runner, private)
+    head += strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
     return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents) + end

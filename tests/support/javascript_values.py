@@ -18,7 +18,8 @@ def check(run):
         tap.equal((result["results"], result["exception"]), ([], None), code)
     result = run("function fail() {\n  null.x\n}\nfail()")
     tap.equal(result["exception"], {"name": "TypeError", "value": "Cannot read properties of null (reading 'x')", "frames": [
-        {"file": "/home/sandbox/main.js", "line": 4, "function": "Object.<anonymous>"}, {"file": "/home/sandbox/main.js", "line": 2, "function": "fail"}]})
+        {"file": "/home/sandbox/main.js", "line": 4, "function": "Object.<anonymous>"},
+        {"file": "/home/sandbox/main.js", "line": 2, "function": "fail"}]})
     tap.equal((result["error"], result["exit_code"]), (None, 1))
     result = run("let x = ;")
     tap.equal((result["exception"]["name"], [place["line"] for place in result["exception"]["frames"]]), ("SyntaxError", [1]))
@@ -32,7 +33,8 @@ def check(run):
         "rows": [[0, 1, "x"], [1, 2, None]], "total_rows": 2, "total_columns": 3, "truncated": False}))
     [table] = run("console.table(Array.from({ length: 300 }, (_, i) => ({ text: 'x'.repeat(i < 200 ? 4000 : 1) })))")["results"]
     tap.equal((len(table["table"]["rows"]), table["table"]["total_rows"], table["table"]["truncated"]), (100, 300, True))
-    [table] = run("console.table(Array.from({ length: 90 }, () => Object.fromEntries(Array.from({ length: 20 }, (_, i) => [i, 'x'.repeat(900)]))))")["results"]
+    [table] = run("console.table(Array.from({ length: 90 }, "
+                  "() => Object.fromEntries(Array.from({ length: 20 }, (_, i) => [i, 'x'.repeat(900)]))))")["results"]
     tap.true(10 < len(table["table"]["rows"]) < 20 and table["table"]["truncated"], "a table has at most 256 KiB")
     tap.equal(run("1", files=[{"path": "package.json", "content": '{"type": "module"}'}])["results"], [], "an ES module has no value")
     result = run("for (let i = 0; i < 70; i++) display(i)")

@@ -28,8 +28,8 @@ program_file = os.open(PROGRAM, os.O_PATH)
 def start(*arguments, network="without-network", before=(), inside=()):
     """By its descriptor: the build may lie below /tmp, which the container has its own of. before and inside: commands that start the
     container, and the guest in it."""
-    return subprocess.Popen([*before, *CONTAINER, *inside, f"/proc/self/fd/{program_file}", network, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
+    command = [*before, *CONTAINER, *inside, f"/proc/self/fd/{program_file}", network, *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
 
 
 def talk(process, told, collects=False):

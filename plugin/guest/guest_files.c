@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/collection.h"
+#include "guest/files/collection.h"
 #include "guest/guest_input.h"
 #include "guest/guest_output.h"
 

@@ -87,6 +87,7 @@ static const char *start(char *const *command, char *const *environment, const c
         .input = null,
         .has_results = true,
         .inherited = inherited,
+        .script = -1,
     };
     bool started = program_start(&order, &interpreter->program);
     close_fd(inherited[0]);

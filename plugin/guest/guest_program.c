@@ -14,7 +14,6 @@
 
 #include "base/cleanup.h"
 #include "guest/guest_layers.h"
-#include "protocol/run_description.h"
 
 static size_t name_length(const char *variable)
 {
@@ -112,6 +111,7 @@ static _Noreturn void become_program(const struct program_order *order,
         ready = ready && (outputs[i] < 0 || dup2(outputs[i], numbers[i]) >= 0);
     for (int i = 0; order->inherited && i < GUEST_INHERITED; i++)
         ready = ready && dup2(order->inherited[i], STDERR_FILENO + 1 + i) >= 0;
+    ready = ready && (order->script < 0 || dup2(order->script, PROGRAM_SCRIPT_FD) >= 0);
     if (ready && limit_files(order->file_bytes) && layers_apply())
         (void)execve(order->path, order->argv, order->environment);
     int error = errno;
@@ -142,8 +142,7 @@ static bool make_pipes(size_t count, int ret_guest[PROGRAM_OUTPUTS],
     return true;
 }
 
-/* The run's limit on open files may be lower than that number. */
-static bool may_have_results(void)
+bool program_may_have_results(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > RUN_RESULTS_FD;
@@ -153,7 +152,8 @@ bool program_start(const struct program_order *order, struct guest_program *ret)
 {
     int outputs[PROGRAM_OUTPUTS];
     int report[2];
-    size_t count = order->has_results && may_have_results() ? PROGRAM_OUTPUTS : PROGRAM_RESULTS;
+    size_t count =
+        order->has_results && program_may_have_results() ? PROGRAM_OUTPUTS : PROGRAM_RESULTS;
     if (!make_pipes(count, ret->outputs, outputs) || pipe2(report, O_CLOEXEC) < 0)
         return false; /* the guest ends with it */
     ret->pid = fork();

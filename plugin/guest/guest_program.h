@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "protocol/run_description.h"
+
 enum { PROGRAM_STDOUT, PROGRAM_STDERR, PROGRAM_RESULTS, PROGRAM_OUTPUTS };
 
 struct guest_program {
@@ -21,6 +23,9 @@ struct guest_program {
 /* Where the guest's descriptors begin: those below are an interpreter's own (guest_protocol.h). */
 #define GUEST_INHERITED 3
 
+/* A script of ours that Node loads: below its results, out of the way of its own files. */
+#define PROGRAM_SCRIPT_FD (RUN_RESULTS_FD - 1)
+
 /* How a program is started. All borrowed. */
 struct program_order {
     const char *path; /* of the file to execute */
@@ -29,6 +34,7 @@ struct program_order {
     int input;            /* becomes its standard input */
     bool has_results;     /* it gets RUN_RESULTS_FD, if it may have so many files */
     const int *inherited; /* GUEST_INHERITED descriptors that it gets from 3 on; NULL: none */
+    int script;           /* becomes PROGRAM_SCRIPT_FD; -1: it has none */
     uint64_t file_bytes;  /* of struct guest_run */
 };
 
@@ -38,5 +44,7 @@ char **program_environment(char *const *given);
 /* The file that the name stands for: an absolute path, or a file in an absolute directory of the
  * environment's PATH. false: there is none. */
 bool program_find(const char *name, char *const *environment, char ret[PATH_MAX]);
+/* The run's limit on open files may be lower than the number of the results. */
+bool program_may_have_results(void);
 /* Starts it. Returns when its execve has succeeded; false with errno. */
 bool program_start(const struct program_order *order, struct guest_program *ret);

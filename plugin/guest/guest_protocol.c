@@ -14,7 +14,7 @@ static const struct wire_field run_fields[] = {
     WIRE_NUMBER(struct guest_run, trial, 1),
     WIRE_NUMBER(struct guest_run, has_input, 1),
     WIRE_NUMBER(struct guest_run, has_results, 1),
-    WIRE_NUMBER(struct guest_run, python, 1),
+    WIRE_NUMBER(struct guest_run, runner, RUN_INTERPRETER_COUNT - 1),
     WIRE_NUMBER(struct guest_run, private_file_count, GUEST_STRINGS_LIMIT),
     STRINGS(argv),
     STRINGS(environment),

@@ -61,10 +61,11 @@ enum guest_kind {
 
 /* The head of a run's message. */
 struct guest_run {
-    uint32_t trial;              /* 1: look for the program, and start nothing */
-    uint32_t has_input;          /* 1: the standard input follows the files; 0: it is /dev/null */
-    uint32_t has_results;        /* 1: the program gets RUN_RESULTS_FD */
-    uint32_t python;             /* 1: argv is Python's, and a script of ours begins its program */
+    uint32_t trial;       /* 1: look for the program, and start nothing */
+    uint32_t has_input;   /* 1: the standard input follows the files; 0: it is /dev/null */
+    uint32_t has_results; /* 1: the program gets RUN_RESULTS_FD */
+    uint32_t runner;      /* enum run_interpreter: argv is its, and a script of ours begins its
+                             program */
     uint32_t private_file_count; /* the last so many files: mode 0400 */
     char **argv;                 /* argv[0] is looked up in PATH */
     char **environment;          /* "NAME=value", instead of the image's own of that name */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guest_python.py with the runner's parts (scripts/join-python), embedded at build
+/* guest_python.py with the runner's parts (scripts/join-scripts), embedded at build
  * (scripts/embed-text) with a NUL behind it. */
 #pragma once
 

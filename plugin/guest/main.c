@@ -22,6 +22,7 @@
 #include "guest/guest_input.h"
 #include "guest/guest_interpreter.h"
 #include "guest/guest_layers.h"
+#include "guest/guest_node.h"
 #include "guest/guest_output.h"
 #include "guest/guest_python.h"
 #include "guest/guest_relay.h"
@@ -104,14 +105,26 @@ static _Noreturn void answer_trial(void)
     _exit(0);
 }
 
+/* With what begins the program by a script of ours, where there is one for it. *ret_script: of
+ * struct program_order. NULL with errno. */
+static char **make_environment(const struct guest_run *run, int *ret_script)
+{
+    *ret_script = -1;
+    bool tells = run->has_results && !run->trial && program_may_have_results();
+    if (tells && run->runner == RUN_INTERPRETER_PYTHON && python_write_script())
+        return python_environment(run->environment, PYTHON_BEGINS);
+    if (tells && run->runner == RUN_INTERPRETER_NODE)
+        *ret_script = node_write_script();
+    return *ret_script >= 0 ? node_environment(run->environment)
+                            : program_environment(run->environment);
+}
+
 static void start_program(const struct guest_run *run, struct guest_program *ret)
 {
     char path[PATH_MAX];
     char problem[PATH_MAX + 128];
-    bool by_python = run->python && run->has_results && !run->trial && python_write_script();
-    CLEANUP_FREE char **environment = by_python
-                                          ? python_environment(run->environment, PYTHON_BEGINS)
-                                          : program_environment(run->environment);
+    CLEANUP_CLOSE int script = -1;
+    CLEANUP_FREE char **environment = make_environment(run, &script);
     CLEANUP_CLOSE int input = take_program_input(run);
     if (!environment)
         fail("compose the environment");
@@ -128,6 +141,7 @@ static void start_program(const struct guest_run *run, struct guest_program *ret
         .environment = environment,
         .input = input,
         .has_results = run->has_results,
+        .script = script,
         .file_bytes = run->file_bytes,
     };
     if (program_start(&order, ret))

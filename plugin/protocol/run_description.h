@@ -117,7 +117,7 @@ struct run_outputs {
     uint64_t files;       /* that are named at most; 0: none is collected */
     uint64_t file_bytes;  /* of one file */
     uint64_t total_bytes; /* of all files whose content comes */
-    char **patterns;      /* of guest/glob.h, NULL-terminated; none: whatever is new or changed */
+    char **patterns; /* of guest/files/glob.h, NULL-terminated; none: whatever is new or changed */
 };
 
 struct run_description {

@@ -12,7 +12,8 @@
 #include "base/deadline.h"
 #include "protocol/file_frames.h"
 
-/* A collection is silent while it searches, which has a limit of its own (guest/collection.c). */
+/* A collection is silent while it searches, which has a limit of its own
+ * (guest/files/collection.c). */
 #define SILENCE_LIMIT_MS 6000
 #define HASTE_LIMIT_MS   (UINT64_C(2) * FILE_FRAMES_HASTE_MS)
 #define BUFFER_BYTES     65536

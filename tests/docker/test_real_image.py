@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The image with the guest on a real engine: made once, found again, made anew after a prune, and hidden behind its base.
 By hand: scripts/with-engine tests/docker/test_real_image.py"""
-import contextlib
-import io
 import json
 import os
 import pathlib
-import secrets
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import urllib.parse
@@ -132,28 +128,9 @@ def static_program():
         return program.read_bytes()
 
 
-@contextlib.contextmanager
-def image_of(program):
-    """The name of an image with that program as /program, and with nothing else, while the context lasts."""
-    name, packed = f"code-execute-test-{secrets.token_hex(4)}", io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        entry = tarfile.TarInfo("program")
-        entry.size, entry.mode = len(program), 0o755
-        tar.addfile(entry, io.BytesIO(program))
-    connection = engine.Connection()
-    connection.request("POST", f"{engine.API}/images/create?fromSrc=-&repo={name}&tag=1", packed.getvalue(), {"Content-Type": "application/x-tar"})
-    response = connection.getresponse()
-    tap.equal(response.status, 200, response.read())
-    response.read()
-    try:
-        yield f"{name}:1"
-    finally:
-        ask(f"/images/{name}:1?force=1", "DELETE")
-
-
 def test_an_image_without_a_shell():
     """Nothing of an image is needed but its program: no shell, no libraries, no directories."""
-    with image_of(static_program()) as name:
+    with engine.image_of({"program": static_program()}) as name:
         policy = {"docker": {"images": {"sh": {"image": name, "argv": ["/program", "{file}"]}}}}
         for _ in range(2):
             output = provider.with_policy(policy, lambda: provider.invoke({"language": "sh", "code": "its code"}, Host())[1])

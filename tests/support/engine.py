@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The container engine of the docker suite, as a test sees it from outside: DOCKER_HOST with the image
 CODE_EXECUTE_TEST_IMAGE in it. scripts/with-engine gives both, or says in CODE_EXECUTE_TEST_NO_ENGINE why it cannot."""
+import contextlib
 import http.client
+import io
 import json
 import os
 import pathlib
+import secrets
 import socket
+import tarfile
 import time
+import urllib.parse
 
 import tap
 
@@ -104,6 +109,28 @@ def default_runtime():
 def has_user_namespaces():
     options = json.loads(ask("/info"))["SecurityOptions"]
     return any(option.split(",")[0] in ("name=userns", "name=rootless") for option in options)
+
+
+@contextlib.contextmanager
+def image_of(files, path="/usr/bin:/bin"):
+    """The name of an image with these files ({path without its slash: content}), which anybody may execute, and with nothing else, while
+    the context lasts. path: its variable PATH."""
+    name, packed = f"code-execute-test-{secrets.token_hex(4)}", io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for place, content in files.items():
+            entry = tarfile.TarInfo(place)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+    connection = Connection()
+    query = urllib.parse.urlencode({"fromSrc": "-", "repo": name, "tag": "1", "changes": f"ENV PATH={path}"})
+    connection.request("POST", f"{API}/images/create?{query}", packed.getvalue(), {"Content-Type": "application/x-tar"})
+    response = connection.getresponse()
+    tap.equal(response.status, 200, response.read())
+    response.read()
+    try:
+        yield f"{name}:1"
+    finally:
+        ask(f"/images/{name}:1?force=1", "DELETE")
 
 
 def image_variables():

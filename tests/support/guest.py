@@ -44,6 +44,7 @@ def strings(values):
     return struct.pack("<I", len(values)) + b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
+NO_RUNNER, PYTHON, NODE = range(3)  # enum run_interpreter of plugin/protocol/run_description.h
 NOTHING_OUT = (0, 0, 0, ())
 MESSAGE_END = b"end!"
 FILE_LAST = HEADER.pack(0, 6)
@@ -81,9 +82,11 @@ def left_files(payload):
     return whole, omitted, unnamed
 
 
-def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, python=False, outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
+def message(argv, environment=(), files=(), stdin=None, trial=False, private=0, results=False, runner=NO_RUNNER,
+            outputs=NOTHING_OUT, file_bytes=0, end=MESSAGE_END):
     """files: (path, content), the last so many private. outputs: files, bytes of each, bytes of all, patterns."""
-    head = struct.pack("<5I", trial, stdin is not None, results, python, private) + strings(argv) + strings(environment) + strings(path for path, _ in files)
+    head = struct.pack("<5I", trial, stdin is not None, results, runner, private)
+    head += strings(argv) + strings(environment) + strings(path for path, _ in files)
     head += struct.pack("<QQQ", *outputs[:3]) + strings(outputs[3]) + struct.pack("<Q", file_bytes)
     contents = [content for _, content in files] + ([] if stdin is None else [stdin])
     return struct.pack("<I", len(head)) + head + b"".join(struct.pack("<Q", len(content)) + content for content in contents) + end
@@ -108,7 +111,7 @@ def read_message(reader):
         return data
     try:
         head = take(*struct.unpack("<I", take(4)))
-        told = dict(zip(("trial", "has_input", "has_results", "python", "private"), struct.unpack_from("<5I", head)))
+        told = dict(zip(("trial", "has_input", "has_results", "runner", "private"), struct.unpack_from("<5I", head)))
         at = 20
         for name in ("argv", "environment", "paths"):
             told[name], at = read_strings(head, at)

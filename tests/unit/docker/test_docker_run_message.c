@@ -84,6 +84,36 @@ START_TEST(a_trial_without_input_says_so)
 }
 END_TEST
 
+START_TEST(a_command_of_another_name_than_its_interpreter_s_has_no_runner)
+{
+    static const struct {
+        const char *command;
+        uint32_t of_description;
+        uint32_t of_run;
+    } cases[] = {
+        {"python3", RUN_INTERPRETER_PYTHON, RUN_INTERPRETER_PYTHON},
+        {"/usr/bin/node", RUN_INTERPRETER_NODE, RUN_INTERPRETER_NODE},
+        {"nodejs", RUN_INTERPRETER_NODE, RUN_INTERPRETER_NODE},
+        {"node", RUN_INTERPRETER_NONE, RUN_INTERPRETER_NONE},
+        {"node", RUN_INTERPRETER_PYTHON, RUN_INTERPRETER_NONE},
+        {"python3", RUN_INTERPRETER_NODE, RUN_INTERPRETER_NONE},
+        {"/node/bun", RUN_INTERPRETER_NODE, RUN_INTERPRETER_NONE},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct run_description description = {
+            .argv = LIST(cases[i].command),
+            .preparation = {.runner = cases[i].of_description},
+        };
+        struct guest_run run;
+        CLEANUP(run_message_clear) struct run_message message;
+        ck_assert(run_message_make(&description, NULL, 0, &message));
+        read_run(&message, &run);
+        ck_assert_uint_eq(run.runner, cases[i].of_run);
+        guest_run_clear(&run);
+    }
+}
+END_TEST
+
 START_TEST(a_program_s_files_are_asked_for_and_a_trial_s_are_not)
 {
     static const char *const patterns[] = {"*.c", "d/**"};
@@ -179,6 +209,7 @@ int main(void)
     TCase *cases = tcase_create("message");
     tcase_add_test(cases, the_guest_reads_what_was_described);
     tcase_add_test(cases, a_trial_without_input_says_so);
+    tcase_add_test(cases, a_command_of_another_name_than_its_interpreter_s_has_no_runner);
     tcase_add_test(cases, a_program_s_files_are_asked_for_and_a_trial_s_are_not);
     tcase_add_loop_test(cases, a_head_with_another_place_for_a_file_is_none, 0, 9);
     tcase_add_test(cases, a_head_with_more_private_files_than_files_is_none);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/collection.h"
+#include "guest/files/collection.h"
 #include "protocol/file_frames.h"
 #include "tap_suite.h"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first process of a container, without an engine: code-execute-guest as pid 1 of namespaces of its own, and this test as its
 backend. In a container: tests/docker and tests/escape"""
-import contextlib
 import ctypes
 import json
 import os
@@ -11,75 +10,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 
 ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import guest
 import tap
-
-PROGRAM = os.environ.get("CODE_EXECUTE_GUEST", str(ROOT / "build" / "plugin" / "code-execute-guest"))
-CONTAINER = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--",
-             "sh", "-c", "mount -t tmpfs tmpfs /tmp && mount -t tmpfs tmpfs /home && mkdir /home/sandbox && exec \"$@\"", "sh"]
-IMAGE = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOSTNAME": "engine", "FROM_IMAGE": "image", "BOTH": "image"}
-TIME = 60
-
-
-def start(*arguments, network="without-network", before=()):
-    """By its descriptor: the build may lie below /tmp, which the container has its own of."""
-    return subprocess.Popen([*before, *CONTAINER, f"/proc/self/fd/{program_file}", network, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
-
-
-def talk(process, told, collects=False):
-    """What the guest says to the message, up to its end or the run's, or that of its files. Its standard input stays open."""
-    writer = threading.Thread(target=send, args=(process.stdin, told))
-    writer.start()
-    output = b""
-    while piece := os.read(process.stdout.fileno(), 1 << 16):
-        output += piece
-        if output.endswith(guest.frame("collected")) if collects else is_last(output):
-            break
-    writer.join()
-    return guest.frames(output)
-
-
-def send(pipe, told):
-    with contextlib.suppress(BrokenPipeError):
-        pipe.write(told)
-        pipe.flush()
-
-
-def is_last(output):
-    """It ends with an "ended": 5 bytes of a header, and 20."""
-    return output[-25:].startswith(guest.ended()[:5])
-
-
-def run(argv, *arguments, network="without-network", **told):
-    """The frames of a run, without the facts and the waiting."""
-    process = start(*arguments, network=network)
-    found = talk(process, guest.message(argv, **told), "outputs" in told and not told.get("trial"))
-    errors = process.communicate(timeout=TIME)[1]
-    tap.equal(errors, b"", "nothing but frames")
-    tap.equal([kind for kind, _ in found[:2]], ["facts", "waiting"])
-    return found[2:]
-
-
-def shell(code, *arguments, **told):
-    return run(["sh", "-c", code, "sh", *arguments], **told)
-
-
-def streams(found):
-    """(status, stdout, stderr) of a run that was started, whole."""
-    told = dict(found)
-    tap.equal((found[0], found[-1][0], len(told)), (("started", b""), "ended", len(found)), found)
-    return struct.unpack("<IQQ", told["ended"])[0], told.get("stdout", b""), told.get("stderr", b"")
-
-
-def output_of(found):
-    status, output, errors = streams(found)
-    tap.equal((status, errors), (0, b""), found)
-    return output
+from started_guest import (CONTAINER, FEW_DESCRIPTORS, IMAGE, NO_ROOM, PROGRAM, TIME, needed, output_of, results_of, run, shell, start,
+                           streams, talk)
 
 
 def test_it_is_the_first_process_or_nothing():
@@ -204,10 +141,7 @@ def test_results_have_a_pipe_of_their_own_where_a_run_wants_them():
 
 
 def test_a_run_with_few_descriptors_has_no_results():
-    few = "import os, resource, sys\nresource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))\nos.execvp(sys.argv[1], sys.argv[1:])"
-    process = subprocess.Popen([*CONTAINER, "python3", "-c", few, f"/proc/self/fd/{program_file}", "without-network"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMAGE, pass_fds=[program_file])
-    tap.equal(output_of(talk(process, guest.message(["sh", "-c", "echo on"], results=True))[2:]), b"on\n")
-    process.communicate(timeout=TIME)
+    tap.equal(output_of(shell("echo on", results=True, inside=FEW_DESCRIPTORS)), b"on\n")
 
 
 def test_a_program_may_write_files_up_to_its_run_s_limit():
@@ -450,17 +384,8 @@ SHOWS = ("import json, os, sys\nprint(json.dumps([os.listdir('/tmp'), sorted(nam
          "sys.argv, sys._getframe().f_back]))\ndisplay('shown')\n6 * 7")
 
 
-def results_of(found):
-    told, rows = b"".join(payload for kind, payload in found if kind == "results"), []
-    while told:
-        length, _ = guest.HEADER.unpack_from(told)
-        rows.append(json.loads(told[guest.HEADER.size:guest.HEADER.size + length]))
-        told = told[guest.HEADER.size + length:]
-    return rows
-
-
 def beginning(code, *arguments, **told):
-    return run(["python3", "main.py", *arguments], files=[("main.py", code.encode())], python=True, results=True, **told)
+    return run(["python3", "main.py", *arguments], files=[("main.py", code.encode())], runner=guest.PYTHON, results=True, **told)
 
 
 def test_python_s_results_are_told_and_nothing_of_ours_is_left():
@@ -477,12 +402,8 @@ def test_python_s_results_are_told_and_nothing_of_ours_is_left():
 
 
 def test_where_there_is_no_room_for_the_script_python_runs_its_program():
-    full = ["sh", "-c", "mount -t tmpfs -o size=8k tmpfs /tmp && exec \"$@\"", "sh"]
-    process = subprocess.Popen([*CONTAINER, *full, f"/proc/self/fd/{program_file}", "without-network"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env=IMAGE, pass_fds=[program_file])
-    code = b"import os\nprint(os.listdir('/tmp'), 'display' in dir(__builtins__))"
-    tap.equal(output_of(talk(process, guest.message(["python3", "main.py"], files=[("main.py", code)], python=True, results=True))[2:]), b"[] False\n")
-    process.communicate(timeout=TIME)
+    code = "import os\nprint(os.listdir('/tmp'), 'display' in dir(__builtins__))"
+    tap.equal(output_of(beginning(code, inside=NO_ROOM)), b"[] False\n")
 
 
 def test_without_the_interpreter_the_program_is_started():
@@ -513,13 +434,5 @@ def test_it_is_small_and_stands_alone():
     tap.true(b"INTERP" not in subprocess.run(["readelf", "-lW", PROGRAM], capture_output=True, check=True).stdout, "no loader")
 
 
-def container():
-    done = subprocess.run([*CONTAINER, "true"], capture_output=True, check=False, text=True)
-    return done.returncode == 0 or done.stderr.strip()
-
-
-if container() is not True:
-    print(f"1..0 # SKIP no namespaces for it: {container()}")
-else:
-    program_file = os.open(PROGRAM, os.O_PATH)
-    tap.run(globals())
+needed()
+tap.run(globals())

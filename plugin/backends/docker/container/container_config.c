@@ -167,7 +167,7 @@ static json_t *interpreter_arguments(const struct run_description *description)
     const struct run_preparation *preparation = &description->preparation;
     uint32_t count = preparation->argument_count;
     if (preparation->interpreter != RUN_INTERPRETER_PYTHON ||
-        !run_message_is_for_python(description->argv[0]))
+        !run_message_is_for(RUN_INTERPRETER_PYTHON, description->argv[0]))
         return NULL;
     json_auto_t *arguments = json_array();
     if (!add_texts(arguments, description->environment, preparation->environment_count) ||

@@ -57,10 +57,13 @@ static char **paths_of(const struct run_description *description)
     return TAKE_POINTER(paths);
 }
 
-bool run_message_is_for_python(const char *command)
+bool run_message_is_for(enum run_interpreter interpreter, const char *command)
 {
+    static const char *const names[RUN_INTERPRETER_COUNT] = {
+        [RUN_INTERPRETER_PYTHON] = "python", [RUN_INTERPRETER_NODE] = "node"};
     const char *slash = strrchr(command, '/');
-    return strncmp(slash ? slash + 1 : command, "python", strlen("python")) == 0;
+    const char *begin = names[interpreter];
+    return begin && strncmp(slash ? slash + 1 : command, begin, strlen(begin)) == 0;
 }
 
 static void wipe_writer(struct wire_writer *writer)
@@ -86,12 +89,12 @@ static void put_head(struct wire_writer *head, const struct run_description *des
 {
     CLEANUP_FREE char **environment = compose_environment(description->environment);
     CLEANUP_FREE char **paths = paths_of(description);
+    enum run_interpreter runner = description->preparation.runner;
     const struct guest_run run = {
         .trial = description->purpose == RUN_PURPOSE_TRIAL,
         .has_input = has_input,
         .has_results = description->results,
-        .python = description->preparation.runner == RUN_INTERPRETER_PYTHON &&
-                  run_message_is_for_python(description->argv[0]),
+        .runner = run_message_is_for(runner, description->argv[0]) ? runner : 0,
         .private_file_count = description->private_file_count,
         .argv = description->argv,
         .environment = environment,

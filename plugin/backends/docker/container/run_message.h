@@ -25,8 +25,8 @@ struct run_message {
 /* Whether the guest is to send the files that the run leaves. */
 bool run_message_collects(const struct run_description *description);
 
-/* Whether the command is Python's: an image may have another one for the language. */
-bool run_message_is_for_python(const char *command);
+/* Whether the command is that interpreter's: an image may have another one for the language. */
+bool run_message_is_for(enum run_interpreter interpreter, const char *command);
 
 /* *ret owns the message (run_message_clear()), and refers to the description's files. false when
  * out of memory, or where a variable's name is not valid. input: the program's standard input, NULL

@@ -18,7 +18,7 @@
 #include "backends/process/program/single_process_fast_path.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
-#include "guest/collection.h"
+#include "guest/files/collection.h"
 #include "protocol/channel.h"
 
 #define REPORT_FD 3

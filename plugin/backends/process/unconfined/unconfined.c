@@ -21,7 +21,7 @@
 #include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/run_files.h"
 #include "base/cleanup.h"
-#include "guest/collection.h"
+#include "guest/files/collection.h"
 #include "protocol/wire.h"
 
 #define REPORT_FD  3

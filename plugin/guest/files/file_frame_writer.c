@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the writing of frames: see file_frame_writer.h. Runs in the first process of a sandbox. */
-#include "guest/file_frame_writer.h"
+#include "guest/files/file_frame_writer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "guest/file_walk.h"
+#include "guest/files/file_walk.h"
 
 static void put_number(unsigned char *place, uint64_t number, size_t bytes)
 {

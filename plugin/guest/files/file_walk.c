@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the search for files: see file_walk.h. Runs in the first process of a sandbox. */
-#include "guest/file_walk.h"
+#include "guest/files/file_walk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the choice of files, and their way into frames: see collection.h. Runs in the first process
  * of a sandbox. */
-#include "guest/collection.h"
+#include "guest/files/collection.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
-#include "guest/file_frame_writer.h"
-#include "guest/file_walk.h"
-#include "guest/glob.h"
+#include "guest/files/file_frame_writer.h"
+#include "guest/files/file_walk.h"
+#include "guest/files/glob.h"
 
 /* What a policy lets through is found in milliseconds, and read in less than a second. */
 #define SEARCH_LIMIT_US (UINT64_C(3) * 1000000)

@@ -23,6 +23,7 @@ const TABLE_LIMIT = 1 << 18; // characters of its rows
 const HOOK = '__code_execute_value'; // a name that no program has
 
 const { writeSync, fstatSync, readFileSync, realpathSync } = fs;
+const { on } = process;
 
 class NotJson extends Error {}
 
@@ -30,6 +31,9 @@ const channel = {
   identity: null,
   items: 0,
   bytes: 0,
+  untold: Object.create(null), // by reason: what was left out behind the first
+  waits: false, // for the end of the program
+  hasEnded: false,
 
   identityNow() {
     const status = fstatSync(RESULTS_FD);
@@ -59,8 +63,27 @@ const channel = {
     }
   },
 
+  // The first of a reason at once, the others at the end.
   omit(reason, size) {
-    this.send(OMITTED, { count: 1, bytes: size, reason });
+    const isFirst = this.untold[reason] === undefined;
+    if (isFirst) this.untold[reason] = { reason, count: 0, bytes: 0 };
+    if (isFirst || this.hasEnded) {
+      this.send(OMITTED, { reason, count: 1, bytes: size });
+      return;
+    }
+    this.untold[reason].count++;
+    this.untold[reason].bytes += size;
+    if (!this.waits) Reflect.apply(on, process, ['exit', () => this.finish()]);
+    this.waits = true;
+  },
+
+  finish() {
+    this.hasEnded = true;
+    try {
+      for (const reason in this.untold) if (this.untold[reason].count > 0) this.send(OMITTED, this.untold[reason]);
+    } catch {
+      // Results are not worth another end of the program.
+    }
   },
 
   sendResult(members) {

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "guest/file_frame_writer.h"
+#include "guest/files/file_frame_writer.h"
 #include "protocol/run_description.h"
 
 struct collection_order {

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns what a container's Node is given: see guest_node.h. Runs in the guest. */
+#include "guest/guest_node.h"
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "guest/guest_node_text.h"
+#include "guest/guest_program.h"
+#include "guest/guest_script.h"
+
+/* By its ending it is no ES module, whatever the image has in a package.json. */
+#define SCRIPT   SCRIPT_PLACE "/node.cjs"
+#define VARIABLE "NODE_OPTIONS="
+#define OPTION   "--require=/proc/self/fd/%d"
+
+int node_write_script(void)
+{
+    return script_write(SCRIPT, guest_node_text, guest_node_length);
+}
+
+char **node_environment(char *const *given)
+{
+    char *options;
+    const char *rest = script_variable_value(given, VARIABLE);
+    if (asprintf(&options, VARIABLE OPTION "%s%s", PROGRAM_SCRIPT_FD, rest ? " " : "",
+                 rest ? rest : "") < 0)
+        return NULL;
+    const char *const added[] = {options};
+    return script_environment(given, VARIABLE, added, COUNT_OF(added));
+}

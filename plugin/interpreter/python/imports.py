@@ -5,7 +5,8 @@ import sys
 
 import _frozen_importlib_external
 
-WATCHED = {"matplotlib.backends.backend_agg": "figures"}  # a module, and the file that has install() for it
+WATCHED = {"matplotlib.backends.backend_agg": "figures", "plotly.io._renderers": "specifications", "altair.vegalite.v5.api": "specifications",
+           "altair.vegalite.v6.api": "specifications", "PIL.ImageShow": "images"}  # a module, and the file that has install() for it
 
 
 def install(runner, name):

@@ -21,7 +21,8 @@ CONTAINERS = (list, tuple, dict)
 METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"),
            ("_repr_markdown_", "text/markdown"), ("_repr_json_", "application/json"))
 KNOWN = {mime_type for _, mime_type in METHODS} | {"text/plain", "application/vnd.vegalite.v5+json", "application/vnd.plotly.v1+json"}
-LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables", "matplotlib": "figures", "seaborn": "figures"}  # whose objects a file beside this one knows
+LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables", "matplotlib": "figures", "seaborn": "figures",
+             "plotly": "specifications", "altair": "specifications", "PIL": "images"}  # whose objects a file beside this one knows
 NEEDED = (*LIBRARIES.items(), ("matplotlib", "charts"))  # libraries and files: compiled ahead where the library is there
 ESCAPES = {**{number: f"\\u{number:04x}" for number in range(1, 32)}, 0: "\ufffd", ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
 
@@ -237,7 +238,7 @@ def form_of(mime_type, value):
     if mime_type in IMAGES:
         return base64(value) if isinstance(value, (bytes, bytearray, memoryview)) else str.__str__(value) if isinstance(value, str) else None
     if mime_type.endswith("json"):
-        return exact_json(value)
+        return value if type(value) is Raw else exact_json(value)
     return str.__str__(value) if isinstance(value, str) else None
 
 

@@ -57,7 +57,8 @@ class Axis:
         if self.is_category:
             names = {number: name for name, number in getattr(self.axis.units, "_mapping", {}).items()}
             return [encode_text(text_of(names[value])) if value in names else number_text(value) for value in values.tolist()]
-        return [number_text(value) for value in values.tolist()]
+        is_known = sys.modules["numpy"].isfinite(values).all()
+        return list(map(float.__repr__ if is_known else number_text, values.tolist()))
 
     def say_times(self, values):
         numpy = sys.modules["numpy"]

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # behind the bench's own, which has an engine.py as well
 import cases
 import library_python
 import python_packages

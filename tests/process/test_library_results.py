@@ -19,9 +19,11 @@ provider = Provider()
 
 def use(way, *modules):
     provider.reset()
-    python = {"read_only": [SITE], "environment": {"PYTHONPATH": SITE}, "prepare": {"import": list(modules), "import_named": None, "fork": way is waiting.COPIED}}
+    python = {"read_only": [SITE], "environment": {"PYTHONPATH": SITE},
+              "prepare": {"import": list(modules), "import_named": None, "fork": False}}
     pool = {"ready": 0 if way is BEGUN else READY, "most": 0}
-    limits = {"memory_bytes": {"default": 1 << 30, "max": 1 << 30}, "wall_ms": {"default": 60000, "max": 60000}, "cpu_ms": {"default": 60000, "max": 60000}}
+    limits = {"memory_bytes": {"default": 1 << 30, "max": 1 << 30}, "wall_ms": {"default": 60000, "max": 60000},
+              "cpu_ms": {"default": 60000, "max": 60000}}
     tap.equal(provider.use_policy({"pools": {"process": pool}, "languages": {"python": python}, "limits": limits}), OK)
 
 
@@ -42,12 +44,15 @@ def rows(result):
 
 
 PROGRAMS = {
-    "plotly": ("import plotly.express as px\nfigure = px.line(x=[1, 2], y=[3, 4], title='T')\nfigure.show()\nprint('printed')\nfigure", [("display", PLOTLY)]),
-    "altair": ("import altair as alt, pandas as pd\nchart = alt.Chart(pd.DataFrame({'x': [1]})).mark_bar().encode(x='x')\nchart.show()\nprint('printed')\nchart", [("display", VEGA_LITE)]),
+    "plotly": ("import plotly.express as px\nfigure = px.line(x=[1, 2], y=[3, 4], title='T')\nfigure.show()\nprint('printed')\nfigure",
+               [("display", PLOTLY)]),
+    "altair": ("import altair as alt, pandas as pd\nchart = alt.Chart(pd.DataFrame({'x': [1]})).mark_bar().encode(x='x')\nchart.show()\n"
+               "print('printed')\nchart", [("display", VEGA_LITE)]),
     "a value": ("import plotly.graph_objects as go\nprint('printed')\ngo.Figure(go.Bar(y=[1, 2]))", [("value", PLOTLY)]),
     "Pillow": ("from PIL import Image\nImage.new('L', (3, 2)).show()\nprint('printed')", [("display", "image/png")]),
     "polars": ("import polars\nprint('printed')\npolars.DataFrame({'a': [1, 2]})", [("value", "text/plain")]),
-    "seaborn": ("import seaborn, pandas\nseaborn.barplot(pandas.DataFrame({'x': ['a', 'b'], 'y': [1, 2]}), x='x', y='y')\nprint('printed')", [("display", "image/png")]),
+    "seaborn": ("import seaborn, pandas\nseaborn.barplot(pandas.DataFrame({'x': ['a', 'b'], 'y': [1, 2]}), x='x', y='y')\nprint('printed')",
+                [("display", "image/png")]),
 }
 
 

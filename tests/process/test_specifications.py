@@ -71,7 +71,8 @@ def test_a_figure_of_plotly():
 
 def test_it_is_what_plotly_itself_writes():
     import plotly.express
-    frame = pandas.DataFrame({"x": [1, 2, 3, 4], "y": [0.1, 1e300, -0.0, 1e-7], "k": ["a", "b", "a", "b"], "t": pandas.date_range("2026-01-01", periods=4)})
+    frame = pandas.DataFrame({"x": [1, 2, 3, 4], "y": [0.1, 1e300, -0.0, 1e-7], "k": ["a", "b", "a", "b"],
+                              "t": pandas.date_range("2026-01-01", periods=4)})
     animated = graph_objects.Figure(line(), frames=[graph_objects.Frame(data=[graph_objects.Bar(y=[1])], name="f")])
     for figure in (plotly.express.scatter(frame, x="x", y="y", color="k"), plotly.express.histogram(frame, x="t"), animated,
                    graph_objects.Figure(graph_objects.Heatmap(z=numpy.arange(6).reshape(2, 3))), graph_objects.Figure()):
@@ -91,9 +92,11 @@ def unpacked(value):
 
 def test_every_kind_of_number_and_time_is_json():
     for values, expected in (([numpy.float32(0.5), numpy.int8(3), True, None], [0.5, 3, True, None]),
-                             ([float("inf"), float("-inf"), float("nan")], [None, None, None]), ([2**53 - 1, 2**60, 10**400], [2**53 - 1, 2.0**60, None]),
+                             ([float("inf"), float("-inf"), float("nan")], [None, None, None]),
+                             ([2**53 - 1, 2**60, 10**400], [2**53 - 1, 2.0**60, None]),
                              ([datetime.datetime(2026, 1, 2, 3), datetime.date(2026, 1, 2)], ["2026-01-02T03:00:00", "2026-01-02"]),
-                             (numpy.array(["2026-01-02", "NaT"], "datetime64[D]"), ["2026-01-02", None]), ([decimal.Decimal("1.5"), pandas.NaT, pandas.NA], [1.5, None, None]),
+                             (numpy.array(["2026-01-02", "NaT"], "datetime64[D]"), ["2026-01-02", None]),
+                             ([decimal.Decimal("1.5"), pandas.NaT, pandas.NA], [1.5, None, None]),
                              (numpy.ma.array([1, 2], mask=[True, False]), [None, 2]), (["\ud800\0\"é"], ["?\ufffd\"é"])):
         figure = line()
         figure._data[0]["y"] = values
@@ -150,7 +153,8 @@ def test_long_arrays_are_packed_as_plotly_does_it():
 def test_a_chart_that_is_not_finished_is_named():
     for value, name in (altair.Chart(pandas.DataFrame({"x": [1]})), "alt.Chart(...)"), (unwritable(), "plotly figure: scatter 'a'"):
         frames = Program().tell(value)
-        tap.equal((omitted(frames), [frame["data"] for kind, frame in frames if kind == RESULT]), ([(1, "invalid")], [{"text/plain": name}]))
+        tap.equal(omitted(frames), [(1, "invalid")])
+        tap.equal([frame["data"] for kind, frame in frames if kind == RESULT], [{"text/plain": name}])
 
 
 def unwritable():
@@ -223,7 +227,8 @@ def test_show_has_the_name_and_the_help_of_the_library_s():
     for (owner, name), function in zip(SHOWS, ORIGINAL):
         found = getattr(owner, name)
         tap.true(found is not function, "replaced")
-        tap.equal((found.__name__, found.__qualname__, found.__module__, found.__doc__), ("show", function.__qualname__, function.__module__, function.__doc__))
+        for attribute in "__name__", "__qualname__", "__module__", "__doc__":
+            tap.equal(getattr(found, attribute), getattr(function, attribute))
 
 
 tap.run(globals())

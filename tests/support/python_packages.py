@@ -10,8 +10,9 @@ import subprocess
 PYTHON = "/usr/bin/python3"  # whose version a sandbox has
 VERSIONS = ("3.11", "3.13")  # of which the list has the hashes
 # What pip says where PyPI cannot be reached: no defect of ours.
-UNREACHABLE = ("Failed to establish a new connection", "Temporary failure in name resolution", "Name or service not known", "Network is unreachable",
-               "No route to host", "Connection refused", "Connection reset", "timed out", "SSLError", "CERTIFICATE_VERIFY_FAILED", "ProxyError")
+UNREACHABLE = ("Failed to establish a new connection", "Temporary failure in name resolution", "Name or service not known",
+               "Network is unreachable", "No route to host", "Connection refused", "Connection reset", "timed out", "SSLError",
+               "CERTIFICATE_VERIFY_FAILED", "ProxyError")
 
 
 class Unavailable(Exception):
@@ -52,8 +53,8 @@ def install(listed, build):
         shutil.rmtree(target, ignore_errors=True)
         try:
             run(PYTHON, "-m", "venv", target)
-            run(target / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--only-binary=:all:", "--require-hashes",
-                "--retries=1", "--timeout=20", "--requirement", listed)
+            run(target / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--only-binary=:all:",
+                "--require-hashes", "--retries=1", "--timeout=20", "--requirement", listed)
         except subprocess.TimeoutExpired as error:
             raise Unavailable("PyPI does not answer in time") from error
         (target / "installed").touch()

@@ -8,7 +8,8 @@ results = load("results")  # of sitecustomize.py
 channel = results["channel"]
 
 PIXELS = 16e6  # of a picture: a larger one is shown smaller
-MODES = {"I": "I;16", "PA": "RGBA", "RGBa": "RGBA", "RGBX": "RGB", "CMYK": "RGB", "YCbCr": "RGB", "HSV": "RGB"}  # which PNG lacks, and the nearest that it has
+# Those that PNG lacks, and the nearest that it has.
+MODES = {"I": "I;16", "PA": "RGBA", "RGBa": "RGBA", "RGBX": "RGB", "CMYK": "RGB", "YCbCr": "RGB", "HSV": "RGB"}
 
 
 def smaller(image):

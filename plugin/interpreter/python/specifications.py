@@ -140,21 +140,26 @@ def text_of_figure(figure):
         return text_of(figure.to_dict())
 
 
+def named(kind, name):
+    return f"{kind} {str(name)[:TITLE]!r}" if name else kind
+
+
 def figure_name(figure):
-    traces = [f"{trace.get('type', 'scatter')}" + (f" {str(trace['name'])[:TITLE]!r}" if trace.get("name") else "") for trace in figure._data[:TRACES]]
-    title = (figure._layout.get("title") or {}).get("text")
-    count = len(figure._data)
-    return f"plotly figure{f' {str(title)[:TITLE]!r}' if title else ''}: {', '.join(traces)}{f', ... ({count} in all)' if count > TRACES else ''}"
+    """Its repr() has all of the data."""
+    parts = [named(trace.get("type", "scatter"), trace.get("name")) for trace in figure._data[:TRACES]]
+    if len(figure._data) > TRACES:
+        parts.append(f"... ({len(figure._data)} in all)")
+    return f"{named('plotly figure', (figure._layout.get('title') or {}).get('text'))}: {', '.join(parts)}"
 
 
 def cells(chart):
     """Of the frames that altair would make values of."""
-    data, parts = getattr(chart, "data", None), [getattr(chart, "spec", None)]
+    shape, parts = getattr(getattr(chart, "data", None), "shape", None), [getattr(chart, "spec", None)]
     for name in "layer", "hconcat", "vconcat", "concat":
         found = getattr(chart, name, None)
         parts += found if isinstance(found, list) else ()
-    shape = getattr(data, "shape", None)
-    return (shape[0] * (shape[1] + 1) if type(shape) is tuple and len(shape) == 2 else 0) + sum(cells(part) for part in parts if part is not None and part is not chart)
+    own = shape[0] * (shape[1] + 1) if type(shape) is tuple and len(shape) == 2 else 0
+    return own + sum(cells(part) for part in parts if isinstance(part, sys.modules["altair"].TopLevelMixin))
 
 
 def text_of_chart(chart):

@@ -204,7 +204,7 @@ def policy_with_matplotlib():
     return {**cases.WARM[0], "languages": {"python": python}}
 
 
-def charts(rounds=30, points=10000, times=20):
+def charts(rounds=30, points=10000, times=100):
     """A line of matplotlib that is shown, beside one that the program saves by itself, both beyond one that is not drawn; and the
     reading of its points."""
     plot = f"import io, matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot(range({points}))\n"

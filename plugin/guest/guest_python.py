@@ -53,7 +53,10 @@ class _Runner:
         """Those for libraries are compiled where their library is there."""
         for part in "imports", "main_run", "program_code":
             self.load(part)
-        for library, part in self.load("results")["NEEDED"]:
+        self.load("program_code")["compile_program"](b"0", "")  # Python makes the classes of syntax trees at their first use
+        results = self.load("results")
+        results["rehearse"]()
+        for library, part in results["NEEDED"]:
             if library in self.sys.modules:
                 self.load(part)
 

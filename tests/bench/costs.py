@@ -6,10 +6,14 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # behind the bench's own, which has an engine.py as well
 import cases
+import library_python
+import python_packages
 from gateway import BUILD, OURS, Absent, Gateway
 
 MIB = 1 << 20
@@ -188,6 +192,34 @@ def values(rounds=200):
     return {"value_ms": told["value"], "none_ms": told["none"], "added_ms": told["value"] - told["none"]}
 
 
+def policy_with_matplotlib():
+    """Warm, with the distribution's or else PyPI's, imported before the run."""
+    python = {"prepare": {"import": ["matplotlib.pyplot"], "import_named": None}}
+    if not library_python.has(library_python.DISTRIBUTION, "matplotlib"):
+        try:
+            site = str(python_packages.site_packages(python_packages.install(library_python.LISTED, BUILD)))
+        except python_packages.Unavailable as reason:
+            raise Absent(f"{library_python.DISTRIBUTION} has no module matplotlib, and {reason}") from None
+        python |= {"read_only": [site], "environment": {"PYTHONPATH": site}}
+    return {**cases.WARM[0], "languages": {"python": python}}
+
+
+def charts(rounds=30, points=10000, times=100):
+    """A line of matplotlib that is shown, beside one that the program saves by itself, both beyond one that is not drawn; and the
+    reading of its points."""
+    plot = f"import io, matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot(range({points}))\n"
+    save, close = "figure.savefig(io.BytesIO())\n", "plt.close()"
+    read = f"members = display.__self__.load('charts')['members']\nfor _ in range({times}): members(figure)\n"
+    contestants = [ours("shown", plot), ours("saved", plot + save + close), ours("made", plot + close),
+                   ours("read", plot + save + read + close)]
+    with Gateway() as gateway:
+        gateway.use_policy(policy_with_matplotlib())
+        told = medians(gateway.contest(contestants, expect="", rounds=rounds, warm_up=3, pause_ms=300, budget_ms=100000))
+    shown, saved = told["shown"] - told["made"], told["saved"] - told["made"]
+    return {"points": points, "run_ms": told["shown"], "shown_ms": shown, "saved_ms": saved, "ratio": shown / saved,
+            "read_ms": (told["read"] - told["saved"]) / times}
+
+
 def artifacts(rounds=15, files=4, mebibytes=16):
     """Files of a run on their way to the host, beside a loop that hashes and copies as many; of both, what is beyond the making of
     the files."""
@@ -244,6 +276,9 @@ def lines(told):
                f"sandboxes {grown['sandboxes']['count']:+}")
     if "values" in told:
         yield "values: 1+1 takes {value_ms:.2f} ms, x=1+1 takes {none_ms:.2f} ms: the value adds {added_ms:.2f} ms".format(**told["values"])
+    if "charts" in told:
+        yield ("charts: a line of {points} points that is shown adds {shown_ms:.1f} ms to a run, savefig() alone {saved_ms:.1f} ms "
+               "(ours / alone {ratio:.2f}); its data is read in {read_ms:.2f} ms".format(**told["charts"]))
     if "artifacts" in told:
         out = told["artifacts"]
         yield (f"artifacts: {out['bytes'] // MIB} MiB at {out['mib_per_second']:.0f} MiB/s (hashed and copied alone "

@@ -199,6 +199,22 @@ def test_seaborn():
     tap.equal((chart["type"], [(bar["label"], bar["value"]) for bar in chart["elements"]]), ("bar", [("a", 1.5), ("b", 3.5)]))
 
 
+def test_seaborn_s_violins_are_a_picture_alone():
+    seaborn, pandas = need("seaborn"), need("pandas")
+    frame = pandas.DataFrame({"x": ["a"] * 4 + ["b"] * 4, "y": [1, 2, 3, 7, 3, 4, 5, 6]})
+    for inner in "box", "quart":
+        figure, axes = plt.subplots()
+        seaborn.violinplot(data=frame, x="x", y="y", inner=inner, ax=axes)
+        tap.equal(told(figure), (None, None), inner)
+    figure, axes = plt.subplots()
+    seaborn.lineplot(pandas.DataFrame({"x": [1, 1, 2, 2], "y": [1, 2, 3, 4]}), x="x", y="y", ax=axes)
+    tap.equal([(chart["type"], chart["elements"][0]["points"]) for chart in [told(figure)[0]]], [("line", [[1, 1.5], [2, 3.5]])])
+    figure, axes = plt.subplots()
+    axes.plot([1, 2, 3], [1, float("nan"), 3])
+    axes.fill_between([1, 2, 3], [0, 0, 0], [2, 2, 4])
+    tap.equal(told(figure)[0]["elements"][0]["points"], [[1, 1], [2, None], [3, 3]])
+
+
 def long_line():
     figure, axes = plt.subplots()
     values = numpy.sin(numpy.arange(10000) / 50)

@@ -57,7 +57,8 @@ class Axis:
         if self.is_category:
             names = {number: name for name, number in getattr(self.axis.units, "_mapping", {}).items()}
             return [encode_text(text_of(names[value])) if value in names else number_text(value) for value in values.tolist()]
-        return [number_text(value) for value in values.tolist()]
+        is_known = sys.modules["numpy"].isfinite(values).all()
+        return list(map(float.__repr__ if is_known else number_text, values.tolist()))
 
     def say_times(self, values):
         numpy = sys.modules["numpy"]
@@ -101,6 +102,8 @@ class Axes:
         caps |= {id(line) for error in errors for line in (error[0], *(error[1] or ())) if line is not None}
         self.lines = [line for line in axes.lines if id(line) not in caps and line.get_visible() and len(line.get_xydata())
                       and line.get_transform().contains_branch(axes.transData)]
+        if any("PolyCollection" in type(area).__name__ for area in axes.collections) and all(map(is_upright, self.lines)):
+            self.lines = []  # of violins: they are within the areas
         self.dots = [dots for dots in axes.collections if type(dots).__name__ == "PathCollection" and dots.get_visible() and len(dots.get_offsets())]
         self.wedges = [patch for patch in axes.patches if type(patch).__name__ == "Wedge"]
 
@@ -223,6 +226,12 @@ def box_of(frame, shapes, along):
         elif ((values > high) | (values < low)).all():
             box["outliers"] += values[:POINTS].tolist()
     return box if box["median"] is not None else None
+
+
+def is_upright(line):
+    """Or level: it says nothing of its other direction."""
+    places = line.get_xydata()
+    return (places.max(axis=0) <= places.min(axis=0) + CLOSE).any()
 
 
 def sampled(numpy, values, limit):

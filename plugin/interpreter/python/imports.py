@@ -5,7 +5,9 @@ import sys
 
 import _frozen_importlib_external
 
-WATCHED = {"matplotlib.backends.backend_agg": "figures"}  # a module, and the file that has install() for it
+# A module, and the file that has install() for it.
+WATCHED = {"matplotlib.backends.backend_agg": "figures", "PIL.ImageShow": "images", "plotly.io._renderers": "specifications",
+           "altair.vegalite.v5.api": "specifications", "altair.vegalite.v6.api": "specifications"}
 
 
 def install(runner, name):

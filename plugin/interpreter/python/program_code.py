@@ -45,13 +45,20 @@ def set_place(node, of):
     node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = of.lineno, of.col_offset, of.end_lineno, of.end_col_offset
 
 
+def an_assignment(known=[]):
+    """Made once: the tree that it is in has been compiled before the next use."""
+    if not known:
+        known += compile("name = 0", "", "exec", ONLY_TREE, dont_inherit=True).body
+        known[0].targets[0].id = VALUE_NAME
+    return known[0]
+
+
 def keep_value(tree, source):
     """The text that documents the module stays where it is."""
     last = tree.body[-1] if tree.body else None
     if type(last).__name__ != "Expr" or is_silenced(source, last):
         return
-    assignment = compile("name = 0", "", "exec", ONLY_TREE, dont_inherit=True).body[0]
-    assignment.targets[0].id = VALUE_NAME
+    assignment = an_assignment()
     assignment.value = last.value
     for node in assignment, assignment.targets[0]:
         set_place(node, last.value)

@@ -15,13 +15,16 @@ STRING_LIMIT = 1 << 18  # characters of a string inside of a value
 DIGITS_LIMIT = 4300  # of an integer: more take long
 MESSAGE_LIMIT = 8192  # characters of an exception's value
 FRAMES_LIMIT = 50
+REHEARSALS = 20
 EXACT_INTEGER = 2**53  # JSON's readers keep numbers up to here
 IMAGES = ("image/png", "image/jpeg")
+NUMBERS = (int, float, bool)
 CONTAINERS = (list, tuple, dict)
 METHODS = (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg"), ("_repr_svg_", "image/svg+xml"), ("_repr_html_", "text/html"),
            ("_repr_markdown_", "text/markdown"), ("_repr_json_", "application/json"))
 KNOWN = {mime_type for _, mime_type in METHODS} | {"text/plain", "application/vnd.vegalite.v5+json", "application/vnd.plotly.v1+json"}
-LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables", "matplotlib": "figures", "seaborn": "figures"}  # whose objects a file beside this one knows
+LIBRARIES = {"pandas": "tables", "polars": "tables", "pyarrow": "tables", "matplotlib": "figures", "seaborn": "figures",
+             "plotly": "specifications", "altair": "specifications", "PIL": "images"}  # whose objects a file beside this one knows
 NEEDED = (*LIBRARIES.items(), ("matplotlib", "charts"))  # libraries and files: compiled ahead where the library is there
 ESCAPES = {**{number: f"\\u{number:04x}" for number in range(1, 32)}, 0: "\ufffd", ord('"'): '\\"', ord("\\"): "\\\\", ord("\n"): "\\n"}
 
@@ -39,7 +42,8 @@ class Raw(str):
 
 
 def encode_text(value):
-    return '"' + value.translate(ESCAPES) + '"'
+    is_as_it_is = value.isprintable() and '"' not in value and "\\" not in value
+    return '"' + (value if is_as_it_is else value.translate(ESCAPES)) + '"'
 
 
 def to_json(value, depth=DEPTH_LIMIT):
@@ -59,9 +63,9 @@ def to_json(value, depth=DEPTH_LIMIT):
         raise NotJson
     if kind is list:
         return "[" + ",".join([to_json(item, depth - 1) for item in value]) + "]"
-    if not all(type(key) is str for key in value):
+    if value and set(map(type, value)) != {str}:
         raise NotJson
-    return "{" + ",".join([to_json(key) + ":" + to_json(item, depth - 1) for key, item in value.items()]) + "}"
+    return "{" + ",".join([encode_text(key) + ":" + to_json(item, depth - 1) for key, item in value.items()]) + "}"
 
 
 def exact_json(value):
@@ -92,6 +96,8 @@ class Shortened:
             raise Full
 
     def of(self, value):
+        if type(value) in NUMBERS and -EXACT_INTEGER < value < EXACT_INTEGER:
+            return repr(value)
         try:
             self.take(value)
         except Full:
@@ -237,7 +243,7 @@ def form_of(mime_type, value):
     if mime_type in IMAGES:
         return base64(value) if isinstance(value, (bytes, bytearray, memoryview)) else str.__str__(value) if isinstance(value, str) else None
     if mime_type.endswith("json"):
-        return exact_json(value)
+        return value if type(value) is Raw else exact_json(value)
     return str.__str__(value) if isinstance(value, str) else None
 
 
@@ -266,6 +272,16 @@ def call_method(value, name):
 
 
 def add_forms(data, value):
+    if type(value) not in (*NUMBERS, str, *CONTAINERS):
+        add_own_forms(data, value)
+    if "text/plain" not in data:
+        data["text/plain"] = short_repr(value)
+    if type(value) in (*NUMBERS, str, list, dict):
+        add_form(data, "application/json", value)
+
+
+def add_own_forms(data, value):
+    """Those that the object's class offers to notebooks."""
     bundle = call_method(value, "_repr_mimebundle_") if not isinstance(value, type) else None
     for mime_type, form in bundle.items() if isinstance(bundle, dict) else ():
         if isinstance(mime_type, str):
@@ -273,10 +289,6 @@ def add_forms(data, value):
     for name, mime_type in METHODS if not isinstance(value, type) else ():
         if mime_type not in data and not (mime_type == "image/jpeg" and "image/png" in data):  # one picture of an object is enough
             add_form(data, mime_type, call_method(value, name))
-    if "text/plain" not in data:
-        data["text/plain"] = short_repr(value)
-    if type(value) in (bool, int, float, str, list, dict):
-        add_form(data, "application/json", value)
 
 
 def members_of_library(value):
@@ -299,15 +311,28 @@ def rich_members(value):
         return {}
 
 
-def show(value, role):
+def members_of(value, role):
+    """Of a result; None: it was shown already."""
     members, data = rich_members(value), {}
     if "is_shown" in members:
-        return
+        return None
     for mime_type, form in members.pop("data", {}).items():
         add_form(data, mime_type, form)
     if not data:
         add_forms(data, value)
-    channel.send_result({"role": role, "data": data, "type_name": name_of(type(value)), **members})
+    return {"role": role, "data": data, "type_name": name_of(type(value)), **members}
+
+
+def show(value, role):
+    members = members_of(value, role)
+    if members is not None:
+        channel.send_result(members)
+
+
+def rehearse():
+    """Python gives a function its fast form once it has been called several times; it has it in the run, then."""
+    for _ in range(REHEARSALS):
+        encode(members_of(2, "value"))
 
 
 def display(*objects, raw=False, **_):

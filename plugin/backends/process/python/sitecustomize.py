@@ -49,7 +49,9 @@ class _Runner:
         """Once the run is there, the files may be out of reach. Those for libraries are only read where their library is not there."""
         self.load("imports")
         self.load("program_code")["compile_program"](b"0", "")  # Python makes the classes of syntax trees at their first use
-        for library, part in self.load("results")["NEEDED"]:
+        results = self.load("results")
+        results["rehearse"]()
+        for library, part in results["NEEDED"]:
             if library in self.sys.modules:
                 self.load(part)
             elif part not in self.parts:

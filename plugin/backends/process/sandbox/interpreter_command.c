@@ -25,14 +25,16 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][11] = {
+static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][13] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
                                 {.name = "charts.py"},
                                 {.name = "figures.py"},
+                                {.name = "images.py"},
                                 {.name = "imports.py"},
                                 {.name = "program_code.py"},
                                 {.name = "results.py"},
+                                {.name = "specifications.py"},
                                 {.name = "tables.py"},
                                 {.name = "trial.py"},
                                 {.name = "waiting.py"}},

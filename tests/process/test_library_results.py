@@ -11,7 +11,9 @@ import waiting
 from modes import Provider
 from provider import OK, Host
 
-SITE = str(python_packages.site_packages(library_python.of_pypi()))
+ENVIRONMENT = library_python.of_pypi()
+if not python_packages.is_open_to_others(ENVIRONMENT):
+    tap.skip_all(f"the user of a sandbox cannot look into {ENVIRONMENT}")
 BEGUN, READY = "begun with its run", 1
 PLOTLY, VEGA_LITE = "application/vnd.plotly.v1+json", "application/vnd.vegalite.v5+json"
 provider = Provider()
@@ -19,8 +21,8 @@ provider = Provider()
 
 def use(way, *modules):
     provider.reset()
-    python = {"read_only": [SITE], "environment": {"PYTHONPATH": SITE},
-              "prepare": {"import": list(modules), "import_named": None, "fork": False}}
+    python = {"argv": [f"{ENVIRONMENT}/bin/python", "{file}"], "read_only": [str(ENVIRONMENT)],
+              "prepare": {"interpreter": "python", "import": list(modules), "import_named": None, "fork": False}}
     pool = {"ready": 0 if way is BEGUN else READY, "most": 0}
     limits = {"memory_bytes": {"default": 1 << 30, "max": 1 << 30}, "wall_ms": {"default": 60000, "max": 60000},
               "cpu_ms": {"default": 60000, "max": 60000}}

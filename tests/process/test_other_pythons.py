@@ -10,6 +10,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import other_pythons
 import plain_python
+import python_packages
 import tap
 from modes import Provider
 from plain_comparison import BEGUN, COPIED, STARTED, Comparison
@@ -18,10 +19,6 @@ from plain_comparison import BEGUN, COPIED, STARTED, Comparison
 SOME = list(plain_python.PROGRAMS)[::1 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 12]
 BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1]  # where only its owner can change what is copied
 provider = Provider()
-
-
-def is_open_to_others(directory):
-    return all(part.stat().st_mode & 0o001 for part in (directory, *directory.parents))
 
 
 def own_results(comparison, way):
@@ -38,7 +35,7 @@ def compare(minor):
         raise tap.Skip(f"no Python 3.{minor} is on this machine, in PATH, of pyenv or of uv")
     if not shutil.which("patchelf"):
         raise tap.Skip("patchelf is not installed")
-    if not is_open_to_others(BUILD):
+    if not python_packages.is_open_to_others(BUILD):
         raise tap.Skip(f"the user of a sandbox cannot look into {BUILD}")
     place = pathlib.Path(tempfile.mkdtemp(dir=BUILD, prefix=f"python3.{minor}-"))
     try:

@@ -61,6 +61,10 @@ def install(listed, build):
     return target
 
 
+def is_open_to_others(directory):
+    return all(part.stat().st_mode & 0o001 for part in (directory, *directory.parents))
+
+
 def site_packages(environment):
     """The directory that Python finds the libraries in."""
     [found] = pathlib.Path(environment).glob("lib/python*/site-packages")

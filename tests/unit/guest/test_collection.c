@@ -185,6 +185,7 @@ START_TEST(a_great_many_names)
     struct frame frames[FRAMES_LIMIT];
     make_directory();
     CLEANUP_CLOSE int file = openat(top, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(file, 0);
     for (int i = 0; i < names; i++)
         ck_assert_int_eq(linkat(top, "file", top, name_of(i), 0), 0);
     size_t count = collect(10, frames);

@@ -15,7 +15,7 @@
 #include "inside_files.h"
 #include "protocol/file_frames.h"
 
-#define BYTES_LIMIT (2 * (INSIDE_LARGE + INSIDE_SMALL))
+#define BYTES_LIMIT (UINT64_C(2) * (INSIDE_LARGE + INSIDE_SMALL))
 
 static int sent_end = -1;
 

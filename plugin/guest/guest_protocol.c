@@ -31,6 +31,7 @@ static const struct wire_field end_fields[] = {
     WIRE_NUMBER(struct guest_end, wait_status, UINT32_MAX),
     WIRE_NUMBER(struct guest_end, user_us, UINT64_MAX),
     WIRE_NUMBER(struct guest_end, system_us, UINT64_MAX),
+    WIRE_NUMBER(struct guest_end, peak_memory_bytes, UINT64_MAX),
 };
 
 void guest_run_write(struct wire_writer *writer, const struct guest_run *run)

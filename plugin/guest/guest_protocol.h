@@ -76,8 +76,10 @@ struct guest_run {
 
 struct guest_end {
     uint32_t wait_status; /* of the program's first process, as from wait(2) */
-    uint64_t user_us;     /* of every process that was waited for: a lower bound */
+    /* Lower bounds: a process whose parent has not waited for it is not counted. */
+    uint64_t user_us; /* of all processes */
     uint64_t system_us;
+    uint64_t peak_memory_bytes; /* of the largest process */
 };
 
 /* The head alone. */

@@ -58,6 +58,7 @@ static void note_usage(struct guest_end *end)
     if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
         end->user_us = microseconds(&usage.ru_utime);
         end->system_us = microseconds(&usage.ru_stime);
+        end->peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
     }
 }
 

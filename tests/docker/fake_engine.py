@@ -86,13 +86,14 @@ class FakeEngine:
     base: more of the image's description; images: derived images that are there already, {id: description}; derived_lie: what is wrong
     with those that it makes, {member: value}; foreign: it writes layers in bytes of its own; results: what a program writes there;
     files: the bytes that come behind the end, in parts; collected: the guest says that they are all, or else has ended then;
-    reluctant: (bytes, seconds), it takes so many bytes of a file at once, and pauses behind them."""
+    reluctant: (bytes, seconds), it takes so many bytes of a file at once, and pauses behind them;
+    used: the guest's figures of a program, (user us, system us, peak bytes)."""
 
     def __init__(self, path, fault=(None, None), api="1.41", version="20.10", info=None, lie=None, warnings=None, output=b"yes\n",
                  report=REPORT, word="started", stream=None, has_image=True, ids=(IMAGE,), digests=(), pull=PULL, pieces=None, flood=0,
                  tls=None, cut=False, statuses=(0,), unreported=0, endless=0, lost=None, honest=0, hasty=False, others=None, starved=False,
                  base=None, images=None, derived_lie=None, foreign=False, results=b"",
-                 files=(guest.FILE_LAST,), collected=True, reluctant=None):
+                 files=(guest.FILE_LAST,), collected=True, reluctant=None, used=(0, 0, 0)):
         self.fault, self.api, self.version, self.lie, self.warnings = fault, api, version, lie, warnings
         self.tls, self.cut = tls, cut
         self.has_image, self.ids, self.digests, self.pull = has_image, list(ids), list(digests), pull
@@ -107,7 +108,7 @@ class FakeEngine:
         self.files, self.collected = b"".join(frame(1, guest.frame("files", part)) for part in files), collected
         self.files += frame(1, guest.frame("collected")) if collected else b""
         self.word, self.stream, self.statuses, self.unreported = word, stream, list(statuses), unreported
-        self.endless, self.reluctant = endless, reluctant
+        self.endless, self.reluctant, self.used = endless, reluctant, used
         self.lost, self.honest, self.hasty, self.others = lost or {}, honest, hasty, dict(others or {})
         self.lives = collections.defaultdict(Life)
         self.containers, self.names, self.requests, self.messages, self.lock = {}, [], [], [], threading.Lock()
@@ -411,7 +412,7 @@ class FakeEngine:
         life.status = status
         if 0 < self.unreported <= number:
             return
-        self.send(connection, frame(1, guest.ended(guest.wait_status(status))))
+        self.send(connection, frame(1, guest.ended(guest.wait_status(status), *self.used)))
         if told["outputs"][0]:
             self.send(connection, self.files)
             if not self.collected:

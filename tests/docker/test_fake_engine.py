@@ -277,6 +277,15 @@ def test_ends_are_the_guest_s_word():
             tap.equal((output["exit_code"], output["signal"] and output["signal"].removeprefix("SIG"), output["cause"]), told, output)
 
 
+def test_usage_is_the_guest_s_word():
+    with FakeEngine(socket_path, used=(2_000_000, 3_000, 5 * MEGABYTE)) as engine:
+        usage = call(engine)[1]["usage"]
+        tap.equal((usage["user_ms"], usage["system_ms"], usage["peak_memory_bytes"]), (2000, 3, 5 * MEGABYTE))
+    for used in ((1 << 63, 0, 0), (0, 1 << 63, 0), (0, 0, 1 << 63)):  # an engine's, in the guest's name
+        with FakeEngine(socket_path, used=used) as engine:
+            refusal(engine, "backend_failed", "unreadable message")
+
+
 def test_a_first_process_that_ends_without_a_report_is_a_failure():
     """Unless it was killed, as the whole container is for want of memory."""
     for status in (0, 3, 143):

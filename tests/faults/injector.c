@@ -341,6 +341,10 @@ static void enter_call(struct tracee *tracee, long call)
         return;
     now.hit = true;
     now.call = call;
+    if (now.fault.kill) {
+        (void)kill(tracee->pid, SIGKILL);
+        return;
+    }
     int fits = fitting_error(call);
     tracee->error = now.fault.error && fits != EINTR ? now.fault.error : fits;
     /* A descriptor is closed even where close(2) fails. */

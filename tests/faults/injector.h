@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fails one system call of one process of a backend, once, as its tracer (ptrace(2)): strace counts
- * the calls of each process apart, so that one of its faults would be several. Tells what the
- * program had around it when it began. Single-threaded; x86-64.
+ * Fails one system call of one process of a backend, once, or kills the process there, as its
+ * tracer (ptrace(2)): strace counts the calls of each process apart, so that one of its faults
+ * would be several. Tells what the program had around it when it began. Single-threaded; x86-64.
  */
 #pragma once
 
@@ -24,6 +24,7 @@ struct fault {
     enum role role;
     unsigned int index; /* which of its calls that can fail, from 1; 0: none */
     int error;          /* 0: the one that fits the call */
+    bool kill;          /* instead: SIGKILL for the process, before the kernel does the call */
 };
 
 /* The program as the kernel shows it to the host, at the end of its execve. */

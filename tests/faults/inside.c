@@ -14,6 +14,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "inside_files.h"
+
 static int open_descriptors(void)
 {
     int count = 0;
@@ -40,6 +42,15 @@ static const char *make_device(void)
     return mknod("/tmp/device", S_IFCHR, makedev(1, 3)) == 0 ? "made" : strerror(errno);
 }
 
+static void leave_file(const char *name, size_t length)
+{
+    static char bytes[INSIDE_LARGE];
+    FILE *file = fopen(name, "we");
+    memset(bytes, INSIDE_BYTE, length);
+    if (!file || fwrite(bytes, 1, length, file) != length || fclose(file) != 0)
+        (void)printf("%s: %s\n", name, strerror(errno));
+}
+
 int main(void)
 {
     struct utsname name;
@@ -57,5 +68,7 @@ int main(void)
                  lstat("/etc/shadow", &status) == 0, lstat("/root", &status) == 0);
     (void)printf("unshare %d\n", (int)syscall(SYS_unshare, 0x10000000 /* CLONE_NEWUSER */));
     (void)printf("device %s\n", make_device());
+    leave_file(INSIDE_LARGE_NAME, INSIDE_LARGE);
+    leave_file(INSIDE_SMALL_NAME, INSIDE_SMALL);
     return 0;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every system call of the process backend, failed once: of its start, of the supervisor during a
- * run, of the init, and of the payload until its execve. After each: an answer, nothing left, the
- * next run works, and no program has run with a layer missing, as it and the kernel tell.
+ * run, of the init, and of the payload until its execve; and the init killed at each of its own, so
+ * at each word to its supervisor and each frame of files. After each: an answer, nothing left, the
+ * next run works, no program has run with a layer missing, as it and the kernel tell, and no half
+ * file is told as a whole one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include "base/cleanup.h"
 #include "injector.h"
 #include "inspector.h"
+#include "left_files.h"
 #include "remains.h"
 
 #define POINTS_LIMIT    4000
@@ -35,6 +38,7 @@ struct answer {
     struct run_event start;
     struct run_event end;
     char output[8192];
+    struct left_files files;
 };
 
 static struct backend backend = {.control = -1};
@@ -44,6 +48,7 @@ static long met_call = -1; /* that the fault was of */
 static size_t mounts;
 static struct {
     unsigned int points, whole, refused, lost, replaced;
+    unsigned int killed, files_lost;
 } count;
 
 static void note(int number)
@@ -51,12 +56,19 @@ static void note(int number)
     (void)number; /* it has ended the ppoll() */
 }
 
+static const char *fault_name(const struct fault *named)
+{
+    if (named->kill)
+        return "SIGKILL";
+    return named->error ? strerror(named->error) : "the error that fits";
+}
+
 static void complain(const char *what, const char *more)
 {
     CLEANUP_FREE char *name =
         met_call < 0 ? NULL : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)met_call);
-    (void)printf("# %s, call %u (%s), errno %d: %s%s%s\n", role_name(fault.role), fault.index,
-                 name ? name : "no fault", fault.error, what, more[0] ? ": " : "", more);
+    (void)printf("# %s, call %u (%s), %s: %s%s%s\n", role_name(fault.role), fault.index,
+                 name ? name : "no fault", fault_name(&fault), what, more[0] ? ": " : "", more);
     failed++;
 }
 
@@ -194,6 +206,22 @@ static bool take_event(int fd, struct answer *answer)
     return false;
 }
 
+/* Behind the end of the run, as the plugin does. */
+static void finish_files(struct left_files *files)
+{
+    double latest = now_seconds() + ANSWER_SECONDS;
+    while (left_files_read(files), files->pipe >= 0) {
+        struct pollfd ready = {.fd = files->pipe, .events = POLLIN};
+        while (injector_serve())
+            ;
+        if (now_seconds() > latest) {
+            complain("the stream of files does not end", "");
+            return;
+        }
+        wait_a_little(&ready, 1);
+    }
+}
+
 static void finish(const struct running *running, struct answer *answer)
 {
     double latest = now_seconds() + ANSWER_SECONDS;
@@ -210,6 +238,7 @@ static void finish(const struct running *running, struct answer *answer)
         answer->late = now_seconds() > latest;
     }
     take_output(running->output, answer);
+    finish_files(&answer->files);
     close_fd(running->events);
     close_fd(running->output);
     close_fd(running->errors);
@@ -242,9 +271,36 @@ static void judge_layers(const struct answer *answer)
         complain("what is told of proc is not true", "");
 }
 
+static void judge_files(const struct answer *answer)
+{
+    bool all = false;
+    const char *complaint = left_files_judge(&answer->files, &all);
+    if (complaint)
+        complain(complaint, "");
+    if (!all)
+        count.files_lost++;
+}
+
 static bool is_whole(const struct answer *answer)
 {
     return answer->ended && answer->end.cause == RUN_CAUSE_EXIT && answer->end.exit_code == 0;
+}
+
+/* The init died before the program's end was told. */
+static void judge_killed(const struct answer *answer)
+{
+    count.killed++;
+    if (!answer->ended)
+        complain("a run whose sandbox was killed has no end", "");
+    else if (answer->started &&
+             (answer->end.cause != RUN_CAUSE_SIGNAL || answer->end.signal != SIGKILL))
+        complain("it was killed, and not told so",
+                 run_cause_name((enum run_cause)answer->end.cause));
+    else if (!answer->started &&
+             (answer->end.cause != RUN_CAUSE_INFRASTRUCTURE || !answer->end.message[0]))
+        complain("it was killed before its start, and not told so", answer->end.message);
+    if (answer->files.length > 0)
+        complain("files came from a program whose end is not known", "");
 }
 
 static void judge(const struct answer *answer)
@@ -257,11 +313,14 @@ static void judge(const struct answer *answer)
         judge_layers(answer);
     if (is_whole(answer)) {
         count.whole++;
+        judge_files(answer);
         if (!injector_seen()->ran)
             complain("an end is told of a program that did not run", "");
         if (!inspector_is_content(answer->output,
                                   answer->end.isolation.applied & LAYER_BIT(LAYER_LANDLOCK)))
             complain("the program saw", answer->output);
+    } else if (fault.kill && met_call >= 0) {
+        judge_killed(answer);
     } else if (!answer->ended) {
         count.lost++; /* the plugin sees the socket's end, and says that the backend failed */
     } else {
@@ -282,9 +341,13 @@ static void run_once(const struct fault *run_fault, struct answer *answer)
     static const struct fault none;
     struct running running;
     for (int attempt = 0; attempt < 3; attempt++) {
+        left_files_clear(&answer->files);
         memset(answer, 0, sizeof(*answer));
+        left_files_expect(&answer->files, &description);
         injector_begin(run_fault, backend.pid);
-        if (run_try_begin(&backend, &description, &running)) {
+        bool sent = run_try_begin(&backend, &description, &running);
+        left_files_sent();
+        if (sent) {
             finish(&running, answer);
             return;
         }
@@ -320,7 +383,7 @@ static void expect_nothing_left(void)
 static void expect_a_good_run(void)
 {
     static const struct fault none;
-    static struct answer answer;
+    static struct answer answer = {.files = {.pipe = -1}};
     if (backend.control < 0 && !start_backend(&none)) {
         complain("the next backend does not start", "");
         return;
@@ -339,12 +402,16 @@ static void expect_a_good_run(void)
     }
     judge(&answer);
     count.whole--;
+    bool all = false;
+    (void)left_files_judge(&answer.files, &all);
+    if (!all)
+        complain("not all files of the next run came", "");
 }
 
 /* One point; false once the fault was not met any more. */
 static bool try_point(void)
 {
-    static struct answer answer;
+    static struct answer answer = {.files = {.pipe = -1}};
     static const struct fault none;
     met_call = -1;
     if (fault.role == ROLE_START) {
@@ -367,12 +434,13 @@ static bool try_point(void)
     return true;
 }
 
-static bool try_role(enum role role, int error)
+static bool try_faults(const struct fault *first)
 {
     static const struct fault none;
+    enum role role = first->role;
     failed = 0;
     memset(&count, 0, sizeof(count));
-    fault = (struct fault){.role = role, .error = error};
+    fault = *first;
     for (fault.index = 1; fault.index < POINTS_LIMIT && failed < 20; fault.index++) {
         if (backend.control < 0 && !start_backend(&none))
             return false;
@@ -385,11 +453,24 @@ static bool try_role(enum role role, int error)
             break;
     }
     stop_backend();
-    (void)printf("# %s, %s: %u points: %u runs whole, %u refused, %u lost with their backend or "
-                 "without their end; %u backends replaced\n",
-                 role_name(role), error ? strerror(error) : "the error that fits", count.points,
-                 count.whole, count.refused, count.lost, count.replaced);
-    return failed == 0 && count.points > 0;
+    (void)printf("# %s, %s: %u points: %u runs whole (%u without all their files), %u refused, %u "
+                 "lost with their backend or without their end, %u killed; %u backends replaced\n",
+                 role_name(role), fault_name(first), count.points, count.whole, count.files_lost,
+                 count.refused, count.lost, count.killed, count.replaced);
+    return failed == 0 && count.points > 0 && (!first->kill || (count.killed && count.files_lost));
+}
+
+/* One line of the output. */
+static bool report_faults(const struct fault *first, int *number)
+{
+    const char *only = getenv("FAULTS_ROLE");
+    if (only && strcmp(only, role_name(first->role)) != 0)
+        return true;
+    bool passed = try_faults(first);
+    (void)printf("%s %d - at each system call of the %s, once: %s\n", passed ? "ok" : "not ok",
+                 ++*number, role_name(first->role), fault_name(first));
+    (void)fflush(stdout);
+    return passed;
 }
 
 int main(void)
@@ -399,7 +480,6 @@ int main(void)
         return 0;
     }
     static const int errors[] = {0, EPERM, EIO, ENOSYS};
-    const char *only = getenv("FAULTS_ROLE");
     size_t error_count = getenv("CODE_EXECUTE_TEST_LONG") ? COUNT_OF(errors) : 1;
     if (geteuid() != 0) {
         (void)printf("1..0 # SKIP takes root, to trace a sandbox\n");
@@ -413,19 +493,13 @@ int main(void)
     (void)sigprocmask(SIG_BLOCK, &child, NULL);
     (void)signal(SIGCHLD, note);
     mounts = count_mounts();
-    (void)printf("1..%zu\n", ROLE_OTHER * error_count);
+    (void)printf("1..%zu\n", ROLE_OTHER * error_count + 1);
     int number = 0;
     bool good = true;
     for (size_t i = 0; i < error_count; i++)
-        for (int role = ROLE_START; role < ROLE_OTHER; role++) {
-            if (only && strcmp(only, role_name((enum role)role)) != 0)
-                continue;
-            bool passed = try_role((enum role)role, errors[i]);
-            (void)printf("%s %d - each system call of the %s fails once: %s\n",
-                         passed ? "ok" : "not ok", ++number, role_name((enum role)role),
-                         errors[i] ? strerror(errors[i]) : "the error that fits");
-            (void)fflush(stdout);
-            good &= passed;
-        }
+        for (int role = ROLE_START; role < ROLE_OTHER; role++)
+            good &= report_faults(&(struct fault){.role = (enum role)role, .error = errors[i]},
+                                  &number);
+    good &= report_faults(&(struct fault){.role = ROLE_INIT, .kill = true}, &number);
     return good ? 0 : 1;
 }

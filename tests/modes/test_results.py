@@ -254,6 +254,16 @@ def test_forbidden_system_call_of_a_child():
         tap.equal((output["cause"], output["error"]["message"]), ("forbidden_syscall", "forbidden system call: reboot"), output)
 
 
+def test_usage_is_of_what_has_run():
+    """Of a child, too, and of one whose memory the program has given back."""
+    code = "import os\nif os.fork():\n    os.wait()\nelse:\n    sum(range(10_000_000)); things = bytearray(64 << 20); os._exit(0)\n"
+    before = provider.invoke({"language": "python", "code": "print(1)"}, Host())[1]["usage"]
+    output = provider.invoke({"language": "python", "code": code}, Host())[1]
+    used, limit = output["usage"], output["limits"]["memory_bytes"]
+    tap.true(before["user_ms"] + 20 < used["user_ms"] < 60000 * tap.SLOW, f"{before} {used} {output['error']}")
+    tap.true(0 < before["peak_memory_bytes"] < 64 << 20 <= used["peak_memory_bytes"] <= limit, f"{before} {used}")
+
+
 def cancelled():
     host = Host(call_id=31)
     started = threading.Event()

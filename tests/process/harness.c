@@ -165,6 +165,13 @@ void harness_give_inputs(const int *fds, size_t count)
     given_count = count;
 }
 
+static int files_end = -1;
+
+void harness_take_files(int fd)
+{
+    files_end = fd;
+}
+
 static void send_input(int socket, int fd)
 {
     char nothing = 0;
@@ -208,7 +215,8 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
         [RUN_FD_STDOUT] = output[1],
         [RUN_FD_STDERR] = errors[1],
         [RUN_FD_RESULTS] = open("/dev/null", O_WRONLY | O_CLOEXEC),
-        [RUN_FD_FILES] = open("/dev/null", O_WRONLY | O_CLOEXEC),
+        [RUN_FD_FILES] = files_end < 0 ? open("/dev/null", O_WRONLY | O_CLOEXEC)
+                                       : fcntl(files_end, F_DUPFD_CLOEXEC, 0),
         [RUN_FD_INPUTS] = inputs_of(description),
     };
     char kind = CONTROL_RUN;

@@ -51,6 +51,8 @@ struct run_description describe(char **argv);
 #define HARNESS_INPUT_HASH "bf7c619451b9e0223ca92a2e453c42b601a8fc079ae326bc9a5567e95c8b5a2d"
 /* Sends these instead, with every run until NULL is given. */
 void harness_give_inputs(const int *fds, size_t count);
+/* Where the files of every run go until -1 is given; borrowed. Else they go nowhere. */
+void harness_take_files(int fd);
 
 struct running run_begin(const struct backend *backend, const struct run_description *description);
 /* false: the backend takes no run, as one that ends does not. */

@@ -14,9 +14,9 @@ def frame(kind, payload=b""):
     return HEADER.pack(len(payload), KINDS.index(kind) + 1) + payload
 
 
-def ended(status=0, user_us=0, system_us=0):
+def ended(status=0, user_us=0, system_us=0, peak_memory_bytes=0):
     """status: as from wait(2)."""
-    return frame("ended", struct.pack("<IQQ", status, user_us, system_us))
+    return frame("ended", struct.pack("<IQQQ", status, user_us, system_us, peak_memory_bytes))
 
 
 def wait_status(status):

@@ -269,13 +269,16 @@ END_TEST
 
 START_TEST(usage_is_the_guests)
 {
-    struct run_event event = {.usage = {.user_us = 1, .system_us = 2}};
+    struct run_event event = {.usage = {.user_us = 1, .system_us = 2, .peak_memory_bytes = 3}};
     struct container_end end = {.status = 137};
     container_cause_decide(&end, &event);
-    ck_assert(event.usage.user_us == 1 && event.usage.system_us == 2);
-    end = (struct container_end){.reported = true, .program = {.user_us = 30, .system_us = 40}};
+    ck_assert(event.usage.user_us == 1 && event.usage.system_us == 2 &&
+              event.usage.peak_memory_bytes == 3);
+    end = (struct container_end){
+        .reported = true, .program = {.user_us = 30, .system_us = 40, .peak_memory_bytes = 50}};
     container_cause_decide(&end, &event);
-    ck_assert(event.usage.user_us == 30 && event.usage.system_us == 40);
+    ck_assert(event.usage.user_us == 30 && event.usage.system_us == 40 &&
+              event.usage.peak_memory_bytes == 50);
 }
 END_TEST
 

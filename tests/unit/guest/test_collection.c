@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,7 +17,10 @@
 
 #define DEPTH        2000
 #define LONG_DEPTH   10000
+#define NAMES        100000
+#define LONG_NAMES   1000000
 #define FRAMES_LIMIT 16
+#define TIME_LIMIT_S 120       /* on a busy machine */
 #define FILE_SIZE    INT64_MAX /* 8 EiB but one byte: the most that a file system of Linux has */
 
 struct frame {
@@ -26,6 +30,12 @@ struct frame {
     unsigned char reason;
     char path[64];
 };
+
+static bool is_long_form(void)
+{
+    const char *asked = getenv("CODE_EXECUTE_TEST_LONG");
+    return asked && strcmp(asked, "1") == 0;
+}
 
 static char directory[] = "/dev/shm/test-collection-XXXXXX";
 static int top = -1;
@@ -140,8 +150,7 @@ static int climb(int fd)
 
 START_TEST(directories_far_too_deep)
 {
-    const char *is_long = getenv("CODE_EXECUTE_TEST_LONG");
-    int depth = is_long && strcmp(is_long, "1") == 0 ? LONG_DEPTH : DEPTH;
+    int depth = is_long_form() ? LONG_DEPTH : DEPTH;
     struct frame frames[FRAMES_LIMIT];
     make_directory();
     int fd = dup(top);
@@ -161,10 +170,73 @@ START_TEST(directories_far_too_deep)
 }
 END_TEST
 
+/* By its number. */
+static const char *name_of(int number)
+{
+    static char name[16];
+    (void)snprintf(name, sizeof(name), "%07d", number);
+    return name;
+}
+
+/* Hard links: a million files of their own would be a gigabyte of the machine's memory. */
+START_TEST(a_great_many_names)
+{
+    int names = is_long_form() ? LONG_NAMES : NAMES;
+    struct frame frames[FRAMES_LIMIT];
+    make_directory();
+    CLEANUP_CLOSE int file = openat(top, "file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(file, 0);
+    for (int i = 0; i < names; i++)
+        ck_assert_int_eq(linkat(top, "file", top, name_of(i), 0), 0);
+    size_t count = collect(10, frames);
+    ck_assert_uint_eq(count, 14); /* one file with its end, nine more names, the rest, the end */
+    ck_assert_uint_eq(frames[0].kind, FILE_FRAME_BEGIN);
+    for (size_t i = 2; i < 11; i++)
+        ck_assert_uint_eq(frames[i].reason, FILE_SAME_FILE);
+    ck_assert_uint_eq(frames[11].reason, FILE_TOO_MANY);
+    ck_assert_uint_lt(frames[11].count, 20000); /* the search has looked at no more */
+    ck_assert_uint_gt(frames[11].count, 1000);
+    ck_assert_uint_eq(frames[12].reason, FILE_TOO_MANY);
+    for (int i = 0; i < names; i++)
+        (void)unlinkat(top, name_of(i), 0);
+    (void)unlinkat(top, "file", 0);
+    remove_directory();
+}
+END_TEST
+
+/* Whatever they are of: to open one may have an effect, and to read one may never end. */
+START_TEST(devices_pipes_and_sockets)
+{
+    struct frame frames[FRAMES_LIMIT];
+    static const struct {
+        const char *name;
+        mode_t kind;
+    } nodes[] = {{"block", S_IFBLK}, {"fifo", S_IFIFO}, {"socket", S_IFSOCK}, {"zero", S_IFCHR}};
+    size_t made = 0;
+    make_directory();
+    for (size_t i = 0; i < COUNT_OF(nodes); i++)
+        made += mknodat(top, nodes[i].name, nodes[i].kind | 0600, makedev(1, 5)) == 0;
+    ck_assert_uint_ge(made, 2);
+    if (made < COUNT_OF(nodes))
+        (void)printf("# no device nodes: to make one takes root\n");
+    ck_assert_uint_eq(collect(10, frames), made + 1);
+    for (size_t i = 0; i < made; i++) {
+        ck_assert_uint_eq(frames[i].kind, FILE_FRAME_OMITTED);
+        ck_assert_uint_eq(frames[i].reason, FILE_NOT_REGULAR);
+    }
+    for (size_t i = 0; i < COUNT_OF(nodes); i++)
+        (void)unlinkat(top, nodes[i].name, 0);
+    remove_directory();
+}
+END_TEST
+
 int main(void)
 {
     TCase *parts[] = {tcase_create("collection")};
+    tcase_set_timeout(parts[0], TIME_LIMIT_S);
     tcase_add_test(parts[0], sparse_files_of_8_eib);
     tcase_add_test(parts[0], directories_far_too_deep);
+    tcase_add_test(parts[0], a_great_many_names);
+    tcase_add_test(parts[0], devices_pipes_and_sockets);
     return run_suite("collection", parts, COUNT_OF(parts));
 }

@@ -137,7 +137,7 @@ def test_results_have_a_pipe_of_their_own_where_a_run_wants_them():
     for kind, payload in found[1:-1]:
         told[kind] += payload
     tap.true(told["results"] == forged + bytes(size), "whole, and as it was written")
-    tap.equal((told["stdout"], found[-1]), (b"out\n", ("ended", guest.ended()[5:-16] + found[-1][1][4:])))
+    tap.equal((told["stdout"], found[-1]), (b"out\n", ("ended", guest.ended()[5:9] + found[-1][1][4:])))
 
 
 def test_a_run_with_few_descriptors_has_no_results():
@@ -329,11 +329,18 @@ def test_orphans_are_reaped_while_it_runs():
     tap.equal(output_of(shell(code)), b"done\n")
 
 
-def test_it_counts_the_time_of_what_it_waited_for():
-    code = "import os\nif os.fork():\n    os.wait()\nelse:\n    sum(range(10_000_000))"
-    told = dict(run(["python3", "-c", code]))
-    _, user, system = struct.unpack("<IQQ", told["ended"])
+def test_it_counts_the_time_and_memory_of_what_it_waited_for():
+    """Of a child, too; but not of one that nobody has waited for."""
+    code = ("import os, signal\nsignal.signal(signal.SIGCHLD, signal.%s)\nif os.fork():\n    try: os.wait()\n"
+            "    except ChildProcessError: pass\nelse:\n    sum(range(10_000_000)); things = bytearray(64 << 20)\n")
+    counted = []
+    for children in ("SIG_DFL", "SIG_IGN"):  # ignored: the kernel reaps them, and wait(2) fails once none is left
+        told = dict(run(["python3", "-c", code % children]))
+        counted.append(struct.unpack("<IQQQ", told["ended"]))
+    (_, user, system, memory), (_, own_user, _, own_memory) = counted
     tap.true(50_000 < user < 60_000_000 and system < 60_000_000, (user, system))
+    tap.true(64 << 20 <= memory < 128 << 20, memory)
+    tap.true(own_user < user and own_memory < 64 << 20, f"a lower bound: {own_user} us, {own_memory} bytes")
 
 
 def test_without_a_backend_there_is_no_program():
@@ -396,7 +403,7 @@ def test_python_s_results_are_told_and_nothing_of_ours_is_left():
     for code in "def f():\n    raise ValueError('x')\nf()", "x = = 1":
         for found in beginning(code), waiting(code, results=True):
             [row] = results_of(found)
-            tap.equal((row["name"], struct.unpack("<IQQ", found[-1][1])[0]), ("ValueError" if "def" in code else "SyntaxError", 1 << 8))
+            tap.equal((row["name"], struct.unpack_from("<I", found[-1][1])[0]), ("ValueError" if "def" in code else "SyntaxError", 1 << 8))
     own = ["PYTHONPATH=/nowhere"]
     tap.equal(dict(beginning("import os, sys\nprint(os.environ['PYTHONPATH'], sys.path[1])", environment=own))["stdout"], b"/nowhere /nowhere\n")
 

@@ -44,5 +44,6 @@ void container_cause_decide(const struct container_end *end, struct run_event *e
     if (end->reported) {
         event->usage.user_us = end->program.user_us;
         event->usage.system_us = end->program.system_us;
+        event->usage.peak_memory_bytes = end->program.peak_memory_bytes;
     }
 }

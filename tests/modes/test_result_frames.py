@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program sends over its stream of results, through the whole ABI. Every frame here is one that the program has made
-itself: it can lie about its own results, and about nothing else; whatever it sends, the run ends as it would have without."""
+itself: it can lie about its own results, and about nothing else; whatever it sends, the run ends as it would have without. In each mode."""
 import base64
 import json
 import pathlib
@@ -8,8 +8,9 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import guest
 import tap
-from modes import RESULTS_FD, Provider
+from modes import MODE, RESULTS_FD, Provider
 from provider import OK, Host
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 100).decode()
@@ -150,6 +151,22 @@ def test_half_a_frame():
         tap.equal((result["results_omitted"] or {}).get("reason"), "incomplete" if end else None, result)
 
 
+def test_frames_of_a_guest_are_only_garbage():
+    """Its words about the end, the output and the files; the control is the frame of the program's before them."""
+    files = guest.frame("files", guest.file_frames("forged", b"x")) + guest.frame("collected")
+    forged = guest.ended(9) + guest.frame("stdout", b"forged") + files
+    for data in (forged, forged[:3], guest.frame("ended", b"x" * 300)):
+        result = run(f"show({{'text/plain': 'before'}})\nraw({data!r})\nprint('went on')")
+        ended_well(result, "went on\n")
+        tap.equal(([row["text"] for row in result["results"]], result["files"], result["files_omitted"]), (["before"], [], None), result)
+
+
+def test_silence_in_the_middle_of_a_frame_ends_with_the_run():
+    result = run("show({'text/plain': 'so far'})\nraw(struct.pack('<IB', 10, 1) + b'{')\nwhile True: time.sleep(1000)", timeout_ms=1500)
+    tap.equal((result["status"], result["cause"]), ("timeout", "wall_timeout"), result)
+    tap.equal([row["text"] for row in result["results"]], ["so far"], result)
+
+
 def test_a_flood_is_read_and_ended_as_output_is():
     result = run("raw(struct.pack('<IB', 200 << 20, 1))\nwhile True: raw(b'x' * 65536)")
     tap.equal((result["status"], result["cause"], result["results"]), ("killed", "output_limit", []), result)
@@ -222,7 +239,7 @@ def test_started_ahead():
             ended_well(result)
             tap.equal(([row["text"] for row in result["results"]], result["notes"]), (["ahead"], []), result)
 
-    provider.with_policy({"pools": {"process": {"ready": 2, "most": 2}}}, case)
+    provider.with_policy({"pools": {MODE: {"ready": 2}}}, case)
 
 
 tap.run(globals())

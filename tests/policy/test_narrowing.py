@@ -178,7 +178,7 @@ def test_fewer_results():
     use({"approval": {"default": "allow"}})
     request = {"language": "python", "code": "for each in range(3): display(each)\n'x' * 100"}
     for narrowing, count, omitted in (({}, 4, None), ({"results": {"max_items": 4}}, 4, None), ({"results": {"max_items": 2}}, 2, 2),
-                                      ({"results": {"text_bytes": 50}}, 3, 2)):  # two forms of the text
+                                      ({"results": {"text_bytes": 50}}, 4, 2)):  # the text's end, and its JSON
         result = run(request, narrowing)
         tap.equal((len(result["results"]), result["results_omitted"] and result["results_omitted"]["count"]), (count, omitted), f"{narrowing} {result}")
     tap.equal(run({"language": "python", "code": "1 + 1"}, {"results": {"max_items": 0}})["results"], [], "none is sent")

@@ -37,6 +37,8 @@ for line in sys.stdin:
     if "reset" in order:  # the next run starts the backend anew
         provider.reset()
         answer = {}
+    elif "pool" in order:
+        answer = provider.pool(order["pool"])[1]
     else:
         answer = {"prepared": provider.use_policy(order["policy"])} if "policy" in order else invoke(provider, order)
     print(json.dumps(answer), flush=True)

@@ -78,6 +78,11 @@ class Gateway:
             self.ready_for[language], self.missing = result["error"], result["isolation"]["missing"]
         return self.ready_for[language]
 
+    def is_full(self, kinds):
+        """Are there as many sandboxes as are wanted, of so many kinds?"""
+        wanted = [row for row in self.ask({"pool": "process"}).values() if row["wanted"] > 0]
+        return len(wanted) == kinds and all(row["ready"] == row["wanted"] for row in wanted)
+
     def counts(self, backend):
         """Descriptors and threads of the gateway and of its backend, and what lies in its home."""
         found = {"home": sorted(str(path) for path in self.home.rglob("*"))}

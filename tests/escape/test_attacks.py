@@ -78,10 +78,13 @@ class Suite:
         self.backend.keep_ready(not given)
         self.make_ready(attack)
         if self.baseline is None:
-            for language in getattr(self.backend, "kept", ()):  # what waits for them is part of how the machine is found
+            kept = getattr(self.backend, "kept", ())
+            for language in kept:  # what waits for them is part of how the machine is found
                 self.harness.gateway.ready(language)
                 self.harness.gateway.ask({"request": {"language": language, "code": "0"}})
             self.check_normal_run()
+            if kept:
+                tap.eventually(lambda: self.harness.gateway.is_full(len(kept)), "as many sandboxes as are kept", 60)
             self.baseline = self.harness.settled_state()
         try:
             self.take_away(attack, given)

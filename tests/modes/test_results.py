@@ -100,12 +100,12 @@ def test_secret_the_policy_does_not_list():
 
 
 def lost_files(output):
-    """Where its files are collected behind a kill, an init of a busy machine may not have said in time that the tree is gone."""
+    """An init has two seconds to report that a killed tree is gone. On a busy machine it can be later, and the files are lost."""
     return modes.MODE != "docker" and output["files_omitted"] is not None and output["files_omitted"]["reason"] == "killed"
 
 
 def once_collected(run, attempts=5):
-    """What run() returns, whose last member is the answer."""
+    """Calls run() again while files were lost, and returns its tuple. The tuple ends with what tool_invoke() gave."""
     for _ in range(attempts):
         *others, answer = run()
         if not lost_files(answer[1]):

@@ -17,7 +17,7 @@ from plain_comparison import BEGUN, COPIED, STARTED, Comparison
 
 # A twelfth of the programs, or all of them in the long form.
 SOME = list(plain_python.PROGRAMS)[::1 if os.environ.get("CODE_EXECUTE_TEST_LONG") else 12]
-BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1]  # where only its owner can change what is copied
+BUILD = pathlib.Path(os.environ["CODE_EXECUTE_SO"]).resolve().parents[1]  # nobody else can write there, so the fork server trusts it
 provider = Provider()
 
 

@@ -24,6 +24,7 @@ struct engine_call {
     bool too_long;
     char *body;
     size_t length;
+    size_t capacity; /* of body, its end included */
     engine_line *line;
     engine_done *done;
     void *user;
@@ -57,6 +58,21 @@ static void take_lines(struct engine_call *call, size_t kept)
     call->body[call->length] = '\0';
 }
 
+/* Doubles: an engine that sends byte by byte must not make each byte a copy of them all. */
+static bool make_room(struct engine_call *call, size_t length)
+{
+    size_t needed = call->length + length + 1;
+    if (needed <= call->capacity)
+        return true;
+    size_t capacity = needed > 2 * call->capacity ? needed : 2 * call->capacity;
+    char *grown = realloc(call->body, capacity);
+    if (!grown)
+        return false;
+    call->body = grown;
+    call->capacity = capacity;
+    return true;
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *user)
 {
     struct engine_call *call = user;
@@ -65,13 +81,11 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
         call->too_long = true;
         return 0;
     }
-    char *grown = realloc(call->body, call->length + length + 1);
-    if (!grown)
+    if (!make_room(call, length))
         return 0;
-    memcpy(grown + call->length, bytes, length);
-    call->body = grown;
+    memcpy(call->body + call->length, bytes, length);
     call->length += length;
-    grown[call->length] = '\0';
+    call->body[call->length] = '\0';
     if (call->line)
         take_lines(call, call->length - length);
     return length;

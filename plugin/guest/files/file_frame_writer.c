@@ -3,12 +3,15 @@
 #include "guest/files/file_frame_writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "guest/files/file_walk.h"
+
+#define PIPE_BYTES (1 << 18) /* at 64 KiB the writer waits for the reader and the reader for it */
 
 static void put_number(unsigned char *place, uint64_t number, size_t bytes)
 {
@@ -27,7 +30,7 @@ static void advance(struct iovec *parts, size_t count, size_t written)
     }
 }
 
-bool file_frames_to_descriptor(void *user, struct iovec *parts, size_t count)
+static bool write_to_pipe(void *user, struct iovec *parts, size_t count)
 {
     const int *fd = user;
     size_t rest = 0;
@@ -43,6 +46,12 @@ bool file_frames_to_descriptor(void *user, struct iovec *parts, size_t count)
         rest -= (size_t)written;
     }
     return true;
+}
+
+struct file_frame_sink file_frames_to_pipe(int *fd)
+{
+    (void)fcntl(*fd, F_SETPIPE_SZ, PIPE_BYTES);
+    return (struct file_frame_sink){write_to_pipe, fd};
 }
 
 static void write_parts(struct file_frame_writer *writer, struct iovec *parts, size_t count)

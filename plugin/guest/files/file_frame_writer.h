@@ -20,8 +20,8 @@ struct file_frame_sink {
     void *user;
 };
 
-/* To a descriptor, whose number user points to. */
-bool file_frames_to_descriptor(void *user, struct iovec *parts, size_t count);
+/* To the pipe, whose descriptor outlives the sink. */
+struct file_frame_sink file_frames_to_pipe(int *fd);
 
 struct file_frame_writer {
     struct file_frame_sink sink;

@@ -86,7 +86,7 @@ static size_t collect(uint64_t files, struct frame ret[FRAMES_LIMIT])
         .files = files, .file_bytes = 1 << 20, .total_bytes = 1 << 20};
     const struct collection_order order = {.outputs = &outputs};
     CLEANUP_CLOSE int frames = memfd_create("frames", MFD_CLOEXEC);
-    const struct file_frame_sink sink = {file_frames_to_descriptor, &frames};
+    const struct file_frame_sink sink = file_frames_to_pipe(&frames);
     unsigned char bytes[8192];
     size_t count = 0;
     collect_files(top, &order, &sink);

@@ -104,7 +104,7 @@ static void hand_over_files(bool ordered)
     CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const struct collection_order collected = {&description.outputs, description.files,
                                                description.file_count, ordered};
-    const struct file_frame_sink sink = {file_frames_to_descriptor, &frames};
+    const struct file_frame_sink sink = file_frames_to_pipe(&frames);
     if (home >= 0)
         collect_files(home, &collected, &sink);
 }

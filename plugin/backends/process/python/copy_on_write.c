@@ -23,7 +23,7 @@
 
 #define MAPS_LIMIT    65536 /* bytes of /proc/self/maps that are looked at */
 #define RANGES_LIMIT  2048  /* of pages that follow each other */
-#define GAP_PAGES     8     /* another program writes to other pages near by */
+#define GAP_PAGES     6     /* another program writes to other pages near by */
 #define PAGES_AT_ONCE 512   /* of /proc/self/pagemap */
 #define PAGES_OF_ONE  65536 /* mapping that are looked at */
 #define PATIENCE_MS   5000  /* with the profiled child */

@@ -12,8 +12,8 @@
 
 #include "base/bounded_program.h"
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 
 #define OUTPUT_LIMIT (6u << 20) /* an edit holds a whole request */
 

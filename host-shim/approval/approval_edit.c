@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 
 #define CODE          "edit_failed"
 #define LIMIT         (8u << 20)

@@ -16,7 +16,7 @@
 #include "approval/approval_grants.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/descriptor_io.h"
+#include "base/write_fully.h"
 
 #define DEFAULT_COLUMNS 80u
 #define ROW_LIMIT       60u

@@ -10,8 +10,8 @@
 
 #include "audit/audit_file.h"
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
 #include "base/state_file.h"
+#include "base/write_fully.h"
 
 #define CODE "audit_unavailable"
 

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
 #include "base/json.h"
 #include "base/text_escape.h"
+#include "base/write_fully.h"
 
 /* Where a standard stream was closed, a file opened later must not land in its place. */
 static bool fill_standard_descriptors(void)

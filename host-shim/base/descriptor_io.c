@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole writes to and bounded reads from descriptors and files. Any thread. */
+/* Bounded reads from descriptors and files. Any thread. */
 #include "base/descriptor_io.h"
 
 #include <errno.h>
@@ -7,21 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-bool write_fully(int fd, const void *bytes, size_t length)
-{
-    const char *next = bytes;
-    while (length > 0) {
-        ssize_t written = write(fd, next, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        next += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
 
 ssize_t read_up_to(int fd, char *buffer, size_t capacity)
 {

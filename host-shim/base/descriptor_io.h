@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole writes to and bounded reads from descriptors and files. Any thread. */
+/* Bounded reads from descriptors and files. Any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +7,6 @@
 #include <sys/types.h>
 
 #include "base/failure.h"
-
-/* Writes all of it, across EINTR and short writes; false leaves errno. */
-bool write_fully(int fd, const void *bytes, size_t length);
 
 /* Reads until the end or until capacity bytes are there; their number, or -1 with errno. */
 ssize_t read_up_to(int fd, char *buffer, size_t capacity);

@@ -9,6 +9,7 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 #include "cli/commands.h"
 #include "files/artifact_store.h"
 #include "formats/result_file.h"

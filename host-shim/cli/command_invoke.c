@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/console.h"
 #include "base/descriptor_io.h"
+#include "base/write_fully.h"
 #include "cli/commands.h"
 #include "formats/result_format.h"
 #include "host/tool_call.h"

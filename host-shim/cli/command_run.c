@@ -9,6 +9,7 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 #include "cli/commands.h"
 #include "cli/input_members.h"
 #include "cli/run_report.h"

@@ -7,9 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "base/descriptor_io.h"
 #include "base/json.h"
 #include "base/text_escape.h"
+#include "base/write_fully.h"
 #include "cli/commands.h"
 #include "formats/doctor_report.h"
 #include "host/provider_status.h"

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "base/descriptor_io.h"
+#include "base/write_fully.h"
 #include "cli/commands.h"
 #include "cli/input_members.h"
 #include "options/command_rows.h"

@@ -10,6 +10,7 @@
 #include "base/console.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 #include "formats/result_file.h"
 #include "formats/shown_result.h"
 

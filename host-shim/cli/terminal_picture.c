@@ -8,7 +8,7 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
+#include "base/write_fully.h"
 
 #define KITTY_CHUNK 4096u /* the most that one sequence may carry */
 

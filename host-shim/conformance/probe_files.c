@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 #include "tool_provider.h"
 
 static int make_regular(void)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 
 #define SCHEME      "toolhost://run/"
 #define ENTRY_LIMIT 65536u

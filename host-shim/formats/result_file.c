@@ -8,9 +8,9 @@
 
 #include "base/base64.h"
 #include "base/cleanup.h"
-#include "base/descriptor_io.h"
 #include "base/json.h"
 #include "base/text_escape.h"
+#include "base/write_fully.h"
 
 bool result_file_read(json_t *entry, struct result_file *ret)
 {

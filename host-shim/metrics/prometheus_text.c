@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/console.h"
-#include "base/descriptor_io.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 #include "formats/doctor_report.h"
 
 static void begin_metric(FILE *out, const char *name, const char *type, const char *help)

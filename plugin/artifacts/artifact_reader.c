@@ -3,7 +3,6 @@
  * tool_invoke(). */
 #include "artifacts/artifact_reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/write_fully.h"
 #include "protocol/run_path.h"
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
@@ -108,20 +108,6 @@ static void prepare_place(struct artifact_reader *reader, struct artifact_draft 
     }
 }
 
-static bool write_memfd(int fd, const unsigned char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
 /* What stands in a secret's place may be longer than the secret. */
 static bool grow_memory(struct artifact_reader *reader, struct artifact_draft *draft, size_t length)
 {
@@ -154,7 +140,7 @@ static void keep(void *user, const void *bytes, size_t length)
     } else if (draft->stored + length > reader->settings.file_bytes) {
         omit(draft, FILE_TOO_LARGE);
         return;
-    } else if (!write_memfd(draft->memfd, bytes, length)) {
+    } else if (!write_fully(draft->memfd, bytes, length)) {
         omit(draft, FILE_NOT_STORED);
         return;
     }

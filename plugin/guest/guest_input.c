@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/sha256.h"
+#include "base/write_fully.h"
 
 #define CHUNK 65536
 
@@ -69,12 +70,8 @@ static bool copy_to(int fd, uint64_t left, struct sha256 *hash)
         left -= count;
         if (hash)
             sha256_add(hash, chunk, count);
-        for (size_t written = 0; written < count;) {
-            ssize_t more = write(fd, chunk + written, count - written);
-            if (more < 0 && errno != EINTR)
-                return false;
-            written += more > 0 ? (size_t)more : 0;
-        }
+        if (!write_fully(fd, chunk, count))
+            return false;
     }
     return true;
 }

@@ -11,23 +11,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_fully.h"
 #include "guest/guest_input.h"
 #include "guest/guest_python.h"
 #include "protocol/run_description.h"
 
 #define TOLD_WAITING 'w'
 #define TOLD_BEGINS  'b'
-
-static bool write_all(int fd, const void *bytes, size_t length)
-{
-    for (size_t written = 0; written < length;) {
-        ssize_t count = write(fd, (const unsigned char *)bytes + written, length - written);
-        if (count < 0 && errno != EINTR)
-            return false;
-        written += count > 0 ? (size_t)count : 0;
-    }
-    return true;
-}
 
 /* Its first word must be the expected one. */
 static bool hear(int told, char expected)
@@ -129,7 +119,7 @@ bool interpreter_hand_over(struct guest_interpreter *interpreter, const struct g
     wire_put_strings(&writer, run->argv);
     wire_put_u32(&writer, run->has_input);
     wire_put_u32(&writer, run->has_results);
-    bool begins = !writer.failed && write_all(interpreter->run, writer.bytes, writer.length) &&
+    bool begins = !writer.failed && write_fully(interpreter->run, writer.bytes, writer.length) &&
                   hear(interpreter->told, TOLD_BEGINS);
     if (writer.bytes)
         explicit_bzero(writer.bytes, writer.length);

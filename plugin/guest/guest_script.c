@@ -2,7 +2,6 @@
 /* Owns the place of the scripts, and their variables: see guest_script.h. Runs in the guest. */
 #include "guest/guest_script.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,25 +11,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_fully.h"
 #include "guest/guest_program.h"
-
-static bool write_whole(int fd, const char *text, size_t length)
-{
-    for (size_t written = 0; written < length;) {
-        ssize_t count = write(fd, text + written, length - written);
-        if (count < 0 && errno != EINTR)
-            return false;
-        written += count > 0 ? (size_t)count : 0;
-    }
-    return true;
-}
 
 int script_write(const char *path, const char *text, size_t length)
 {
     if (mkdir(SCRIPT_PLACE, 0755) < 0)
         return -1;
     CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd >= 0 && write_whole(fd, text, length))
+    if (fd >= 0 && write_fully(fd, text, length))
         return TAKE_FD(fd);
     (void)unlink(path);
     (void)rmdir(SCRIPT_PLACE);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_fully.h"
 
 int program_input_open(const char *text, size_t length, struct error *error)
 {
@@ -22,13 +23,9 @@ int program_input_open(const char *text, size_t length, struct error *error)
     if (fd < 0)
         return error_set_errno(error, ERROR_INTERNAL, errno,
                                "no memory file for the standard input");
-    for (size_t offset = 0; offset < length;) {
-        ssize_t count = write(fd, text + offset, length - offset);
-        if (count < 0 && errno != EINTR)
-            return error_set_errno(error, ERROR_INTERNAL, errno,
-                                   "the standard input cannot be written");
-        offset += count > 0 ? (size_t)count : 0;
-    }
+    if (!write_fully(fd, text, length))
+        return error_set_errno(error, ERROR_INTERNAL, errno,
+                               "the standard input cannot be written");
     if (lseek(fd, 0, SEEK_SET) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
         return error_set_errno(error, ERROR_INTERNAL, errno, "the standard input cannot be sealed");

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/deadline.h"
+#include "base/write_fully.h"
 #include "program/backend_program.h"
 #include "protocol/channel.h"
 
@@ -94,14 +95,7 @@ static int description_memfd(const struct run_description *description, struct e
     if (!message)
         return error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
     CLEANUP_CLOSE int fd = memfd_create("code-execute-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    bool written = fd >= 0;
-    for (size_t offset = 0; written && offset < length;) {
-        ssize_t count = write(fd, message + offset, length - offset);
-        if (count < 0 && errno == EINTR)
-            continue;
-        written = count > 0;
-        offset += count > 0 ? (size_t)count : 0;
-    }
+    bool written = fd >= 0 && write_fully(fd, message, length);
     int error_number = errno;
     explicit_bzero(message, length);
     free(message);

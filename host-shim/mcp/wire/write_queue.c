@@ -7,9 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/deadline.h"
-#include "base/descriptor_io.h"
 #include "base/event.h"
 #include "base/json.h"
+#include "base/write_fully.h"
 
 #define MOST_UNREAD           (64u << 20)
 #define MOST_UNREAD_DROPPABLE (1u << 20)

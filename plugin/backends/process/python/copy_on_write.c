@@ -16,6 +16,7 @@
 
 #include "backends/process/python/short_end.h"
 #include "base/cleanup.h"
+#include "base/write_fully.h"
 
 #define OWN_LIMIT \
     ((size_t)23 << 18) /* bytes; 6 MiB with the pages that a copy has written to by then */
@@ -140,12 +141,7 @@ static void send_written(int fd)
     learnt_count = 0;
     if (pagemap >= 0)
         for_each_mapping(note_mapping, &pagemap);
-    const char *bytes = (const char *)learnt;
-    size_t length = learnt_count * sizeof(learnt[0]);
-    for (ssize_t count; length > 0 && (count = write(fd, bytes, length)) > 0;) {
-        bytes += count;
-        length -= (size_t)count;
-    }
+    (void)write_fully(fd, learnt, learnt_count * sizeof(learnt[0]));
 }
 
 /* In the original. After a failed read nothing has been learnt. */

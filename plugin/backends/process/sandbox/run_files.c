@@ -14,20 +14,7 @@
 #include "backends/common/input_file.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "base/cleanup.h"
-
-static int write_whole(int fd, const unsigned char *bytes, size_t length)
-{
-    while (length) {
-        ssize_t written = write(fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return -1;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return 0;
-}
+#include "base/write_fully.h"
 
 /* The descriptor is closed however it ends. */
 static int copy_input(struct run_files *files, const struct run_file *file, int target)
@@ -38,7 +25,7 @@ static int copy_input(struct run_files *files, const struct run_file *file, int 
     if (input_file_open(files->inputs, file, &input) < 0)
         return -1;
     while ((length = input_file_read(&input, chunk, sizeof(chunk))) > 0)
-        if (write_whole(target, chunk, (size_t)length) < 0)
+        if (!write_fully(target, chunk, (size_t)length))
             return -1;
     if (length < 0)
         files->failure = RUN_FAILURE_INPUT_FILE;
@@ -54,7 +41,7 @@ static int write_run_file(struct run_files *files, const struct run_file *file, 
     if (fd < 0)
         return -1;
     if (!file->by_reference)
-        return write_whole(fd, file->content, file->length);
+        return write_fully(fd, file->content, file->length) ? 0 : -1;
     return copy_input(files, file, fd);
 }
 

@@ -75,11 +75,11 @@ static bool send_parts(void *user, struct iovec *parts, size_t count)
     return true;
 }
 
-void files_send(const struct guest_files *files)
+void files_send(const struct guest_files *files, bool haste)
 {
     static const struct file_frame_sink sink = {.write = send_parts};
     const struct collection_order order = {&files->outputs, files->inputs, files->input_count,
-                                           false};
+                                           haste};
     if (files->outputs.files == 0)
         return;
     CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

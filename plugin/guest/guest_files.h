@@ -18,5 +18,5 @@ struct guest_files {
  * paths and the patterns of the run from then on, and lives as long as the guest. */
 const char *files_take(struct guest_run *run, struct guest_files *ret);
 
-/* Sends what the run has left, where it asks for that. */
-void files_send(const struct guest_files *files);
+/* Sends what the run has left, where it asks for that. haste: behind an order to end the run. */
+void files_send(const struct guest_files *files, bool haste);

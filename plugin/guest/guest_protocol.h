@@ -6,7 +6,8 @@
  * The backend sends one message, the run: a u32 with the length of the head, the head (the rows of
  * guest_run), then for each file a u64 length and its bytes, and the same for the standard input
  * where there is one, then a u32, GUEST_MESSAGE_END. A backend that finds a file to be another than
- * described never sends that word, and without it nothing is started.
+ * described never sends that word, and without it nothing is started. Behind it comes at most the
+ * byte GUEST_ORDER_END: the guest kills the program and goes on as after any end, in haste.
  *
  * The guest sends frames: a u32 length of the payload, a byte with the kind, the payload. Numbers
  * are little endian. The order: FACTS, WAITING, then STARTED, MISSING or FAILED, then the program's
@@ -36,6 +37,7 @@
 #define GUEST_STRING_LIMIT    GUEST_HEAD_LIMIT
 #define GUEST_STRINGS_LIMIT   4096
 #define GUEST_MESSAGE_END     UINT32_C(0x21646e65)
+#define GUEST_ORDER_END       'e'
 
 /* Descriptors of an interpreter that waits (guest_python.py), beside RUN_RESULTS_FD. */
 #define GUEST_INTERPRETER_RUN \

@@ -66,8 +66,7 @@ static void watch(struct pollfd ready[WATCHED], const struct guest_program *prog
 {
     bool room = output_has_room();
     ready[CHILDREN] = (struct pollfd){.fd = children, .events = POLLIN};
-    /* Only its end is of interest: the backend has nothing more to say. */
-    ready[BACKEND] = (struct pollfd){.fd = STDIN_FILENO};
+    ready[BACKEND] = (struct pollfd){.fd = STDIN_FILENO, .events = children < 0 ? 0 : POLLIN};
     ready[BUFFER] =
         (struct pollfd){.fd = output_is_empty() ? -1 : STDOUT_FILENO, .events = POLLOUT};
     for (size_t i = 0; i < PROGRAM_OUTPUTS; i++)
@@ -106,10 +105,23 @@ static bool take_end(const struct guest_program *program, int children, struct g
     return true;
 }
 
-struct guest_end relay_until_end(struct guest_program *program, int children)
+/* Nothing else may come on that connection, and nobody but the backend has its other end. */
+static bool take_order(struct guest_end *end)
+{
+    char order;
+    if (read(STDIN_FILENO, &order, sizeof(order)) != sizeof(order) || order != GUEST_ORDER_END)
+        return false;
+    kill_tree();
+    end->wait_status = SIGKILL;
+    note_usage(end);
+    return true;
+}
+
+struct guest_end relay_until_end(struct guest_program *program, int children, bool *ret_ordered)
 {
     struct guest_end end = {.wait_status = 0};
     bool ended = false;
+    *ret_ordered = false;
     while (!ended || has_outputs(program)) {
         struct pollfd ready[WATCHED];
         watch(ready, program, ended ? -1 : children);
@@ -119,6 +131,8 @@ struct guest_end relay_until_end(struct guest_program *program, int children)
             _exit(1);
         if (ready[CHILDREN].revents && take_end(program, children, &end))
             ended = true;
+        else if ((ready[BACKEND].revents & POLLIN) && take_order(&end))
+            ended = *ret_ordered = true;
         pass_on(program, ready);
         output_flush();
     }

@@ -183,7 +183,8 @@ static void begin_program(struct guest_interpreter *interpreter, struct guest_pr
 /* Where the program has ended badly, the guest ends too, so that the engine says whether that was
  * for want of memory. Else it waits for the removal of its container, which the engine reports
  * only later. */
-static _Noreturn void report_end(const struct guest_end *end, const struct guest_files *files)
+static _Noreturn void report_end(const struct guest_end *end, const struct guest_files *files,
+                                 bool ordered)
 {
     unsigned char bytes[sizeof(*end)];
     struct wire_writer writer = {.bytes = bytes, .capacity = sizeof(bytes), .limit = sizeof(bytes)};
@@ -191,7 +192,7 @@ static _Noreturn void report_end(const struct guest_end *end, const struct guest
     guest_end_write(&writer, end);
     output_put(GUEST_ENDED, writer.bytes, writer.length);
     output_flush_all();
-    files_send(files);
+    files_send(files, ordered);
     if (WIFSIGNALED(status))
         _exit(SIGNAL_BASE + WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)
@@ -229,6 +230,7 @@ int main(int argument_count, char **arguments)
     begin_program(&interpreter, &program, &files);
     output_put(GUEST_STARTED, NULL, 0);
     output_flush();
-    const struct guest_end end = relay_until_end(&program, children);
-    report_end(&end, &files);
+    bool ordered;
+    const struct guest_end end = relay_until_end(&program, children, &ordered);
+    report_end(&end, &files, ordered);
 }

@@ -255,6 +255,8 @@ def test_a_run_without_a_reported_end_is_killed():
     with FakeEngine(socket_path, endless=2) as engine:
         output = call(engine)[1]
         tap.equal((output["status"], output["cause"], output["stdout"]), ("timeout", "wall_timeout", "yes\n"), output)
+        tap.equal(output["files_omitted"], {"count": 0, "bytes": 0, "reason": "killed"}, "a guest that does not obey takes its files along")
+        tap.equal(engine.containers, {})
 
 
 def test_a_good_end_needs_no_word_of_the_engine():

@@ -100,8 +100,8 @@ def test_secret_the_policy_does_not_list():
 
 
 def lost_files(output):
-    """An init has two seconds to report that a killed tree is gone. On a busy machine it can be later, and the files are lost."""
-    return modes.MODE != "docker" and output["files_omitted"] is not None and output["files_omitted"]["reason"] == "killed"
+    """A sandbox has two seconds to report that a killed tree is gone. On a busy machine it can be later, and the files are lost."""
+    return output["files_omitted"] is not None and output["files_omitted"]["reason"] == "killed"
 
 
 def once_collected(run, attempts=5):

@@ -47,6 +47,7 @@ def strings(values):
 NO_RUNNER, PYTHON, NODE = range(3)  # enum run_interpreter of plugin/protocol/run_description.h
 NOTHING_OUT = (0, 0, 0, ())
 MESSAGE_END = b"end!"
+ORDER_END = b"e"
 FILE_LAST = HEADER.pack(0, 6)
 FILE_FRAMES = ("begin", "data", "end", "omitted", "files_omitted", "last")
 

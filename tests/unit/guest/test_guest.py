@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 import guest
 import tap
-from started_guest import (CONTAINER, FEW_DESCRIPTORS, IMAGE, NO_ROOM, PROGRAM, TIME, needed, output_of, results_of, run, shell, start,
+from started_guest import (CONTAINER, FEW_DESCRIPTORS, IMAGE, NO_ROOM, PROGRAM, TIME, is_last, needed, output_of, results_of, run, shell, start,
                            streams, talk)
 
 
@@ -273,6 +273,40 @@ def test_limits_of_the_files_hold():
 def test_no_files_are_sent_where_none_are_asked_for():
     tap.equal([kind for kind, _ in run(["sh", "-c", "echo x >new"])], ["started", "ended"])
     tap.equal([kind for kind, _ in run(["sh", "-c", "true"], outputs=ALL_FILES, trial=True)], ["started", "ended"])
+
+
+def test_an_order_ends_the_program_and_its_files_come():
+    """The order is the one byte behind the message; the program has children, ignores signals, and is read to its last byte."""
+    process = start()
+    code = "trap '' TERM INT HUP; (trap '' TERM; sleep 1000) & echo half >file; printf ready; while :; do :; done"
+    process.stdin.write(guest.message(["sh", "-c", code], outputs=ALL_FILES))
+    process.stdin.flush()
+    output = b""
+    while b"ready" not in output:
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    process.stdin.write(guest.ORDER_END)
+    process.stdin.flush()
+    while not output.endswith(guest.frame("collected")):
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    tap.equal(process.wait(TIME), 128 + signal.SIGKILL, "it ends as its program")
+    found = dict(guest.frames(output))
+    tap.equal((struct.unpack_from("<I", found["ended"])[0], guest.left_files(found["files"])), (signal.SIGKILL, ({b"file": (0, b"half\n")}, {}, {})))
+
+
+def test_other_bytes_are_no_order():
+    process = start()
+    process.stdin.write(guest.message(["sh", "-c", "printf ready; sleep 1; printf done"]))
+    process.stdin.flush()
+    output = b""
+    while b"ready" not in output:
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    process.stdin.write(b"Ef\0")
+    process.stdin.flush()
+    while not is_last(output):
+        output += os.read(process.stdout.fileno(), 1 << 16)
+    tap.equal(b"".join(payload for kind, payload in guest.frames(output) if kind == "stdout"), b"readydone")
+    process.stdin.close()
+    process.wait(TIME)
 
 
 def test_a_backend_that_leaves_ends_it_while_files_wait():

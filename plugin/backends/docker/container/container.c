@@ -317,12 +317,12 @@ bool container_end_last_look(struct container *container)
     return true;
 }
 
-/* After a bad end the guest ends too: only then does the engine say whether that was for want of
- * memory. */
+/* After a bad end of its own the guest ends too: only then does the engine say whether that was for
+ * want of memory. */
 static void tell_end(struct container *container)
 {
     const struct container_end *end = &container->end;
-    if (!container_end_is_good(end) && !container->looked) {
+    if (!container_end_is_good(end) && !container->looked && !container->ordered) {
         if (container->waited && !container->call)
             ask_engine(container, REQUEST_READ_END);
     } else if (container_end_is_explained(end)) {

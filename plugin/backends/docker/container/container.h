@@ -115,6 +115,7 @@ struct container {
     bool waited;        /* it has ended: end.status is filled */
     bool memory_killed; /* a process in it was killed for memory, as the engine's events say */
     bool looked;        /* the engine was asked about that end */
+    bool ordered;       /* its run has ordered the end, whose reason nobody need ask for then */
     bool told;          /* its run has heard of the end */
     bool removing;
     bool removed;
@@ -147,6 +148,8 @@ void container_fail_engine(struct container *container, const struct engine_faul
 /* Its run's time is up. true: the program had ended before, and its run gets "ended" without the
  * engine's answer about the end. */
 bool container_end_last_look(struct container *container);
+/* Its guest is to kill the program, and then to hand over the files. false: it cannot be told. */
+bool container_order_end(struct container *container);
 /* Once the stream is attached. */
 void container_start(struct container *container);
 

@@ -131,6 +131,17 @@ static void send_input(struct container *container)
     }
 }
 
+/* The message is sent by then, so there is room for a byte wherever the connection is whole. */
+bool container_order_end(struct container *container)
+{
+    static const char order = GUEST_ORDER_END;
+    struct container_stream *stream = &container->stream;
+    container->ordered = stream->connection && stream->started && !stream->ended &&
+                         !container->end.reported && !container->removing &&
+                         engine_connection_send(stream->connection, &order, sizeof(order)) == 1;
+    return container->ordered;
+}
+
 static void take_head(struct container *container)
 {
     struct container_stream *stream = &container->stream;

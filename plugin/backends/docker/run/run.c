@@ -20,6 +20,8 @@
 #define INPUT_LIMIT RUN_DESCRIPTION_LIMIT
 /* Containers that are removed while no run waits; beyond it the engine does not keep up. */
 #define LEAVING_LIMIT 16
+/* For a guest to kill its tree and say so, once it was ordered to. */
+#define ORDER_LIMIT_US (UINT64_C(2) * 1000000)
 
 /* All that is left is to remove the container, if any, and to report the end. */
 static void cancel_and_remove(struct run *run)
@@ -255,17 +257,38 @@ void run_container_finished(struct run *run)
         container_leave(TAKE_POINTER(run->container));
 }
 
+/* Only the first cause counts. */
+static void note_kill(struct run *run, enum run_cause cause)
+{
+    if (run->killed || run->event.failure != RUN_FAILURE_NONE)
+        return;
+    run->killed = true;
+    run->kill_cause = cause;
+}
+
 static void kill_run(struct run *run, enum run_cause cause)
 {
     if (run->answered) {
         run_container_finished(run);
         return;
     }
-    if (!run->killed && run->event.failure == RUN_FAILURE_NONE) {
-        run->killed = true;
-        run->kill_cause = cause;
-    }
+    note_kill(run, cause);
     cancel_and_remove(run);
+}
+
+/* Where the run may have left files, its guest kills the tree and lives on to hand them over. One
+ * that does not say in time that the tree is gone goes with its container. */
+static void order_end(struct run *run, enum run_cause cause)
+{
+    bool may_leave_files = run->job.started && run->job.collects && run->container &&
+                           !run->answered && !run->ordered && !run->killed;
+    if (!may_leave_files || !container_order_end(run->container)) {
+        kill_run(run, cause);
+        return;
+    }
+    note_kill(run, cause);
+    run->ordered = true;
+    run->deadline_us = monotonic_us() + ORDER_LIMIT_US;
 }
 
 static void handle_order(struct run *run)
@@ -274,12 +297,13 @@ static void handle_order(struct run *run)
     ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
     if (length < 0 && errno == EAGAIN)
         return;
-    if (length == 1 && order == RUN_ORDER_OUTPUT_LIMIT) {
-        kill_run(run, RUN_CAUSE_OUTPUT_LIMIT);
+    if (length == 1) {
+        if (!run->ordered)
+            order_end(run, order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
+                                                           : RUN_CAUSE_CANCELLED);
         return;
     }
-    if (length <= 0)
-        close_fd(TAKE_FD(run->socket));
+    close_fd(TAKE_FD(run->socket));
     kill_run(run, RUN_CAUSE_CANCELLED);
 }
 
@@ -432,7 +456,7 @@ void run_expire(struct run *run)
         return;
     } else if (run->job.started) {
         if (!run->container || !container_end_last_look(run->container))
-            kill_run(run, RUN_CAUSE_WALL_TIMEOUT);
+            order_end(run, RUN_CAUSE_WALL_TIMEOUT);
     } else {
         engine_fault_set(&fault, ENGINE_PROBLEM_SILENT,
                          "docker did not start the container in time");

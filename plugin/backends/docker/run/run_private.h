@@ -41,6 +41,7 @@ struct run {
     struct container *container;
     bool clearing; /* the container is one that was left over: first it is removed */
     bool killed;
+    bool ordered;  /* to end in its container: that is not removed yet */
     bool answered; /* ENDED is sent; of the run only its files are left */
     bool over;
     enum run_cause kill_cause;

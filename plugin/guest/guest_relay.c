@@ -66,6 +66,7 @@ static void watch(struct pollfd ready[WATCHED], const struct guest_program *prog
 {
     bool room = output_has_room();
     ready[CHILDREN] = (struct pollfd){.fd = children, .events = POLLIN};
+    /* Behind the program's end, only that of the connection is of interest. */
     ready[BACKEND] = (struct pollfd){.fd = STDIN_FILENO, .events = children < 0 ? 0 : POLLIN};
     ready[BUFFER] =
         (struct pollfd){.fd = output_is_empty() ? -1 : STDOUT_FILENO, .events = POLLOUT};

@@ -11,6 +11,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+import ended_runs
 import tap
 from provider import ALLOW, DENY, OK, Host, Provider
 
@@ -345,28 +346,11 @@ def test_a_program_that_fails_or_is_killed_leaves_its_files():
         tap.equal((result["cause"], omissions(result)), (cause, {"a": None}))
 
 
-LEAVES_AND_STAYS = "echo half > first; echo ready; {rest}"
-
-
-def end_from_outside(how, mode, wall_ms=1000):
-    """A program whose tree is writing when it is ended, in one of three ways."""
-    limits = {"limits": {**POLICY["limits"], "output_total_bytes": {"default": 1 << 20, "max": 1 << 20},
-                         "wall_ms": {"default": wall_ms if how == "wall_timeout" else 120000, "max": 300000}}}
-
-    def cancel(_stream, _bytes, _length):
-        if how == "cancelled":
-            provider.cancel(41)
-    rest = "yes" if how == "output_limit" else "sleep 1000"
-    host = Host(RIGHTS, call_id=41, on_output=cancel)
-    result = run(LEAVES_AND_STAYS.format(rest=rest), mode, limits, "sh", host)
-    if "ready" not in result["stdout"] and wall_ms < 60000:  # a slow machine
-        return end_from_outside(how, mode, wall_ms * 4)
-    return result
-
-
 def test_files_that_are_lost_with_their_sandbox_are_said_to_be():
-    for how in ("wall_timeout", "cancelled", "output_limit"):
-        result = end_from_outside(how, "none")
+    def run_unconfined(code, policy, language, host):
+        return run(code, "none", policy, language, host)
+    for how in ended_runs.WAYS:
+        result, _ = ended_runs.end_from_outside(provider, run_unconfined, POLICY["limits"], RIGHTS, how)
         tap.equal((result["cause"], result["files"]), (how, []))
         tap.equal(result["files_omitted"], {"count": 0, "bytes": 0, "reason": "killed"}, how)
         tap.true(any("may be missing" in note for note in result["notes"]), how)

@@ -275,19 +275,28 @@ def test_no_files_are_sent_where_none_are_asked_for():
     tap.equal([kind for kind, _ in run(["sh", "-c", "true"], outputs=ALL_FILES, trial=True)], ["started", "ended"])
 
 
+def read_until(process, is_enough):
+    output = b""
+    while not is_enough(output):
+        piece = os.read(process.stdout.fileno(), 1 << 16)
+        assert piece, f"its output has ended: {output[-200:]}"
+        output += piece
+    return output
+
+
+def give(process, told):
+    process.stdin.write(told)
+    process.stdin.flush()
+
+
 def test_an_order_ends_the_program_and_its_files_come():
-    """The order is the one byte behind the message; the program has children, ignores signals, and is read to its last byte."""
+    """The program has children and ignores signals."""
     process = start()
     code = "trap '' TERM INT HUP; (trap '' TERM; sleep 1000) & echo half >file; printf ready; while :; do :; done"
-    process.stdin.write(guest.message(["sh", "-c", code], outputs=ALL_FILES))
-    process.stdin.flush()
-    output = b""
-    while b"ready" not in output:
-        output += os.read(process.stdout.fileno(), 1 << 16)
-    process.stdin.write(guest.ORDER_END)
-    process.stdin.flush()
-    while not output.endswith(guest.frame("collected")):
-        output += os.read(process.stdout.fileno(), 1 << 16)
+    give(process, guest.message(["sh", "-c", code], outputs=ALL_FILES))
+    output = read_until(process, lambda output: b"ready" in output)
+    give(process, guest.ORDER_END)
+    output += read_until(process, lambda output: output.endswith(guest.frame("collected")))
     tap.equal(process.wait(TIME), 128 + signal.SIGKILL, "it ends as its program")
     found = dict(guest.frames(output))
     tap.equal((struct.unpack_from("<I", found["ended"])[0], guest.left_files(found["files"])), (signal.SIGKILL, ({b"file": (0, b"half\n")}, {}, {})))
@@ -295,15 +304,10 @@ def test_an_order_ends_the_program_and_its_files_come():
 
 def test_other_bytes_are_no_order():
     process = start()
-    process.stdin.write(guest.message(["sh", "-c", "printf ready; sleep 1; printf done"]))
-    process.stdin.flush()
-    output = b""
-    while b"ready" not in output:
-        output += os.read(process.stdout.fileno(), 1 << 16)
-    process.stdin.write(b"Ef\0")
-    process.stdin.flush()
-    while not is_last(output):
-        output += os.read(process.stdout.fileno(), 1 << 16)
+    give(process, guest.message(["sh", "-c", "printf ready; sleep 1; printf done"]))
+    output = read_until(process, lambda output: b"ready" in output)
+    give(process, b"Ef\0")
+    output += read_until(process, is_last)
     tap.equal(b"".join(payload for kind, payload in guest.frames(output) if kind == "stdout"), b"readydone")
     process.stdin.close()
     process.wait(TIME)
@@ -311,11 +315,8 @@ def test_other_bytes_are_no_order():
 
 def test_a_backend_that_leaves_ends_it_while_files_wait():
     process = start()
-    process.stdin.write(guest.message(["sh", "-c", "head -c 5000000 /dev/zero >a"], outputs=(1, 8 << 20, 8 << 20, ())))
-    process.stdin.flush()
-    output = b""
-    while guest.ended()[:5] not in output:
-        output += os.read(process.stdout.fileno(), 1 << 16)
+    give(process, guest.message(["sh", "-c", "head -c 5000000 /dev/zero >a"], outputs=(1, 8 << 20, 8 << 20, ())))
+    read_until(process, lambda output: guest.ended()[:5] in output)
     process.stdin.close()
     tap.equal(process.wait(TIME), 1, "it does not wait for a reader")
 
@@ -379,11 +380,8 @@ def test_it_counts_the_time_and_memory_of_what_it_waited_for():
 
 def test_without_a_backend_there_is_no_program():
     process = start()
-    process.stdin.write(guest.message(["sh", "-c", "echo $$; sleep 1000"]))
-    process.stdin.flush()
-    output = b""
-    while b"2\n" not in output:
-        output += os.read(process.stdout.fileno(), 1 << 16)
+    give(process, guest.message(["sh", "-c", "echo $$; sleep 1000"]))
+    read_until(process, lambda output: b"2\n" in output)
     process.stdin.close()
     tap.equal(process.wait(TIME), 1, "it ends with its connection")
 

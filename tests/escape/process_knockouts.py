@@ -15,7 +15,7 @@ STEPS = ("check_user_namespace check_pid_namespace check_mount_namespace check_n
          "enter_control_groups enter_identity become_unreadable disable_nested_namespaces set_host_name make_mounts_private build_view "
          "mount_scratch show_read_only_paths show_workspace show_interpreter_files write_identity_files make_devices mount_proc make_view_read_only "
          "pivot_into_view write_files enter_cgroup_namespace drop_capabilities start_session close_other_descriptors enter_home become_readable_again "
-         "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls").split()
+         "limit_resources forbid_new_privileges restrict_by_landlock restrict_system_calls hand_over_listener").split()
 NAMESPACES = "user pid mount network ipc uts".split()
 RLIMITS = "core memlock sigpending msgqueue rtprio nice nofile fsize cpu nproc data".split()
 
@@ -89,6 +89,7 @@ def step_mutants():
         "drop_capabilities": ("execve of an ordinary user loses them", ("capabilities", "seccomp", "landlock"), "A14-mount-tmpfs.c"),
         "start_session": ("no terminal is to be had, and the supervisor, in whose group it stays, is another user's",),
         "close_other_descriptors": ("all that is open is close-on-exec", ("leaked-descriptor", "landlock"), "A3-inherited-descriptor.sh"),
+        "hand_over_listener": ("without it a call that ends a run fails instead",),
         "enter_home": ("where a program starts is no boundary",),
         "restrict_by_landlock": ("the second check behind the mounts", ("make_view_read_only",), "A2-write-view.sh"),
     }

@@ -13,7 +13,6 @@
 enum interpreter_fd {
     INTERPRETER_FD_SUPERVISOR = 3,
     INTERPRETER_FD_REPORT,
-    INTERPRETER_FD_LISTENER,
     INTERPRETER_FD_ISOLATION, /* a pipe with the struct isolation_report so far */
     INTERPRETER_FD_PIPE,      /* the other end of its 1 and 2, so that writing does not fail */
 };

@@ -34,11 +34,12 @@ struct sandbox_go {
 #define SANDBOX_COLLECT 'f'
 
 enum report_kind {
-    REPORT_READY = 1, /* payload, also to the supervisor: every layer is on, execve is next */
-    REPORT_STARTED,   /* init: and it has succeeded */
-    REPORT_FAILED,    /* the run did not start */
-    REPORT_ENDED,     /* init: the main program has ended */
-    REPORT_TREE_GONE, /* subreaper: nothing of the run is left but its files */
+    REPORT_FILTERED = 1, /* payload, with the listener of its filter; ahead of its run's limits */
+    REPORT_READY,        /* payload, also to the supervisor: every layer is on, execve is next */
+    REPORT_STARTED,      /* init: and it has succeeded */
+    REPORT_FAILED,       /* the run did not start */
+    REPORT_ENDED,        /* init: the main program has ended */
+    REPORT_TREE_GONE,    /* subreaper: nothing of the run is left but its files */
 };
 
 /* Of every process of a sandbox but its init. */

@@ -69,12 +69,14 @@ int main_program_fork(struct main_program *program)
 }
 
 /* Until the child has hung up nothing is read: woken by each report, this process would take the
- * processor from the child. */
-static void await_hangup(int socket)
+ * processor from the child. Only the listener is taken at once. */
+static enum report_state next_report(struct main_program *program, struct report *ret)
 {
-    struct pollfd other_end = {.fd = socket};
-    while (poll(&other_end, 1, -1) < 0 && errno == EINTR)
+    struct pollfd other_end = {.fd = program->start_report};
+    bool wants_listener = program->is_filtered && program->listener < 0;
+    while (!wants_listener && poll(&other_end, 1, -1) < 0 && errno == EINTR)
         ;
+    return report_receive_with(program->start_report, ret, &program->listener);
 }
 
 /* Waits for the child's execve, which closes its end. REPORT_READY and then end of file is success;
@@ -85,14 +87,12 @@ static bool watch_start(struct main_program *program, int supervisor)
     const struct report started = {.kind = REPORT_STARTED};
     struct report report;
     bool ready = false;
-    await_hangup(program->start_report);
-    while (report_receive_with(program->start_report, &report, &program->listener) ==
-           REPORT_WHOLE) {
-        if (report.kind != REPORT_READY) {
+    while (next_report(program, &report) == REPORT_WHOLE) {
+        if (report.kind == REPORT_FAILED) {
             (void)report_send(supervisor, &report);
             return false;
         }
-        ready = true;
+        ready = report.kind == REPORT_READY;
     }
     return !ready || report_send(supervisor, &started);
 }

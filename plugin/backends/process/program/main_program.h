@@ -15,8 +15,9 @@ struct main_program {
     pid_t pid;        /* 0 in the child */
     int start_report; /* child: where to report until execve, CLOEXEC; parent: its other end */
     int children;     /* parent: signalfd for SIGCHLD */
-    int listener;     /* parent: of the child's filter, -1: it has none */
+    int listener;     /* parent: of the child's filter, -1: it has not come */
     /* In the parent, the caller's to set: */
+    bool is_filtered;       /* the child sends its listener ahead of all else */
     bool may_ask;           /* the child to be ended (interpreter_protocol.h) */
     bool memory_is_counted; /* by a control group, up to the end */
     int loadavg;            /* single_process_fast_path_open(), -1: none */

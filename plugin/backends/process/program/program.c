@@ -161,22 +161,20 @@ int program_close_other_descriptors(const int *kept, size_t count)
     return close_range((unsigned int)last + 1, ~0U, 0);
 }
 
-void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,
-                        int listener)
+void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation)
 {
     struct report report = {.kind = REPORT_READY, .isolation = *isolation};
     /* Without init and supervisor the program would have no deadline and no answer to forbidden
      * calls. Both are told before the program begins, however soon the run is ended. */
-    if (!report_send_with(report_socket, &report, listener) || !report_send(supervisor, &report))
+    if (!report_send(report_socket, &report) || !report_send(supervisor, &report))
         main_program_fail(report_socket, RUN_FAILURE_INTERNAL, errno, "report the start");
 }
 
 _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,
-                               int supervisor, const struct isolation_report *isolation,
-                               int listener)
+                               int supervisor, const struct isolation_report *isolation)
 {
-    program_tell_ready(report_socket, supervisor, isolation, listener);
+    program_tell_ready(report_socket, supervisor, isolation);
     if (description->purpose == RUN_PURPOSE_TRIAL)
         _exit(0);
     (void)execve(program->path, description->argv, program->environment);

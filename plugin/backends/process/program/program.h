@@ -46,12 +46,11 @@ _Noreturn void program_report_missing(int report, const struct run_description *
 int program_close_other_descriptors(const int *kept, size_t count);
 
 /* Reports readiness to init and supervisor; without them nothing may begin. */
-void program_tell_ready(int report_socket, int supervisor, const struct isolation_report *isolation,
-                        int listener);
+void program_tell_ready(int report_socket, int supervisor,
+                        const struct isolation_report *isolation);
 
 /* The same, then executes (or, on trial, exits with 0). Makes no other system call than
  * send, execve and exit, all of which the filter allows. */
 _Noreturn void program_execute(const struct program *program,
                                const struct run_description *description, int report_socket,
-                               int supervisor, const struct isolation_report *isolation,
-                               int listener);
+                               int supervisor, const struct isolation_report *isolation);

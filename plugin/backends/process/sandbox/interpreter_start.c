@@ -59,13 +59,11 @@ static int pass_descriptors(struct sandbox *sandbox)
 {
     int isolation = duplicate_above(write_isolation(sandbox));
     int supervisor = duplicate_above(sandbox->supervisor);
-    int listener = duplicate_above(sandbox->listener);
     int report = duplicate_above(sandbox->report);
     if (report < 0)
         return -1;
     sandbox->report = report;
     if (pass_descriptor(supervisor, INTERPRETER_FD_SUPERVISOR) < 0 ||
-        pass_descriptor(listener, INTERPRETER_FD_LISTENER) < 0 ||
         pass_descriptor(report, INTERPRETER_FD_REPORT) < 0)
         return -1;
     if (pass_descriptor(isolation, INTERPRETER_FD_ISOLATION) < 0)

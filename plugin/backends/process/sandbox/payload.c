@@ -42,7 +42,8 @@ static const struct step ready_steps[] = {
     {NO_LAYER, STEP_PART, "become_readable_again", become_readable_again},
     {LAYER_NO_NEW_PRIVILEGES, STEP_COMPLETE, "forbid_new_privileges", forbid_new_privileges},
     {LAYER_LANDLOCK, STEP_WANTED, "restrict_by_landlock", restrict_by_landlock},
-    {LAYER_SECCOMP, STEP_COMPLETE, "restrict_system_calls", restrict_system_calls},
+    {LAYER_SECCOMP, STEP_PART, "restrict_system_calls", restrict_system_calls},
+    {LAYER_SECCOMP, STEP_COMPLETE, "hand_over_listener", hand_over_listener},
 };
 
 static const struct step run_steps[] = {
@@ -95,7 +96,7 @@ static _Noreturn void become_program(struct sandbox *sandbox)
     if (description.results && fcntl(RUN_RESULTS_FD, F_SETFD, 0) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "arrange descriptors");
     program_execute(&program, &description, sandbox->report, sandbox->supervisor,
-                    &sandbox->isolation, sandbox->listener);
+                    &sandbox->isolation);
 }
 
 void payload_run(struct sandbox *sandbox)
@@ -116,10 +117,8 @@ void payload_take_run(struct sandbox *sandbox, struct run_description *ret,
     if (program_compose_environment(environment, ret->environment, SANDBOX_HOME) < 0)
         main_program_fail(sandbox->report, RUN_FAILURE_INTERNAL, errno, "compose the environment");
     begin_run(sandbox);
-    program_tell_ready(sandbox->report, sandbox->supervisor, &sandbox->isolation,
-                       sandbox->listener);
+    program_tell_ready(sandbox->report, sandbox->supervisor, &sandbox->isolation);
     close_fd(TAKE_FD(sandbox->supervisor));
-    close_fd(TAKE_FD(sandbox->listener));
     close_fd(
         TAKE_FD(sandbox->report)); /* the last: init takes its end for the start of the program */
 }

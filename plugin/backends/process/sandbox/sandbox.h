@@ -33,7 +33,7 @@ struct sandbox {
     int supervisor;             /* of the payload: from it, and to it as well */
     int inputs;                 /* RUN_FD_INPUTS of the run, until its files are written */
     int view;                   /* root of the view while it is built */
-    int listener;               /* of the payload's filter, for init; -1 until it is loaded */
+    int listener;               /* of the payload's filter, until init has it */
     char detail[192];           /* the path that a failing step was working on */
     enum run_failure failure;   /* of a failing step, where it is not RUN_FAILURE_LAYER */
 };
@@ -140,3 +140,4 @@ int limit_resources(struct sandbox *sandbox);
 int restrict_by_landlock(struct sandbox *sandbox);
 /* seccomp_load.c */
 int restrict_system_calls(struct sandbox *sandbox);
+int hand_over_listener(struct sandbox *sandbox);

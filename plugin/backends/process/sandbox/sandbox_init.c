@@ -165,6 +165,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
     if (main_program_fork(&program) < 0)
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
+        program.is_filtered = true;
         if (template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;

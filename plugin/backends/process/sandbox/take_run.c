@@ -107,10 +107,8 @@ void interpreter_adopt(struct sandbox *ret)
 {
     ret->supervisor = INTERPRETER_FD_SUPERVISOR;
     ret->report = INTERPRETER_FD_REPORT;
-    ret->listener = INTERPRETER_FD_LISTENER;
     close_at_execve(ret->supervisor);
     close_at_execve(ret->report);
-    close_at_execve(ret->listener);
     if (read(INTERPRETER_FD_ISOLATION, &ret->isolation, sizeof(ret->isolation)) !=
         sizeof(ret->isolation))
         main_program_fail(ret->report, RUN_FAILURE_INTERNAL, errno, "read the applied layers");

@@ -294,6 +294,8 @@ static void send_started(struct run *run)
 static void handle_report(struct run *run, const struct report *report)
 {
     switch ((enum report_kind)report->kind) {
+    case REPORT_FILTERED: /* for the init alone */
+        break;
     case REPORT_READY:
         run->ready = true;
         run->event.isolation = report->isolation;

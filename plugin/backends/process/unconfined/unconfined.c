@@ -95,7 +95,7 @@ static _Noreturn void become_program(const struct run_description *description,
         main_program_fail(report, RUN_FAILURE_INTERNAL, errno, "prepare the program");
     (void)umask(022);
     const struct isolation_report nothing = {.applied = 0};
-    program_execute(&program, description, report, REPORT_FD, &nothing, -1);
+    program_execute(&program, description, report, REPORT_FD, &nothing);
 }
 
 static bool spare_none(pid_t pid, void *user)

@@ -77,6 +77,8 @@ static const struct wire_field after_files[] = {
     NUMBER(outputs.total_bytes, UINT64_MAX),
     WIRE_STRINGS(struct run_description, outputs.patterns, OUTPUT_PATTERNS_LIMIT,
                  OUTPUT_PATTERN_BYTES_LIMIT),
+    NUMBER(session.idle_ms, RUN_SESSION_LIMIT),
+    NUMBER(session.age_ms, RUN_SESSION_LIMIT),
 };
 
 bool run_description_file_private(const struct run_description *description, size_t index)

@@ -23,6 +23,7 @@
 #define RUN_NAME_LIMIT        127                  /* of an image's id, a module, an option */
 #define RUN_OPTIONS_LIMIT     16384                /* bytes of a mode's own options */
 #define RUN_RENEW_LIMIT       1000000              /* copies of one interpreter */
+#define RUN_SESSION_LIMIT     UINT64_C(604800000)  /* milliseconds */
 #define RUN_WORKSPACE         "/work"              /* where a program finds its workspace */
 #define RUN_HOME              "/home/sandbox"      /* its working directory, not in mode none */
 /* Where a program with results finds RUN_FD_RESULTS. The number is out of the way of the ones that
@@ -120,6 +121,12 @@ struct run_outputs {
     char **patterns; /* of guest/files/glob.h, NULL-terminated; none: whatever is new or changed */
 };
 
+/* Of a run that stays and executes cells (session.h). */
+struct run_session {
+    uint64_t idle_ms; /* without a cell, until it ends; 0: the run is no session */
+    uint64_t age_ms;  /* since its start; a cell under way is not ended by it */
+};
+
 struct run_description {
     char run_id[RUN_ID_LENGTH + 1];
     uint32_t isolation;      /* enum run_isolation */
@@ -150,6 +157,7 @@ struct run_description {
     uint64_t pool_idle_ms;     /* for how long after the last one that asked for it */
     struct run_preparation preparation; /* of those that are kept ready */
     struct run_outputs outputs;
+    struct run_session session;
 };
 
 /* Whether the file of that index is private. */

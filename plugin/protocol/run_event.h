@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        15
+#define PROTOCOL_VERSION        16
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 
@@ -78,7 +78,8 @@ enum run_event_type {
     RUN_EVENT_STARTED = 1, /* layers applied, program executed (or, on trial, could have been) */
     RUN_EVENT_ENDED =
         2, /* the whole tree is dead; always the last event, also of a run never started */
-    RUN_EVENT_PROGRESS = 3, /* before STARTED: a line for people, and that it still goes on */
+    RUN_EVENT_PROGRESS = 3,    /* before STARTED: a line for people, and that it still goes on */
+    RUN_EVENT_INTERRUPTED = 4, /* the cell of a session has had its time, and goes on */
     RUN_EVENT_TYPE_COUNT
 };
 

@@ -98,6 +98,10 @@ bool preparation_fill(const struct policy_preparation *preparation, const struct
     bool has_options = program_argument != 1;
     if (preparation->interpreter == RUN_INTERPRETER_NODE || !has_options)
         description->preparation.runner = preparation->interpreter;
+    description->preparation.argument_count = (uint32_t)string_list_count(description->argv);
+    description->preparation.program_argument = program_argument;
+    description->preparation.environment_count =
+        (uint32_t)string_list_count(description->environment);
     if (preparation->interpreter == RUN_INTERPRETER_NONE || description->pool_size == 0 ||
         (preparation->interpreter == RUN_INTERPRETER_PYTHON && has_options) ||
         has_late_variable(request, description->environment))
@@ -108,10 +112,6 @@ bool preparation_fill(const struct policy_preparation *preparation, const struct
         return false;
     description->preparation.interpreter = preparation->interpreter;
     description->preparation.fork = preparation->fork;
-    description->preparation.argument_count = (uint32_t)string_list_count(description->argv);
-    description->preparation.program_argument = program_argument;
-    description->preparation.environment_count =
-        (uint32_t)string_list_count(description->environment);
     description->preparation.renew_runs = preparation->renew_runs;
     description->preparation.renew_ms = preparation->renew_ms;
     return true;

@@ -136,7 +136,7 @@ struct run_description describe(char **argv)
     return description;
 }
 
-static int description_memfd(const struct run_description *description)
+int harness_description(const struct run_description *description)
 {
     size_t length = 0;
     CLEANUP_FREE unsigned char *bytes = run_description_encode(description, &length);
@@ -210,7 +210,7 @@ static bool try_begin(const struct backend *backend, const struct run_descriptio
         give_up("pipes");
     int fds[RUN_FD_COUNT] = {
         [RUN_FD_EVENTS] = events[1],
-        [RUN_FD_DESCRIPTION] = description_memfd(description),
+        [RUN_FD_DESCRIPTION] = harness_description(description),
         [RUN_FD_STDIN] = input,
         [RUN_FD_STDOUT] = output[1],
         [RUN_FD_STDERR] = errors[1],
@@ -256,6 +256,12 @@ struct running run_begin_with_input(const struct backend *backend,
                                     const struct run_description *description, const char *input)
 {
     return begin(backend, description, sealed_memfd(input));
+}
+
+struct running run_begin_with_stdin(const struct backend *backend,
+                                    const struct run_description *description, int input)
+{
+    return begin(backend, description, input);
 }
 
 /* Keeps what fits, drops the rest. false at end of file. */

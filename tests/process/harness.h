@@ -61,6 +61,11 @@ bool run_try_begin(const struct backend *backend, const struct run_description *
 /* The same with a standard input, sealed as the plugin seals it. */
 struct running run_begin_with_input(const struct backend *backend,
                                     const struct run_description *description, const char *input);
+/* The same with a standard input of any kind, which it takes. */
+struct running run_begin_with_stdin(const struct backend *backend,
+                                    const struct run_description *description, int input);
+/* A new memfd of the message. */
+int harness_description(const struct run_description *description);
 /* Reads output until ENDED (or 60 seconds, which fails), then closes all. */
 void run_finish(struct running *running, struct outcome *ret);
 void run(const struct backend *backend, const struct run_description *description,

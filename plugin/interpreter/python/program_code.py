@@ -68,13 +68,13 @@ def keep_value(tree, source):
         tree.body[-1] = assignment
 
 
-def compile_program(source, path):
+def compile_program(source, path, flags=0):
     """Fails as compile() does."""
     if has_no_value(source):
-        return compile(source, path, "exec", dont_inherit=True)
+        return compile(source, path, "exec", flags, dont_inherit=True)
     try:
-        tree = compile(source, path, "exec", ONLY_TREE, dont_inherit=True)
+        tree = compile(source, path, "exec", ONLY_TREE | flags, dont_inherit=True)
         keep_value(tree, source)
-        return compile(tree, path, "exec", dont_inherit=True)
+        return compile(tree, path, "exec", flags, dont_inherit=True)
     except (MemoryError, RecursionError, TypeError, ValueError):  # a tree has more limits than a program
-        return compile(source, path, "exec", dont_inherit=True)
+        return compile(source, path, "exec", flags, dont_inherit=True)

@@ -169,6 +169,11 @@ class Channel:
             status, self.pid = pipe
             self.fd, self.identity = fd, self.identity_of(status)
 
+    def restart(self, fd):
+        """For the next cell of a session."""
+        self.fd, self.identity, self.pid = fd, self.identity_of(os.fstat(fd)), os.getpid()
+        self.items, self.bytes, self.omitted = 0, 0, {}
+
     @staticmethod
     def identity_of(status):
         """None where it is no pipe."""

@@ -6,10 +6,11 @@
  * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on. Behind it comes, for
  * the init of a run whose files are wanted, one byte SANDBOX_COLLECT with RUN_FD_DESCRIPTION and
  * RUN_FD_FILES; the payload takes one datagram and closes the socket before its program begins, so
- * that this one is the init's. Each is one datagram
- * on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is. The order
- * to end a run is the end of what comes down: shutdown(2) for writing alone. The init then kills
- * the tree and reports as for any end. A socket that is closed wants no report.
+ * that this one is the init's. The init of a
+ * session gets one byte SANDBOX_INTERRUPT for each time that its program is to have SIGINT. Each is
+ * one datagram on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it
+ * is. The order to end a run is the end of what comes down: shutdown(2) for writing alone. The init
+ * then kills the tree and reports as for any end. A socket that is closed wants no report.
  */
 #pragma once
 
@@ -30,8 +31,9 @@ struct sandbox_go {
     uint32_t tells_peak;  /* the group with the controller memory tells the highest use */
 };
 
-#define SANDBOX_GROUPS  2
-#define SANDBOX_COLLECT 'f'
+#define SANDBOX_GROUPS    2
+#define SANDBOX_COLLECT   'f'
+#define SANDBOX_INTERRUPT 'i'
 
 enum report_kind {
     REPORT_FILTERED = 1, /* payload, with the listener of its filter; ahead of its run's limits */

@@ -176,10 +176,23 @@ static bool take_forbidden_call(const struct main_program *program, struct repor
 static const struct report ordered_end = {
     .kind = REPORT_ENDED, .wait_status = SIGKILL, .ordered = 1};
 
+/* false: what is there is no interruption, and waits for the end. */
+static bool take_interruption(const struct main_program *program, int supervisor)
+{
+    char order;
+    if (recv(supervisor, &order, sizeof(order), MSG_PEEK | MSG_DONTWAIT) < 0)
+        return errno == EAGAIN || errno == EINTR;
+    if (order != SANDBOX_INTERRUPT)
+        return false;
+    (void)recv(supervisor, &order, sizeof(order), MSG_DONTWAIT);
+    (void)kill(program->pid, SIGINT);
+    return true;
+}
+
 static bool watch_end(const struct main_program *program, int supervisor, struct report *ret)
 {
     struct pollfd ready[] = {
-        {.fd = supervisor, .events = POLLRDHUP}, /* an order may wait there for the end */
+        {.fd = supervisor, .events = POLLIN | POLLRDHUP},
         {.fd = program->children, .events = POLLIN},
         {.fd = program->listener, .events = POLLIN},
     };
@@ -208,6 +221,8 @@ static bool watch_end(const struct main_program *program, int supervisor, struct
             *ret = ordered_end;
             return true;
         }
+        if ((ready[0].revents & POLLIN) && !take_interruption(program, supervisor))
+            ready[0].events = POLLRDHUP;
     }
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backends/process/python/session_loop.h"
 #include "backends/process/python/short_end.h"
 #include "base/cleanup.h"
 
@@ -61,8 +62,24 @@ static _Noreturn void end_by_interrupt(void)
     exit(SIGINT + 128);
 }
 
+/* A session goes on behind an exit that Python would report and then make: only with a text. */
+static int report_exit_text(PyObject *exit_request)
+{
+    PyObject *stream = PySys_GetObject("stderr"); /* borrowed */
+    PyObject *code = PyObject_GetAttrString(exit_request, "code");
+    PyObject *text = code ? PyObject_Str(code) : NULL;
+    if (stream && text) {
+        Py_DecRef(PyObject_CallMethod(stream, "write", "O", text));
+        Py_DecRef(PyObject_CallMethod(stream, "write", "s", "\n"));
+    }
+    Py_DecRef(text);
+    Py_DecRef(code);
+    PyErr_Clear();
+    return 1;
+}
+
 /* For the exception that has ended the program; returns its status. */
-static int report_exception(void)
+static int report_exception(enum main_run_kind kind)
 {
     PyObject *type, *value, *traceback;
     int status;
@@ -70,7 +87,12 @@ static int report_exception(void)
     if (PyErr_ExceptionMatches(PyExc_SystemExit)) {
         PyErr_Fetch(&type, &value, &traceback);
         PyErr_NormalizeException(&type, &value, &traceback);
-        if (read_status(value, &status)) {
+        bool is_known = read_status(value, &status);
+        if (!is_known && kind == MAIN_RUN_CELL) {
+            status = report_exit_text(value);
+            is_known = true;
+        }
+        if (is_known) {
             Py_DecRef(type);
             Py_DecRef(value);
             Py_DecRef(traceback);
@@ -79,7 +101,7 @@ static int report_exception(void)
         PyErr_Restore(type, value, traceback);
     }
     PyErr_PrintEx(1); /* does not return where the exception asks for an exit */
-    if (is_interrupt)
+    if (is_interrupt && kind == MAIN_RUN_PROGRAM)
         end_by_interrupt();
     return 1;
 }
@@ -134,18 +156,39 @@ static PyObject *take_value(PyObject *names)
     return value;
 }
 
-static _Noreturn void run(PyObject *code)
+int main_run_finish(PyObject *result, PyObject *names, enum main_run_kind kind)
 {
-    PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
-    int status = 0;
-    Py_IncRef(names);
-    PyObject *result = PyEval_EvalCode(code, names, names);
     PyObject *value = result ? take_value(names) : NULL;
     flush_both();
     tell_end(value);
     Py_DecRef(value);
-    if (!result)
-        status = report_exception();
+    int status = result ? 0 : report_exception(kind);
+    if (kind == MAIN_RUN_CELL)
+        flush_both();
+    return status;
+}
+
+PyObject *main_run_list(char *const *strings)
+{
+    PyObject *list = PyList_New(0);
+    for (; list && *strings; strings++) {
+        PyObject *string = PyBytes_FromString(*strings);
+        if (!string || PyList_Append(list, string) < 0) {
+            Py_DecRef(string);
+            Py_DecRef(list);
+            return NULL;
+        }
+        Py_DecRef(string);
+    }
+    return list;
+}
+
+static _Noreturn void run(PyObject *code)
+{
+    PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
+    Py_IncRef(names);
+    PyObject *result = PyEval_EvalCode(code, names, names);
+    int status = main_run_finish(result, names, MAIN_RUN_PROGRAM);
     Py_DecRef(result);
     Py_DecRef(code);
     (void)PyDict_DelItemString(names, "__file__");
@@ -163,6 +206,8 @@ static int run_program(void *unused)
     PyObject *code = PyEval_GetFrame() ? NULL : PyObject_CallObject(load_code, NULL);
     Py_DecRef(load_code);
     load_code = NULL;
+    if (code && code->ob_type == &PyTuple_Type)
+        exit(short_end(session_loop_run(code)));
     if (code && code != Py_None)
         run(code);
     Py_DecRef(code);

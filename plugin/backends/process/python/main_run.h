@@ -12,6 +12,16 @@
 #include "backends/process/python/python_abi.h"
 
 /* From sitecustomize. functions: a tuple (load, tell). load() is called once there is no frame
- * left; it returns the program's code, or None for Python to run it. tell(value, exception) is
- * called when the code has been executed, with None for what there is not. */
+ * left; it returns the program's code, or None for Python to run it, or for a session the functions
+ * of session_loop.h. tell(value, exception) is called when code has been executed, with None for
+ * what there is not. */
 void main_run_arm(PyObject *functions);
+
+enum main_run_kind { MAIN_RUN_PROGRAM, MAIN_RUN_CELL };
+/* Behind the execution of code in the module with these names: flushes, tells the results, prints
+ * the exception. result: borrowed; NULL with an exception set, which is then gone. Returns the
+ * status. Of a program, some exceptions end the process here. */
+int main_run_finish(PyObject *result, PyObject *names, enum main_run_kind kind);
+
+/* A list of bytes; NULL with an exception set. */
+PyObject *main_run_list(char *const *strings);

@@ -56,6 +56,7 @@ PyObject *PyModule_Create2(PyModuleDef *definition, int version);
 PyObject *PyList_New(ssize_t length);
 int PyList_Append(PyObject *list, PyObject *item); /* keeps a reference of its own */
 PyObject *PyBytes_FromString(const char *string);
+PyObject *PyBytes_FromStringAndSize(const char *bytes, ssize_t length);
 char *PyBytes_AsString(PyObject *bytes);                   /* NULL: it is another type */
 PyObject *PyTuple_GetItem(PyObject *tuple, ssize_t index); /* borrowed */
 PyObject *PyTuple_Pack(ssize_t length, ...);
@@ -65,12 +66,16 @@ void PyOS_BeforeFork(void);
 void PyOS_AfterFork_Parent(void);
 void PyOS_AfterFork_Child(void);
 void PyErr_Clear(void);
+int PyErr_CheckSignals(void);
+void *PyEval_SaveThread(void);
+void PyEval_RestoreThread(void *state);
 PyObject *PyErr_Occurred(void);
 PyObject *PyObject_GetAttrString(PyObject *object, const char *name);
 PyObject *PyObject_CallObject(PyObject *callable, PyObject *arguments);
 PyObject *PyObject_CallFunctionObjArgs(PyObject *callable, ...); /* NULL ends the arguments */
 PyObject *PyObject_CallMethod(PyObject *object, const char *name, const char *format, ...);
 long PyLong_AsLong(PyObject *number);
+PyObject *PyLong_FromLong(long number);
 ssize_t PyList_Size(PyObject *list);
 PyObject *PyList_GetItem(PyObject *list, ssize_t index);               /* borrowed */
 PyObject *PyDict_GetItemString(PyObject *dictionary, const char *key); /* borrowed */
@@ -87,6 +92,7 @@ PyObject *PyImport_AddModule(const char *name); /* borrowed */
 PyObject *PyCFunction_NewEx(PyMethodDef *method, PyObject *self, PyObject *module);
 int PyList_SetSlice(PyObject *list, ssize_t low, ssize_t high, PyObject *with); /* NULL: removed */
 PyObject *PyUnicode_AsUTF8String(PyObject *text);
+PyObject *PyObject_Str(PyObject *object);
 PyObject *PyEval_EvalCode(PyObject *code, PyObject *globals, PyObject *locals);
 struct _frame *PyEval_GetFrame(void); /* borrowed; NULL: no Python code is being executed */
 int Py_AddPendingCall(int (*function)(void *argument), void *argument);
@@ -108,6 +114,7 @@ struct _typeobject {
     PyObject ob_base;
 };
 extern PyTypeObject PyLong_Type __attribute__((visibility("default")));
+extern PyTypeObject PyTuple_Type __attribute__((visibility("default")));
 extern PyTypeObject PyType_Type __attribute__((visibility("default")));
 extern PyObject _Py_NoneStruct __attribute__((visibility("default")));
 #define Py_None (&_Py_NoneStruct)

@@ -8,25 +8,11 @@
 #include "backends/process/python/fork_server.h"
 #include "backends/process/python/main_run.h"
 #include "backends/process/python/python_abi.h"
+#include "backends/process/python/session_loop.h"
 #include "backends/process/python/short_end.h"
 #include "backends/process/sandbox/sandbox.h"
 
 static struct sandbox sandbox; /* this process is its payload, or is to be copied into such */
-
-static PyObject *list_of(char *const *strings)
-{
-    PyObject *list = PyList_New(0);
-    for (; list && *strings; strings++) {
-        PyObject *string = PyBytes_FromString(*strings);
-        if (!string || PyList_Append(list, string) < 0) {
-            Py_DecRef(string);
-            Py_DecRef(list);
-            return NULL;
-        }
-        Py_DecRef(string);
-    }
-    return list;
-}
 
 static PyObject *adopt(PyObject *self, PyObject *arguments)
 {
@@ -90,6 +76,14 @@ static PyObject *arm_main(PyObject *self, PyObject *functions)
     return PyList_New(0);
 }
 
+/* True where this run is a session. */
+static PyObject *prepare_session(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    (void)arguments;
+    return PyLong_FromLong(session_loop_prepare());
+}
+
 /* ([bytes of an argument, ...], [b"NAME=value", ...]) */
 static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
 {
@@ -97,8 +91,8 @@ static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
     (void)self;
     (void)arguments;
     interpreter_take_run(&sandbox, &run);
-    PyObject *own_arguments = list_of(run.arguments);
-    PyObject *environment = own_arguments ? list_of(run.environment) : NULL;
+    PyObject *own_arguments = main_run_list(run.arguments);
+    PyObject *environment = own_arguments ? main_run_list(run.environment) : NULL;
     PyObject *both = environment ? PyTuple_Pack(2, own_arguments, environment) : NULL;
     Py_DecRef(own_arguments);
     Py_DecRef(environment);
@@ -118,6 +112,8 @@ PyObject *PyInit_code_execute_python(void)
         {"cow_profile", profile, METH_O, NULL},
         {"cow_prefault", prefault, METH_NOARGS, NULL},
         {"wait_for_run", wait_for_run, METH_NOARGS, NULL},
+        {"prepare_session", prepare_session, METH_NOARGS, NULL},
+        {"take_cell", session_loop_take, METH_NOARGS, NULL},
         {NULL, NULL, 0, NULL},
     };
     static PyModuleDef definition = {

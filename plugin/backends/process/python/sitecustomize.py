@@ -16,7 +16,7 @@ class _Runner:
         import _frozen_importlib_external
         self.importlib = _frozen_importlib_external
         self.directory = self.os.path.dirname(__file__)
-        self.extension, self.pipe, self.parts, self.sources = None, None, {}, {}
+        self.extension, self.pipe, self.is_session, self.parts, self.sources = None, None, False, {}, {}
         sys = self.sys
         sys.path[:] = [entry for entry in sys.path if entry != self.directory]
         sys.path_importer_cache.pop(self.directory, None)
@@ -48,6 +48,7 @@ class _Runner:
     def load_all(self):
         """Once the run is there, the files may be out of reach. Those for libraries are only read where their library is not there."""
         self.load("imports")
+        self.read("session")
         self.load("program_code")["compile_program"](b"0", "")  # Python makes the classes of syntax trees at their first use
         results = self.load("results")
         results["rehearse"]()
@@ -74,6 +75,9 @@ class _Runner:
         """The program's code; None where Python shall run it: what is wrong with a program is Python's to report. Python's main has
         just opened the program, behind the three descriptors of a run."""
         os, sys = self.os, self.sys
+        if self.is_session:
+            os.close(3)  # an empty program
+            return self.load("session")["Session"](self, self.extension.take_cell).functions()
         if sys.argv[0] in ("-c", "-m") or sys.flags.inspect or "PYTHONINSPECT" in os.environ:
             return None
         try:
@@ -102,6 +106,7 @@ class _Runner:
         except OSError:  # this run has no results
             pass
         builtins.display = self.display
+        self.is_session = bool(self.extension.prepare_session())
         self.extension.arm_main((self.load_main, self.tell))
 
     def put_back_variables(self):

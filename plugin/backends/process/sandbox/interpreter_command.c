@@ -25,7 +25,7 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][13] = {
+static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][14] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
                                 {.name = "charts.py"},
@@ -34,6 +34,7 @@ static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][13] = {
                                 {.name = "imports.py"},
                                 {.name = "program_code.py"},
                                 {.name = "results.py"},
+                                {.name = "session.py"},
                                 {.name = "specifications.py"},
                                 {.name = "tables.py"},
                                 {.name = "trial.py"},

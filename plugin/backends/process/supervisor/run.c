@@ -20,6 +20,7 @@
 #include "backends/process/supervisor/cause.h"
 #include "backends/process/supervisor/filter/seccomp_filter.h"
 #include "backends/process/supervisor/launch/sandbox_handle.h"
+#include "backends/process/supervisor/session_clock.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
 
@@ -51,6 +52,8 @@ struct run {
     uint64_t started_us;
     uint64_t deadline_us;
     struct run_limits limits;
+    struct run_session session;
+    struct session_clock clock; /* of a session that has started */
     struct run_evidence evidence;
     struct run_event event; /* ENDED, as it builds up */
     char directory[64];     /* of an unconfined run */
@@ -131,6 +134,7 @@ static int start_process(struct run *run, struct pool *pool, const int *fds)
     if (pool_answer_question(pool, &description, &run->event))
         return -1;
     run->limits = description.limits;
+    run->session = description.session;
     run->evidence.cpu_limit_ms = description.limits.cpu_ms;
     struct launch_failure failure;
     int result = description.isolation == RUN_ISOLATION_SANDBOX
@@ -250,15 +254,30 @@ static void order_end(struct run *run, enum run_cause cause)
     run->deadline_us = monotonic_us() + ORDER_LIMIT_US;
 }
 
+static void take_session_order(struct run *run, const struct session_order *order)
+{
+    bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
+    uint64_t deadline_us = is_live ? session_clock_order(&run->clock, order, monotonic_us()) : 0;
+    if (deadline_us > 0)
+        run->deadline_us = deadline_us;
+}
+
 static void handle_order(struct run *run)
 {
-    char order;
-    ssize_t length = channel_receive_now(run->socket, &order, sizeof(order));
+    union {
+        char order;
+        struct session_order session;
+    } message;
+    ssize_t length = channel_receive_now(run->socket, &message, sizeof(message));
     if (length < 0 && errno == EAGAIN)
         return;
-    if (length == 1) {
-        order_end(run,
-                  order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT : RUN_CAUSE_CANCELLED);
+    if (length == sizeof(message.session)) {
+        take_session_order(run, &message.session);
+        return;
+    }
+    if (length == sizeof(message.order)) {
+        order_end(run, message.order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
+                                                               : RUN_CAUSE_CANCELLED);
         return;
     }
     kill_run(run, RUN_CAUSE_CANCELLED);
@@ -281,7 +300,9 @@ static void send_started(struct run *run)
     run->started = true;
     run->started_us = monotonic_us();
     if (!run->evidence.killed)
-        run->deadline_us = wall_deadline(run);
+        run->deadline_us = run->session.idle_ms > 0
+                               ? session_clock_begin(&run->clock, &run->session, run->started_us)
+                               : wall_deadline(run);
     struct run_event event = {
         .type = RUN_EVENT_STARTED,
         .isolation = run->event.isolation,
@@ -459,6 +480,27 @@ static bool expire_unwatched(struct run *run)
     return false;
 }
 
+/* The deadline of a session is over. One that is idle ends without a word of its own: its cause is
+ * the order's that nobody has given. */
+static void expire_session(struct run *run)
+{
+    static const char interruption = SANDBOX_INTERRUPT;
+    const struct run_event event = {.type = RUN_EVENT_INTERRUPTED, .exit_code = -1};
+    switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
+    case SESSION_DUE_INTERRUPT:
+        (void)channel_send(run->process->report, &interruption, sizeof(interruption), NULL, 0);
+        if (run->clock.interrupts == 1)
+            run_event_send(run->socket, &event);
+        break;
+    case SESSION_DUE_TIMEOUT:
+        order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+        break;
+    case SESSION_DUE_EXPIRY:
+        order_end(run, RUN_CAUSE_CANCELLED);
+        break;
+    }
+}
+
 bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user)
 {
     if (run->orphaned) {
@@ -479,6 +521,10 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         run->ordered = false;
         run->deadline_us = 0;
         sandbox_handle_signal(run->process, SIGKILL);
+        return false;
+    }
+    if (run->started && run->session.idle_ms > 0) {
+        expire_session(run);
         return false;
     }
     if (!run->started)

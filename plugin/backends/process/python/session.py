@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executes the cells of a session in the module __main__ of one interpreter (session_loop.c calls this between them). What a cell leaves
+there is there for the next one. Its output, results and variables are its own. Runs in the program's process, so what it says is as
+trustworthy as the program's output."""
+import os
+import sys
+
+CELL_ENDED = 4  # kind of frame, beside those of results.py
+TOP_LEVEL_AWAIT, IS_COROUTINE = 0x2000, 0x80  # PyCF_ALLOW_TOP_LEVEL_AWAIT, CO_COROUTINE
+NAMES_LIMIT, NAME_LENGTH = 200, 100
+DIRECTORY = "/tmp"
+
+
+class FilesNotWritten(OSError):
+    """A file of the request could not be put into the working directory."""
+
+
+class Session:
+    """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, failure), or None at the end."""
+
+    def __init__(self, runner, take):
+        self.runner, self.take, self.pid = runner, take, os.getpid()
+        self.number, self.loop, self.variables, self.has_input = 0, None, {}, False
+        self.names = sys.modules["__main__"].__dict__
+        self.known = set(self.names) | {"__file__", "__cached__"}
+        self.results, self.program_code = runner.load("results"), runner.load("program_code")
+
+    def begin_cell(self):
+        """The code of the next cell; None: there is none. What is wrong with it is the cell's exception."""
+        taken = self.take()
+        if taken is None:
+            return None
+        source, arguments, environment, failure = taken
+        self.number += 1
+        self.results["channel"].restart(self.runner.RESULTS_FD)
+        self.put_variables(environment)
+        sys.argv[:] = [f"cell-{self.number}", *map(os.fsdecode, arguments)]
+        self.renew_input()
+        if failure:
+            raise FilesNotWritten(failure.decode(errors="replace"))
+        return self.program_code["compile_program"](source, self.write(source), TOP_LEVEL_AWAIT)
+
+    def write(self, source):
+        """To a file: Python quotes the lines of a traceback from there, also of a function that an earlier cell has defined."""
+        path = f"{DIRECTORY}/cell-{self.number}.py"
+        try:
+            with open(path, "wb") as file:
+                file.write(source)
+        except OSError:  # the scratch file system is full: its lines are not quoted
+            pass
+        return path
+
+    def put_variables(self, environment):
+        """A cell's variables are its own."""
+        for variable in environment:
+            name, _, value = variable.partition(b"=")
+            self.variables[name] = os.environb.get(name)
+            os.environb[name] = value
+
+    def take_variables(self):
+        for name, before in self.variables.items():
+            if before is not None:
+                os.environb[name] = before
+            elif name in os.environb:
+                del os.environb[name]
+        self.variables.clear()
+
+    def renew_input(self):
+        """A reader that has come to the end of one cell's input stays there."""
+        has_input = os.fstat(0).st_mode & 0o170000 == 0o100000
+        if has_input or self.has_input:
+            sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+        self.has_input = has_input
+
+    def await_result(self, coroutine):
+        """Of a cell that awaits something at its top level. Its loop lives as long as the session."""
+        import asyncio
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        task = self.loop.create_task(coroutine)
+        try:
+            self.loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            task.cancel()
+            try:
+                self.loop.run_until_complete(task)
+            except asyncio.CancelledError:
+                pass
+            raise
+
+    def defined(self):
+        names = [name[:NAME_LENGTH] for name in list(self.names) if type(name) is str and name[:1] != "_" and name not in self.known]
+        return names[-NAMES_LIMIT:]
+
+    def end_cell(self, status):
+        self.take_variables()
+        self.results["channel"].send(CELL_ENDED, self.results["encode"]({"exit_code": status, "defined": self.defined()}))
+
+    def functions(self):
+        """For session_loop.c."""
+        return self.begin_cell, self.await_result, self.end_cell

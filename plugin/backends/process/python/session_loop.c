@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executing the cells of a session: see session_loop.h. */
+#include "backends/process/python/session_loop.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/process/python/main_run.h"
+#include "backends/process/sandbox/cell.h"
+
+#define CO_COROUTINE 0x80
+
+static int cells = -1; /* the socket */
+
+bool session_loop_prepare(void)
+{
+    cells = cell_socket_take();
+    return cells >= 0;
+}
+
+/* Without the interpreter's lock, so that threads of the program go on. */
+static enum cell_state wait_for_cell(struct cell *ret)
+{
+    void *state = PyEval_SaveThread();
+    enum cell_state taken = cell_take(cells, ret);
+    PyEval_RestoreThread(state);
+    return taken;
+}
+
+PyObject *session_loop_take(PyObject *self, PyObject *arguments)
+{
+    struct cell cell;
+    (void)self;
+    (void)arguments;
+    if (wait_for_cell(&cell) == CELL_NONE) {
+        Py_IncRef(Py_None);
+        return Py_None;
+    }
+    PyObject *code = PyBytes_FromStringAndSize((const char *)cell.code, (ssize_t)cell.code_length);
+    PyObject *words = main_run_list(cell.arguments);
+    PyObject *environment = main_run_list(cell.environment);
+    PyObject *failure = PyBytes_FromString(cell.failure);
+    PyObject *all = code && words && environment && failure
+                        ? PyTuple_Pack(4, code, words, environment, failure)
+                        : NULL;
+    Py_DecRef(code);
+    Py_DecRef(words);
+    Py_DecRef(environment);
+    Py_DecRef(failure);
+    return all;
+}
+
+/* An interruption is for a cell, not for what we do between two of them. One that comes too late is
+ * forgotten. */
+static void hold_interruptions(bool held)
+{
+    sigset_t interrupt;
+    const struct timespec at_once = {.tv_sec = 0};
+    (void)sigemptyset(&interrupt);
+    (void)sigaddset(&interrupt, SIGINT);
+    if (!held)
+        while (sigtimedwait(&interrupt, NULL, &at_once) == SIGINT)
+            ;
+    (void)pthread_sigmask(held ? SIG_BLOCK : SIG_UNBLOCK, &interrupt, NULL);
+    if (held && PyErr_CheckSignals() < 0)
+        PyErr_Clear();
+}
+
+static bool is_coroutine(PyObject *code)
+{
+    PyObject *flags = PyObject_GetAttrString(code, "co_flags");
+    bool is = flags && (PyLong_AsLong(flags) & CO_COROUTINE);
+    Py_DecRef(flags);
+    PyErr_Clear();
+    return is;
+}
+
+/* A new reference; NULL with an exception. */
+static PyObject *execute(PyObject *code, PyObject *names, PyObject *await_result)
+{
+    PyObject *result = PyEval_EvalCode(code, names, names);
+    if (!result || !is_coroutine(code))
+        return result;
+    PyObject *awaited = PyObject_CallFunctionObjArgs(await_result, result, NULL);
+    Py_DecRef(result);
+    return awaited;
+}
+
+/* Of code that was not there to be executed: our own frames are none of its. */
+static void drop_traceback(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DecRef(traceback);
+    PyErr_Restore(type, value, NULL);
+}
+
+/* false: there is no further cell. */
+static bool run_cell(PyObject *functions, PyObject *names, pid_t pid, int *ret_status)
+{
+    PyObject *code = PyObject_CallObject(PyTuple_GetItem(functions, 0), NULL);
+    bool is_end = code == Py_None;
+    PyObject *result = NULL;
+    if (is_end) {
+        Py_DecRef(code);
+        return false;
+    }
+    if (code) {
+        hold_interruptions(false);
+        result = execute(code, names, PyTuple_GetItem(functions, 1));
+    } else {
+        drop_traceback();
+    }
+    PyObject *pending[3];
+    PyErr_Fetch(&pending[0], &pending[1], &pending[2]);
+    hold_interruptions(true);
+    PyErr_Restore(pending[0], pending[1], pending[2]);
+    *ret_status = main_run_finish(result, names, MAIN_RUN_CELL);
+    Py_DecRef(result);
+    Py_DecRef(code);
+    if (getpid() != pid) /* a child that has come to the end of its parent's cell */
+        return false;
+    PyObject *status = PyLong_FromLong(*ret_status);
+    Py_DecRef(PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 2), status, NULL));
+    Py_DecRef(status);
+    PyErr_Clear();
+    return true;
+}
+
+int session_loop_run(PyObject *functions)
+{
+    PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
+    pid_t pid = getpid();
+    int status = 0;
+    hold_interruptions(true);
+    while (run_cell(functions, names, pid, &status))
+        ;
+    hold_interruptions(false);
+    return getpid() == pid ? 0 : status;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking cells: see cell.h. Runs in the program of a session. */
+#include "backends/process/sandbox/cell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backends/common/run_input.h"
+#include "backends/process/sandbox/run_files.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "base/cleanup.h"
+#include "base/string_list.h"
+#include "protocol/channel.h"
+#include "protocol/session.h"
+
+#define CELL_FDS (RUN_FD_COUNT - RUN_FD_DESCRIPTION)
+
+static struct run_description taken; /* of the cell under way */
+
+int cell_socket_take(void)
+{
+    struct stat status;
+    if (fstat(STDIN_FILENO, &status) < 0 || !S_ISSOCK(status.st_mode))
+        return -1;
+    int socket = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, RUN_RESULTS_FD + 1);
+    CLEANUP_CLOSE int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (socket < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+        _exit(1); /* a program that reads its cells from there must not begin */
+    return socket;
+}
+
+static int given_fd(const int fds[CELL_FDS], enum run_fd which)
+{
+    return fds[which - RUN_FD_DESCRIPTION];
+}
+
+static bool take_streams(const int fds[CELL_FDS])
+{
+    return dup2(given_fd(fds, RUN_FD_STDIN), STDIN_FILENO) >= 0 &&
+           dup2(given_fd(fds, RUN_FD_STDOUT), STDOUT_FILENO) >= 0 &&
+           dup2(given_fd(fds, RUN_FD_STDERR), STDERR_FILENO) >= 0 &&
+           dup3(given_fd(fds, RUN_FD_RESULTS), RUN_RESULTS_FD, O_CLOEXEC) >= 0;
+}
+
+/* The code is no file of the working directory: it goes out of the list. */
+static bool take_code(struct run_description *description, struct run_file *ret)
+{
+    uint32_t argument = description->preparation.program_argument;
+    if (argument >= string_list_count(description->argv))
+        return false;
+    for (size_t i = 0; i < description->file_count; i++) {
+        struct run_file *file = &description->files[i];
+        if (strcmp(file->path, description->argv[argument]) != 0 || file->by_reference)
+            continue;
+        *ret = *file;
+        memmove(file, file + 1, (description->file_count - i - 1) * sizeof(*file));
+        description->files[--description->file_count] = *ret; /* the description's to free */
+        return true;
+    }
+    return false;
+}
+
+static void put_files(const struct run_description *description, int inputs, struct cell *ret)
+{
+    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct run_files files = {
+        .directory = home, .inputs = inputs, .refused = "the working directory"};
+    if (home >= 0 && write_run_files(&files, description) == 0)
+        return;
+    (void)snprintf(ret->failure, sizeof(ret->failure), "%.200s: %s", files.refused,
+                   strerror(errno));
+}
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        close_fd(fds[i]);
+}
+
+/* false: this is no cell, and neither is anything behind it. */
+static bool receive_cell(int socket, int ret[CELL_FDS])
+{
+    char kind;
+    size_t count = 0;
+    ssize_t received;
+    do
+        received = channel_receive(socket, &kind, sizeof(kind), ret, CELL_FDS, &count);
+    while (received < 0 && errno == EINTR);
+    if (received == sizeof(kind) && kind == SESSION_CELL && count == CELL_FDS)
+        return true;
+    close_all(ret, received < 0 ? 0 : count);
+    return false;
+}
+
+enum cell_state cell_take(int socket, struct cell *ret)
+{
+    int fds[CELL_FDS];
+    struct run_file code;
+    run_description_clear(&taken);
+    taken = (struct run_description){.file_count = 0};
+    if (!receive_cell(socket, fds))
+        return CELL_NONE;
+    *ret = (struct cell){.code = NULL};
+    bool is_read = run_read_description(given_fd(fds, RUN_FD_DESCRIPTION), &taken) &&
+                   taken.preparation.argument_count <= string_list_count(taken.argv) &&
+                   taken.preparation.environment_count <= string_list_count(taken.environment) &&
+                   take_code(&taken, &code) && take_streams(fds);
+    if (is_read) {
+        ret->code = code.content;
+        ret->code_length = code.length;
+        ret->arguments = &taken.argv[taken.preparation.argument_count];
+        ret->environment = &taken.environment[taken.preparation.environment_count];
+        put_files(&taken, given_fd(fds, RUN_FD_INPUTS), ret);
+    }
+    close_all(fds, CELL_FDS);
+    return is_read ? CELL_TAKEN : CELL_NONE;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cells of a session, as its interpreter takes them (protocol/session.h). Runs in the process
+ * that is the session's program, which belongs to a stranger as soon as one cell has run: nothing
+ * here decides anything. Single-threaded but for the program's own threads.
+ */
+#pragma once
+
+#include <stddef.h>
+
+/* NULL-terminated lists; all of it lasts until the next cell. */
+struct cell {
+    const unsigned char *code;
+    size_t code_length;
+    char **arguments;   /* behind those that start the interpreter */
+    char **environment; /* the request's own variables, "NAME=value" */
+    char failure[300];  /* "": its files are in place; else what is wrong with them */
+};
+
+/* Is descriptor 0 the socket of cells? Moves it away, to the descriptor that it returns, and puts
+ * /dev/null there; -1: this run is no session. */
+int cell_socket_take(void);
+
+enum cell_state {
+    CELL_NONE,  /* there will be no more */
+    CELL_TAKEN, /* *ret is filled; descriptors 0-2 and RUN_RESULTS_FD are its own */
+};
+/* Waits for the next one, however long that takes. */
+enum cell_state cell_take(int socket, struct cell *ret);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The times of a session: see session_clock.h. Pure code; runs in the supervisor. */
+#include "backends/process/supervisor/session_clock.h"
+
+/* A limit that is beyond the clock is none. */
+static uint64_t after(uint64_t now_us, uint64_t milliseconds)
+{
+    uint64_t span_us;
+    uint64_t sum;
+    if (__builtin_mul_overflow(milliseconds, UINT64_C(1000), &span_us) ||
+        __builtin_add_overflow(now_us, span_us, &sum))
+        return UINT64_MAX;
+    return sum;
+}
+
+static uint64_t become_idle(struct session_clock *clock, uint64_t now_us)
+{
+    uint64_t idle_end_us = now_us + clock->idle_us;
+    clock->in_cell = false;
+    clock->interrupts = 0;
+    return idle_end_us < clock->end_us ? idle_end_us : clock->end_us;
+}
+
+uint64_t session_clock_begin(struct session_clock *clock, const struct run_session *session,
+                             uint64_t now_us)
+{
+    *clock = (struct session_clock){
+        .idle_us = session->idle_ms * 1000,
+        .end_us = session->age_ms > 0 ? after(now_us, session->age_ms) : UINT64_MAX,
+    };
+    return become_idle(clock, now_us);
+}
+
+uint64_t session_clock_order(struct session_clock *clock, const struct session_order *order,
+                             uint64_t now_us)
+{
+    switch ((enum session_order_kind)order->kind) {
+    case SESSION_ORDER_CELL:
+        clock->in_cell = true;
+        clock->interrupts = 0;
+        return after(now_us, order->wall_ms);
+    case SESSION_ORDER_IDLE:
+        return become_idle(clock, now_us);
+    case SESSION_ORDER_INTERRUPT:
+        return clock->in_cell && clock->interrupts == 0 ? now_us : 0;
+    }
+    return 0;
+}
+
+enum session_due session_clock_due(struct session_clock *clock, uint64_t now_us,
+                                   uint64_t *ret_deadline_us)
+{
+    if (!clock->in_cell)
+        return SESSION_DUE_EXPIRY;
+    if (clock->interrupts == SESSION_INTERRUPTS)
+        return SESSION_DUE_TIMEOUT;
+    clock->interrupts++;
+    *ret_deadline_us = now_us + SESSION_GRACE_US;
+    return SESSION_DUE_INTERRUPT;
+}

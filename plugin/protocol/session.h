@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session: a run that stays, and executes one cell after the other. Its description has
+ * session.idle_ms, and its standard input (RUN_FD_STDIN) is the inner end of a socket on which its
+ * interpreter waits for cells. The plugin has shut that end down for writing, so nothing comes out
+ * of it, no descriptor either.
+ *   plugin -> interpreter, a cell: one byte SESSION_CELL with the descriptors of enum run_fd from
+ *                                  RUN_FD_DESCRIPTION on. The description is that of a run: the
+ *                                  cell's code is its program.
+ *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
+ *   plugin -> backend:             struct session_order on the run's socket
+ *   backend -> plugin:             RUN_EVENT_INTERRUPTED there
+ * The end of the socket of cells ends the interpreter, and its end the session. An idle session,
+ * and one that has come of age, is ended by the backend.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define SESSION_CELL 'x'
+
+enum session_order_kind {
+    SESSION_ORDER_CELL = 1,  /* a cell is about to be sent, with so much time */
+    SESSION_ORDER_IDLE,      /* it has ended */
+    SESSION_ORDER_INTERRUPT, /* interrupt the cell, as at the end of its time */
+};
+
+/* Both ends are of one build: sent as it is. */
+struct session_order {
+    uint32_t kind;    /* enum session_order_kind */
+    uint32_t wall_ms; /* of a cell */
+};

@@ -6,8 +6,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -16,24 +14,16 @@
 #include "host/host.h"
 #include "protocol/channel.h"
 #include "run/backend_client.h"
+#include "run/run_drain.h"
 
 /* The backend keeps the program's time; these bound the backend itself. */
 #define SETUP_LIMIT_MS 20000 /* from the hand-over, or the last word, to STARTED */
 /* From the hand-over until who waits is told, once, that the start takes long. */
 #define PATIENCE_MS 3000
-/* From the program's deadline, or from an order to end, to ENDED. An engine takes its time to
- * remove a container. */
-#define CHUNK_BYTES    65536
-#define SPARE_BYTES    512   /* to read to where there is no memory for a chunk */
-#define IN_PLACE_BYTES 16384 /* fewer than these are too few for a read of a flood */
-
 struct loop {
+    struct run_drain drain; /* the first */
     struct run *run;
     struct backend_run backend;
-    unsigned char *chunk; /* NULL: not needed yet */
-    unsigned char spare[SPARE_BYTES];
-    uint64_t produced; /* bytes read from the pipes of standard output and error */
-    uint64_t framed;   /* and from that of the results */
     uint64_t deadline_ms;
     uint64_t told_at_ms; /* when it is told that the start takes long; UINT64_MAX: not any more */
     bool ordered_to_end;
@@ -51,13 +41,8 @@ enum loop_entry {
     LOOP_ENTRY_COUNT
 };
 
-static void pass_on(void *user, const void *bytes, size_t length)
-{
-    struct run_stream *stream = user;
-    output_capture_add(&stream->capture, bytes, length);
-    host_output(stream->host, stream->id, bytes, length);
-}
-
+/* From the program's deadline, or from an order to end, to ENDED. An engine takes its time to
+ * remove a container. */
 static uint64_t grace_ms(const struct run *run)
 {
     return sandbox_mode_row(run->mode)->grace_ms;
@@ -76,145 +61,9 @@ static void order_end(struct loop *loop, enum run_order order)
     loop->deadline_ms = monotonic_ms() + grace_ms(loop->run);
 }
 
-/* Where the stream is kept, for a read without a copy in between. 0: it has to be looked through
- * for secrets first, or there is no place, or too small a one for the rest of a flood. */
-static int find_places(struct run_stream *stream, struct iovec ret[2])
+static void end_for_output(struct run_drain *drain)
 {
-    if (!redaction_empty(stream->redaction.redaction))
-        return 0;
-    int count = output_capture_places(&stream->capture, ret);
-    size_t room = count > 0 ? ret[0].iov_len : 0;
-    room += count > 1 ? ret[1].iov_len : 0;
-    bool is_flood = stream->capture.total >= stream->capture.limit;
-    return is_flood && room < IN_PLACE_BYTES ? 0 : count;
-}
-
-static void check_output_limit(struct loop *loop)
-{
-    uint64_t limit = loop->run->output_limit;
-    if (limit > 0 && loop->produced + loop->framed > limit)
-        order_end(loop, RUN_ORDER_OUTPUT_LIMIT);
-}
-
-static bool is_open_after(ssize_t length)
-{
-    return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
-static struct iovec plain_chunk(struct loop *loop)
-{
-    if (!loop->chunk)
-        loop->chunk = malloc(CHUNK_BYTES);
-    if (!loop->chunk)
-        return (struct iovec){loop->spare, sizeof(loop->spare)};
-    return (struct iovec){loop->chunk, CHUNK_BYTES};
-}
-
-/* Where there are secrets, in the locked memory of the stream's redaction. */
-static struct iovec find_chunk(struct loop *loop, struct run_stream *stream)
-{
-    if (!redaction_empty(stream->redaction.redaction)) {
-        void *room = redaction_room(&stream->redaction, CHUNK_BYTES);
-        return room ? (struct iovec){room, CHUNK_BYTES}
-                    : (struct iovec){loop->spare, sizeof(loop->spare)};
-    }
-    return plain_chunk(loop);
-}
-
-/* What was read to where it is kept. */
-static void keep_in_place(struct run_stream *stream, const struct iovec places[2], size_t length)
-{
-    size_t first = length < places[0].iov_len ? length : places[0].iov_len;
-    output_capture_put(&stream->capture, length);
-    host_output(stream->host, stream->id, places[0].iov_base, first);
-    if (length > first)
-        host_output(stream->host, stream->id, places[1].iov_base, length - first);
-}
-
-/* What was read to where find_chunk() said. */
-static void keep_chunk(struct loop *loop, struct run_stream *stream, const struct iovec *place,
-                       size_t length)
-{
-    bool is_room = !redaction_empty(stream->redaction.redaction) && place->iov_base != loop->spare;
-    if (is_room)
-        redaction_take(&stream->redaction, length, pass_on, stream);
-    else
-        redaction_feed(&stream->redaction, place->iov_base, length, pass_on, stream);
-}
-
-/* One read. false at end of file or when nothing is there. */
-static bool drain_once(struct loop *loop, int *fd, struct run_stream *stream)
-{
-    struct iovec places[2];
-    if (*fd < 0)
-        return false;
-    int count = find_places(stream, places);
-    bool in_place = count > 0;
-    if (!in_place)
-        places[0] = find_chunk(loop, stream);
-    ssize_t length = readv(*fd, places, in_place ? count : 1);
-    if (length > 0) {
-        loop->produced += (uint64_t)length;
-        if (in_place)
-            keep_in_place(stream, places, (size_t)length);
-        else
-            keep_chunk(loop, stream, &places[0], (size_t)length);
-        check_output_limit(loop);
-        return true;
-    }
-    if (!is_open_after(length))
-        close_fd(TAKE_FD(*fd));
-    return false;
-}
-
-/* Whatever is there is read, wanted or not: a full pipe would hold the program up. */
-static bool read_frames(struct loop *loop)
-{
-    struct iovec place = plain_chunk(loop);
-    ssize_t length = readv(loop->backend.results_fd, &place, 1);
-    if (length > 0) {
-        loop->framed += (uint64_t)length;
-        frame_reader_feed(&loop->run->results, place.iov_base, (size_t)length);
-        explicit_bzero(place.iov_base, (size_t)length); /* not looked through for secrets yet */
-        check_output_limit(loop);
-        return true;
-    }
-    if (!is_open_after(length))
-        close_fd(TAKE_FD(loop->backend.results_fd));
-    return false;
-}
-
-/* As drain_pipe(). */
-static void drain_frames(struct loop *loop)
-{
-    int there = 0;
-    if (loop->backend.results_fd < 0 || ioctl(loop->backend.results_fd, FIONREAD, &there) != 0)
-        return;
-    uint64_t end = loop->framed + (uint64_t)there;
-    while (loop->backend.results_fd >= 0 && loop->framed < end && read_frames(loop))
-        continue;
-}
-
-/* What is in the pipe now, and no more: a program whose backend is silent, or lied about its end,
- * goes on printing. */
-static void drain_pipe(struct loop *loop, int *fd, struct run_stream *stream)
-{
-    int there = 0;
-    if (*fd < 0 || ioctl(*fd, FIONREAD, &there) != 0)
-        return;
-    uint64_t end = loop->produced + (uint64_t)there;
-    while (loop->produced < end && drain_once(loop, fd, stream))
-        continue;
-}
-
-/* After the end: what the dead tree left in the pipes. */
-static void drain_rest(struct loop *loop)
-{
-    drain_pipe(loop, &loop->backend.stdout_fd, &loop->run->output);
-    drain_pipe(loop, &loop->backend.stderr_fd, &loop->run->errors);
-    drain_frames(loop);
-    redaction_flush(&loop->run->output.redaction, pass_on, &loop->run->output);
-    redaction_flush(&loop->run->errors.redaction, pass_on, &loop->run->errors);
+    order_end((struct loop *)drain, RUN_ORDER_OUTPUT_LIMIT);
 }
 
 static int take_start(struct loop *loop, const struct run_event *event, struct error *error)
@@ -329,11 +178,11 @@ static int poll_once(struct loop *loop, bool *ret_ended, struct error *error)
     if (entries[LOOP_CANCEL].revents != 0)
         order_end(loop, RUN_ORDER_CANCEL);
     if (entries[LOOP_STDOUT].revents != 0)
-        (void)drain_once(loop, &loop->backend.stdout_fd, &loop->run->output);
+        (void)run_drain_stream(&loop->drain, &loop->backend.stdout_fd, &loop->run->output);
     if (entries[LOOP_STDERR].revents != 0)
-        (void)drain_once(loop, &loop->backend.stderr_fd, &loop->run->errors);
+        (void)run_drain_stream(&loop->drain, &loop->backend.stderr_fd, &loop->run->errors);
     if (entries[LOOP_RESULTS].revents != 0)
-        (void)read_frames(loop);
+        (void)run_drain_results(&loop->drain);
     if (entries[LOOP_FILES].revents != 0)
         file_stream_read(&loop->run->files);
     if (entries[LOOP_EVENTS].revents != 0)
@@ -345,17 +194,18 @@ static void close_loop(struct loop *loop)
 {
     backend_run_close(&loop->backend);
     close_fd(TAKE_FD(loop->run->files.fd));
-    free(loop->chunk);
-    explicit_bzero(loop->spare, sizeof(loop->spare)); /* of output that was not looked through */
+    run_drain_clear(&loop->drain);
 }
 
 bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
 {
     CLEANUP(close_loop)
     struct loop loop = {
+        .drain = {.run = run, .too_much = end_for_output},
         .run = run,
         .backend = BACKEND_RUN_EMPTY,
     };
+    loop.drain.backend = &loop.backend;
     run->files.fd = -1;
     uint64_t begin = monotonic_ms();
     loop.deadline_ms = begin + SETUP_LIMIT_MS;
@@ -374,11 +224,11 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     int result = 0;
     while (result == 0 && !ended)
         result = poll_once(&loop, &ended, error);
-    drain_rest(&loop);
+    run_drain_rest(&loop.drain);
     /* An order to end can overtake the word of the start: who has printed has run. A backend that
      * dies takes that word with it. */
-    loop.outcome.started |=
-        loop.lost_backend || (ended && loop.ordered_to_end && loop.produced + loop.framed > 0);
+    loop.outcome.started |= loop.lost_backend || (ended && loop.ordered_to_end &&
+                                                  loop.drain.produced + loop.drain.framed > 0);
     loop.outcome.duration_ms = monotonic_ms() - begin;
     if (ended)
         file_stream_finish(&run->files, loop.ordered_to_end ? -1 : run->cancel_fd,

@@ -84,6 +84,9 @@ static const struct {
      "Runs in a copy of a waiting interpreter."},
     {"sandboxes_ready", "sandboxes_ready_total", "counter",
      "Runs in a sandbox that was kept ready."},
+    {"sandboxes_kept", "sandboxes_kept_total", "counter",
+     "Cells of a session that had executed others before."},
+    {"sessions", "sessions", "gauge", "Sessions that live."},
 };
 
 static void write_counts(FILE *out, const json_t *counters)

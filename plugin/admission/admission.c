@@ -211,6 +211,19 @@ static void wake_if_cancelled(struct run_queue_entry *entry)
         wake(admission_of(entry));
 }
 
+void admission_hold(uint64_t memory_bytes)
+{
+    HOLD_LOCK(queue_mutex);
+    queue.memory_bytes += memory_bytes;
+}
+
+void admission_release(uint64_t memory_bytes)
+{
+    HOLD_LOCK(queue_mutex);
+    queue.memory_bytes -= memory_bytes;
+    hand_out();
+}
+
 void admission_wake_cancelled(void)
 {
     HOLD_LOCK(queue_mutex);

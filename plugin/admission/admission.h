@@ -50,6 +50,10 @@ bool admission_enter(struct admission *admission, const struct admission_terms *
 /* Harmless without a slot. */
 void admission_leave(struct admission *admission);
 
+/* Counts a session's memory limit among the runs', until it is released. */
+void admission_hold(uint64_t memory_bytes);
+void admission_release(uint64_t memory_bytes);
+
 /* Wakes the waiting calls that are cancelled. */
 void admission_wake_cancelled(void);
 

@@ -83,6 +83,13 @@ const char *call_status_name(enum call_status status);
     X(FILE_CHANGED, "file_changed", ERROR, true,                                                   \
       "a file by reference is not the one that was listed or approved, so nothing ran",            \
       "call again, so that the file is read anew")                                                 \
+    X(SESSION_NOT_FOUND, "session_not_found", ERROR, false,                                        \
+      "this caller has no session of that id",                                                     \
+      "use the id of session.id in an earlier result, or \"new\" for a new session")               \
+    X(SESSION_BUSY, "session_busy", ERROR, true, "the session executes another cell",              \
+      "call again when that one has ended: a session executes one cell at a time")                 \
+    X(SESSION_LOST, "session_lost", ERROR, false, "the session has ended, and its state with it",  \
+      "begin a new session with \"session\": \"new\" and repeat what it needs")                    \
     X(UNKNOWN_SECRET, "unknown_secret", ERROR, false, "no provider has a secret of that name",     \
       "check the handle's name, or ask the operator to provide the secret")                        \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", DENIED, false,                                     \

@@ -54,6 +54,9 @@ void call_clear(struct call *call)
     call_unregister(&call->registration);
     run_clear(&call->run);
     results_clear(&call->results);
+    session_give_back(call->session);
+    for (size_t i = 0; i < COUNT_OF(call->late); i++)
+        output_capture_clear(&call->late[i]);
     artifact_list_clear(&call->artifacts);
     redaction_free(call->redaction);
     drop_request(call);

@@ -20,11 +20,13 @@
 #include "result/result.h"
 #include "run/backend_client.h"
 #include "run/readiness.h"
+#include "session/session.h"
 
 /* Of its parent's state, a child of fork() keeps only the configuration. */
 static void start_anew(void)
 {
     call_registry_after_fork();
+    session_after_fork();
     admission_after_fork();
     approval_after_fork();
     backend_after_fork();
@@ -141,6 +143,7 @@ void tool_shutdown(void)
 {
     enter();
     call_cancel_all_and_wait();
+    session_end_all();
     backend_stop_all();
     approval_forget_all();
     readiness_forget();

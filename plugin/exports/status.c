@@ -16,6 +16,7 @@
 #include "policy/configuration.h"
 #include "run/backend_client.h"
 #include "run/readiness.h"
+#include "session/session.h"
 #include "json/json_text.h"
 
 static atomic_uint_fast64_t calls_run;
@@ -217,16 +218,17 @@ static void add_sweep(json_t *status, const struct policy *policy)
 json_t *status_counters(void)
 {
     const struct admission_counts admission = admission_count();
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
-                     (json_int_t)call_count(), "calls_running", (json_int_t)admission.running,
-                     "calls_queued", (json_int_t)admission.queued, "calls_waiting_for_approval",
-                     (json_int_t)approval_waiting_count(), "calls_run",
-                     (json_int_t)atomic_load(&calls_run), "calls_not_run",
-                     (json_int_t)atomic_load(&calls_not_run), "calls_too_many",
-                     (json_int_t)atomic_load(&calls_too_many), "sandboxes_new",
-                     (json_int_t)atomic_load(&sandboxes[SANDBOX_NEW]), "sandboxes_copied",
-                     (json_int_t)atomic_load(&sandboxes[SANDBOX_COPIED]), "sandboxes_ready",
-                     (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]));
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "calls_under_way",
+        (json_int_t)call_count(), "calls_running", (json_int_t)admission.running, "calls_queued",
+        (json_int_t)admission.queued, "calls_waiting_for_approval",
+        (json_int_t)approval_waiting_count(), "calls_run", (json_int_t)atomic_load(&calls_run),
+        "calls_not_run", (json_int_t)atomic_load(&calls_not_run), "calls_too_many",
+        (json_int_t)atomic_load(&calls_too_many), "sandboxes_new",
+        (json_int_t)atomic_load(&sandboxes[SANDBOX_NEW]), "sandboxes_copied",
+        (json_int_t)atomic_load(&sandboxes[SANDBOX_COPIED]), "sandboxes_ready",
+        (json_int_t)atomic_load(&sandboxes[SANDBOX_READY]), "sandboxes_kept",
+        (json_int_t)atomic_load(&sandboxes[SANDBOX_KEPT]), "sessions", (json_int_t)session_count());
 }
 
 static const char *const pool_states[] = {

@@ -44,6 +44,23 @@ static void write_approval(struct json_draft *record, const struct approval_outc
     json_draft_close(record, '}');
 }
 
+/* The session that the program was, or would be, a cell of; "new" until it has begun. */
+static void write_cell(struct json_draft *record, const struct call *call)
+{
+    const struct session *session = call->session;
+    if (!call->parsed || !call->request.session) {
+        json_draft_string(record, "cell", NULL);
+        return;
+    }
+    json_draft_open(record, "cell", '{');
+    json_draft_integer(record, "cells", session ? (int64_t)json_array_size(session->cells) : 0);
+    json_draft_string(
+        record, "lost_reason",
+        session && session->loss != SESSION_LOSS_NONE ? session_loss_name(session->loss) : NULL);
+    json_draft_string(record, "session", session ? session->id : call->request.session);
+    json_draft_close(record, '}');
+}
+
 /* The members that all three kinds share. */
 static struct json_draft begin_record(const struct call *call, const char *event)
 {
@@ -56,6 +73,7 @@ static struct json_draft begin_record(const struct call *call, const char *event
     write_approval(&record, &call->approval);
     json_draft_string(&record, "code_sha256", code_sha256);
     json_draft_string(&record, "event", event);
+    write_cell(&record, call);
     write_or_null(&record, "image", call->description.image.name);
     write_or_null(&record, "image_id", call->description.image.id);
     json_draft_string(&record, "mode", sandbox_mode_name(call->configuration.mode));

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "gate/cell.h"
 #include "request/request_fields.h"
 #include "run/describe.h"
 
@@ -103,15 +104,30 @@ static void write_workspace_id(struct json_draft *draft, const char *name, const
     json_draft_string(draft, name, text);
 }
 
+/* The hash of what ran is enough where nobody looks at it: a session may be long. */
+static void write_history(struct json_draft *draft, const char *name, const struct call *call,
+                          enum request_files_form form)
+{
+    cell_write_history(draft, name, call, form == REQUEST_FILES_SHOWN);
+}
+
 /* Members that the call settles, beside those of the request as it was written. */
 static const struct settled_member {
     const char *name;
+    /* One of the two; form: for whom it is written. */
+    void (*write_form)(struct json_draft *draft, const char *name, const struct call *call,
+                       enum request_files_form form);
     void (*write)(struct json_draft *draft, const char *name, const struct call *call);
 } settled_members[] = {
-    {"image", write_image},         {"image_id", write_image_id},
-    {"limits", write_limits},       {"mode", write_mode},
-    {"narrowing", write_narrowing}, {"policy_base_sha256", write_policy_base},
-    {"workspace", write_workspace}, {"workspace_id", write_workspace_id},
+    {"image", .write = write_image},
+    {"image_id", .write = write_image_id},
+    {"limits", .write = write_limits},
+    {"mode", .write = write_mode},
+    {"narrowing", .write = write_narrowing},
+    {"policy_base_sha256", .write = write_policy_base},
+    {"session_history", .write_form = write_history},
+    {"workspace", .write = write_workspace},
+    {"workspace_id", .write = write_workspace_id},
 };
 
 /* A member of the canonical request; one of the two, or neither for the tool's name. */
@@ -162,8 +178,11 @@ static void write_request(struct json_draft *draft, const struct call *call, con
     struct canonical_member members[CANONICAL_MEMBERS_LIMIT];
     size_t count = canonical_members(members);
     for (size_t i = 0; i < count; i++) {
-        if (members[i].settled)
-            members[i].settled->write(draft, members[i].name, call);
+        const struct settled_member *settled = members[i].settled;
+        if (settled && settled->write)
+            settled->write(draft, members[i].name, call);
+        else if (settled)
+            settled->write_form(draft, members[i].name, call, files);
         else if (members[i].field)
             request_field_write(members[i].field, draft, &call->request, files);
         else
@@ -212,14 +231,14 @@ static_assert(APPROVER_ONCE == APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ONCE) &
               "the policy's decisions are the approver's answers");
 
 /* The content of a workspace is not in the request's hash, so no answer may hold for later calls.
- */
+ * Neither may one for a cell: what it does depends on what ran before. */
 unsigned call_approval_answers(const struct call *call)
 {
     static const unsigned standing = APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_SESSION) |
                                      APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_ALLOW_ALWAYS);
     unsigned answers = call->configuration.policy->approver_decisions |
                        APPROVAL_ANSWER_BIT(APPROVAL_ANSWER_CANCEL);
-    return call->context.workspace ? answers & ~standing : answers;
+    return call->context.workspace || cell_has_history(call) ? answers & ~standing : answers;
 }
 
 char *call_approval_request(const struct call *call, const char *approval_id)

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "gate/cell.h"
 
 /* The facts of a call, and what they point to. */
 struct call_facts {
@@ -44,6 +45,7 @@ static void collect_facts(const struct call *call, struct call_facts *ret)
         .code_bytes = request->code_length,
         .principal = call->context.principal,
         .workspace = call->context.workspace != NULL,
+        .history = cell_has_history(call),
         .request_sha256 = call->request_sha256,
     };
     if (needs_inputs(call->configuration.policy) && rule_inputs_of_request(request, &ret->inputs))

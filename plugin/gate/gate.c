@@ -21,6 +21,7 @@
 #include "call/workspace.h"
 #include "content/content.h"
 #include "gate/audit_record.h"
+#include "gate/cell.h"
 #include "gate/decision.h"
 #include "gate/offer_hint.h"
 #include "host/host.h"
@@ -114,8 +115,8 @@ static bool apply_policy(struct call *call, struct error *error)
     const struct policy *policy = call->configuration.policy;
     const struct request *request = &call->request;
     if (!narrowing_check(&call->context.narrowing, policy, error) ||
-        !input_files_find(call, error) || !plan_run(call, error) || !input_files_fit(call, error) ||
-        !check_network(call, error))
+        !input_files_find(call, error) || !plan_run(call, error) || !cell_plan(call, error) ||
+        !input_files_fit(call, error) || !check_network(call, error))
         return false;
     if (!decision_check_secrets(call, error) || !pin_workspace(call, error) ||
         !hash_request(call, error) || !decision_check_rules(call, error))
@@ -153,7 +154,7 @@ static bool enter_admission(struct call *call, struct error *error)
         .principal = call->context.principal,
         .max_runs = policy->max_runs,
         .max_queued = policy->max_queued,
-        .memory_bytes = call->description.limits.memory_bytes,
+        .memory_bytes = cell_memory_bytes(call),
         .memory_total_bytes = policy->memory_total_bytes,
         .patience_ms = patience_ms > waited_ms ? patience_ms - waited_ms : 0,
         .cancelled = &call->registration.cancelled,
@@ -347,7 +348,8 @@ static bool execute(struct call *call, struct error *error)
     bool collects = call->description.outputs.files > 0;
     artifact_reader_init(&reader, &settings, &call->artifacts);
     call->run.files = (struct file_stream){.fd = -1, .take = take_files, .user = &reader};
-    bool ended = run_execute(&call->run, &call->outcome, error);
+    bool ended = call->request.session ? cell_execute(call, error)
+                                       : run_execute(&call->run, &call->outcome, error);
     if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started)
         note_lost_files(call);
     return ended;

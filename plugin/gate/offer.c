@@ -115,7 +115,9 @@ static bool offers_member(const struct offer *offer, const struct request_field 
     case CAPABILITY_IMAGE:
         return offers_image(offer);
     case CAPABILITY_SESSION:
-        return false; /* not in this version */
+        return policy_of(offer)->sessions.max_total > 0 &&
+               sandbox_mode_row(offer->configuration->mode)->keeps_sessions &&
+               grants(offer, CAPABILITY_SESSION, NULL);
     case CAPABILITY_FILES:
     case CAPABILITY_MODE_NONE:
     case CAPABILITY_COUNT:

@@ -83,11 +83,6 @@ static bool describe_outputs(struct call *call)
 static bool refuse_unsupported(const struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
-    if (request->session) {
-        error_set(error, ERROR_NOT_SUPPORTED,
-                  "request: /session: sessions are not supported yet; every run is fresh");
-        return true;
-    }
     if (request->image && !sandbox_mode_row(call->configuration.mode)->has_images) {
         error_set(error, ERROR_NOT_SUPPORTED, "request: /image: mode %s has no images",
                   sandbox_mode_name(call->configuration.mode));

@@ -152,6 +152,15 @@ struct policy_transfers {
     struct policy_files_out files_out;
 };
 
+/* Interpreters that are kept between calls. */
+struct policy_sessions {
+    uint64_t max_total; /* at the same time; 0: there are none */
+    uint64_t max_per_principal;
+    uint64_t max_cells; /* of one */
+    uint64_t idle_ms;   /* without a cell, until it ends */
+    uint64_t age_ms;    /* since its first one */
+};
+
 struct secret_provider;
 
 struct policy {
@@ -183,8 +192,9 @@ struct policy {
     char **workspaces;        /* directories below which a gateway's workspace may be */
     struct policy_limits limits;
     struct policy_transfers transfers;
-    uint64_t max_runs;           /* at the same time */
-    uint64_t max_queued;         /* calls that wait for their turn */
+    uint64_t max_runs;   /* at the same time */
+    uint64_t max_queued; /* calls that wait for their turn */
+    struct policy_sessions sessions;
     uint64_t memory_total_bytes; /* the memory limits of the runs under way, together */
     struct policy_pool pools[SANDBOX_MODE_COUNT]; /* zeros in modes that have none */
     uint32_t outer_uid_base;

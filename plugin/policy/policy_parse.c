@@ -17,10 +17,12 @@
 #include "vocabulary/handle.h"
 #include "vocabulary/language.h"
 
-#define UID_MINIMUM  65536 /* below: the host's own users, nobody, and distributions' ranges */
-#define UID_MAXIMUM  UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
-#define RUNS_LIMIT   1024
-#define QUEUED_LIMIT 4096 /* each holds its request, and a thread of the gateway */
+#define UID_MINIMUM   65536 /* below: the host's own users, nobody, and distributions' ranges */
+#define UID_MAXIMUM   UINT32_C(4294967294) /* (uid_t)-1 means "unchanged" to the kernel */
+#define RUNS_LIMIT    1024
+#define SESSIONS_MOST 1024
+#define CELLS_LIMIT   100000
+#define QUEUED_LIMIT  4096 /* each holds its request, and a thread of the gateway */
 
 #define FILE_PLACEHOLDER "{file}"
 
@@ -242,7 +244,8 @@ static bool read_required_layers(const struct json_place *place, json_t *value, 
     return true;
 }
 
-/* Every run at the same time has a uid of its own: the process limit is counted by uid. */
+/* Every run and every session at the same time has a uid of its own: the process limit is counted
+ * by uid. */
 static bool read_outer_uids(const struct json_place *place, json_t *value, void *object)
 {
     static const struct json_member members[] = {
@@ -254,7 +257,7 @@ static bool read_outer_uids(const struct json_place *place, json_t *value, void 
     struct json_member count = {"count", &member_uint32, AT(outer_uid_count)};
     if (!json_read_members(place, value, members, object))
         return false;
-    count.minimum = (int64_t)policy->max_runs;
+    count.minimum = (int64_t)(policy->max_runs + policy->sessions.max_total);
     count.maximum = (int64_t)UID_MAXIMUM - policy->outer_uid_base + 1;
     return json_read_member(place, value, &count, object);
 }
@@ -274,7 +277,16 @@ static const struct json_member view[] = {
     {0},
 };
 
-/* In this order: approval looks at modes, outer_uids at max_runs, languages at limits,
+static const struct json_member sessions[] = {
+    {"max_total", &member_uint64, AT(sessions.max_total), 0, SESSIONS_MOST},
+    {"max_per_principal", &member_uint64, AT(sessions.max_per_principal), 1, SESSIONS_MOST},
+    {"max_cells", &member_uint64, AT(sessions.max_cells), 1, CELLS_LIMIT},
+    {"idle_ms", &member_uint64, AT(sessions.idle_ms), 1000, RUN_SESSION_LIMIT},
+    {"age_ms", &member_uint64, AT(sessions.age_ms), 1000, RUN_SESSION_LIMIT},
+    {0},
+};
+
+/* In this order: approval looks at modes, outer_uids at max_runs and sessions, languages at limits,
  * only_languages and memory_total_bytes at languages. */
 const struct json_member policy_members[] = {
     {"version", .read = read_version},
@@ -291,6 +303,7 @@ const struct json_member policy_members[] = {
     {"results", &member_object, AT(transfers), .members = policy_results_members},
     {"max_runs", &member_uint64, AT(max_runs), 1, RUNS_LIMIT},
     {"max_queued", &member_uint64, AT(max_queued), 0, QUEUED_LIMIT},
+    {"sessions", &member_object, .members = sessions},
     {"pools", .read = policy_read_pools},
     {"outer_uids", .read = read_outer_uids},
     {"runtime_path", &policy_strings, AT(runtime_path), 1, .check = path_check_absolute},

@@ -40,6 +40,7 @@ struct rule_facts {
     char code_sha256[SHA256_HEX_LENGTH + 1]; /* "": made of code when a rule asks for it */
     const char *principal;                   /* NULL: the host has not said */
     bool workspace;
+    bool history;                     /* other code ran before in the same interpreter */
     const struct rule_inputs *inputs; /* the other inputs that decide what runs; NULL: not known */
     const char *request_sha256;       /* NULL: not known */
 };

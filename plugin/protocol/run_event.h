@@ -95,6 +95,7 @@ enum sandbox_origin {
     SANDBOX_NEW,    /* nothing: its sandbox was made then, and its interpreter started */
     SANDBOX_COPIED, /* an interpreter, of which its sandbox is a copy */
     SANDBOX_READY,  /* its sandbox */
+    SANDBOX_KEPT,   /* its session: said by the plugin, of each cell but the first */
     SANDBOX_ORIGIN_COUNT
 };
 

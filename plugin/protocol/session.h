@@ -10,6 +10,7 @@
  *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
  *   plugin -> backend:             struct session_order on the run's socket
  *   backend -> plugin:             RUN_EVENT_INTERRUPTED there
+ * A second after a cell all processes of the session are stopped, until the next one.
  * The end of the socket of cells ends the interpreter, and its end the session. An idle session,
  * and one that has come of age, is ended by the backend.
  */

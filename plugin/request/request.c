@@ -146,6 +146,7 @@ void request_clear(struct request *request)
     request_files_free(request->files, request->file_count);
     free(request->image);
     free(request->session);
+    free(request->session_action);
     free(request->reason);
     json_decref(request->notes);
     *request = (struct request){0};

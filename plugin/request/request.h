@@ -32,6 +32,8 @@
 #define REQUEST_MEMORY_LIMIT      (INT64_C(64) << 40) /* likewise */
 #define REQUEST_IMAGE_LIMIT       255
 #define REQUEST_SESSION_LIMIT     128
+#define REQUEST_SESSION_KEEP      "keep" /* of session_action */
+#define REQUEST_SESSION_END       "end"
 
 /* The shape of a call: the tool's own or another that is accepted for it. */
 enum request_shape {
@@ -75,10 +77,11 @@ struct request {
     uint64_t timeout_ms;   /* 0: absent */
     uint64_t memory_bytes; /* 0: absent */
     bool network;
-    char *image;   /* NULL: absent */
-    char *session; /* NULL: absent */
-    char *reason;  /* NULL: absent; the model's own words, to be shown as such */
-    json_t *notes; /* array of strings: corrections of the request */
+    char *image;          /* NULL: absent */
+    char *session;        /* NULL: absent */
+    char *session_action; /* likewise */
+    char *reason;         /* NULL: absent; the model's own words, to be shown as such */
+    json_t *notes;        /* array of strings: corrections of the request */
 };
 
 /* Reads input_json (length bytes) as a call of the given shape. true and *ret filled

@@ -162,11 +162,23 @@ static const struct request_field fields[] = {
      HELD(session),
      .limit = REQUEST_SESSION_LIMIT,
      .capability = CAPABILITY_SESSION,
-     .description = "Name of a session whose state is kept between calls. Leave "
-                    "it out: every call then starts fresh.",
+     .description =
+         "\"new\" for an interpreter that is kept, then session.id of the result for the "
+         "next cell in it: variables and files are still there. Left out: every call "
+         "starts fresh.",
      .read = request_read_session,
-     .examples = {"\"s\"", "\"s.1\""},
-     .not_hashed = "no run keeps state in this version: a request that names a session is refused"},
+     .examples = {"\"new\"", "\"s_0\""},
+     .hashed_as = "session_history"},
+    {.name = "session_action",
+     .kind = REQUEST_FIELD_STRING,
+     HELD(session_action),
+     .limit = REQUEST_SESSION_LIMIT,
+     .capability = CAPABILITY_SESSION,
+     .description = "\"end\": the session ends with this cell. Left out, or \"keep\": it stays.",
+     .read = request_read_session_action,
+     .audited = "whether the session is to end",
+     .examples = {"\"keep\"", "\"end\""},
+     .hashed_as = "session_action"},
     {.name = "reason",
      .kind = REQUEST_FIELD_STRING,
      HELD(reason),

@@ -21,6 +21,7 @@ request_reader request_read_files;
 request_reader request_read_outputs;
 request_reader request_read_image;
 request_reader request_read_session;
+request_reader request_read_session_action;
 
 /* The writers (request_write.c). */
 

@@ -269,6 +269,16 @@ bool request_read_session(const struct json_place *place, json_t *value,
                                     "with a letter or digit");
 }
 
+bool request_read_session_action(const struct json_place *place, json_t *value,
+                                 const struct request_field *field, struct request *request)
+{
+    if (!read_text(place, value, 1, field->limit, &request->session_action))
+        return false;
+    return strcmp(request->session_action, REQUEST_SESSION_KEEP) == 0 ||
+           strcmp(request->session_action, REQUEST_SESSION_END) == 0 ||
+           json_place_refuse(place, "must be \"keep\" or \"end\"");
+}
+
 bool request_read_files(const struct json_place *place, json_t *value,
                         const struct request_field *field, struct request *request)
 {

@@ -160,6 +160,11 @@ static bool has_omitted_files(const struct result *result)
     return result->call->artifacts.omitted_reason != FILE_WHOLE;
 }
 
+static bool has_session(const struct result *result)
+{
+    return result->call->session;
+}
+
 static bool was_decided(const struct result *result)
 {
     return result->call->approval.decision[0] != '\0';
@@ -301,6 +306,13 @@ static const struct result_member members[] = {
      .description = "the program's own exception: name, value and frames; null where it had none",
      .write = write_exception,
      .is_given = has_exception,
+     .brief = true},
+    {.name = "session",
+     .type = RESULT_OBJECT,
+     .optional = true,
+     .description = "the session whose cell it was, where the request has one",
+     .members = session_members,
+     .is_given = has_session,
      .brief = true},
     {.name = "approval",
      .type = RESULT_OBJECT,

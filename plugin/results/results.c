@@ -14,6 +14,10 @@
 #define DEPTH_LIMIT 48
 /* Of an exception or a count, beside what the policy allows for a text. */
 #define FACTS_LIMIT ((size_t)1 << 20)
+/* Of what a cell says at its end, and of the names in it. */
+#define CELL_FRAME_LIMIT ((size_t)64 << 10)
+#define CELL_NAMES_LIMIT 200
+#define CELL_NAME_LIMIT  100 /* bytes */
 
 void results_init(struct results *results, const struct policy_results *limits,
                   const struct redaction *redaction, const char *run_id)
@@ -25,6 +29,7 @@ void results_clear(struct results *results)
 {
     free(results->rows.bytes);
     free(results->exception.bytes);
+    json_decref(results->defined);
     *results = (struct results){.limits = NULL};
 }
 
@@ -42,6 +47,8 @@ static enum result_omission judge_frame(const struct results *results, uint8_t k
 static enum frame_verdict judge(void *user, uint8_t kind, size_t length)
 {
     struct results *results = user;
+    if (kind == RESULT_FRAME_CELL && results->cell && length <= CELL_FRAME_LIMIT)
+        return results->cell->ended ? FRAME_DISCARD : FRAME_KEEP;
     results->refused =
         kind < RESULT_FRAME_RESULT || kind > RESULT_FRAME_OMITTED || length > RESULT_FRAME_LIMIT;
     if (results->refused)
@@ -164,10 +171,43 @@ static void take_omitted(struct results *results, const json_t *value, size_t le
         results_omit(&results->omitted, (enum result_omission)reason, count, bytes);
 }
 
+/* Of the names that the session has, those that could be some. */
+static json_t *read_defined(const json_t *value)
+{
+    json_t *names = json_array();
+    size_t index;
+    json_t *name;
+    json_array_foreach(
+        json_object_get(value, "defined"), index,
+        name) if (json_is_string(name) && json_string_length(name) <= CELL_NAME_LIMIT &&
+                  json_array_size(names) < CELL_NAMES_LIMIT)(void) json_array_append(names, name);
+    return names;
+}
+
+/* Whatever it says, the cell has ended. */
+static void take_cell(struct results *results, const unsigned char *payload, size_t length)
+{
+    const struct json_input_limits limits = {.max_bytes = CELL_FRAME_LIMIT, .max_depth = 4};
+    struct error error;
+    json_auto_t *value = json_input_parse("cell", (const char *)payload, length, &limits,
+                                          ERROR_INVALID_INPUT, &error);
+    uint64_t status = 0;
+    results->cell->ended = true;
+    results->cell->exit_code = 1;
+    if (value && read_count(value, "exit_code", &status))
+        results->cell->exit_code = (int32_t)(status & 0xff);
+    json_decref(results->defined);
+    results->defined = value ? read_defined(value) : NULL;
+}
+
 static void take(void *user, uint8_t kind, const unsigned char *payload, size_t length)
 {
     struct results *results = user;
     enum result_omission why;
+    if (kind == RESULT_FRAME_CELL) {
+        take_cell(results, payload, length);
+        return;
+    }
     json_auto_t *value = read_payload(results, payload, length, &why);
     if (!value)
         results_omit(&results->omitted, why, 1, length);

@@ -15,6 +15,7 @@
 #include "results/result_bundle.h"
 #include "run/frame_reader.h"
 #include "run/redaction.h"
+#include "run/session_run.h"
 #include "json/json_text.h"
 
 /* The kinds of frames; each payload is one object of JSON (docs/internals/run.md). */
@@ -22,6 +23,7 @@ enum result_frame {
     RESULT_FRAME_RESULT = 1,
     RESULT_FRAME_EXCEPTION = 2,
     RESULT_FRAME_OMITTED = 3,
+    RESULT_FRAME_CELL = 4, /* of a session: its cell has ended */
 };
 
 /* A longer frame is none: no program of ours sends it. */
@@ -36,7 +38,9 @@ struct results {
     size_t row_count;
     uint64_t read; /* bytes of the payloads that were looked at */
     struct results_omitted omitted;
-    size_t redacted; /* places in which a secret was found */
+    size_t redacted;        /* places in which a secret was found */
+    struct cell_word *cell; /* borrowed; NULL: this is no cell */
+    json_t *defined;        /* the names that the session has then; NULL: not said */
 
     bool refused; /* the stream was not understood to its end */
 };

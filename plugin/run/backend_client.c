@@ -19,6 +19,7 @@
 #include "base/write_fully.h"
 #include "program/backend_program.h"
 #include "protocol/channel.h"
+#include "protocol/session.h"
 
 #define SEND_TIMEOUT_MS   10000
 #define ANSWER_TIMEOUT_MS 250
@@ -205,51 +206,99 @@ static int send_files(const struct run_input_fds *inputs, struct error *error)
     return TAKE_FD(theirs);
 }
 
+/* The ends that a run's backend or a session's interpreter gets. */
+struct given_ends {
+    int memfd, stdout_write, stderr_write, results_write, files_write, files, nowhere;
+};
+
+static void close_given(struct given_ends *ends)
+{
+    close_fd(ends->memfd);
+    close_fd(ends->stdout_write);
+    close_fd(ends->stderr_write);
+    close_fd(ends->results_write);
+    close_fd(ends->files_write);
+    close_fd(ends->files);
+    close_fd(ends->nowhere);
+}
+
+/* Those of ret that this makes are the caller's even where it fails. */
+static bool open_ends(const struct run_description *description, const struct run_input_fds *inputs,
+                      struct backend_run *run, struct given_ends *ret, struct error *error)
+{
+    *ret = (struct given_ends){-1, -1, -1, -1, -1, -1, -1};
+    ret->nowhere = open_nowhere(error);
+    if (ret->nowhere < 0)
+        return false;
+    ret->memfd = description_memfd(description, error);
+    if (ret->memfd < 0)
+        return false;
+    ret->files = inputs->file_count > 0 ? send_files(inputs, error) : -1;
+    if (ret->files < 0 && inputs->file_count > 0)
+        return false;
+    if (output_pipe(&run->stdout_fd, &ret->stdout_write, error) != 0 ||
+        output_pipe(&run->stderr_fd, &ret->stderr_write, error) != 0)
+        return false;
+    if (description->results && output_pipe(&run->results_fd, &ret->results_write, error) != 0)
+        return false;
+    return description->outputs.files == 0 ||
+           output_pipe(&run->files_fd, &ret->files_write, error) == 0;
+}
+
+/* In the order of enum run_fd; events: the run's end of that socket. */
+static void list_ends(const struct given_ends *ends, int stdin_fd, int events,
+                      int ret[RUN_FD_COUNT])
+{
+    ret[RUN_FD_EVENTS] = events;
+    ret[RUN_FD_DESCRIPTION] = ends->memfd;
+    ret[RUN_FD_STDIN] = stdin_fd;
+    ret[RUN_FD_STDOUT] = ends->stdout_write;
+    ret[RUN_FD_STDERR] = ends->stderr_write;
+    ret[RUN_FD_RESULTS] = ends->results_write >= 0 ? ends->results_write : ends->nowhere;
+    ret[RUN_FD_FILES] = ends->files_write >= 0 ? ends->files_write : ends->nowhere;
+    ret[RUN_FD_INPUTS] = ends->files >= 0 ? ends->files : ends->nowhere;
+}
+
 bool backend_start_run(enum sandbox_mode mode, const struct run_description *description,
                        const struct run_input_fds *inputs, struct backend_run *ret,
                        struct error *error)
 {
     CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
     CLEANUP_CLOSE int events = -1;
-    CLEANUP_CLOSE int stdout_write = -1;
-    CLEANUP_CLOSE int stderr_write = -1;
-    CLEANUP_CLOSE int results_write = -1;
-    CLEANUP_CLOSE int files_write = -1;
-    CLEANUP_CLOSE int nowhere = open_nowhere(error);
-    if (nowhere < 0)
-        return false;
-    CLEANUP_CLOSE int memfd = description_memfd(description, error);
-    if (memfd < 0)
-        return false;
-    CLEANUP_CLOSE int files = inputs->file_count > 0 ? send_files(inputs, error) : -1;
-    if (files < 0 && inputs->file_count > 0)
-        return false;
+    CLEANUP(close_given) struct given_ends ends;
+    int fds[RUN_FD_COUNT];
     int pair[2];
+    if (!open_ends(description, inputs, &run, &ends, error))
+        return false;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
         error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot create a socket for the run");
         return false;
     }
     run.events = pair[0];
     events = pair[1];
-    if (output_pipe(&run.stdout_fd, &stdout_write, error) != 0 ||
-        output_pipe(&run.stderr_fd, &stderr_write, error) != 0)
-        return false;
-    if (description->results && output_pipe(&run.results_fd, &results_write, error) != 0)
-        return false;
-    if (description->outputs.files > 0 && output_pipe(&run.files_fd, &files_write, error) != 0)
-        return false;
-    const int fds[RUN_FD_COUNT] = {
-        [RUN_FD_EVENTS] = events,
-        [RUN_FD_DESCRIPTION] = memfd,
-        [RUN_FD_STDIN] = inputs->stdin_fd,
-        [RUN_FD_STDOUT] = stdout_write,
-        [RUN_FD_STDERR] = stderr_write,
-        [RUN_FD_RESULTS] = description->results ? results_write : nowhere,
-        [RUN_FD_FILES] = files_write >= 0 ? files_write : nowhere,
-        [RUN_FD_INPUTS] = files >= 0 ? files : nowhere,
-    };
+    list_ends(&ends, inputs->stdin_fd, events, fds);
     if (send_run(backend_of(mode), fds, &run.generation, error) != 0)
         return false;
+    *ret = take_run(&run);
+    return true;
+}
+
+bool backend_send_cell(int cells, const struct run_description *description,
+                       const struct run_input_fds *inputs, struct backend_run *ret,
+                       struct error *error)
+{
+    static const char kind = SESSION_CELL;
+    CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
+    CLEANUP(close_given) struct given_ends ends;
+    int fds[RUN_FD_COUNT];
+    if (!open_ends(description, inputs, &run, &ends, error))
+        return false;
+    list_ends(&ends, inputs->stdin_fd, -1, fds);
+    if (channel_send(cells, &kind, sizeof(kind), &fds[RUN_FD_DESCRIPTION],
+                     RUN_FD_COUNT - RUN_FD_DESCRIPTION) != 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot hand over the cell");
+        return false;
+    }
     *ret = take_run(&run);
     return true;
 }

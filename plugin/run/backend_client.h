@@ -52,6 +52,12 @@ bool backend_start_run(enum sandbox_mode mode, const struct run_description *des
                        const struct run_input_fds *inputs, struct backend_run *ret,
                        struct error *error);
 
+/* Hands a cell to the interpreter that waits on that socket (session.h). true and *ret, without
+ * events; false with BACKEND_FAILED where there is none any more. */
+bool backend_send_cell(int cells, const struct run_description *description,
+                       const struct run_input_fds *inputs, struct backend_run *ret,
+                       struct error *error);
+
 /* The run's channel has closed without ENDED. If that is because its backend has ended, the next
  * run gets a new one. */
 void backend_note_end(enum sandbox_mode mode, const struct backend_run *run);

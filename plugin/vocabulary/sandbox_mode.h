@@ -54,6 +54,7 @@ struct sandbox_mode_row {
     bool has_images;           /* a run comes from an image of the policy's */
     bool shows_workspace;      /* read-only, without the machine's sockets */
     bool prepares_interpreter; /* and can say how */
+    bool keeps_sessions;       /* interpreters that stay between calls */
     bool has_pool;             /* some are kept ready: as many as its pool in the policy says */
     bool pool_grows;           /* which has "most" and "memory_bytes" */
     const char *network;       /* whose network a program has, where it has one */

@@ -2,7 +2,7 @@
 /*
  * What a program sends as its results. Whatever the cuts, the rows are the same; they are JSON, fit
  * the budgets, and hold no secret. The first line cuts the stream. The rest is the stream, once as
- * it is and once as the payload of a result.
+ * it is and once as the payload of a result, of a run and of a session's cell.
  */
 #include <jansson.h>
 
@@ -29,6 +29,7 @@ struct seen {
     char *exception;
     struct results_omitted omitted;
     bool refused;
+    struct cell_word word; /* of a cell */
 };
 
 static char *text_of(const struct results *results,
@@ -42,10 +43,12 @@ static char *text_of(const struct results *results,
     return text;
 }
 
-static struct seen feed(const struct fuzz_input *input, bool whole)
+static struct seen feed(const struct fuzz_input *input, bool whole, bool is_cell)
 {
+    struct cell_word word = {.ended = false};
     CLEANUP(results_clear) struct results results;
     results_init(&results, &limits, redaction, "run");
+    results.cell = is_cell ? &word : NULL;
     CLEANUP(frame_reader_clear)
     struct frame_reader reader = {.handler = results_handler(&results)};
     for (size_t at = 0, i = 0; at < input->length; i++) {
@@ -53,17 +56,20 @@ static struct seen feed(const struct fuzz_input *input, bool whole)
         size_t length = whole ? left : fuzz_slice(input, i, left);
         uint8_t *slice = fuzz_exact(input->bytes + at, length);
         frame_reader_feed(&reader, slice, length);
-        MUST(reader.filled <= limits.total_bytes && reader.capacity <= limits.total_bytes);
+        MUST(is_cell ||
+             (reader.filled <= limits.total_bytes && reader.capacity <= limits.total_bytes));
         free(slice);
         at += length;
     }
     results_end(&results, &reader);
     MUST(results.row_count <= limits.max_items && results.rows.length <= limits.total_bytes);
+    MUST(word.exit_code >= 0 && word.exit_code <= 255 && (word.ended || !results.defined));
     return (struct seen){
         .rows = text_of(&results, results_write_rows),
         .exception = text_of(&results, results_write_exception),
         .omitted = results.omitted,
         .refused = results.refused,
+        .word = word,
     };
 }
 
@@ -75,18 +81,25 @@ static void must_be_good(const struct seen *seen)
     MUST(!strstr(seen->rows, SECRET) && !strstr(seen->exception, SECRET));
 }
 
-static void try_stream(const struct fuzz_input *input)
+static void try_stream_of(const struct fuzz_input *input, bool is_cell)
 {
-    struct seen whole = feed(input, true);
-    struct seen cut = feed(input, false);
+    struct seen whole = feed(input, true, is_cell);
+    struct seen cut = feed(input, false, is_cell);
     must_be_good(&whole);
     MUST(strcmp(whole.rows, cut.rows) == 0 && strcmp(whole.exception, cut.exception) == 0);
     MUST(whole.omitted.count == cut.omitted.count && whole.omitted.bytes == cut.omitted.bytes);
     MUST(whole.refused == cut.refused);
+    MUST(whole.word.ended == cut.word.ended && whole.word.exit_code == cut.word.exit_code);
     free(whole.rows);
     free(whole.exception);
     free(cut.rows);
     free(cut.exception);
+}
+
+static void try_stream(const struct fuzz_input *input)
+{
+    try_stream_of(input, false);
+    try_stream_of(input, true);
 }
 
 static void try_payload(const struct fuzz_input *input, uint8_t kind)

@@ -284,13 +284,15 @@ static bool take_event(int fd, struct outcome *ret)
     ssize_t length = channel_receive(fd, message, sizeof(message), NULL, 0, NULL);
     if (length <= 0 || !run_event_decode(message, (size_t)length, &event))
         give_up("no event");
+    if (event.type == RUN_EVENT_INTERRUPTED) /* a session's cell; its end is still to come */
+        return false;
     if (event.type == RUN_EVENT_STARTED) {
         ret->started = true;
         ret->start = event;
         return false;
     }
     ret->end = event;
-    return true;
+    return event.type == RUN_EVENT_ENDED;
 }
 
 void run_finish(struct running *running, struct outcome *ret)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -257,6 +258,18 @@ START_TEST(its_time_is_up_and_its_state_is_kept)
 }
 END_TEST
 
+/* What shows a value is the program's code as well. */
+START_TEST(its_time_is_up_as_it_shows_its_value)
+{
+    begin_everyday_session();
+    expect_cell("class Thing:\n    def __repr__(self):\n        while True: pass\n", "");
+    run_cell_with("x = 3\nThing()", NULL, 300);
+    ck_assert(answer.ended);
+    expect_cell("print(x)", "3\n");
+    end_session();
+}
+END_TEST
+
 START_TEST(an_interruption_that_is_not_heeded_ends_it)
 {
     begin_everyday_session();
@@ -332,6 +345,28 @@ START_TEST(late_output_is_not_the_next_cells)
 }
 END_TEST
 
+/* The processor time that a thread of the session has had, by its own word. */
+static double seconds_of_thread(void)
+{
+    expect_cell("import os\nx = 1", "");
+    run_cell_with("print(sum(os.times()[:2]))", NULL, 20000);
+    return atof(answer.output);
+}
+
+START_TEST(it_stops_between_cells)
+{
+    begin_everyday_session();
+    expect_cell("import os, threading\ndef spin():\n    while True: pass\n"
+                "threading.Thread(target=spin, daemon=True).start()",
+                "");
+    double before = seconds_of_thread();
+    (void)sleep(5);
+    double after = seconds_of_thread();
+    ck_assert_msg(after > before && after - before < 3, "%f s in five", after - before);
+    end_session();
+}
+END_TEST
+
 START_TEST(an_order_ends_it)
 {
     static const char order = RUN_ORDER_CANCEL;
@@ -364,11 +399,13 @@ int main(void)
     suite_add(variables_of_a_cell_are_its_own, reason);
     suite_add(awaiting_at_the_top_level, reason);
     suite_add(its_time_is_up_and_its_state_is_kept, reason);
+    suite_add(its_time_is_up_as_it_shows_its_value, reason);
     suite_add(an_interruption_that_is_not_heeded_ends_it, reason);
     suite_add(idle_and_old_ones_end, reason);
     suite_add(its_memory_is_up, reason);
     suite_add(a_child_does_not_answer, reason);
     suite_add(late_output_is_not_the_next_cells, reason);
+    suite_add(it_stops_between_cells, reason);
     suite_add(an_order_ends_it, reason);
     suite_add(an_interruption_finds_no_cell, reason);
     return suite_end();

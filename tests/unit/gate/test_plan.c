@@ -10,6 +10,7 @@
 #include "../support/failing_memory.h"
 #include "base/cleanup.h"
 #include "content/content_checkers.h"
+#include "gate/cell.h"
 #include "gate/gate.h"
 #include "run/describe.h"
 #include "tap_suite.h"
@@ -47,7 +48,15 @@ static const struct {
     {"{\"languages\":{\"python\":null}}", SANDBOX_MODE_PROCESS, PYTHON(""),
      ERROR_LANGUAGE_NOT_ALLOWED, "the policy does not offer the language python"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"session\":\"s\""), ERROR_NOT_SUPPORTED,
-     "request: /session"},
+     "request: /session: the policy keeps no sessions"},
+    {"{\"sessions\":{\"max_total\":1}}", SANDBOX_MODE_DOCKER, PYTHON(",\"session\":\"new\""),
+     ERROR_NOT_SUPPORTED, "request: /session: this sandbox mode has no sessions"},
+    {"{\"sessions\":{\"max_total\":1}}", SANDBOX_MODE_PROCESS,
+     "{\"language\":\"sh\",\"code\":\"x\",\"session\":\"new\"}", ERROR_NOT_SUPPORTED,
+     "request: /session: only Python has sessions"},
+    {"{\"sessions\":{\"max_total\":1}}", SANDBOX_MODE_PROCESS,
+     PYTHON(",\"session\":\"new\",\"secrets\":{\"A\":\"{{secret:a}}\"}"), ERROR_NOT_SUPPORTED,
+     "request: /session: a cell of a session gets no secrets"},
     {"{}", SANDBOX_MODE_PROCESS, PYTHON(",\"image\":\"python:3.11-slim\""), ERROR_NOT_SUPPORTED,
      "request: /image: mode process has no images"},
     {"{}", SANDBOX_MODE_DOCKER, PYTHON(",\"image\":\"other\""), ERROR_POLICY_DENIED,
@@ -80,7 +89,7 @@ START_TEST(refuses_what_cannot_be_planned)
     struct error error;
     CLEANUP(cleanup_call)
     struct call *call = new_call(refused[_i].policy, refused[_i].mode, refused[_i].input);
-    ck_assert(!plan_run(call, &error));
+    ck_assert(!plan_run(call, &error) || !cell_plan(call, &error));
     ck_assert_int_eq(error.code, refused[_i].code);
     ck_assert_msg(strncmp(error.message, refused[_i].message, strlen(refused[_i].message)) == 0,
                   "%s", error.message);

@@ -50,6 +50,17 @@ static json_t *result_of(struct call *call, const struct error *refusal)
     return result;
 }
 
+/* The call's to free, as any that is lost. */
+static struct session *lost_session(void)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    ck_assert_ptr_nonnull(session);
+    session->run = (struct session_run)SESSION_RUN_EMPTY;
+    session->loss = SESSION_LOSS_MEMORY;
+    session->cells = json_array();
+    return session;
+}
+
 /* By itself with nothing known, or as a signal ended it with everything known. */
 static json_t *ended_by(enum run_cause cause, bool is_killed)
 {
@@ -65,6 +76,8 @@ static json_t *ended_by(enum run_cause cause, bool is_killed)
         json_draft_text(&call->results.exception, NULL, "{}", 2);
         call->context.traceparent = strdup("00-1-2-01");
         artifact_list_omit(&call->artifacts, 1, 2, FILE_TOO_MANY);
+        call->request.session = strdup(SESSION_NEW);
+        call->session = lost_session();
     } else {
         ended->usage = (struct run_usage){.user_us = RUN_USAGE_UNKNOWN,
                                           .system_us = RUN_USAGE_UNKNOWN,

@@ -318,6 +318,126 @@ START_TEST(each_lack_of_memory_loses_single_results)
 }
 END_TEST
 
+/* As feed_whole(), of a cell. */
+static struct seen feed_cell(const struct stream *stream, struct cell_word *word,
+                             json_t **ret_defined)
+{
+    CLEANUP(results_clear) struct results results;
+    results_init(&results, &usual, NULL, "run");
+    results.cell = word;
+    CLEANUP(frame_reader_clear)
+    struct frame_reader reader = {.handler = results_handler(&results)};
+    frame_reader_feed(&reader, stream->bytes, stream->length);
+    results_end(&results, &reader);
+    *ret_defined = json_incref(results.defined);
+    return look(&results);
+}
+
+/* Only a cell of a session ends so (a_stream_that_is_none_is_dropped for other runs), and once. */
+START_TEST(a_cell_ends_with_its_frame)
+{
+    struct stream stream = {.length = 0};
+    struct cell_word word = {.ended = false};
+    json_auto_t *defined = NULL;
+    add_frame(&stream, 1, "{\"role\":\"value\",\"data\":{\"text/plain\":\"before\"}}");
+    add_frame(&stream, RESULT_FRAME_CELL, "{\"exit_code\":7,\"defined\":[\"x\",\"f\"]}");
+    add_frame(&stream, RESULT_FRAME_CELL, "{\"exit_code\":0,\"defined\":[]}");
+    CLEANUP(clear_seen) struct seen seen = feed_cell(&stream, &word, &defined);
+    ck_assert(word.ended && !seen.refused);
+    ck_assert_int_eq(word.exit_code, 7);
+    ck_assert_uint_eq(json_array_size(defined), 2);
+    ck_assert_str_eq(json_string_value(json_array_get(defined, 1)), "f");
+    ck_assert_ptr_nonnull(strstr(seen.rows, "before"));
+    ck_assert_uint_eq(seen.omitted.count, 0);
+}
+END_TEST
+
+START_TEST(a_cell_that_says_nonsense_has_ended)
+{
+    static const struct {
+        const char *payload;
+        int exit_code;
+        size_t names; /* SIZE_MAX: not said */
+    } rows[] = {
+        {"", 1, SIZE_MAX},
+        {"{\"exit_code\":0", 1, SIZE_MAX},
+        {"{\"exit_code\":0,\"defined\":[[[[[]]]]]}", 1, SIZE_MAX}, /* too deep */
+        {"[]", 1, SIZE_MAX},
+        {"{}", 1, 0},
+        {"{\"exit_code\":-1,\"defined\":7}", 1, 0},
+        {"{\"exit_code\":\"0\",\"defined\":{\"x\":1}}", 1, 0},
+        {"{\"exit_code\":263,\"defined\":[\"x\",1,null,[],\"y\"]}", 7, 2}, /* as of a process */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct stream stream = {.length = 0};
+        struct cell_word word = {.ended = false};
+        json_auto_t *defined = NULL;
+        add_frame(&stream, RESULT_FRAME_CELL, rows[i].payload);
+        CLEANUP(clear_seen) struct seen seen = feed_cell(&stream, &word, &defined);
+        ck_assert_msg(word.ended && !seen.refused, "%zu", i);
+        ck_assert_msg(word.exit_code == rows[i].exit_code, "%zu: %d", i, word.exit_code);
+        ck_assert_msg((defined ? json_array_size(defined) : SIZE_MAX) == rows[i].names, "%zu", i);
+    }
+}
+END_TEST
+
+/* Bytes that no stream of this file has room for. */
+static void feed_names(struct results *results, size_t count, size_t length)
+{
+    json_auto_t *frame = json_pack("{s:i, s:[]}", "exit_code", 0, "defined");
+    char name[128];
+    memset(name, 'x', sizeof(name));
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(json_object_get(frame, "defined"), json_stringn(name, length));
+    CLEANUP_FREE char *payload = json_dumps(frame, JSON_COMPACT);
+    struct stream header = {.length = 0};
+    CLEANUP(frame_reader_clear)
+    struct frame_reader reader = {.handler = results_handler(results)};
+    add_header(&header, (uint32_t)strlen(payload), RESULT_FRAME_CELL);
+    frame_reader_feed(&reader, header.bytes, header.length);
+    frame_reader_feed(&reader, (const unsigned char *)payload, strlen(payload));
+}
+
+START_TEST(a_cell_names_no_more_than_it_may)
+{
+    static const struct {
+        size_t count, length, kept;
+        bool refused;
+    } rows[] = {
+        {200, 100, 200, false}, {201, 100, 200, false}, {3, 101, 0, false},
+        {300, 1, 200, false},   {2000, 100, 0, true},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        CLEANUP(results_clear) struct results results;
+        struct cell_word word = {.ended = false};
+        results_init(&results, &usual, NULL, "run");
+        results.cell = &word;
+        feed_names(&results, rows[i].count, rows[i].length);
+        ck_assert_msg(results.refused == rows[i].refused && word.ended == !rows[i].refused, "%zu",
+                      i);
+        ck_assert_uint_eq(json_array_size(results.defined), rows[i].kept);
+    }
+}
+END_TEST
+
+/* Where nothing else may come any more, the cell's end does. */
+START_TEST(a_cells_end_is_in_no_budget)
+{
+    static const struct policy_results none = {
+        .max_items = 0, .text_bytes = 0, .image_bytes = 0, .total_bytes = 0};
+    CLEANUP(results_clear) struct results results;
+    struct cell_word word = {.ended = false};
+    results_init(&results, &none, NULL, "run");
+    results.cell = &word;
+    feed_names(&results, 200, 100);
+    ck_assert(word.ended && !results.refused);
+    ck_assert_int_eq(word.exit_code, 0);
+    ck_assert_uint_eq(json_array_size(results.defined), 200);
+    ck_assert_uint_eq(results.read, 0);
+    ck_assert_uint_eq(results.omitted.count, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *cases[] = {tcase_create("results")};
@@ -330,5 +450,9 @@ int main(void)
     tcase_add_test(cases[0], a_long_text_keeps_its_beginning);
     tcase_add_test(cases[0], counts_do_not_overflow);
     tcase_add_test(cases[0], each_lack_of_memory_loses_single_results);
+    tcase_add_test(cases[0], a_cell_ends_with_its_frame);
+    tcase_add_test(cases[0], a_cell_that_says_nonsense_has_ended);
+    tcase_add_test(cases[0], a_cell_names_no_more_than_it_may);
+    tcase_add_test(cases[0], a_cells_end_is_in_no_budget);
     return run_suite("results", cases, COUNT_OF(cases));
 }

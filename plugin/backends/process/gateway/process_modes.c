@@ -89,6 +89,7 @@ const struct sandbox_mode_row process_mode = {
     .shows_workspace = true,
     .workspace_remedy = remedy_for_workspace,
     .prepares_interpreter = true,
+    .keeps_sessions = true,
     .has_pool = true,
     .pool_grows = true,
     .network = "the gateway's machine",

@@ -176,16 +176,21 @@ static bool take_forbidden_call(const struct main_program *program, struct repor
 static const struct report ordered_end = {
     .kind = REPORT_ENDED, .wait_status = SIGKILL, .ordered = 1};
 
-/* false: what is there is no interruption, and waits for the end. */
-static bool take_interruption(const struct main_program *program, int supervisor)
+/* An order to a session. false: what is there is none, and waits for the end. */
+static bool take_signal_order(const struct main_program *program, int supervisor)
 {
     char order;
     if (recv(supervisor, &order, sizeof(order), MSG_PEEK | MSG_DONTWAIT) < 0)
         return errno == EAGAIN || errno == EINTR;
-    if (order != SANDBOX_INTERRUPT)
+    if (order == SANDBOX_INTERRUPT)
+        (void)kill(program->pid, SIGINT);
+    else if (order == SANDBOX_STOP && getpid() == 1) /* "all processes" are those of the sandbox */
+        (void)kill(-1, SIGSTOP);
+    else if (order == SANDBOX_CONTINUE && getpid() == 1)
+        (void)kill(-1, SIGCONT);
+    else
         return false;
     (void)recv(supervisor, &order, sizeof(order), MSG_DONTWAIT);
-    (void)kill(program->pid, SIGINT);
     return true;
 }
 
@@ -221,7 +226,7 @@ static bool watch_end(const struct main_program *program, int supervisor, struct
             *ret = ordered_end;
             return true;
         }
-        if ((ready[0].revents & POLLIN) && !take_interruption(program, supervisor))
+        if ((ready[0].revents & POLLIN) && !take_signal_order(program, supervisor))
             ready[0].events = POLLRDHUP;
     }
 }

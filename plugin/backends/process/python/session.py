@@ -7,7 +7,7 @@ import sys
 
 CELL_ENDED = 4  # kind of frame, beside those of results.py
 TOP_LEVEL_AWAIT, IS_COROUTINE = 0x2000, 0x80  # PyCF_ALLOW_TOP_LEVEL_AWAIT, CO_COROUTINE
-NAMES_LIMIT, NAME_LENGTH = 200, 100
+NAMES_LIMIT, NAME_LENGTH = 200, 100  # bytes of each, as in results.c
 DIRECTORY = "/tmp"
 
 
@@ -22,6 +22,10 @@ class Session:
         self.runner, self.take, self.pid = runner, take, os.getpid()
         self.number, self.loop, self.variables, self.has_input = 0, None, {}, False
         self.names = sys.modules["__main__"].__dict__
+        try:
+            os.unlink(sys.argv[0])  # the session's empty program is none of its files
+        except OSError:
+            pass
         self.known = set(self.names) | {"__file__", "__cached__"}
         self.results, self.program_code = runner.load("results"), runner.load("program_code")
 
@@ -90,8 +94,9 @@ class Session:
             raise
 
     def defined(self):
-        names = [name[:NAME_LENGTH] for name in list(self.names) if type(name) is str and name[:1] != "_" and name not in self.known]
-        return names[-NAMES_LIMIT:]
+        """Names that code can have, so that a frame of them is never longer than the gateway takes."""
+        names = [name for name in list(self.names) if type(name) is str and name.isidentifier() and name[0] != "_" and name not in self.known]
+        return [name[:NAME_LENGTH].encode()[:NAME_LENGTH].decode(errors="ignore") for name in names[-NAMES_LIMIT:]]
 
     def end_cell(self, status):
         self.take_variables()

@@ -10,8 +10,10 @@
 
 #include "backends/process/python/main_run.h"
 #include "backends/process/sandbox/cell.h"
+#include "protocol/run_description.h"
 
-#define CO_COROUTINE 0x80
+#define CO_COROUTINE     0x80
+#define CELL_FRAME_ENDED 4 /* session.py */
 
 static int cells = -1; /* the socket */
 
@@ -61,12 +63,15 @@ static void hold_interruptions(bool held)
     const struct timespec at_once = {.tv_sec = 0};
     (void)sigemptyset(&interrupt);
     (void)sigaddset(&interrupt, SIGINT);
-    if (!held)
+    if (held)
+        (void)pthread_sigmask(SIG_BLOCK, &interrupt, NULL);
+    else
         while (sigtimedwait(&interrupt, NULL, &at_once) == SIGINT)
             ;
-    (void)pthread_sigmask(held ? SIG_BLOCK : SIG_UNBLOCK, &interrupt, NULL);
-    if (held && PyErr_CheckSignals() < 0)
+    if (PyErr_CheckSignals() < 0)
         PyErr_Clear();
+    if (!held)
+        (void)pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
 }
 
 static bool is_coroutine(PyObject *code)
@@ -89,42 +94,47 @@ static PyObject *execute(PyObject *code, PyObject *names, PyObject *await_result
     return awaited;
 }
 
-/* Of code that was not there to be executed: our own frames are none of its. */
-static void drop_traceback(void)
+/* For the code of a cell, or the exception that has kept it from being there: of that our own
+ * frames are left out. A new reference to the result; NULL with an exception. */
+static PyObject *perform(PyObject *code, PyObject *names, PyObject *await_result)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Py_DecRef(traceback);
+    hold_interruptions(false);
+    if (code)
+        return execute(code, names, await_result);
     PyErr_Restore(type, value, NULL);
+    return NULL;
+}
+
+/* Where there is no memory to say more, the gateway must still hear that the cell has ended. */
+static void tell_end_alone(void)
+{
+    static const unsigned char frame[] = {2, 0, 0, 0, CELL_FRAME_ENDED, '{', '}'};
+    (void)!write(RUN_RESULTS_FD, frame, sizeof(frame));
 }
 
 /* false: there is no further cell. */
 static bool run_cell(PyObject *functions, PyObject *names, pid_t pid, int *ret_status)
 {
     PyObject *code = PyObject_CallObject(PyTuple_GetItem(functions, 0), NULL);
-    bool is_end = code == Py_None;
-    PyObject *result = NULL;
-    if (is_end) {
+    if (code == Py_None) {
         Py_DecRef(code);
         return false;
     }
-    if (code) {
-        hold_interruptions(false);
-        result = execute(code, names, PyTuple_GetItem(functions, 1));
-    } else {
-        drop_traceback();
-    }
-    PyObject *pending[3];
-    PyErr_Fetch(&pending[0], &pending[1], &pending[2]);
-    hold_interruptions(true);
-    PyErr_Restore(pending[0], pending[1], pending[2]);
+    PyObject *result = perform(code, names, PyTuple_GetItem(functions, 1));
     *ret_status = main_run_finish(result, names, MAIN_RUN_CELL);
+    hold_interruptions(true);
     Py_DecRef(result);
     Py_DecRef(code);
     if (getpid() != pid) /* a child that has come to the end of its parent's cell */
         return false;
     PyObject *status = PyLong_FromLong(*ret_status);
-    Py_DecRef(PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 2), status, NULL));
+    PyObject *told = PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 2), status, NULL);
+    if (!told)
+        tell_end_alone();
+    Py_DecRef(told);
     Py_DecRef(status);
     PyErr_Clear();
     return true;

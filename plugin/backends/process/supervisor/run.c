@@ -254,12 +254,23 @@ static void order_end(struct run *run, enum run_cause cause)
     run->deadline_us = monotonic_us() + ORDER_LIMIT_US;
 }
 
+/* Its death is seen on the socket. */
+static void tell_init(const struct run *run, char order)
+{
+    (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
+}
+
 static void take_session_order(struct run *run, const struct session_order *order)
 {
     bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
-    uint64_t deadline_us = is_live ? session_clock_order(&run->clock, order, monotonic_us()) : 0;
+    bool wakes;
+    if (!is_live)
+        return;
+    uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
     if (deadline_us > 0)
         run->deadline_us = deadline_us;
+    if (wakes)
+        tell_init(run, SANDBOX_CONTINUE);
 }
 
 static void handle_order(struct run *run)
@@ -484,16 +495,18 @@ static bool expire_unwatched(struct run *run)
  * the order's that nobody has given. */
 static void expire_session(struct run *run)
 {
-    static const char interruption = SANDBOX_INTERRUPT;
     const struct run_event event = {.type = RUN_EVENT_INTERRUPTED, .exit_code = -1};
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
     case SESSION_DUE_INTERRUPT:
-        (void)channel_send(run->process->report, &interruption, sizeof(interruption), NULL, 0);
+        tell_init(run, SANDBOX_INTERRUPT);
         if (run->clock.interrupts == 1)
             run_event_send(run->socket, &event);
         break;
     case SESSION_DUE_TIMEOUT:
         order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+        break;
+    case SESSION_DUE_STOP:
+        tell_init(run, SANDBOX_STOP);
         break;
     case SESSION_DUE_EXPIRY:
         order_end(run, RUN_CAUSE_CANCELLED);

@@ -15,10 +15,13 @@ static uint64_t after(uint64_t now_us, uint64_t milliseconds)
 
 static uint64_t become_idle(struct session_clock *clock, uint64_t now_us)
 {
-    uint64_t idle_end_us = now_us + clock->idle_us;
+    uint64_t stop_us = now_us + SESSION_AWAKE_US;
+    clock->expiry_us = now_us + clock->idle_us;
+    if (clock->expiry_us > clock->end_us)
+        clock->expiry_us = clock->end_us;
     clock->in_cell = false;
     clock->interrupts = 0;
-    return idle_end_us < clock->end_us ? idle_end_us : clock->end_us;
+    return stop_us < clock->expiry_us ? stop_us : clock->expiry_us;
 }
 
 uint64_t session_clock_begin(struct session_clock *clock, const struct run_session *session,
@@ -32,10 +35,13 @@ uint64_t session_clock_begin(struct session_clock *clock, const struct run_sessi
 }
 
 uint64_t session_clock_order(struct session_clock *clock, const struct session_order *order,
-                             uint64_t now_us)
+                             uint64_t now_us, bool *ret_wakes)
 {
+    *ret_wakes = false;
     switch ((enum session_order_kind)order->kind) {
     case SESSION_ORDER_CELL:
+        *ret_wakes = clock->is_stopped;
+        clock->is_stopped = false;
         clock->in_cell = true;
         clock->interrupts = 0;
         return after(now_us, order->wall_ms);
@@ -50,8 +56,13 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
 enum session_due session_clock_due(struct session_clock *clock, uint64_t now_us,
                                    uint64_t *ret_deadline_us)
 {
-    if (!clock->in_cell)
+    if (!clock->in_cell && (clock->is_stopped || clock->expiry_us <= now_us))
         return SESSION_DUE_EXPIRY;
+    if (!clock->in_cell) {
+        clock->is_stopped = true;
+        *ret_deadline_us = clock->expiry_us;
+        return SESSION_DUE_STOP;
+    }
     if (clock->interrupts == SESSION_INTERRUPTS)
         return SESSION_DUE_TIMEOUT;
     clock->interrupts++;

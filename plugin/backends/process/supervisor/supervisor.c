@@ -14,7 +14,7 @@
 #include "backends/process/supervisor/run.h"
 #include "base/cleanup.h"
 
-#define RUNS_LIMIT      1024
+#define RUNS_LIMIT      2048 /* sessions are runs as well */
 #define EVENTS_AT_ONCE  64
 #define DEAD_PAUSE_US   100000 /* between attempts on those of the dead */
 #define DEAD_SWEEPS     100

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells: see cell.h. Runs in the gateway, on the thread inside tool_invoke(). */
+#include "gate/cell.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "call/capability_check.h"
+#include "run/describe.h"
+
+#define LATE_LIMIT  16384 /* bytes of each stream */
+#define SHOWN_LIMIT 100   /* earlier cells */
+
+static struct session_terms terms_of(const struct call *call)
+{
+    const struct policy *policy = call->configuration.policy;
+    return (struct session_terms){
+        .principal = call->context.principal,
+        .policy_sha256 = policy->base_sha256,
+        .language = call->language->name,
+        .workspace = call->context.workspace,
+        .mode = call->configuration.mode,
+        .network = call->request.network,
+        .limits = &call->description.limits,
+        .asks_memory = call->request.memory_bytes > 0,
+        .max_total = policy->sessions.max_total,
+        .max_per_principal = policy->sessions.max_per_principal,
+        .max_cells = policy->sessions.max_cells,
+    };
+}
+
+static bool is_new(const struct call *call)
+{
+    return strcmp(call->request.session, SESSION_NEW) == 0;
+}
+
+static bool refuse(struct error *error, const char *why)
+{
+    error_set(error, ERROR_NOT_SUPPORTED, "request: /session: %s", why);
+    return false;
+}
+
+static bool can_be_cell(const struct call *call, struct error *error)
+{
+    if (call->configuration.policy->sessions.max_total == 0)
+        return refuse(error, "the policy keeps no sessions; every run is fresh");
+    if (!sandbox_mode_row(call->configuration.mode)->keeps_sessions)
+        return refuse(error, "this sandbox mode has no sessions; every run is fresh");
+    if (call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
+        return refuse(error, "only Python has sessions");
+    if (call->request.secret_count > 0)
+        return refuse(error, "a cell of a session gets no secrets");
+    if (call->request.outputs)
+        return refuse(error, "files stay in a session, and outputs are not returned");
+    return true;
+}
+
+/* An approver's edit may name another session, or none. */
+static void drop_other_session(struct call *call)
+{
+    const char *wanted = call->request.session;
+    if (!call->session || (wanted && strcmp(call->session->id, wanted) == 0))
+        return;
+    session_give_back(call->session);
+    call->session = NULL;
+}
+
+/* A gateway may leave this caller less than the one that has begun the session. */
+static bool may_have(const struct call *call, const struct run_limits *limits, struct error *error)
+{
+    size_t count;
+    struct run_limits of_session = *limits;
+    const struct policy_limit_row *rows = policy_limit_rows(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].place != POLICY_LIMIT_OF_RUN ||
+            *describe_limit(&of_session, &rows[i]) <=
+                policy_limit_at(&call->limits, &rows[i])->maximum)
+            continue;
+        error_set(error, ERROR_LIMIT_TOO_HIGH,
+                  "request: /session: the session has more %s than this caller may have",
+                  rows[i].name);
+        return false;
+    }
+    return true;
+}
+
+/* Takes it, or checks once more that it fits: an approver's edit may be to another shape of cell.
+ */
+static bool join_session(struct call *call, struct error *error)
+{
+    struct run_limits *limits = &call->description.limits;
+    const struct session_terms terms = terms_of(call);
+    if (!call->session)
+        call->session = session_take(call->request.session, &terms, error);
+    else if (!session_fits(call->session, &terms, error))
+        return false;
+    if (!call->session || !may_have(call, &call->session->limits, error))
+        return false;
+    /* What is asked about, counted and told is what its processes have. */
+    uint64_t wall_ms = limits->wall_ms;
+    *limits = call->session->limits;
+    limits->wall_ms = wall_ms;
+    return true;
+}
+
+/* Who may not use sessions hears nothing of them, and ends none: the capability's check comes
+ * later. A question about a policy takes none either. */
+static bool may_join(const struct call *call)
+{
+    return call->host_mistake == HOST_SOUND && capability_is_granted(call, CAPABILITY_SESSION);
+}
+
+bool cell_plan(struct call *call, struct error *error)
+{
+    drop_other_session(call);
+    if (!call->request.session && call->request.session_action) {
+        error_set(error, ERROR_INVALID_INPUT, "request: /session_action: there is no session");
+        return false;
+    }
+    if (!call->request.session)
+        return true;
+    if (!can_be_cell(call, error))
+        return false;
+    /* Its files stay where they are, for the next cell. */
+    call->description.outputs.files = 0;
+    call->description.results = 1;
+    /* RLIMIT_CPU would add up over the cells: a cell has its wall-clock time. */
+    call->description.limits.cpu_ms = 0;
+    call->description.session =
+        (struct run_session){.idle_ms = call->configuration.policy->sessions.idle_ms,
+                             .age_ms = call->configuration.policy->sessions.age_ms};
+    return is_new(call) || !may_join(call) || join_session(call, error);
+}
+
+static bool begin_session(struct call *call, struct error *error)
+{
+    const struct session_terms terms = terms_of(call);
+    struct run_event failed;
+    if (!is_new(call)) { /* a host that has changed its mind about the capability */
+        error_set(error, ERROR_ACCESS_DENIED, "access denied: sandbox.exec.session");
+        return false;
+    }
+    struct session *session = session_add(&terms, error);
+    if (!session)
+        return false;
+    if (session_run_start(call->configuration.mode, &call->description,
+                          call->registration.cancel_fd, &session->run, &failed, error)) {
+        call->session = session;
+        return true;
+    }
+    session_lose(session, SESSION_LOSS_CRASHED);
+    session_give_back(session);
+    call->outcome.ended = failed; /* whose failure the gate explains */
+    return failed.failure != RUN_FAILURE_NONE;
+}
+
+static bool is_to_end(const struct call *call)
+{
+    const char *action = call->request.session_action;
+    return action && strcmp(action, REQUEST_SESSION_END) == 0;
+}
+
+static void note_cell(struct call *call, bool lives)
+{
+    const struct run_event *ended = &call->outcome.ended;
+    session_note_cell(call->session, call->request_sha256, call->request.code,
+                      call->request.code_length, ended->exit_code, call->results.defined);
+    if (!lives) {
+        session_lose(call->session, session_loss_of((enum run_cause)ended->cause));
+        call_note(call, "the session ended with this cell (%s): its variables and files are gone",
+                  session_loss_name(call->session->loss));
+        return;
+    }
+    if (run_cause_is_order((enum run_cause)ended->cause))
+        call_note(call, "the cell was interrupted; the session keeps its state");
+    if (is_to_end(call))
+        session_lose(call->session, SESSION_LOSS_ENDED);
+    else if (is_new(call))
+        call_note(call, "for the next cell, \"session\" is \"%s\"", call->session->id);
+}
+
+bool cell_execute(struct call *call, struct error *error)
+{
+    bool lives = false;
+    if (call->session ? !session_still_lives(call->session, error) : !begin_session(call, error))
+        return false;
+    if (!call->session) /* it could not start, and outcome says why */
+        return true;
+    for (size_t i = 0; i < COUNT_OF(call->late); i++)
+        output_capture_init(&call->late[i], LATE_LIMIT);
+    call->results.cell = &call->word;
+    bool ended = session_run_cell(&call->session->run, &call->run, &call->word, call->late,
+                                  &call->outcome, &lives, error);
+    if (!ended)
+        call->outcome.ended.cause = RUN_CAUSE_INFRASTRUCTURE;
+    note_cell(call, lives);
+    return ended;
+}
+
+uint64_t cell_memory_bytes(const struct call *call)
+{
+    return call->session ? 0 : call->description.limits.memory_bytes;
+}
+
+bool cell_has_history(const struct call *call)
+{
+    return call->session && json_array_size(call->session->cells) > 0;
+}
+
+static void write_cells(struct json_draft *draft, const struct call *call)
+{
+    size_t count = cell_has_history(call) ? json_array_size(call->session->cells) : 0;
+    json_draft_open(draft, "cells", '[');
+    for (size_t i = count > SHOWN_LIMIT ? count - SHOWN_LIMIT : 0; i < count; i++)
+        json_draft_value(draft, NULL, json_incref(json_array_get(call->session->cells, i)));
+    json_draft_close(draft, ']');
+    json_draft_integer(draft, "count", (int64_t)count);
+}
+
+void cell_write_history(struct json_draft *draft, const char *name, const struct call *call,
+                        bool shown)
+{
+    if (!call->request.session)
+        return;
+    json_draft_open(draft, name, '{');
+    if (shown)
+        write_cells(draft, call);
+    json_draft_string(draft, "history_sha256",
+                      cell_has_history(call) ? call->session->history_sha256 : NULL);
+    json_draft_string(draft, "id", call->request.session);
+    json_draft_close(draft, '}');
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The members of the result's "session", and the source of each. Runs in the gateway, on the thread
+ * inside tool_invoke().
+ */
+#include <string.h>
+
+#include "call/call.h"
+#include "result/result.h"
+#include "result/result_member.h"
+
+static const struct session *session_of(const struct result *result)
+{
+    return result->call->session;
+}
+
+static const char *id(const struct result *result)
+{
+    return session_of(result)->id;
+}
+
+static bool is_lost(const struct result *result)
+{
+    return session_of(result)->loss != SESSION_LOSS_NONE;
+}
+
+static const char *state_at(size_t index)
+{
+    static const char *const states[] = {"kept", "lost", "ended"};
+    return index < COUNT_OF(states) ? states[index] : NULL;
+}
+
+static const char *state(const struct result *result)
+{
+    return session_of(result)->loss == SESSION_LOSS_ENDED ? "ended" : state_at(is_lost(result));
+}
+
+static const char *loss_at(size_t index)
+{
+    /* The first one is none. */
+    return index + 1 < SESSION_LOSS_COUNT ? session_loss_name((enum session_loss)(index + 1))
+                                          : NULL;
+}
+
+static const char *lost_reason(const struct result *result)
+{
+    return is_lost(result) ? session_loss_name(session_of(result)->loss) : NULL;
+}
+
+static bool created(const struct result *result)
+{
+    return strcmp(result->call->request.session, SESSION_NEW) == 0;
+}
+
+static int64_t cells(const struct result *result)
+{
+    return (int64_t)json_array_size(session_of(result)->cells);
+}
+
+static int64_t idle_ms(const struct result *result)
+{
+    return (int64_t)result->call->configuration.policy->sessions.idle_ms;
+}
+
+static void write_defined(struct json_draft *draft, const char *name, const struct result *result)
+{
+    json_t *defined = result->call->results.defined;
+    json_draft_value(draft, name, defined ? json_incref(defined) : json_array());
+}
+
+static void write_late(struct json_draft *draft, const char *name,
+                       const struct output_capture *late)
+{
+    size_t length = 0;
+    bool replaced = false;
+    CLEANUP_FREE char *text = output_capture_text(late, &length, &replaced);
+    if (text)
+        json_draft_bytes(draft, name, text, length);
+    else
+        json_draft_value(draft, name, NULL);
+}
+
+static void write_late_output(struct json_draft *draft, const char *name,
+                              const struct result *result)
+{
+    write_late(draft, name, &result->call->late[0]);
+}
+
+static void write_late_errors(struct json_draft *draft, const char *name,
+                              const struct result *result)
+{
+    write_late(draft, name, &result->call->late[1]);
+}
+
+const struct result_member session_members[] = {
+    {.name = "id",
+     .type = RESULT_STRING,
+     .description = "the request's session for the next cell",
+     .string = id},
+    {.name = "state",
+     .type = RESULT_STRING,
+     .value_at = state_at,
+     .description =
+         "kept: the next cell finds what this one has left; lost or ended: there is no next one",
+     .string = state},
+    {.name = "lost_reason",
+     .type = RESULT_STRING,
+     .nullable = true,
+     .value_at = loss_at,
+     .description = "why it is lost",
+     .string = lost_reason},
+    {.name = "created",
+     .type = RESULT_BOOLEAN,
+     .description = "this was its first cell",
+     .boolean = created},
+    {.name = "cells",
+     .type = RESULT_INTEGER,
+     .description = "how many it has executed",
+     .integer = cells},
+    {.name = "defined",
+     .type = RESULT_STRINGS,
+     .description = "names that its cells have defined, as it says itself",
+     .write = write_defined},
+    {.name = "idle_ms",
+     .type = RESULT_INTEGER,
+     .description = "without a cell it ends after this time",
+     .integer = idle_ms},
+    {.name = "late_stdout",
+     .type = RESULT_STRING,
+     .description = "standard output that came after the end of the cell before",
+     .write = write_late_output},
+    {.name = "late_stderr",
+     .type = RESULT_STRING,
+     .description = "standard error, likewise",
+     .write = write_late_errors},
+    {.name = NULL},
+};

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop around a cell: see session_run.h. Runs in the gateway, on the thread inside
+ * tool_invoke(). */
+#include "run/session_run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/locked_memory.h"
+#include "host/host.h"
+#include "protocol/channel.h"
+#include "protocol/session.h"
+#include "run/run_drain.h"
+
+#define SETUP_LIMIT_MS 20000
+/* From the end of a cell's time to its own end, which may be its session's: the backend interrupts
+ * it twice before it ends the session. */
+#define INTERRUPT_LIMIT_MS 4000
+
+void session_run_close(struct session_run *session)
+{
+    backend_run_close(&session->backend);
+    close_fd(TAKE_FD(session->cells));
+}
+
+/* The description of the session itself; its lists are borrowed. */
+static struct run_description without_cell(const struct run_description *cell,
+                                           struct run_file *program, char **environment)
+{
+    struct run_description description = *cell;
+    *program = cell->files[0];
+    program->length = 0;
+    description.files = program;
+    description.file_count = 1;
+    description.private_file_count = 0;
+    description.environment = environment;
+    description.results = 1;
+    description.limits.wall_ms = 0;
+    description.limits.cpu_ms = 0;
+    description.outputs = (struct run_outputs){.files = 0};
+    return description;
+}
+
+/* The first of the variables; the list is new, the strings are not. NULL: no memory. */
+static char **first_variables(const struct run_description *cell)
+{
+    size_t count = cell->preparation.environment_count;
+    char **list = calloc(count + 1, sizeof(*list));
+    for (size_t i = 0; list && i < count; i++)
+        list[i] = cell->environment[i];
+    return list;
+}
+
+/* The pair of sockets for cells. */
+static bool open_cells(struct session_run *session, int *ret_inner, struct error *error)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno,
+                        "cannot create a socket for the session");
+        return false;
+    }
+    session->cells = pair[0];
+    *ret_inner = pair[1];
+    /* Nothing is to come out of it: no byte and no descriptor. */
+    if (shutdown(pair[1], SHUT_WR) == 0)
+        return true;
+    error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot restrict the session's socket");
+    return false;
+}
+
+/* false: the backend is gone, or has said nothing that can be read. */
+static bool receive_event(int events, bool *ret_there, struct run_event *ret)
+{
+    unsigned char message[RUN_EVENT_MESSAGE_LIMIT];
+    ssize_t length = channel_receive_now(events, message, sizeof(message));
+    if (length < 0 &&
+        errno == ECONNRESET) /* it ended before it read an order: told once, and first */
+        length = channel_receive_now(events, message, sizeof(message));
+    *ret_there = false;
+    if (length < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    *ret_there = length > 0 && run_event_decode(message, (size_t)length, ret);
+    return *ret_there;
+}
+
+static bool fail_lost(const struct session_run *session, struct error *error)
+{
+    backend_note_end(session->mode, &session->backend);
+    error_set(error, ERROR_BACKEND_FAILED, "the backend ended, and the session with it");
+    return false;
+}
+
+/* true and *ret: STARTED or ENDED. */
+static bool await_start(struct session_run *session, int cancel_fd, struct run_event *ret,
+                        struct error *error)
+{
+    uint64_t deadline_ms = monotonic_ms() + SETUP_LIMIT_MS;
+    for (;;) {
+        struct pollfd entries[] = {{.fd = session->backend.events, .events = POLLIN},
+                                   {.fd = cancel_fd, .events = POLLIN}};
+        bool is_there = false;
+        int ready = poll(entries, COUNT_OF(entries), deadline_poll_timeout(deadline_ms));
+        if (ready > 0 && entries[0].revents != 0 &&
+            !receive_event(session->backend.events, &is_there, ret))
+            return fail_lost(session, error);
+        if (is_there && ret->type != RUN_EVENT_PROGRESS)
+            return true;
+        if (ready > 0 && entries[1].revents != 0) {
+            error_set(error, ERROR_CANCELLED, "cancelled before the session began");
+            return false;
+        }
+        if (monotonic_ms() >= deadline_ms) {
+            backend_give_up(session->mode, &session->backend);
+            error_set(error, ERROR_BACKEND_FAILED, "the backend did not start the session in time");
+            return false;
+        }
+    }
+}
+
+bool session_run_start(enum sandbox_mode mode, const struct run_description *cell, int cancel_fd,
+                       struct session_run *ret, struct run_event *ret_failed, struct error *error)
+{
+    CLEANUP(session_run_close) struct session_run session = SESSION_RUN_EMPTY;
+    CLEANUP_CLOSE int inner = -1;
+    CLEANUP_FREE char **environment = first_variables(cell);
+    struct run_file program;
+    session.mode = mode;
+    *ret_failed = (struct run_event){.failure = RUN_FAILURE_NONE};
+    if (!environment) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the session");
+        return false;
+    }
+    const struct run_description description = without_cell(cell, &program, environment);
+    if (!open_cells(&session, &inner, error))
+        return false;
+    const struct run_input_fds inputs = {.stdin_fd = inner};
+    if (!backend_start_run(mode, &description, &inputs, &session.backend, error) ||
+        !await_start(&session, cancel_fd, &session.started, error))
+        return false;
+    if (session.started.type != RUN_EVENT_STARTED) {
+        *ret_failed = session.started;
+        error_set(error, ERROR_BACKEND_FAILED, "the session ended as it started");
+        return false;
+    }
+    close_fd(TAKE_FD(session.backend.results_fd));
+    *ret = session;
+    session = (struct session_run)SESSION_RUN_EMPTY;
+    return true;
+}
+
+bool session_run_has_ended(struct session_run *session, struct run_event *ret)
+{
+    bool is_there;
+    do {
+        if (!receive_event(session->backend.events, &is_there, ret)) {
+            *ret = (struct run_event){.type = RUN_EVENT_ENDED, .cause = RUN_CAUSE_INFRASTRUCTURE};
+            return true;
+        }
+    } while (is_there && ret->type != RUN_EVENT_ENDED);
+    return is_there;
+}
+
+struct loop {
+    struct run_drain drain; /* the first */
+    struct session_run *session;
+    struct run *run;
+    struct backend_run cell; /* its pipes */
+    struct output_capture *late;
+    uint64_t deadline_ms;
+    enum run_cause interrupted_for; /* RUN_CAUSE_EXIT: it was not interrupted */
+    bool session_ended;
+    struct run_event end; /* then */
+};
+
+enum loop_entry {
+    LOOP_EVENTS,
+    LOOP_STDOUT,
+    LOOP_STDERR,
+    LOOP_RESULTS,
+    LOOP_LATE_STDOUT,
+    LOOP_LATE_STDERR,
+    LOOP_CANCEL,
+    LOOP_ENTRY_COUNT
+};
+
+static void send_order(const struct session_run *session, enum session_order_kind kind,
+                       uint64_t wall_ms)
+{
+    const struct session_order order = {
+        .kind = kind, .wall_ms = wall_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)wall_ms};
+    (void)channel_send(session->backend.events, &order, sizeof(order), NULL,
+                       0); /* its death is seen on the socket */
+}
+
+/* Only the first reason counts. */
+static void interrupt(struct loop *loop, enum run_cause cause)
+{
+    if (loop->interrupted_for != RUN_CAUSE_EXIT)
+        return;
+    loop->interrupted_for = cause;
+    if (cause != RUN_CAUSE_WALL_TIMEOUT) /* of that the backend has told */
+        send_order(loop->session, SESSION_ORDER_INTERRUPT, 0);
+    loop->deadline_ms = monotonic_ms() + INTERRUPT_LIMIT_MS;
+}
+
+static void interrupt_for_output(struct run_drain *drain)
+{
+    interrupt((struct loop *)drain, RUN_CAUSE_OUTPUT_LIMIT);
+}
+
+/* What a cell has left behind goes on printing to its own pipes. */
+static void take_late(int *fd, struct output_capture *capture)
+{
+    unsigned char bytes[4096];
+    ssize_t length = read(*fd, bytes, sizeof(bytes));
+    if (length > 0)
+        output_capture_add(capture, bytes, (size_t)length);
+    else if (length == 0 || (errno != EAGAIN && errno != EINTR))
+        close_fd(TAKE_FD(*fd));
+}
+
+static bool take_event(struct loop *loop, struct error *error)
+{
+    struct run_event event;
+    bool is_there;
+    if (!receive_event(loop->session->backend.events, &is_there, &event))
+        return fail_lost(loop->session, error);
+    if (is_there && event.type == RUN_EVENT_INTERRUPTED)
+        interrupt(loop, RUN_CAUSE_WALL_TIMEOUT);
+    if (is_there && event.type == RUN_EVENT_ENDED) {
+        loop->session_ended = true;
+        loop->end = event;
+    }
+    return true;
+}
+
+static bool poll_once(struct loop *loop, struct error *error)
+{
+    struct backend_run *last = &loop->session->backend;
+    struct pollfd entries[LOOP_ENTRY_COUNT] = {
+        [LOOP_EVENTS] = {.fd = last->events, .events = POLLIN},
+        [LOOP_STDOUT] = {.fd = loop->cell.stdout_fd, .events = POLLIN},
+        [LOOP_STDERR] = {.fd = loop->cell.stderr_fd, .events = POLLIN},
+        [LOOP_RESULTS] = {.fd = loop->cell.results_fd, .events = POLLIN},
+        [LOOP_LATE_STDOUT] = {.fd = last->stdout_fd, .events = POLLIN},
+        [LOOP_LATE_STDERR] = {.fd = last->stderr_fd, .events = POLLIN},
+        [LOOP_CANCEL] = {.fd = loop->interrupted_for == RUN_CAUSE_EXIT ? loop->run->cancel_fd : -1,
+                         .events = POLLIN},
+    };
+    int ready = poll(entries, LOOP_ENTRY_COUNT, deadline_poll_timeout(loop->deadline_ms));
+    if (ready < 0 && errno == EINTR)
+        return true;
+    if (ready < 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "waiting for the cell failed");
+        return false;
+    }
+    if (entries[LOOP_CANCEL].revents != 0)
+        interrupt(loop, RUN_CAUSE_CANCELLED);
+    if (entries[LOOP_LATE_STDOUT].revents != 0)
+        take_late(&last->stdout_fd, &loop->late[0]);
+    if (entries[LOOP_LATE_STDERR].revents != 0)
+        take_late(&last->stderr_fd, &loop->late[1]);
+    if (entries[LOOP_STDOUT].revents != 0)
+        (void)run_drain_stream(&loop->drain, &loop->cell.stdout_fd, &loop->run->output);
+    if (entries[LOOP_STDERR].revents != 0)
+        (void)run_drain_stream(&loop->drain, &loop->cell.stderr_fd, &loop->run->errors);
+    if (entries[LOOP_RESULTS].revents != 0)
+        (void)run_drain_results(&loop->drain);
+    if (entries[LOOP_EVENTS].revents != 0)
+        return take_event(loop, error);
+    if (monotonic_ms() > loop->deadline_ms) {
+        error_set(error, ERROR_BACKEND_FAILED, "the backend did not end the cell in time");
+        return false;
+    }
+    return true;
+}
+
+/* Until the cell has ended, or its session. */
+static bool run_loop(struct loop *loop, const struct cell_word *word, struct error *error)
+{
+    bool goes_on = true;
+    while (goes_on && !word->ended && !loop->session_ended)
+        goes_on = poll_once(loop, error);
+    run_drain_rest(&loop->drain);
+    return goes_on || word->ended;
+}
+
+/* The end of a cell of a session that lives on. */
+static struct run_event end_of_cell(const struct loop *loop, const struct cell_word *word,
+                                    uint64_t begin_ms)
+{
+    struct run_event end = loop->session->started;
+    end.type = RUN_EVENT_ENDED;
+    end.cause = loop->interrupted_for;
+    end.exit_code = loop->interrupted_for == RUN_CAUSE_EXIT ? word->exit_code : -1;
+    end.usage = (struct run_usage){
+        .wall_us = (monotonic_ms() - begin_ms) * 1000,
+        .user_us = RUN_USAGE_UNKNOWN,
+        .system_us = RUN_USAGE_UNKNOWN,
+        .peak_memory_bytes = RUN_USAGE_UNKNOWN,
+        .processes = RUN_USAGE_UNKNOWN,
+    };
+    return end;
+}
+
+/* Its reason is ours where we have ended it. */
+static struct run_event end_of_session(const struct loop *loop)
+{
+    struct run_event end = loop->end;
+    end.origin = loop->session->started.origin;
+    if (loop->interrupted_for != RUN_CAUSE_EXIT && end.cause == RUN_CAUSE_WALL_TIMEOUT)
+        end.cause = loop->interrupted_for;
+    return end;
+}
+
+static void close_loop(struct loop *loop)
+{
+    backend_run_close(&loop->cell);
+    run_drain_clear(&loop->drain);
+}
+
+bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
+                      struct output_capture late[2], struct run_outcome *ret, bool *ret_lives,
+                      struct error *error)
+{
+    CLEANUP(close_loop)
+    struct loop loop = {
+        .drain = {.run = run, .too_much = interrupt_for_output},
+        .session = session,
+        .run = run,
+        .cell = BACKEND_RUN_EMPTY,
+        .late = late,
+        .interrupted_for = RUN_CAUSE_EXIT,
+    };
+    uint64_t wall_ms = run->description->limits.wall_ms;
+    uint64_t begin_ms = monotonic_ms();
+    loop.drain.backend = &loop.cell;
+    loop.deadline_ms = begin_ms + wall_ms + INTERRUPT_LIMIT_MS;
+    *ret = (struct run_outcome){.ended = session->started};
+    *ret_lives = false;
+    send_order(session, SESSION_ORDER_CELL, wall_ms);
+    const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
+    bool sent = backend_send_cell(session->cells, run->description, &inputs, &loop.cell, error);
+    for (size_t i = 0; i < run->input_count; i++)
+        close_fd(TAKE_FD(run->input_fds[i]));
+    run_description_clear_program(run->spent);
+    vector_registers_wipe();
+    bool ended = sent && run_loop(&loop, word, error);
+    ret->started = sent;
+    ret->duration_ms = monotonic_ms() - begin_ms;
+    *ret_lives = ended && word->ended && !loop.session_ended;
+    if (*ret_lives) {
+        ret->ended = end_of_cell(&loop, word, begin_ms);
+        session->started.origin = SANDBOX_KEPT;
+        send_order(session, SESSION_ORDER_IDLE, 0);
+        close_fd(session->backend.stdout_fd);
+        close_fd(session->backend.stderr_fd);
+        session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);
+        session->backend.stderr_fd = TAKE_FD(loop.cell.stderr_fd);
+        return true;
+    }
+    if (ended)
+        ret->ended = end_of_session(&loop);
+    session_run_close(session);
+    return ended;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sandbox of a session as the gateway holds it (protocol/session.h), and the loop around one of
+ * its cells. Runs on the thread inside tool_invoke(); between two calls nobody looks at it, and its
+ * backend keeps its time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "run/backend_client.h"
+#include "run/run.h"
+
+struct session_run {
+    enum sandbox_mode mode;
+    struct backend_run backend; /* the events; standard output and error of the last cell */
+    int cells;                  /* the socket that its interpreter waits on; -1: it is no more */
+    struct run_event started;
+};
+
+#define SESSION_RUN_EMPTY                          \
+    {                                              \
+        .backend = BACKEND_RUN_EMPTY, .cells = -1, \
+    }
+
+/* Ends it, if it has not ended. */
+void session_run_close(struct session_run *session);
+
+/* Starts one. description: that of its first cell, of which the program, the files, the request's
+ * variables and the limits of time are left out. true: *ret. false where it could not be had with
+ * the backend's word in *ret_failed (failure is not NONE), or with error. */
+bool session_run_start(enum sandbox_mode mode, const struct run_description *description,
+                       int cancel_fd, struct session_run *ret, struct run_event *ret_failed,
+                       struct error *error);
+
+/* Has it ended since its last cell? Then *ret has its end: of a backend that is gone, with cause
+ * INFRASTRUCTURE. */
+bool session_run_has_ended(struct session_run *session, struct run_event *ret);
+
+/* What the interpreter says of its cell, as the frames are read. */
+struct cell_word {
+    bool ended;
+    int32_t exit_code;
+};
+
+/* Runs a cell. late: takes what the last one's pipes still bring, standard output and error. word:
+ * filled by run->results as its frames come. ret->ended is the end of the cell; where *ret_lives is
+ * false also that of the session, which is closed then. false: it was lost with its backend. */
+bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
+                      struct output_capture late[2], struct run_outcome *ret, bool *ret_lives,
+                      struct error *error);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of sessions: see session.h. Any thread. */
+#include "session/session.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "admission/admission.h"
+#include "base/cleanup.h"
+#include "base/deadline.h"
+#include "base/lock.h"
+#include "base/utf8.h"
+
+#define RETRY_AFTER_MS 1000
+
+static pthread_mutex_t sessions_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct session *sessions; /* those that live, and those whose loss nobody has heard of */
+
+static const char *const loss_names[SESSION_LOSS_COUNT] = {
+#define X(constant, name) name,
+    SESSION_LOSSES(X)
+#undef X
+};
+
+const char *session_loss_name(enum session_loss loss)
+{
+    return loss_names[loss];
+}
+
+enum session_loss session_loss_of(enum run_cause cause)
+{
+    static const enum session_loss losses[RUN_CAUSE_COUNT] = {
+        [RUN_CAUSE_EXIT] = SESSION_LOSS_EXITED,
+        [RUN_CAUSE_WALL_TIMEOUT] = SESSION_LOSS_TIMEOUT,
+        [RUN_CAUSE_MEMORY_LIMIT] = SESSION_LOSS_MEMORY,
+        [RUN_CAUSE_OUTPUT_LIMIT] = SESSION_LOSS_OUTPUT_LIMIT,
+        [RUN_CAUSE_CANCELLED] = SESSION_LOSS_CANCELLED,
+    };
+    return losses[cause] == SESSION_LOSS_NONE ? SESSION_LOSS_CRASHED : losses[cause];
+}
+
+static bool same_text(const char *one, const char *other)
+{
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+static void free_session(struct session *session)
+{
+    session_run_close(&session->run);
+    free(session->principal);
+    free(session->language);
+    free(session->workspace);
+    json_decref(session->cells);
+    free(session);
+}
+
+bool session_fits(const struct session *session, const struct session_terms *terms,
+                  struct error *error)
+{
+    const char *what = NULL;
+    if (strcmp(session->language, terms->language) != 0)
+        what = "language";
+    else if (session->network != terms->network)
+        what = "network";
+    else if (!same_text(session->workspace, terms->workspace))
+        what = "workspace";
+    else if (terms->asks_memory && session->limits.memory_bytes != terms->limits->memory_bytes)
+        what = "memory_bytes";
+    if (!what)
+        return true;
+    error_set(error, ERROR_INVALID_INPUT,
+              "request: /session: the session was begun with another %s", what);
+    error_set_hint(error, "begin another session with \"session\": \"" SESSION_NEW "\"");
+    return false;
+}
+
+/* The functions below are called with the lock held. */
+
+static void unlink_session(struct session *session)
+{
+    for (struct session **link = &sessions; *link; link = &(*link)->next)
+        if (*link == session) {
+            *link = session->next;
+            return;
+        }
+}
+
+/* Its sandbox ends; the entry stays until its owner has heard of it. */
+static void end_sandbox(struct session *session, enum session_loss loss)
+{
+    if (session->loss != SESSION_LOSS_NONE)
+        return;
+    session->loss = loss;
+    session_run_close(&session->run);
+    admission_release(session->limits.memory_bytes);
+}
+
+/* Between two cells: of a session that no call has taken, or that waits for its call's cell. */
+static void notice_end(struct session *session)
+{
+    struct run_event end;
+    if (session->loss != SESSION_LOSS_NONE || !session_run_has_ended(&session->run, &end))
+        return;
+    /* Between two cells nobody but its backend's clock cancels it. */
+    enum session_loss loss = session_loss_of((enum run_cause)end.cause);
+    end_sandbox(session, loss == SESSION_LOSS_CANCELLED ? SESSION_LOSS_EXPIRED : loss);
+}
+
+static void look_after(struct session *session)
+{
+    if (!session->is_taken)
+        notice_end(session);
+}
+
+static uint64_t count_of(const char *principal, bool every)
+{
+    uint64_t count = 0;
+    for (const struct session *session = sessions; session; session = session->next)
+        count += session->loss == SESSION_LOSS_NONE &&
+                 (every || same_text(session->principal, principal));
+    return count;
+}
+
+/* The idle one that was used least recently: of the principal, or, with every, of the principal
+ * that has most. */
+static struct session *find_victim(const char *principal, bool every)
+{
+    struct session *victim = NULL;
+    uint64_t most = 0;
+    for (struct session *session = sessions; session; session = session->next) {
+        if (session->is_taken || session->loss != SESSION_LOSS_NONE ||
+            (!every && !same_text(session->principal, principal)))
+            continue;
+        uint64_t count = every ? count_of(session->principal, false) : 0;
+        if (!victim || count > most || (count == most && session->used_ms < victim->used_ms)) {
+            victim = session;
+            most = count;
+        }
+    }
+    return victim;
+}
+
+static bool make_room(const char *principal, bool every, uint64_t most, struct error *error)
+{
+    while (count_of(principal, every) >= most) {
+        struct session *victim = find_victim(principal, every);
+        if (!victim) {
+            error_set(error, ERROR_TOO_MANY_REQUESTS,
+                      "%llu sessions are busy: the policy allows no more",
+                      (unsigned long long)most);
+            error->retry_after_ms = RETRY_AFTER_MS;
+            return false;
+        }
+        end_sandbox(victim, SESSION_LOSS_EVICTED);
+    }
+    return true;
+}
+
+/* Losses that nobody asks for are forgotten, the oldest first. */
+static void forget_old_losses(void)
+{
+    size_t kept = 0;
+    for (struct session **link = &sessions; *link;) {
+        struct session *session = *link;
+        if (session->loss != SESSION_LOSS_NONE && !session->is_taken &&
+            ++kept > SESSION_LOSSES_LIMIT) {
+            *link = session->next;
+            free_session(session);
+        } else {
+            link = &session->next;
+        }
+    }
+}
+
+static struct session *find(const char *id, const char *principal)
+{
+    for (struct session *session = sessions; session; session = session->next)
+        if (strcmp(session->id, id) == 0)
+            return same_text(session->principal, principal) ? session : NULL;
+    return NULL;
+}
+
+static void set_loss(const struct session *session, struct error *error)
+{
+    error_set(error, ERROR_SESSION_LOST, "the session %s is lost: %s", session->id,
+              session_loss_name(session->loss));
+}
+
+static void report_loss(struct session *session, struct error *error)
+{
+    set_loss(session, error);
+    unlink_session(session);
+    free_session(session);
+}
+
+struct session *session_take(const char *id, const struct session_terms *terms, struct error *error)
+{
+    HOLD_LOCK(sessions_mutex);
+    struct session *session = find(id, terms->principal);
+    if (!session) {
+        error_set(error, ERROR_SESSION_NOT_FOUND, "there is no session %s", id);
+        return NULL;
+    }
+    if (session->is_taken) {
+        error_set(error, ERROR_SESSION_BUSY, "the session %s executes another cell", id);
+        error->retry_after_ms = RETRY_AFTER_MS;
+        return NULL;
+    }
+    look_after(session);
+    if (session->loss == SESSION_LOSS_NONE &&
+        (strcmp(session->policy_sha256, terms->policy_sha256) != 0 ||
+         session->run.mode != terms->mode))
+        end_sandbox(session, SESSION_LOSS_POLICY_CHANGED);
+    if (session->loss == SESSION_LOSS_NONE && json_array_size(session->cells) >= terms->max_cells)
+        end_sandbox(session, SESSION_LOSS_EXPIRED);
+    if (session->loss != SESSION_LOSS_NONE) {
+        report_loss(session, error);
+        return NULL;
+    }
+    if (!session_fits(session, terms, error))
+        return NULL;
+    session->is_taken = true;
+    return session;
+}
+
+bool session_still_lives(struct session *session, struct error *error)
+{
+    HOLD_LOCK(sessions_mutex);
+    notice_end(session);
+    if (session->loss != SESSION_LOSS_NONE)
+        set_loss(session, error);
+    return session->loss == SESSION_LOSS_NONE;
+}
+
+static bool make_id(char ret[SESSION_ID_LENGTH + 1])
+{
+    unsigned char bytes[(SESSION_ID_LENGTH - 2) / 2];
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+        return false;
+    memcpy(ret, "s_", 2);
+    hex_text(bytes, sizeof(bytes), ret + 2);
+    return true;
+}
+
+static bool copy_text(const char *text, char **ret)
+{
+    *ret = text ? strdup(text) : NULL;
+    return !text || *ret;
+}
+
+/* NULL: no memory. */
+static struct session *new_session(const struct session_terms *terms)
+{
+    struct session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return NULL;
+    session->run = (struct session_run)SESSION_RUN_EMPTY;
+    session->network = terms->network;
+    session->limits = *terms->limits;
+    session->is_taken = true;
+    session->cells = json_array();
+    (void)snprintf(session->policy_sha256, sizeof(session->policy_sha256), "%s",
+                   terms->policy_sha256);
+    if (copy_text(terms->principal, &session->principal) &&
+        copy_text(terms->language, &session->language) &&
+        copy_text(terms->workspace, &session->workspace) && session->cells && make_id(session->id))
+        return session;
+    free_session(session);
+    return NULL;
+}
+
+struct session *session_add(const struct session_terms *terms, struct error *error)
+{
+    struct session *session = new_session(terms);
+    if (!session) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the session");
+        return NULL;
+    }
+    HOLD_LOCK(sessions_mutex);
+    for (struct session *other = sessions; other; other = other->next)
+        look_after(other);
+    forget_old_losses();
+    if (!make_room(terms->principal, false, terms->max_per_principal, error) ||
+        !make_room(NULL, true, terms->max_total, error)) {
+        free_session(session);
+        return NULL;
+    }
+    session->next = sessions;
+    sessions = session;
+    admission_hold(session->limits.memory_bytes);
+    return session;
+}
+
+static json_t *first_line(const char *code, size_t length)
+{
+    char line[SESSION_LINE + 1];
+    const char *end = code + length;
+    while (code < end && (*code == '\n' || *code == '\r'))
+        code++;
+    size_t most = (size_t)(end - code) < SESSION_LINE ? (size_t)(end - code) : SESSION_LINE;
+    const char *stop = memchr(code, '\n', most);
+    size_t used = stop ? (size_t)(stop - code) : most;
+    memcpy(line, code, used);
+    line[used] = '\0';
+    utf8_end_whole(line);
+    return json_string(line);
+}
+
+void session_note_cell(struct session *session, const char *request_sha256, const char *code,
+                       size_t code_length, int32_t exit_code, json_t *defined)
+{
+    char both[2 * SHA256_HEX_LENGTH + 1];
+    char code_sha256[SHA256_HEX_LENGTH + 1];
+    int length = snprintf(both, sizeof(both), "%s%s", session->history_sha256, request_sha256);
+    sha256_hex(both, (size_t)length, session->history_sha256);
+    sha256_hex(code, code_length, code_sha256);
+    json_t *cell =
+        json_pack("{s:s, s:o?, s:i, s:O?}", "code_sha256", code_sha256, "first_line",
+                  first_line(code, code_length), "exit_code", exit_code, "defined", defined);
+    /* A history with a gap would show an approver less than what ran. */
+    if (json_array_append_new(session->cells, cell) != 0)
+        session_lose(session, SESSION_LOSS_CRASHED);
+}
+
+void session_lose(struct session *session, enum session_loss loss)
+{
+    HOLD_LOCK(sessions_mutex);
+    end_sandbox(session, loss);
+}
+
+void session_give_back(struct session *session)
+{
+    if (!session)
+        return;
+    HOLD_LOCK(sessions_mutex);
+    session->is_taken = false;
+    session->used_ms = monotonic_ms();
+    if (session->loss == SESSION_LOSS_NONE)
+        return;
+    unlink_session(session);
+    free_session(session);
+}
+
+uint64_t session_count(void)
+{
+    HOLD_LOCK(sessions_mutex);
+    for (struct session *session = sessions; session; session = session->next)
+        look_after(session);
+    return count_of(NULL, true);
+}
+
+void session_end_all(void)
+{
+    HOLD_LOCK(sessions_mutex);
+    for (struct session **link = &sessions; *link;) {
+        struct session *session = *link;
+        if (session->is_taken) { /* its call ends it */
+            link = &session->next;
+            continue;
+        }
+        end_sandbox(session, SESSION_LOSS_CRASHED);
+        *link = session->next;
+        free_session(session);
+    }
+}
+
+void session_after_fork(void)
+{
+    sessions_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    for (struct session *session = sessions; session; session = session->next) {
+        /* Closing its copies of the parent's descriptors ends nothing; a shutdown would. */
+        close_fd(TAKE_FD(session->run.backend.events));
+        close_fd(TAKE_FD(session->run.cells));
+        close_fd(TAKE_FD(session->run.backend.stdout_fd));
+        close_fd(TAKE_FD(session->run.backend.stderr_fd));
+    }
+    while (sessions) {
+        struct session *session = sessions;
+        sessions = session->next;
+        free_session(session);
+    }
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sessions of this gateway: whose they are, what ran in them, and how many there may be. A
+ * session that a call has taken is that call's alone until it is given back; the others are looked
+ * at under one lock. Any thread.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "run/session_run.h"
+#include "vocabulary/sandbox_mode.h"
+#include "json/canonical.h"
+
+#define SESSION_NEW          "new" /* in a request, where others have an id */
+#define SESSION_ID_LENGTH    34    /* "s_" and 32 hexadecimal digits */
+#define SESSION_LOSSES_LIMIT 1024  /* kept until their owners hear of them */
+#define SESSION_LINE         80    /* bytes of a cell's first line, as an approver sees it */
+
+/* X(constant, name) - why a session is no more. */
+#define SESSION_LOSSES(X)                                                                    \
+    X(NONE, "none")                                                                          \
+    X(TIMEOUT, "timeout")               /* its cell did not heed the end of its time */      \
+    X(MEMORY, "memory")                 /* its processes needed more than the limit */       \
+    X(OUTPUT_LIMIT, "output_limit")     /* as timeout, for its output */                     \
+    X(ENDED, "ended")                   /* its caller has asked for it */                    \
+    X(CANCELLED, "cancelled")           /* as timeout, for its caller */                     \
+    X(EXITED, "exited")                 /* its interpreter ended by itself */                \
+    X(CRASHED, "crashed")               /* its interpreter or its backend ended otherwise */ \
+    X(EXPIRED, "expired")               /* idle for too long, or too old */                  \
+    X(EVICTED, "evicted")               /* it made room for another one */                   \
+    X(POLICY_CHANGED, "policy_changed") /* the gateway has another policy or mode now */
+
+enum session_loss {
+#define X(constant, name) SESSION_LOSS_##constant,
+    SESSION_LOSSES(X)
+#undef X
+        SESSION_LOSS_COUNT
+};
+
+const char *session_loss_name(enum session_loss loss);
+
+/* The facts of a call that its session is bound to; all borrowed. */
+struct session_terms {
+    const char *principal; /* NULL: the host has not said */
+    const char *policy_sha256;
+    const char *language;
+    const char *workspace; /* NULL: none */
+    enum sandbox_mode mode;
+    bool network;
+    const struct run_limits *limits; /* of the call */
+    bool asks_memory;                /* the request names that one */
+    uint64_t max_total;              /* the policy's, as are the next two */
+    uint64_t max_per_principal;
+    uint64_t max_cells;
+};
+
+struct session {
+    struct session *next;
+    char id[SESSION_ID_LENGTH + 1];
+    char *principal;
+    char *language;
+    char *workspace;
+    char policy_sha256[SHA256_HEX_LENGTH + 1];
+    bool network;
+    struct run_limits limits; /* those of its first cell; admission counts its memory */
+    bool is_taken;
+    uint64_t used_ms; /* on CLOCK_MONOTONIC, when it was given back last */
+    enum session_loss loss;
+    struct session_run run;
+
+    /* What ran in it: an array of {code_sha256, first_line, exit_code, defined}, and a hash over
+     * the requests. */
+    json_t *cells;
+    char history_sha256[SHA256_HEX_LENGTH + 1]; /* "": nothing ran */
+};
+
+/* Takes the session of that id. NULL with error SESSION_NOT_FOUND (also where it is another
+ * principal's), SESSION_BUSY, SESSION_LOST (once, and then it is gone) or INVALID_INPUT where the
+ * call cannot be a cell of it. */
+struct session *session_take(const char *id, const struct session_terms *terms,
+                             struct error *error);
+
+/* May a call with these terms be a cell of the session, which it has taken? false with
+ * INVALID_INPUT: an approver has changed the request since. */
+bool session_fits(const struct session *session, const struct session_terms *terms,
+                  struct error *error);
+
+/* Has a session that a call has taken outlived the wait for its cell? false with SESSION_LOST. */
+bool session_still_lives(struct session *session, struct error *error);
+
+/* Adds one that is about to start, as taken; an idle one makes room where there are too many. Its
+ * run is the caller's to start. NULL with error TOO_MANY_REQUESTS or OUT_OF_MEMORY. */
+struct session *session_add(const struct session_terms *terms, struct error *error);
+
+/* Notes a cell that ran, or may have. defined: the names that it said are there, or NULL. */
+void session_note_cell(struct session *session, const char *request_sha256, const char *code,
+                       size_t code_length, int32_t exit_code, json_t *defined);
+
+/* Notes why it is no more; the caller of its last cell has heard of it. */
+void session_lose(struct session *session, enum session_loss loss);
+enum session_loss session_loss_of(enum run_cause cause);
+
+/* Gives it back; one that is lost is gone then. NULL is fine. */
+void session_give_back(struct session *session);
+
+/* Of sessions that live. */
+uint64_t session_count(void);
+
+/* Ends all that no call has taken, for tool_shutdown(). */
+void session_end_all(void);
+/* In a child of fork(): none is its own. Takes no lock. */
+void session_after_fork(void);

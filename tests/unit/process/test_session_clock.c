@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The times of a session, and what is due when one of them is over. */
+#include "backends/process/supervisor/session_clock.h"
+#include "base/cleanup.h"
+#include "tap_suite.h"
+
+#define NOW UINT64_C(5000000)
+
+static struct session_clock clock_of_session;
+
+static uint64_t begin(uint64_t idle_ms, uint64_t age_ms)
+{
+    const struct run_session session = {.idle_ms = idle_ms, .age_ms = age_ms};
+    return session_clock_begin(&clock_of_session, &session, NOW);
+}
+
+static bool wakes; /* the order that was given last */
+
+static uint64_t give(uint32_t kind, uint32_t wall_ms, uint64_t now_us)
+{
+    const struct session_order order = {.kind = kind, .wall_ms = wall_ms};
+    return session_clock_order(&clock_of_session, &order, now_us, &wakes);
+}
+
+static void expect_due(enum session_due due, uint64_t now_us, uint64_t deadline_us)
+{
+    uint64_t deadline = 0;
+    ck_assert_uint_eq(session_clock_due(&clock_of_session, now_us, &deadline), due);
+    ck_assert_uint_eq(deadline, deadline_us);
+}
+
+START_TEST(idle_and_age)
+{
+    static const struct {
+        uint64_t idle_ms, age_ms, deadline_us;
+    } rows[] = {
+        {1000, 0, NOW + 1000000},
+        {1000, 3000, NOW + 1000000},
+        {3000, 1000, NOW + 1000000},
+        {700, 3000, NOW + 700000},
+        {1000, UINT64_MAX, NOW + 1000000},        /* times 1000 it is beyond the clock */
+        {1000, UINT64_MAX / 1000, NOW + 1000000}, /* and here from now on */
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        ck_assert_uint_eq(begin(rows[i].idle_ms, rows[i].age_ms), rows[i].deadline_us);
+        expect_due(SESSION_DUE_EXPIRY, rows[i].deadline_us, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_cell_begins_the_idle_time_again)
+{
+    (void)begin(1000, 10000);
+    ck_assert_uint_eq(give(SESSION_ORDER_CELL, 500, NOW + 100), NOW + 100 + 500000);
+    ck_assert_uint_eq(give(SESSION_ORDER_IDLE, 0, NOW + 200), NOW + 200 + 1000000);
+    expect_due(SESSION_DUE_EXPIRY, NOW + 1000200, 0);
+}
+END_TEST
+
+START_TEST(a_session_that_has_come_of_age_ends_behind_its_cell)
+{
+    (void)begin(1000, 2000);
+    ck_assert_uint_eq(give(SESSION_ORDER_CELL, 60000, NOW), NOW + 60000000);
+    ck_assert_uint_eq(give(SESSION_ORDER_IDLE, 0, NOW + 1500000), NOW + 2000000);
+    ck_assert_uint_eq(give(SESSION_ORDER_CELL, 60000, NOW), NOW + 60000000);
+    ck_assert_uint_le(give(SESSION_ORDER_IDLE, 0, NOW + 9000000), NOW + 9000000);
+    expect_due(SESSION_DUE_EXPIRY, NOW + 9000000, 0);
+}
+END_TEST
+
+/* A second behind its start or its cell its processes stop; the next cell wakes them, once. */
+START_TEST(it_stops_when_idle)
+{
+    ck_assert_uint_eq(begin(60000, 0), NOW + SESSION_AWAKE_US);
+    expect_due(SESSION_DUE_STOP, NOW + SESSION_AWAKE_US, NOW + 60000000);
+    (void)give(SESSION_ORDER_CELL, 500, NOW);
+    ck_assert(wakes);
+    (void)give(SESSION_ORDER_CELL, 500, NOW);
+    ck_assert(!wakes);
+    ck_assert_uint_eq(give(SESSION_ORDER_IDLE, 0, NOW), NOW + SESSION_AWAKE_US);
+    (void)give(SESSION_ORDER_CELL, 500, NOW);
+    ck_assert(!wakes);
+    (void)give(SESSION_ORDER_IDLE, 0, NOW);
+    expect_due(SESSION_DUE_STOP, NOW + SESSION_AWAKE_US, NOW + 60000000);
+    expect_due(SESSION_DUE_EXPIRY, NOW + 60000000, 0);
+}
+END_TEST
+
+START_TEST(the_end_of_a_cells_time)
+{
+    (void)begin(1000, 0);
+    (void)give(SESSION_ORDER_CELL, 500, NOW);
+    for (int i = 0; i < SESSION_INTERRUPTS; i++)
+        expect_due(SESSION_DUE_INTERRUPT, NOW + 500000, NOW + 500000 + SESSION_GRACE_US);
+    expect_due(SESSION_DUE_TIMEOUT, NOW + 3000000, 0);
+}
+END_TEST
+
+START_TEST(each_cell_is_interrupted_anew)
+{
+    (void)begin(1000, 0);
+    for (int i = 0; i < 5; i++) {
+        (void)give(SESSION_ORDER_CELL, 500, NOW);
+        for (int j = 0; j < SESSION_INTERRUPTS; j++)
+            expect_due(SESSION_DUE_INTERRUPT, NOW, NOW + SESSION_GRACE_US);
+        ck_assert_uint_eq(give(SESSION_ORDER_IDLE, 0, NOW), NOW + 1000000);
+    }
+}
+END_TEST
+
+/* An order to interrupt is as the end of the cell's time; a second one does not hasten it. */
+START_TEST(an_order_interrupts)
+{
+    (void)begin(1000, 0);
+    ck_assert_uint_eq(give(SESSION_ORDER_INTERRUPT, 0, NOW), 0); /* there is no cell */
+    expect_due(SESSION_DUE_EXPIRY, NOW + 1000000, 0);
+    (void)give(SESSION_ORDER_CELL, 60000, NOW);
+    ck_assert_uint_eq(give(SESSION_ORDER_INTERRUPT, 0, NOW + 7), NOW + 7);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 7, NOW + 7 + SESSION_GRACE_US);
+    ck_assert_uint_eq(give(SESSION_ORDER_INTERRUPT, 0, NOW + 8), 0);
+    expect_due(SESSION_DUE_INTERRUPT, NOW + 9, NOW + 9 + SESSION_GRACE_US);
+    expect_due(SESSION_DUE_TIMEOUT, NOW + 10, 0);
+    (void)give(SESSION_ORDER_IDLE, 0, NOW);
+    ck_assert_uint_eq(give(SESSION_ORDER_INTERRUPT, 0, NOW), 0);
+}
+END_TEST
+
+START_TEST(an_unknown_order_has_no_effect)
+{
+    (void)begin(1000, 0);
+    (void)give(SESSION_ORDER_CELL, 500, NOW);
+    for (uint32_t kind = SESSION_ORDER_INTERRUPT + 1; kind < 300; kind++)
+        ck_assert_uint_eq(give(kind, 1, NOW), 0);
+    ck_assert_uint_eq(give(0, 1, NOW), 0);
+    expect_due(SESSION_DUE_INTERRUPT, NOW, NOW + SESSION_GRACE_US);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *cases = tcase_create("session clock");
+    tcase_add_test(cases, idle_and_age);
+    tcase_add_test(cases, a_cell_begins_the_idle_time_again);
+    tcase_add_test(cases, a_session_that_has_come_of_age_ends_behind_its_cell);
+    tcase_add_test(cases, it_stops_when_idle);
+    tcase_add_test(cases, the_end_of_a_cells_time);
+    tcase_add_test(cases, each_cell_is_interrupted_anew);
+    tcase_add_test(cases, an_order_interrupts);
+    tcase_add_test(cases, an_unknown_order_has_no_effect);
+    return run_suite("session clock", &cases, 1);
+}

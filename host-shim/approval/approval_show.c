@@ -8,7 +8,11 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text_escape.h"
+#include "base/utf8.h"
 
+#define CELLS_SHOWN     20u
+#define NAMES_SHOWN     8u
+#define NAME_SHOWN      24u /* bytes */
 #define LABEL_WIDTH     14
 #define LEAST_COLUMNS   40u
 #define MOST_COLUMNS    400u
@@ -226,6 +230,91 @@ static void show_file(struct page *page, const char *label, const json_t *file)
     show_listing(page, "its content", json_string_value(content), json_string_length(content));
 }
 
+/* New: the last names of a list, shortened. The program has made them up. */
+static json_t *last_names(const json_t *names)
+{
+    size_t count = json_array_size(names);
+    json_t *ret = json_array();
+    for (size_t i = count > NAMES_SHOWN ? count - NAMES_SHOWN : 0; i < count; i++) {
+        char name[NAME_SHOWN + 1];
+        const char *whole = json_string_value(json_array_get(names, i));
+        (void)snprintf(name, sizeof(name), "%s", whole ? whole : "");
+        utf8_end_whole(name);
+        (void)json_array_append_new(ret, json_string(name));
+    }
+    return ret;
+}
+
+/* As JSON has it, so that no line of code and no name can be taken for another part of the row. */
+static void write_quoted(FILE *out, const char *lead, const json_t *value)
+{
+    CLEANUP_FREE char *text = value ? json_text(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    (void)fprintf(out, "%s%s", lead, text ? text : unshowable);
+}
+
+static void write_earlier_cell(FILE *out, const json_t *cell)
+{
+    const json_t *names = json_object_get(cell, "defined");
+    json_int_t exit_code = json_member_integer(cell, "exit_code", -1);
+    if (exit_code < 0)
+        (void)fputs("no exit code", out);
+    else
+        (void)fprintf(out, "exit %lld", (long long)exit_code);
+    write_quoted(out, ": ", json_object_get(cell, "first_line"));
+    if (json_array_size(names) == 0)
+        return;
+    json_auto_t *shown = last_names(names);
+    (void)fprintf(out, ", %zu name%s", json_array_size(names),
+                  json_array_size(names) == 1 ? "" : "s");
+    write_quoted(out, json_array_size(names) > NAMES_SHOWN ? ", the last: " : ": ", shown);
+}
+
+static void show_earlier_cell(struct page *page, size_t number, const json_t *cell)
+{
+    char label[32];
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    (void)snprintf(label, sizeof(label), "cell %zu", number);
+    if (out) {
+        write_earlier_cell(out, cell);
+        (void)fclose(out);
+    }
+    show_line(page, label, text ? text : unshowable, text ? length : strlen(unshowable));
+}
+
+static void show_place(struct page *page, const char *label, const json_t *history, size_t count)
+{
+    char place[32] = "";
+    CLEANUP_FREE char *text = NULL;
+    if (count > 0)
+        (void)snprintf(place, sizeof(place), ", cell %zu", count + 1);
+    if (asprintf(&text, "%s%s", json_member_string(history, "id", "?"), place) < 0)
+        text = NULL;
+    show_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
+}
+
+/* What ran in a session before decides what the code does there. Not all of it: a question must
+ * stay short enough for a client's form. Of a long history the provider sends the last cells. */
+static void show_history(struct page *page, const char *label, const json_t *history)
+{
+    const json_t *cells = json_object_get(history, "cells");
+    size_t sent = json_array_size(cells);
+    size_t first = sent > CELLS_SHOWN ? sent - CELLS_SHOWN : 0;
+    json_int_t told = json_member_integer(history, "count", 0);
+    size_t unsent = told > (json_int_t)sent ? (size_t)told - sent : 0;
+    if (!json_is_array(cells)) {
+        show_value(page, label, history);
+        return;
+    }
+    show_place(page, label, history, unsent + sent);
+    if (unsent + first > 0)
+        (void)fprintf(page->out, "  %-*s| ... %zu earlier cell%s not shown\n", LABEL_WIDTH, "",
+                      unsent + first, unsent + first == 1 ? "" : "s");
+    for (size_t i = first; i < sent; i++)
+        show_earlier_cell(page, unsent + i + 1, json_array_get(cells, i));
+}
+
 struct shown_member {
     const char *name;
     const char *label;
@@ -270,6 +359,8 @@ static const struct shown_member first_members[] = {
 };
 
 static const struct shown_member last_members[] = {
+    {"session", "conversation", show_value, NULL},
+    {"session_history", "session", show_history, NULL},
     {"reason", "the agent says", show_value, NULL},
     {"request_sha256", "request sha256", show_value, NULL},
     {"content_findings", "finding", show_finding, "finding"},

@@ -459,6 +459,62 @@ START_TEST(request_is_laid_out_for_reading)
 }
 END_TEST
 
+static void expect_history(const char *history, const char *shown)
+{
+    json_auto_t *request = json_pack("{s:s, s:o}", "session", "talk", "session_history",
+                                     json_loads(history, JSON_DECODE_ANY, NULL));
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    ck_assert_uint_eq(approval_show(out, request, 80, 60), 0);
+    (void)fclose(out);
+    ck_assert_str_eq(text, shown);
+}
+
+/* The conversation is the gateway's; the session is what the code would run in. Neither a line of
+ * code nor a name can draw another part of its row. */
+START_TEST(request_shows_what_ran_in_its_session)
+{
+    expect_history("{\"cells\":[],\"history_sha256\":null,\"id\":\"new\"}",
+                   "  conversation  | talk\n"
+                   "  session       | new\n");
+    expect_history(
+        "{\"id\":\"s_1\",\"count\":3,\"cells\":["
+        "{\"first_line\":\"a\\\", 1 name\\u001B\",\"exit_code\":0,\"defined\":[\"x\"]},"
+        "{\"first_line\":\"b\",\"exit_code\":-1,\"defined\":null},"
+        "{\"first_line\":\"c\",\"exit_code\":1,\"defined\":[\"1\",\"2\",\"3\",\"4\",\"5\","
+        "\"6\",\"7\",\"8\",\"long-------------------\\u00e9\"]}]}",
+        "  conversation  | talk\n"
+        "  session       | s_1, cell 4\n"
+        "  cell 1        | exit 0: \"a\\\", 1 name\\u001B\", 1 name: [\"x\"]\n"
+        "  cell 2        | no exit code: \"b\"\n"
+        "  cell 3        | exit 1: \"c\", 9 names, the last: "
+        "[\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"\n"
+        "                | long-------------------\"]\n");
+    expect_history("[1]", "  conversation  | talk\n"
+                          "  session       | [1]\n");
+}
+END_TEST
+
+START_TEST(request_shows_the_last_cells_of_a_long_history)
+{
+    json_auto_t *cells = json_array();
+    for (int i = 1; i <= 22; i++)
+        json_array_append_new(cells, json_pack("{s:s, s:i}", "first_line", "f()", "exit_code", i));
+    json_auto_t *request = json_pack("{s:{s:s, s:i, s:O}}", "session_history", "id", "s", "count",
+                                     122, "cells", cells);
+    CLEANUP_FREE char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    (void)approval_show(out, request, 80, APPROVAL_SHOW_ALL);
+    (void)fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "  session       | s, cell 123\n"
+                                       "                | ... 102 earlier cells not shown\n"
+                                       "  cell 103      | exit 3: \"f()\"\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  cell 122      | exit 22: \"f()\"\n"));
+}
+END_TEST
+
 /* A member that this toolhost does not know is shown all the same. */
 START_TEST(request_hides_nothing)
 {
@@ -497,6 +553,8 @@ int main(void)
     tcase_add_test(units, doctor_is_tolerant);
     tcase_add_test(units, doctor_says_what_is_worth_reading);
     tcase_add_test(units, request_hides_nothing);
+    tcase_add_test(units, request_shows_what_ran_in_its_session);
+    tcase_add_test(units, request_shows_the_last_cells_of_a_long_history);
     tcase_add_test(units, request_is_laid_out_for_reading);
     tcase_add_test(units, lists_are_searched_for_texts);
     return run_suite("host", &units, 1);

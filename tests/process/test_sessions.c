@@ -241,6 +241,17 @@ START_TEST(awaiting_at_the_top_level)
                 "");
     expect_frame("\"application/json\":7");
     expect_cell("print(y, await f())", "7 7\n");
+    expect_cell("await asyncio.sleep(0)\nz = 8\n1 / 0", "");
+    expect_frame("\"frames\":[{\"file\":\"/tmp/cell-3.py\",\"line\":3,");
+    ck_assert_msg(strncmp(answer.errors,
+                          "Traceback (most recent call last):\n  File \"/tmp/cell-3.py\", line 3,",
+                          66) == 0,
+                  "%s", answer.errors);
+    expect_cell("print(z)", "8\n");
+    run_cell_with("z = 9\nawait asyncio.sleep(60)", NULL, 300);
+    ck_assert(answer.ended);
+    expect_frame("\"name\":\"KeyboardInterrupt\"");
+    expect_cell("print(z)", "9\n");
     end_session();
 }
 END_TEST

@@ -97,6 +97,7 @@ PyObject *PyEval_EvalCode(PyObject *code, PyObject *globals, PyObject *locals);
 struct _frame *PyEval_GetFrame(void); /* borrowed; NULL: no Python code is being executed */
 int Py_AddPendingCall(int (*function)(void *argument), void *argument);
 int PyException_SetTraceback(PyObject *exception, PyObject *traceback);
+PyObject *PyException_GetTraceback(PyObject *exception); /* NULL: none */
 int PyErr_ExceptionMatches(PyObject *type);
 void PyErr_SetString(PyObject *type, const char *message);
 void PyErr_Fetch(PyObject **ret_type, PyObject **ret_value, PyObject **ret_traceback);

@@ -77,21 +77,32 @@ class Session:
         self.has_input = has_input
 
     def await_result(self, coroutine):
-        """Of a cell that awaits something at its top level. Its loop lives as long as the session."""
+        """Of a cell that awaits something at its top level: its value and None, or None and its exception. Its loop lives as long as the
+        session."""
         import asyncio
         if self.loop is None or self.loop.is_closed():
             self.loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self.loop)
         task = self.loop.create_task(coroutine)
         try:
-            self.loop.run_until_complete(task)
-        except KeyboardInterrupt:
+            return self.loop.run_until_complete(task), None
+        except KeyboardInterrupt as error:
             task.cancel()
             try:
                 self.loop.run_until_complete(task)
             except asyncio.CancelledError:
                 pass
-            raise
+            return None, error.with_traceback(None)
+        except BaseException as error:
+            return None, error.with_traceback(self.of_cells(error.__traceback__))
+
+    @staticmethod
+    def of_cells(trace):
+        """Without the frames of ours and of the loop in front of the cell's."""
+        inner = trace
+        while inner is not None and not inner.tb_frame.f_code.co_filename.startswith(f"{DIRECTORY}/cell-"):
+            inner = inner.tb_next
+        return inner or trace
 
     def defined(self):
         """Names that code can have, so that a frame of them is never longer than the gateway takes."""

@@ -83,15 +83,34 @@ static bool is_coroutine(PyObject *code)
     return is;
 }
 
+/* With its own traceback and no frame of ours. */
+static void raise_exception(PyObject *error)
+{
+    Py_IncRef((PyObject *)error->ob_type);
+    Py_IncRef(error);
+    PyErr_Restore((PyObject *)error->ob_type, error, PyException_GetTraceback(error));
+}
+
 /* A new reference; NULL with an exception. */
 static PyObject *execute(PyObject *code, PyObject *names, PyObject *await_result)
 {
     PyObject *result = PyEval_EvalCode(code, names, names);
     if (!result || !is_coroutine(code))
         return result;
-    PyObject *awaited = PyObject_CallFunctionObjArgs(await_result, result, NULL);
+    PyObject *both = PyObject_CallFunctionObjArgs(await_result, result, NULL);
     Py_DecRef(result);
-    return awaited;
+    if (!both)
+        return NULL;
+    PyObject *value = PyTuple_GetItem(both, 0);
+    PyObject *error = PyTuple_GetItem(both, 1);
+    if (error == Py_None) {
+        Py_IncRef(value);
+    } else {
+        raise_exception(error);
+        value = NULL;
+    }
+    Py_DecRef(both);
+    return value;
 }
 
 /* For the code of a cell, or the exception that has kept it from being there: of that our own

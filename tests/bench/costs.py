@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What process mode costs while nothing runs, for much output, and after many runs, looked at from outside of the gateway; and
 what values, files and looking through output cost."""
+import contextlib
 import json
 import os
 import pathlib
@@ -192,6 +193,63 @@ def values(rounds=200):
     return {"value_ms": told["value"], "none_ms": told["none"], "added_ms": told["value"] - told["none"]}
 
 
+class Jupyter:
+    """A kernel in an interpreter that has one: JUPYTER_PYTHON, else Debian's."""
+
+    def __enter__(self):
+        python = os.environ.get("JUPYTER_PYTHON", "/usr/bin/python3")
+        if subprocess.run([python, "-c", "import ipykernel, jupyter_client"], stderr=subprocess.DEVNULL, check=False).returncode:
+            raise Absent(f"{python} has no ipykernel and jupyter_client (JUPYTER_PYTHON names one that has)")
+        self.process = subprocess.Popen([python, str(pathlib.Path(__file__).with_name("jupyter_kernel.py"))], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def execute(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
+def sessions(rounds=20, cells=20):
+    """A cell, beside the same in a Jupyter kernel, in turns; and what an idle session holds."""
+    times, kernel_times, absent = [], [], None
+    with Gateway() as gateway, contextlib.ExitStack() as stack:
+        try:
+            kernel = stack.enter_context(Jupyter())
+        except Absent as reason:
+            kernel, absent = None, str(reason)
+        gateway.use_policy({**cases.WARM[0], "sessions": {"max_total": 4}})
+        begun = gateway.order("invoke", request={"language": "python", "code": "x = 1", "session": "new"})
+        cell = ours("cell", "x+1", session=begun["session"]["id"])
+        for _ in range(rounds):
+            told = gateway.contest([cell], expect="", rounds=cells, warm_up=1, budget_ms=20000)
+            medians(told)
+            times += told["runs_ms"]["cell"]
+            if kernel:
+                kernel.execute("x = 1")
+                kernel_times += [kernel.execute("x+1") for _ in range(cells)]
+        told = {"cell_ms": statistics.median(times), "cells": len(times), **idle_session(gateway)}
+    if not kernel:
+        return {**told, "kernel_absent": absent}
+    return {**told, "kernel_ms": statistics.median(kernel_times), "ratio": told["cell_ms"] / statistics.median(kernel_times)}
+
+
+def idle_session(gateway):
+    """The memory of its interpreter alone, and its processor time while nothing happens."""
+    time.sleep(SETTLE)
+    _, sandboxes = find_backend(gateway)
+    [interpreter] = [pid for group in sandboxes for pid in group if "\nState:\tT" in read(pid, "status")]
+    before = processor_ns(interpreter)
+    time.sleep(IDLE)
+    return {"session_private_bytes": private_bytes(interpreter), "session_processor_ms": (processor_ns(interpreter) - before) / 1e6}
+
+
 def policy_with_matplotlib():
     """Warm, with the distribution's or else PyPI's, imported before the run."""
     python = {"prepare": {"import": ["matplotlib.pyplot"], "import_named": None}}
@@ -276,6 +334,11 @@ def lines(told):
                f"sandboxes {grown['sandboxes']['count']:+}")
     if "values" in told:
         yield "values: 1+1 takes {value_ms:.2f} ms, x=1+1 takes {none_ms:.2f} ms: the value adds {added_ms:.2f} ms".format(**told["values"])
+    if "sessions" in told:
+        cell = told["sessions"]
+        beside = f"a Jupyter kernel takes {cell['kernel_ms']:.2f} ms (ours / kernel {cell['ratio']:.3f})" if "ratio" in cell else cell["kernel_absent"]
+        yield (f"sessions: a cell takes {cell['cell_ms']:.2f} ms; {beside}; an idle session's interpreter has "
+               f"{cell['session_private_bytes'] / MIB:.2f} MiB of its own and took {cell['session_processor_ms']:.2f} ms of processor time in {IDLE} s")
     if "charts" in told:
         yield ("charts: a line of {points} points that is shown adds {shown_ms:.1f} ms to a run, savefig() alone {saved_ms:.1f} ms "
                "(ours / alone {ratio:.2f}); its data is read in {read_ms:.2f} ms".format(**told["charts"]))

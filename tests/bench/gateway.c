@@ -8,6 +8,7 @@
  *   bench_gateway PROVIDER.so
  *     {"do": "prepare", "configuration": {...}}   -> {"error": null or the provider's}
  *     {"do": "contest", ...}                      -> see contest.h
+ *     {"do": "invoke", "request": {...}}         -> the result
  *     {"do": "lend", "path": FILE}                -> {}; calls may then name it by the ref "lent"
  *     {"do": "shutdown"}                          -> {}
  */
@@ -25,6 +26,14 @@ static json_t *prepare(const json_t *order)
     return json_pack("{s:o?}", "error", error);
 }
 
+static json_t *invoke(const json_t *order)
+{
+    char *request = json_dumps(json_object_get(order, "request"), 0);
+    json_t *result = request != NULL ? provider_result(request) : NULL;
+    free(request);
+    return result;
+}
+
 static json_t *obey(const json_t *order)
 {
     const char *what = json_string_value(json_object_get(order, "do"));
@@ -32,6 +41,8 @@ static json_t *obey(const json_t *order)
         return prepare(order);
     if (what != NULL && strcmp(what, "contest") == 0)
         return contest_hold(order);
+    if (what != NULL && strcmp(what, "invoke") == 0)
+        return invoke(order);
     if (what != NULL && strcmp(what, "lend") == 0)
         return provider_lend(json_string_value(json_object_get(order, "path"))) ? json_object()
                                                                                 : NULL;

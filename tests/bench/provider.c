@@ -180,13 +180,12 @@ static void read_result(const char *text, const struct caller *caller, struct at
     json_decref(result);
 }
 
-void provider_call(const char *input_json, struct attempt *ret)
+static struct tool_host host_of(struct caller *caller)
 {
-    struct caller caller = {0};
-    const struct tool_host host = {
-        .struct_size = sizeof(host),
+    return (struct tool_host){
+        .struct_size = sizeof(struct tool_host),
         .abi_version = TOOL_ABI_VERSION,
-        .user = &caller,
+        .user = caller,
         .context_json = lent.context,
         .check_capability = grant_capability,
         .request_approval = approve,
@@ -195,6 +194,12 @@ void provider_call(const char *input_json, struct attempt *ret)
         .open_file = lent.path != NULL ? open_lent : NULL,
         .store_file = take_file,
     };
+}
+
+void provider_call(const char *input_json, struct attempt *ret)
+{
+    struct caller caller = {0};
+    const struct tool_host host = host_of(&caller);
     char *text = NULL;
     ret->kept = 0;
     ret->total = 0;
@@ -203,6 +208,17 @@ void provider_call(const char *input_json, struct attempt *ret)
     ret->ms = clock_ms() - begin;
     read_result(text, &caller, ret);
     provider.free_text(text);
+}
+
+json_t *provider_result(const char *input_json)
+{
+    struct caller caller = {0};
+    const struct tool_host host = host_of(&caller);
+    char *text = NULL;
+    (void)provider.invoke("code_execute", input_json, &host, &text);
+    json_t *result = text != NULL ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    provider.free_text(text);
+    return result;
 }
 
 void provider_shutdown(void)

@@ -18,6 +18,9 @@ json_t *provider_prepare(const json_t *configuration);
  * taken is that of tool_invoke() alone. Any thread. */
 void provider_call(const char *input_json, struct attempt *ret);
 
+/* The result of such a call, new; NULL: it is none. */
+json_t *provider_result(const char *input_json);
+
 /* Lends that file to the calls from now on, as the ref "lent". false: it cannot be read. */
 bool provider_lend(const char *path);
 

@@ -1,31 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Owns the life of one run: see run.h. Runs in the supervisor. */
-#include "backends/process/supervisor/run.h"
-#include "backends/common/run_input.h"
+#include "backends/process/supervisor/run_state.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backends/process/messages/report.h"
-#include "backends/process/sandbox/run_files.h"
-#include "backends/process/supervisor/cause.h"
 #include "backends/process/supervisor/filter/seccomp_filter.h"
-#include "backends/process/supervisor/launch/sandbox_handle.h"
-#include "backends/process/supervisor/session_clock.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"
 
-/* Our own set-up is milliseconds; a machine that needs longer than this is not running it. */
-#define START_LIMIT_US (UINT64_C(20) * 1000000)
 /* For a subreaper to kill what it keeps; a program that has stopped it must not gain more. */
 #define SUBREAPER_LIMIT_US (UINT64_C(1) * 1000000)
 /* For an init to kill its tree and say so, once it was ordered to. */
@@ -35,157 +25,6 @@
 #define ORPHAN_PAUSE_US     1000
 #define UNWATCHED_PAUSE_US  5000
 #define REPORTS_AT_ONCE     8 /* other runs have their turn too */
-
-struct run {
-    int socket; /* -1 once the plugin has closed its end */
-    struct sandbox_handle *process;
-    uint32_t slot;
-    bool unconfined;
-    bool collects; /* its files */
-    bool ordered;  /* to end by itself: not killed yet */
-    bool ready;    /* the program may have begun */
-    bool started;
-    bool unwatched; /* its end is looked for again and again */
-    bool orphaned;  /* its subreaper was killed: its children are to be killed */
-    bool tree_is_gone;
-    struct tree_usage tree; /* then */
-    uint64_t started_us;
-    uint64_t deadline_us;
-    struct run_limits limits;
-    struct run_session session;
-    struct session_clock clock; /* of a session that has started */
-    struct run_evidence evidence;
-    struct run_event event; /* ENDED, as it builds up */
-    char directory[64];     /* of an unconfined run */
-};
-
-static void fail_launch(struct run *run, const struct launch_failure *failure)
-{
-    bool of_layer = failure->layer != LAYER_COUNT;
-    run_event_fail(&run->event, of_layer ? RUN_FAILURE_LAYER : RUN_FAILURE_INTERNAL,
-                   failure->error_number, failure->step);
-    run->event.failed_layer = of_layer ? failure->layer : 0;
-}
-
-/* The directory that the supervisor's own is in. */
-static void report_groups(const struct cgroup_base *base, struct run_event *event)
-{
-    const char *own = base->memory[0] ? base->memory : base->pids;
-    const char *end = strrchr(own, '/');
-    if (end)
-        (void)snprintf(event->groups, sizeof(event->groups), "%.*s", (int)(end - own), own);
-}
-
-/* One that is ready where there is one, else a new one. */
-static int start_sandbox(struct run *run, struct pool *pool, struct run_description *description,
-                         const int *fds, struct launch_failure *reterr)
-{
-    CLEANUP(sandbox_template_clear) struct sandbox_template template = {.workspace = NULL};
-    if (!sandbox_template_of(description, &template))
-        return launch_fail(reterr, LAYER_COUNT, ENOMEM, "no memory for the run");
-    /* The payload reads its own copy; what stays here would be copied into every sandbox. */
-    run_description_clear_program(description);
-    run->process = pool_obtain(pool, &template, run->started_us, &run->event.origin, reterr);
-    if (!run->process)
-        return -1;
-    if (description->purpose == RUN_PURPOSE_PROGRAM)
-        pool_demand(pool, &template, description, run->started_us);
-    if (description->purpose == RUN_PURPOSE_TRIAL)
-        report_groups(&pool->environment->cgroups, &run->event);
-    /* A sandbox that has failed already says why in its report, which is read as any other's. */
-    run->collects = description->outputs.files > 0;
-    if (sandbox_handle_give_run(run->process, &description->limits, run->collects, fds,
-                                &run->event.isolation) == 0 ||
-        errno == EPIPE || errno == ECONNRESET)
-        return 0;
-    return launch_fail(reterr, LAYER_COUNT, errno, "hand the run over");
-}
-
-static int start_unconfined(struct run *run, struct run_description *description, const int *fds,
-                            struct launch_failure *reterr)
-{
-    run->unconfined = true;
-    (void)snprintf(run->directory, sizeof(run->directory), "/tmp/code-execute-%d-XXXXXX",
-                   (int)getpid());
-    if (!mkdtemp(run->directory)) {
-        run->directory[0] = '\0';
-        return launch_fail(reterr, LAYER_COUNT, errno, "make the working directory");
-    }
-    run->process = sandbox_handle_make_unconfined(description, run->directory, fds, reterr);
-    return run->process ? 0 : -1;
-}
-
-static void refuse_description(struct run *run)
-{
-    if (errno == ENOMEM)
-        run_event_fail(&run->event, RUN_FAILURE_INTERNAL, errno, "no memory for the description");
-    else
-        run_event_fail(&run->event, RUN_FAILURE_DESCRIPTION, errno, "unreadable description");
-}
-
-static int start_process(struct run *run, struct pool *pool, const int *fds)
-{
-    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
-    errno = EBADMSG;
-    if (!run_read_description(fds[RUN_FD_DESCRIPTION], &description)) {
-        refuse_description(run);
-        return -1;
-    }
-    if (pool_answer_question(pool, &description, &run->event))
-        return -1;
-    run->limits = description.limits;
-    run->session = description.session;
-    run->evidence.cpu_limit_ms = description.limits.cpu_ms;
-    struct launch_failure failure;
-    int result = description.isolation == RUN_ISOLATION_SANDBOX
-                     ? start_sandbox(run, pool, &description, fds, &failure)
-                     : start_unconfined(run, &description, fds, &failure);
-    if (result < 0)
-        fail_launch(run, &failure);
-    return result;
-}
-
-/* The subreaper removes the directory. Where it could not, another process does, as a tree of the
- * run's making may take long. It is no child of the supervisor, and holds no descriptor of it. */
-static void remove_leftovers(struct run *run)
-{
-    if (!run->directory[0] || rmdir(run->directory) == 0 || errno == ENOENT)
-        return;
-    if (syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0) != 0)
-        return;
-    (void)close_range(0, ~0U, 0);
-    remove_tree(run->directory);
-    _exit(0);
-}
-
-struct run *run_start(struct pool *pool, uint32_t slot, const int fds[RUN_FD_COUNT],
-                      struct sandbox_handle **ret_failed)
-{
-    struct run *run = calloc(1, sizeof(*run));
-    *ret_failed = NULL;
-    if (!run) {
-        run_refuse(fds, ENOMEM, "no memory for the run");
-        return NULL;
-    }
-    run->slot = slot;
-    run->event.type = RUN_EVENT_ENDED;
-    run->event.exit_code = -1;
-    run->started_us = monotonic_us();
-    run->deadline_us = run->started_us + START_LIMIT_US;
-    if (start_process(run, pool, fds) < 0) {
-        remove_leftovers(run);
-        run_event_send(fds[RUN_FD_EVENTS], &run->event);
-        run_fds_close(fds);
-        *ret_failed = run->process;
-        free(run);
-        return NULL;
-    }
-    run->socket = fds[RUN_FD_EVENTS];
-    for (int i = 0; i < RUN_FD_COUNT; i++)
-        if (i != RUN_FD_EVENTS)
-            close_fd(fds[i]);
-    return run;
-}
 
 int run_source_fd(const struct run *run, enum run_source source)
 {
@@ -563,7 +402,7 @@ void run_abandon(struct run *run)
 struct sandbox_handle *run_free(struct run *run)
 {
     struct sandbox_handle *process = run->process;
-    remove_leftovers(run);
+    run_remove_leftovers(run);
     close_fd(run->socket);
     free(run);
     return process;

@@ -211,16 +211,18 @@ static void wake_if_cancelled(struct run_queue_entry *entry)
         wake(admission_of(entry));
 }
 
-void admission_hold(uint64_t memory_bytes)
+uint64_t admission_keep_memory(struct admission *admission)
 {
     HOLD_LOCK(queue_mutex);
-    queue.memory_bytes += memory_bytes;
+    uint64_t bytes = admission->entry.memory_bytes;
+    admission->entry.memory_bytes = 0;
+    return bytes;
 }
 
-void admission_release(uint64_t memory_bytes)
+void admission_release_memory(uint64_t bytes)
 {
     HOLD_LOCK(queue_mutex);
-    queue.memory_bytes -= memory_bytes;
+    queue.memory_bytes -= bytes;
     hand_out();
 }
 

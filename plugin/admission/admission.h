@@ -50,9 +50,10 @@ bool admission_enter(struct admission *admission, const struct admission_terms *
 /* Harmless without a slot. */
 void admission_leave(struct admission *admission);
 
-/* Counts a session's memory limit among the runs', until it is released. */
-void admission_hold(uint64_t memory_bytes);
-void admission_release(uint64_t memory_bytes);
+/* The call's share of the memory becomes its session's: it is not given back with the slot, but
+ * released when the session ends. The number of its bytes. */
+uint64_t admission_keep_memory(struct admission *admission);
+void admission_release_memory(uint64_t bytes);
 
 /* Wakes the waiting calls that are cancelled. */
 void admission_wake_cancelled(void);

@@ -140,7 +140,7 @@ static bool begin_session(struct call *call, struct error *error)
         error_set(error, ERROR_ACCESS_DENIED, "access denied: sandbox.exec.session");
         return false;
     }
-    struct session *session = session_add(&terms, error);
+    struct session *session = session_add(&terms, &call->admission, error);
     if (!session)
         return false;
     if (session_run_start(call->configuration.mode, &call->description,

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "admission/admission.h"
 #include "base/cleanup.h"
 #include "base/deadline.h"
 #include "base/lock.h"
@@ -95,7 +94,7 @@ static void end_sandbox(struct session *session, enum session_loss loss)
         return;
     session->loss = loss;
     session_run_close(&session->run);
-    admission_release(session->limits.memory_bytes);
+    admission_release_memory(session->kept_memory_bytes);
 }
 
 /* Between two cells: of a session that no call has taken, or that waits for its call's cell. */
@@ -272,7 +271,8 @@ static struct session *new_session(const struct session_terms *terms)
     return NULL;
 }
 
-struct session *session_add(const struct session_terms *terms, struct error *error)
+struct session *session_add(const struct session_terms *terms, struct admission *admission,
+                            struct error *error)
 {
     struct session *session = new_session(terms);
     if (!session) {
@@ -290,7 +290,7 @@ struct session *session_add(const struct session_terms *terms, struct error *err
     }
     session->next = sessions;
     sessions = session;
-    admission_hold(session->limits.memory_bytes);
+    session->kept_memory_bytes = admission_keep_memory(admission);
     return session;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "admission/admission.h"
 #include "base/error.h"
 #include "run/session_run.h"
 #include "vocabulary/sandbox_mode.h"
@@ -66,7 +67,8 @@ struct session {
     char *workspace;
     char policy_sha256[SHA256_HEX_LENGTH + 1];
     bool network;
-    struct run_limits limits; /* those of its first cell; admission counts its memory */
+    struct run_limits limits;   /* those of its first cell */
+    uint64_t kept_memory_bytes; /* admission.h */
     bool is_taken;
     uint64_t used_ms; /* on CLOCK_MONOTONIC, when it was given back last */
     enum session_loss loss;
@@ -93,8 +95,10 @@ bool session_fits(const struct session *session, const struct session_terms *ter
 bool session_still_lives(struct session *session, struct error *error);
 
 /* Adds one that is about to start, as taken; an idle one makes room where there are too many. Its
- * run is the caller's to start. NULL with error TOO_MANY_REQUESTS or OUT_OF_MEMORY. */
-struct session *session_add(const struct session_terms *terms, struct error *error);
+ * run is the caller's to start, and it keeps the memory that the call was admitted with. NULL with
+ * error TOO_MANY_REQUESTS or OUT_OF_MEMORY. */
+struct session *session_add(const struct session_terms *terms, struct admission *admission,
+                            struct error *error);
 
 /* Notes a cell that ran, or may have. defined: the names that it said are there, or NULL. */
 void session_note_cell(struct session *session, const char *request_sha256, const char *code,

@@ -526,6 +526,15 @@ def test_all_have_so_many_sessions():
     tap.equal((printed("print(x)", anns[0]), printed("print(x)", carols, "carol")), ("ann\n", "carol\n"))
 
 
+def test_an_idle_session_holds_its_memory():
+    use(memory_total_bytes=600 << 20)
+    one, two = begin(), begin(principal="bob")
+    tap.equal(refusal(session=None, timeout_ms=1000)["code"], "too_many_requests")
+    tap.equal(printed("print(x)", two, principal="bob"), "1\n", "a cell takes no more")
+    tap.equal(call("x", one, session_action="end")[1]["session"]["state"], "ended")
+    tap.equal(call("print(1)", None)[1]["stdout"], "1\n", "there is room again")
+
+
 def test_busy_sessions_make_no_room():
     use({"max_total": 2, "max_per_principal": 1})
     running = [Running(), Running(principal="bob")]

@@ -239,8 +239,9 @@ static bool make_id(char ret[SESSION_ID_LENGTH + 1])
     unsigned char bytes[(SESSION_ID_LENGTH - 2) / 2];
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
         return false;
-    memcpy(ret, "s_", 2);
-    hex_text(bytes, sizeof(bytes), ret + 2);
+    ret[0] = 's';
+    ret[1] = '_';
+    hex_text(bytes, sizeof(bytes), &ret[2]);
     return true;
 }
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 CELL_ENDED = 4  # kind of frame, beside those of results.py
-TOP_LEVEL_AWAIT, IS_COROUTINE = 0x2000, 0x80  # PyCF_ALLOW_TOP_LEVEL_AWAIT, CO_COROUTINE
+TOP_LEVEL_AWAIT = 0x2000  # PyCF_ALLOW_TOP_LEVEL_AWAIT
 NAMES_LIMIT, NAME_LENGTH = 200, 100  # bytes of each, as in results.c
 DIRECTORY = "/tmp"
 
@@ -19,7 +19,7 @@ class Session:
     """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, failure), or None at the end."""
 
     def __init__(self, runner, take):
-        self.runner, self.take, self.pid = runner, take, os.getpid()
+        self.runner, self.take = runner, take
         self.number, self.loop, self.variables, self.has_input = 0, None, {}, False
         self.names = sys.modules["__main__"].__dict__
         try:

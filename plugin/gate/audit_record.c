@@ -53,7 +53,7 @@ static void write_cell(struct json_draft *record, const struct call *call)
         return;
     }
     json_draft_open(record, "cell", '{');
-    json_draft_integer(record, "cells", session ? (int64_t)json_array_size(session->cells) : 0);
+    json_draft_integer(record, "cells", session ? (int64_t)session->cell_count : 0);
     json_draft_string(
         record, "lost_reason",
         session && session->loss != SESSION_LOSS_NONE ? session_loss_name(session->loss) : NULL);

@@ -8,8 +8,7 @@
 #include "call/capability_check.h"
 #include "run/describe.h"
 
-#define LATE_LIMIT  16384 /* bytes of each stream */
-#define SHOWN_LIMIT 100   /* earlier cells */
+#define LATE_LIMIT 16384 /* bytes of each stream */
 
 static struct session_terms terms_of(const struct call *call)
 {
@@ -204,17 +203,14 @@ uint64_t cell_memory_bytes(const struct call *call)
 
 bool cell_has_history(const struct call *call)
 {
-    return call->session && json_array_size(call->session->cells) > 0;
+    return call->session && call->session->cell_count > 0;
 }
 
 static void write_cells(struct json_draft *draft, const struct call *call)
 {
-    size_t count = cell_has_history(call) ? json_array_size(call->session->cells) : 0;
-    json_draft_open(draft, "cells", '[');
-    for (size_t i = count > SHOWN_LIMIT ? count - SHOWN_LIMIT : 0; i < count; i++)
-        json_draft_value(draft, NULL, json_incref(json_array_get(call->session->cells, i)));
-    json_draft_close(draft, ']');
-    json_draft_integer(draft, "count", (int64_t)count);
+    bool has = cell_has_history(call);
+    json_draft_value(draft, "cells", has ? json_incref(call->session->cells) : json_array());
+    json_draft_integer(draft, "count", has ? (int64_t)call->session->cell_count : 0);
 }
 
 void cell_write_history(struct json_draft *draft, const char *name, const struct call *call,

@@ -54,7 +54,7 @@ static bool created(const struct result *result)
 
 static int64_t cells(const struct result *result)
 {
-    return (int64_t)json_array_size(session_of(result)->cells);
+    return (int64_t)session_of(result)->cell_count;
 }
 
 static int64_t idle_ms(const struct result *result)

@@ -213,7 +213,7 @@ struct session *session_take(const char *id, const struct session_terms *terms, 
         (strcmp(session->policy_sha256, terms->policy_sha256) != 0 ||
          session->run.mode != terms->mode))
         end_sandbox(session, SESSION_LOSS_POLICY_CHANGED);
-    if (session->loss == SESSION_LOSS_NONE && json_array_size(session->cells) >= terms->max_cells)
+    if (session->loss == SESSION_LOSS_NONE && session->cell_count >= terms->max_cells)
         end_sandbox(session, SESSION_LOSS_EXPIRED);
     if (session->loss != SESSION_LOSS_NONE) {
         report_loss(session, error);
@@ -321,6 +321,9 @@ void session_note_cell(struct session *session, const char *request_sha256, cons
     json_t *cell =
         json_pack("{s:s, s:o?, s:i, s:O?}", "code_sha256", code_sha256, "first_line",
                   first_line(code, code_length), "exit_code", exit_code, "defined", defined);
+    session->cell_count++;
+    if (json_array_size(session->cells) == SESSION_CELLS_SHOWN)
+        (void)json_array_remove(session->cells, 0);
     /* A history with a gap would show an approver less than what ran. */
     if (json_array_append_new(session->cells, cell) != 0)
         session_lose(session, SESSION_LOSS_CRASHED);

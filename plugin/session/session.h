@@ -19,6 +19,7 @@
 #define SESSION_NEW          "new" /* in a request, where others have an id */
 #define SESSION_ID_LENGTH    34    /* "s_" and 32 hexadecimal digits */
 #define SESSION_LOSSES_LIMIT 1024  /* kept until their owners hear of them */
+#define SESSION_CELLS_SHOWN  100   /* the last ones, to an approver */
 #define SESSION_LINE         80    /* bytes of a cell's first line, as an approver sees it */
 
 /* X(constant, name) - why a session is no more. */
@@ -74,9 +75,10 @@ struct session {
     enum session_loss loss;
     struct session_run run;
 
-    /* What ran in it: an array of {code_sha256, first_line, exit_code, defined}, and a hash over
-     * the requests. */
+    /* What ran in it: of the last cells an array of {code_sha256, first_line, exit_code, defined},
+     * of all of them their number and a hash over their requests. */
     json_t *cells;
+    uint64_t cell_count;
     char history_sha256[SHA256_HEX_LENGTH + 1]; /* "": nothing ran */
 };
 

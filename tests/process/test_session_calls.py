@@ -610,6 +610,16 @@ def test_an_approver_sees_the_history():
     tap.lacks(approver.asked[-1], "session_history")
 
 
+def test_an_approver_sees_the_last_of_very_many_cells():
+    use({"max_cells": 1000})
+    approver = Approver("allow_once")
+    session = id_of(approver("x = 0"))
+    for number in range(1, 103):
+        approver(f"x = {number}", session)
+    history = approver.asked[-1]["session_history"]
+    tap.equal((history["count"], [row["first_line"] for row in history["cells"]]), (102, [f"x = {number}" for number in range(2, 102)]))
+
+
 def test_the_same_code_has_another_hash_with_another_history():
     use()
     approver = Approver("allow_once")

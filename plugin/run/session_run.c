@@ -281,12 +281,15 @@ static bool poll_once(struct loop *loop, struct error *error)
     return true;
 }
 
-/* Until the cell has ended, or its session. */
+/* Until the cell has ended, or its session. The events are read once more behind the cell's end:
+ * that of its interruption was sent ahead of that end, and poll() may have seen only the end. */
 static bool run_loop(struct loop *loop, const struct cell_word *word, struct error *error)
 {
     bool goes_on = true;
     while (goes_on && !word->ended && !loop->session_ended)
         goes_on = poll_once(loop, error);
+    if (goes_on && !loop->session_ended)
+        goes_on = take_event(loop, error);
     run_drain_rest(&loop->drain);
     return goes_on || word->ended;
 }

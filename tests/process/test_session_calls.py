@@ -372,6 +372,14 @@ def test_the_end_of_its_time_interrupts_a_cell():
     tap.equal(printed("print(x)", session), "1\n")
 
 
+def test_each_interruption_is_told_with_its_cell():
+    """The end of the cell comes at once behind the word of its interruption, by another way."""
+    use({"max_cells": 1000})
+    session = begin("import time")
+    for _ in range(40):
+        cell("while True: time.sleep(0.001)", session, status="timeout", error="timeout", timeout_ms=30)
+
+
 def test_a_cell_that_does_not_heed_it_loses_its_session():
     use()
     session = begin()

@@ -6,12 +6,11 @@
  * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on. Behind it comes, for
  * the init of a run whose files are wanted, one byte SANDBOX_COLLECT with RUN_FD_DESCRIPTION and
  * RUN_FD_FILES; the payload takes one datagram and closes the socket before its program begins, so
- * that this one is the init's. The init of a
- * session gets one byte for each SIGINT that its program is to have, and for each time that all of
- * its processes are to stop and to go on. Each is one datagram on a SOCK_SEQPACKET pair; both ends
- * are the same program, so a struct is sent as it is. The order to end a run is the end of what
- * comes down: shutdown(2) for writing alone. The init then kills the tree and reports as for any
- * end. A socket that is closed wants no report.
+ * that this one is the init's. The init of a session gets one byte for each SIGINT that its program
+ * is to have, and for each time that all of its processes are to stop and to go on. Each is one
+ * datagram on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is.
+ * The order to end a run is the end of what comes down: shutdown(2) for writing alone. The init
+ * then kills the tree and reports as for any end. A socket that is closed wants no report.
  */
 #pragma once
 

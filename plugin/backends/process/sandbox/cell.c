@@ -72,8 +72,8 @@ static void put_files(const struct run_description *description, int inputs, str
         .directory = home, .inputs = inputs, .refused = "the working directory"};
     if (home >= 0 && write_run_files(&files, description) == 0)
         return;
-    (void)snprintf(ret->failure, sizeof(ret->failure), "%.200s: %s", files.refused,
-                   strerror(errno));
+    const char *reason = errno != 0 ? strerror(errno) : "its content is not as described";
+    (void)snprintf(ret->failure, sizeof(ret->failure), "%.200s: %s", files.refused, reason);
 }
 
 static void close_all(const int *fds, size_t count)

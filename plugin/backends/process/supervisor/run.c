@@ -337,9 +337,9 @@ static void expire_session(struct run *run)
     const struct run_event event = {.type = RUN_EVENT_INTERRUPTED, .exit_code = -1};
     switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
     case SESSION_DUE_INTERRUPT:
-        tell_init(run, SANDBOX_INTERRUPT);
-        if (run->clock.interrupts == 1)
+        if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
             run_event_send(run->socket, &event);
+        tell_init(run, SANDBOX_INTERRUPT);
         break;
     case SESSION_DUE_TIMEOUT:
         order_end(run, RUN_CAUSE_WALL_TIMEOUT);

@@ -240,6 +240,61 @@ def sessions(rounds=20, cells=20):
     return {**told, "kernel_ms": statistics.median(kernel_times), "ratio": told["cell_ms"] / statistics.median(kernel_times)}
 
 
+# Forks as a checkpoint does, and leaves the child asleep; as many of them live as a session keeps checkpoints.
+BARE_FORK = """child = os.fork()
+if child == 0: signal.pause()
+children.append(child)
+if len(children) > 3: os.kill(children.pop(0), 9)
+while len(children) == 3 and os.waitpid(-1, os.WNOHANG)[0]: pass
+"""
+
+
+def checkpoints(rounds=10, cells=10):
+    """What a checkpoint adds to a cell, beside a bare fork() in a cell, in turns: each with what it costs afterwards."""
+    told = {}
+    with Gateway() as gateway, Gateway() as keeper:
+        gateway.use_policy({**cases.WARM[0], "sessions": {"max_total": 8}})
+        keeper.use_policy({**cases.WARM[0], "sessions": {"max_total": 8, "checkpoints": 3}})
+        for heap in (10, 50):
+            first = f"import os, signal\nchildren = []\nheap = [bytes(4096) for _ in range({heap} * 256)]"
+            contests = [begin_cells(gateway, first, "y = 1"), begin_cells(gateway, first, BARE_FORK), begin_cells(keeper, first, "y = 1")]
+            times = [[], [], []]
+            for _ in range(rounds):
+                for contest, taken in zip(contests, times):
+                    taken += contest(cells)
+            plain, bare, kept = map(statistics.median, times)
+            undone = [timed_undo(keeper, first) for _ in range(rounds)]
+            told[heap] = {"checkpoint_ms": kept - plain, "fork_ms": bare - plain, "ratio": (kept - plain) / (bare - plain),
+                          "undo_ms": statistics.median(undone)}
+    return told
+
+
+def begin_cells(gateway, first, code):
+    """A function that executes the code so often in a session of its own, and tells how long each cell took."""
+    begun = gateway.order("invoke", request={"language": "python", "code": first, "session": "new"})
+    cell = ours("cell", code, session=begun["session"]["id"])
+
+    def contest(count):
+        told = gateway.contest([cell], expect="", rounds=count, warm_up=1, budget_ms=20000)
+        medians(told)
+        return told["runs_ms"]["cell"]
+    return contest
+
+
+def timed_undo(gateway, first):
+    """The whole call, milliseconds, for a cell that has written to a file. The sandbox is not stopped yet."""
+    begun = gateway.order("invoke", request={"language": "python", "code": first, "session": "new"})
+    session = begun["session"]["id"]
+    gateway.order("invoke", request={"language": "python", "code": "open('a', 'w').write('x')", "session": session})
+    before = time.monotonic()
+    undone = gateway.order("invoke", request={"language": "python", "code": "\n", "session": session, "session_action": "undo"})
+    taken = time.monotonic() - before
+    if undone["error"]:
+        raise Absent(undone["error"]["message"])
+    gateway.order("invoke", request={"language": "python", "code": "y = 1", "session": session, "session_action": "end"})
+    return taken * 1000
+
+
 def idle_session(gateway):
     """The memory of its interpreter alone, and its processor time while nothing happens."""
     time.sleep(SETTLE)
@@ -339,6 +394,9 @@ def lines(told):
         beside = f"a Jupyter kernel takes {cell['kernel_ms']:.2f} ms (ours / kernel {cell['ratio']:.3f})" if "ratio" in cell else cell["kernel_absent"]
         yield (f"sessions: a cell takes {cell['cell_ms']:.2f} ms; {beside}; an idle session's interpreter has "
                f"{cell['session_private_bytes'] / MIB:.2f} MiB of its own and took {cell['session_processor_ms']:.2f} ms of processor time in {IDLE} s")
+    for heap, cell in told.get("checkpoints", {}).items():
+        yield (f"checkpoints: with {heap} MiB of heap one adds {cell['checkpoint_ms']:.2f} ms to a cell, a bare fork {cell['fork_ms']:.2f} ms "
+               f"(ours / bare {cell['ratio']:.2f}); undoing a cell takes {cell['undo_ms']:.2f} ms")
     if "charts" in told:
         yield ("charts: a line of {points} points that is shown adds {shown_ms:.1f} ms to a run, savefig() alone {saved_ms:.1f} ms "
                "(ours / alone {ratio:.2f}); its data is read in {read_ms:.2f} ms".format(**told["charts"]))

@@ -256,6 +256,8 @@ static void write_earlier_cell(FILE *out, const json_t *cell)
 {
     const json_t *names = json_object_get(cell, "defined");
     json_int_t exit_code = json_member_integer(cell, "exit_code", -1);
+    if (json_is_true(json_object_get(cell, "undone")))
+        (void)fputs("undone, ", out);
     if (exit_code < 0)
         (void)fputs("no exit code", out);
     else

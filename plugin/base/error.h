@@ -90,6 +90,11 @@ const char *call_status_name(enum call_status status);
       "call again when that one has ended: a session executes one cell at a time")                 \
     X(SESSION_LOST, "session_lost", ERROR, false, "the session has ended, and its state with it",  \
       "begin a new session with \"session\": \"new\" and repeat what it needs")                    \
+    X(CHECKPOINT_UNAVAILABLE, "checkpoint_unavailable", ERROR, false,                              \
+      "the session has no checkpoint to go back to",                                               \
+      "repeat what is needed in a new session; session.checkpoint of a result says why a cell "    \
+      "has "                                                                                       \
+      "none ahead of it")                                                                          \
     X(UNKNOWN_SECRET, "unknown_secret", ERROR, false, "no provider has a secret of that name",     \
       "check the handle's name, or ask the operator to provide the secret")                        \
     X(SECRET_NOT_ALLOWED, "secret_not_allowed", DENIED, false,                                     \

@@ -20,6 +20,7 @@ void call_init(struct call *call, const struct tool_host *host)
     *call = (struct call){.registration.cancel_fd = -1,
                           .run.cancel_fd = -1,
                           .run.stdin_fd = -1,
+                          .word.checkpoint = CHECKPOINT_WORD_COUNT,
                           .workspace = WORKSPACE_NONE};
     call->host_mistake = host_copy(host, &call->host);
     call->notes = json_array();

@@ -80,10 +80,11 @@ struct call {
     struct run_outcome outcome;
     struct results results;
     struct artifact_list artifacts; /* the files that it has left */
-    struct session *session;       /* whose cell it is; NULL: none, or one that is still to begin */
-    struct cell_word word;         /* what the session's interpreter says of the cell */
-    struct output_capture late[2]; /* output that earlier cells have left behind */
-    json_t *notes;                 /* array of strings */
+    struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */
+    struct cell_word word;   /* what the session's interpreter says of the cell */
+    enum session_state session_state; /* behind the cell */
+    struct output_capture late[2];    /* output that earlier cells have left behind */
+    json_t *notes;                    /* array of strings */
 };
 
 /* tool, host and input are borrowed as in tool_invoke(). */

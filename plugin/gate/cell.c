@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/deadline.h"
 #include "call/capability_check.h"
 #include "run/describe.h"
 
@@ -83,6 +84,21 @@ static bool may_have(const struct call *call, const struct run_limits *limits, s
     return true;
 }
 
+static bool has_action(const struct call *call, const char *action)
+{
+    return call->request.session_action && strcmp(call->request.session_action, action) == 0;
+}
+
+/* The sandbox has the last word, once the call is approved. */
+static bool can_be_undone(const struct call *call, struct error *error)
+{
+    if (!has_action(call, REQUEST_SESSION_UNDO) || call->session->undoable > 0)
+        return true;
+    error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
+              "the session has no checkpoint of before its last cell");
+    return false;
+}
+
 /* Takes it, or checks once more that it fits: an approver's edit may be to another shape of cell.
  */
 static bool join_session(struct call *call, struct error *error)
@@ -93,7 +109,8 @@ static bool join_session(struct call *call, struct error *error)
         call->session = session_take(call->request.session, &terms, error);
     else if (!session_fits(call->session, &terms, error))
         return false;
-    if (!call->session || !may_have(call, &call->session->limits, error))
+    if (!call->session || !may_have(call, &call->session->limits, error) ||
+        !can_be_undone(call, error))
         return false;
     /* What is asked about, counted and told is what its processes have. */
     uint64_t wall_ms = limits->wall_ms;
@@ -116,6 +133,11 @@ bool cell_plan(struct call *call, struct error *error)
         error_set(error, ERROR_INVALID_INPUT, "request: /session_action: there is no session");
         return false;
     }
+    if (call->request.session && is_new(call) && has_action(call, REQUEST_SESSION_UNDO)) {
+        error_set(error, ERROR_INVALID_INPUT,
+                  "request: /session_action: a new session has no cell to undo");
+        return false;
+    }
     if (!call->request.session)
         return true;
     if (!can_be_cell(call, error))
@@ -127,7 +149,8 @@ bool cell_plan(struct call *call, struct error *error)
     call->description.limits.cpu_ms = 0;
     call->description.session =
         (struct run_session){.idle_ms = call->configuration.policy->sessions.idle_ms,
-                             .age_ms = call->configuration.policy->sessions.age_ms};
+                             .age_ms = call->configuration.policy->sessions.age_ms,
+                             .checkpoints = call->configuration.policy->sessions.checkpoints};
     return is_new(call) || !may_join(call) || join_session(call, error);
 }
 
@@ -153,46 +176,100 @@ static bool begin_session(struct call *call, struct error *error)
     return failed.failure != RUN_FAILURE_NONE;
 }
 
-static bool is_to_end(const struct call *call)
+/* How many checkpoints it has at most, where there is one ahead of this cell. */
+static uint64_t most_undoable(const struct call *call)
 {
-    const char *action = call->request.session_action;
-    return action && strcmp(action, REQUEST_SESSION_END) == 0;
+    return call->word.checkpoint == CHECKPOINT_TAKEN
+               ? call->configuration.policy->sessions.checkpoints
+               : 0;
 }
 
-static void note_cell(struct call *call, bool lives)
+static void note_cell(struct call *call)
 {
     const struct run_event *ended = &call->outcome.ended;
+    if (call->session_state == SESSION_RESTORED)
+        call->word.checkpoint = CHECKPOINT_TAKEN; /* whatever the interpreter has said */
     session_note_cell(call->session, call->request_sha256, call->request.code,
-                      call->request.code_length, ended->exit_code, call->results.defined);
-    if (!lives) {
+                      call->request.code_length, ended->exit_code, call->results.defined,
+                      most_undoable(call));
+    if (call->session_state == SESSION_RESTORED) {
+        session_note_undone(call->session);
+        call_note(call,
+                  "the cell ended the interpreter (%s): variables and files are as they were "
+                  "before this cell",
+                  session_loss_name(session_loss_of((enum run_cause)ended->cause)));
+    }
+    if (call->session_state == SESSION_GONE) {
         session_lose(call->session, session_loss_of((enum run_cause)ended->cause));
         call_note(call, "the session ended with this cell (%s): its variables and files are gone",
                   session_loss_name(call->session->loss));
         return;
     }
-    if (run_cause_is_order((enum run_cause)ended->cause))
+    if (call->session_state == SESSION_KEPT && run_cause_is_order((enum run_cause)ended->cause))
         call_note(call, "the cell was interrupted; the session keeps its state");
-    if (is_to_end(call))
+    if (has_action(call, REQUEST_SESSION_END))
         session_lose(call->session, SESSION_LOSS_ENDED);
     else if (is_new(call))
         call_note(call, "for the next cell, \"session\" is \"%s\"", call->session->id);
 }
 
+/* false: nothing runs. */
+static bool undo(struct call *call, struct error *error)
+{
+    if (!has_action(call, REQUEST_SESSION_UNDO))
+        return true;
+    if (session_run_undo(&call->session->run, error)) {
+        session_note_undone(call->session);
+        return true;
+    }
+    if (error->code != ERROR_CHECKPOINT_UNAVAILABLE)
+        session_lose(call->session, SESSION_LOSS_CRASHED);
+    else
+        call->session->undoable = 0;
+    return false;
+}
+
+/* Blank code is no cell, so that undoing once more goes back further. */
+static bool is_only_undo(const struct call *call)
+{
+    size_t blank = 0;
+    while (blank < call->request.code_length && strchr(" \t\r\n", call->request.code[blank]))
+        blank++;
+    return has_action(call, REQUEST_SESSION_UNDO) && blank == call->request.code_length;
+}
+
+static void note_only_undo(struct call *call, uint64_t begin_ms)
+{
+    call->outcome.duration_ms = monotonic_ms() - begin_ms;
+    call->outcome.ended = call->session->run.started;
+    call->outcome.ended.type = RUN_EVENT_ENDED;
+    call->outcome.ended.cause = RUN_CAUSE_EXIT;
+    call->outcome.ended.exit_code = 0;
+    call->outcome.started = true;
+    call_note(call, "the last cell is undone, and no code was executed");
+}
+
 bool cell_execute(struct call *call, struct error *error)
 {
-    bool lives = false;
+    uint64_t begin_ms = monotonic_ms();
     if (call->session ? !session_still_lives(call->session, error) : !begin_session(call, error))
         return false;
     if (!call->session) /* it could not start, and outcome says why */
         return true;
+    if (!undo(call, error))
+        return false;
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
         output_capture_init(&call->late[i], LATE_LIMIT);
+    if (is_only_undo(call)) {
+        note_only_undo(call, begin_ms);
+        return true;
+    }
     call->results.cell = &call->word;
     bool ended = session_run_cell(&call->session->run, &call->run, &call->word, call->late,
-                                  &call->outcome, &lives, error);
+                                  &call->outcome, &call->session_state, error);
     if (!ended)
         call->outcome.ended.cause = RUN_CAUSE_INFRASTRUCTURE;
-    note_cell(call, lives);
+    note_cell(call);
     return ended;
 }
 

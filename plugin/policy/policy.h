@@ -156,9 +156,10 @@ struct policy_transfers {
 struct policy_sessions {
     uint64_t max_total; /* at the same time; 0: there are none */
     uint64_t max_per_principal;
-    uint64_t max_cells; /* of one */
-    uint64_t idle_ms;   /* without a cell, until it ends */
-    uint64_t age_ms;    /* since its first one */
+    uint64_t max_cells;   /* of one */
+    uint64_t idle_ms;     /* without a cell, until it ends */
+    uint64_t age_ms;      /* since its first one */
+    uint64_t checkpoints; /* that one keeps, each from ahead of a cell; 0: none is made */
 };
 
 struct secret_provider;

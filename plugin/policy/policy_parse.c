@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/string_list.h"
+#include "protocol/checkpoint.h"
 #include "protocol/layers.h"
 #include "request/request.h"
 #include "vocabulary/capability.h"
@@ -283,6 +284,7 @@ static const struct json_member sessions[] = {
     {"max_cells", &member_uint64, AT(sessions.max_cells), 1, CELLS_LIMIT},
     {"idle_ms", &member_uint64, AT(sessions.idle_ms), 1000, RUN_SESSION_LIMIT},
     {"age_ms", &member_uint64, AT(sessions.age_ms), 1000, RUN_SESSION_LIMIT},
+    {"checkpoints", &member_uint64, AT(sessions.checkpoints), 0, CHECKPOINTS_MOST},
     {0},
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "checkpoint.h"
 #include "file_frames.h"
 #include "run_event.h"
 #include "run_path.h"
@@ -79,6 +80,7 @@ static const struct wire_field after_files[] = {
                  OUTPUT_PATTERN_BYTES_LIMIT),
     NUMBER(session.idle_ms, RUN_SESSION_LIMIT),
     NUMBER(session.age_ms, RUN_SESSION_LIMIT),
+    NUMBER(session.checkpoints, CHECKPOINTS_MOST),
 };
 
 bool run_description_file_private(const struct run_description *description, size_t index)

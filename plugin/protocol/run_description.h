@@ -123,8 +123,9 @@ struct run_outputs {
 
 /* Of a run that stays and executes cells (session.h). */
 struct run_session {
-    uint64_t idle_ms; /* without a cell, until it ends; 0: the run is no session */
-    uint64_t age_ms;  /* since its start; a cell under way is not ended by it */
+    uint64_t idle_ms;     /* without a cell, until it ends; 0: the run is no session */
+    uint64_t age_ms;      /* since its start; a cell under way is not ended by it */
+    uint64_t checkpoints; /* that are kept, each from ahead of a cell; 0: none is made */
 };
 
 struct run_description {

@@ -12,7 +12,7 @@
 #include "layers.h"
 #include "preparation_outcome.h"
 
-#define PROTOCOL_VERSION        16
+#define PROTOCOL_VERSION        17
 #define RUN_EVENT_MESSAGE_LIMIT 2048 /* bytes of an encoded event */
 #define RUN_DETAILS_LIMIT       384
 
@@ -80,6 +80,8 @@ enum run_event_type {
         2, /* the whole tree is dead; always the last event, also of a run never started */
     RUN_EVENT_PROGRESS = 3,    /* before STARTED: a line for people, and that it still goes on */
     RUN_EVENT_INTERRUPTED = 4, /* the cell of a session has had its time, and goes on */
+    RUN_EVENT_RESTORED = 5,    /* its interpreter has ended as ENDED would say, and the session is
+                                  as before the cell; or, with failure, it could not be undone */
     RUN_EVENT_TYPE_COUNT
 };
 
@@ -105,7 +107,7 @@ struct run_event {
     struct run_details details;
     char image_id[80]; /* of the image that it comes from; "": not known */
     uint32_t origin;   /* enum sandbox_origin */
-    /* The rest is for ENDED. */
+    /* The rest is for ENDED and RESTORED. */
     uint32_t cause;    /* enum run_cause */
     int32_t exit_code; /* -1: did not exit by itself */
     int32_t signal;    /* 0: not ended by one */

@@ -4,12 +4,14 @@
  * session.idle_ms, and its standard input (RUN_FD_STDIN) is the inner end of a socket on which its
  * interpreter waits for cells. The plugin has shut that end down for writing, so nothing comes out
  * of it, no descriptor either.
- *   plugin -> interpreter, a cell: one byte SESSION_CELL with the descriptors of enum run_fd from
+ *   plugin -> interpreter, a cell: one byte, as below, with the descriptors of enum run_fd from
  *                                  RUN_FD_DESCRIPTION on. The description is that of a run: the
  *                                  cell's code is its program.
  *   interpreter -> plugin:         a frame on the cell's RUN_FD_RESULTS, once the cell has ended
  *   plugin -> backend:             struct session_order on the run's socket
- *   backend -> plugin:             RUN_EVENT_INTERRUPTED there
+ *   backend -> plugin:             RUN_EVENT_INTERRUPTED there, and RUN_EVENT_RESTORED
+ * Where session.checkpoints is not 0, a copy of the interpreter sleeps ahead of each cell. A cell
+ * in which the interpreter ends is undone by itself: RUN_EVENT_RESTORED instead of RUN_EVENT_ENDED.
  * A second after a cell all processes of the session are stopped, until the next one.
  * The end of the socket of cells ends the interpreter, and its end the session. An idle session,
  * and one that has come of age, is ended by the backend.
@@ -18,12 +20,14 @@
 
 #include <stdint.h>
 
-#define SESSION_CELL 'x'
+#define SESSION_CELL            'x'
+#define SESSION_CELL_CHECKPOINT 'k' /* the same, with a checkpoint ahead of it */
 
 enum session_order_kind {
     SESSION_ORDER_CELL = 1,  /* a cell is about to be sent, with so much time */
     SESSION_ORDER_IDLE,      /* it has ended */
     SESSION_ORDER_INTERRUPT, /* interrupt the cell, as at the end of its time */
+    SESSION_ORDER_UNDO,      /* back to before the last cell: RUN_EVENT_RESTORED is the answer */
 };
 
 /* Both ends are of one build: sent as it is. */

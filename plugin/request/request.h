@@ -34,6 +34,7 @@
 #define REQUEST_SESSION_LIMIT     128
 #define REQUEST_SESSION_KEEP      "keep" /* of session_action */
 #define REQUEST_SESSION_END       "end"
+#define REQUEST_SESSION_UNDO      "undo"
 
 /* The shape of a call: the tool's own or another that is accepted for it. */
 enum request_shape {

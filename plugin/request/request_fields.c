@@ -174,9 +174,11 @@ static const struct request_field fields[] = {
      HELD(session_action),
      .limit = REQUEST_SESSION_LIMIT,
      .capability = CAPABILITY_SESSION,
-     .description = "\"end\": the session ends with this cell. Left out, or \"keep\": it stays.",
+     .description =
+         "\"end\": the session ends with this cell. \"undo\": it goes back to before its "
+         "last cell, and then executes this one. Left out, or \"keep\": it stays.",
      .read = request_read_session_action,
-     .audited = "whether the session is to end",
+     .audited = "whether the session is to end, or its last cell to be undone",
      .examples = {"\"keep\"", "\"end\""},
      .hashed_as = "session_action"},
     {.name = "reason",

@@ -26,13 +26,32 @@ static bool is_lost(const struct result *result)
 
 static const char *state_at(size_t index)
 {
-    static const char *const states[] = {"kept", "lost", "ended"};
+    static const char *const states[] = {"kept", "lost", "ended", "restored"};
     return index < COUNT_OF(states) ? states[index] : NULL;
 }
 
 static const char *state(const struct result *result)
 {
-    return session_of(result)->loss == SESSION_LOSS_ENDED ? "ended" : state_at(is_lost(result));
+    if (session_of(result)->loss == SESSION_LOSS_ENDED)
+        return "ended";
+    if (!is_lost(result) && result->call->session_state == SESSION_RESTORED)
+        return "restored";
+    return state_at(is_lost(result));
+}
+
+static const char *checkpoint_at(size_t index)
+{
+    return index < CHECKPOINT_WORD_COUNT ? checkpoint_word_name((enum checkpoint_word)index) : NULL;
+}
+
+static const char *checkpoint(const struct result *result)
+{
+    return checkpoint_at(result->call->word.checkpoint);
+}
+
+static int64_t undoable(const struct result *result)
+{
+    return (int64_t)(is_lost(result) ? 0 : session_of(result)->undoable);
 }
 
 static const char *loss_at(size_t index)
@@ -101,7 +120,8 @@ const struct result_member session_members[] = {
      .type = RESULT_STRING,
      .value_at = state_at,
      .description =
-         "kept: the next cell finds what this one has left; lost or ended: there is no next one",
+         "kept: the next cell finds what this one has left; restored: it finds what this one has "
+         "found; lost or ended: there is no next one",
      .string = state},
     {.name = "lost_reason",
      .type = RESULT_STRING,
@@ -121,6 +141,16 @@ const struct result_member session_members[] = {
      .type = RESULT_STRINGS,
      .description = "names that its cells have defined, as it says itself",
      .write = write_defined},
+    {.name = "checkpoint",
+     .type = RESULT_STRING,
+     .nullable = true,
+     .value_at = checkpoint_at,
+     .description = "taken: there is one of before this cell; else why there is none",
+     .string = checkpoint},
+    {.name = "undoable",
+     .type = RESULT_INTEGER,
+     .description = "how many of the last cells can be undone",
+     .integer = undoable},
     {.name = "idle_ms",
      .type = RESULT_INTEGER,
      .description = "without a cell it ends after this time",

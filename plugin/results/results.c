@@ -184,6 +184,12 @@ static json_t *read_defined(const json_t *value)
     return names;
 }
 
+static enum checkpoint_word read_checkpoint(const json_t *value)
+{
+    const char *name = json_string_value(json_object_get(value, "checkpoint"));
+    return name ? checkpoint_word_named(name) : CHECKPOINT_WORD_COUNT;
+}
+
 /* Whatever it says, the cell has ended. */
 static void take_cell(struct results *results, const unsigned char *payload, size_t length)
 {
@@ -196,6 +202,7 @@ static void take_cell(struct results *results, const unsigned char *payload, siz
     results->cell->exit_code = 1;
     if (value && read_count(value, "exit_code", &status))
         results->cell->exit_code = (int32_t)(status & 0xff);
+    results->cell->checkpoint = value ? read_checkpoint(value) : CHECKPOINT_WORD_COUNT;
     json_decref(results->defined);
     results->defined = value ? read_defined(value) : NULL;
 }

@@ -287,10 +287,10 @@ bool backend_send_cell(int cells, const struct run_description *description,
                        const struct run_input_fds *inputs, struct backend_run *ret,
                        struct error *error)
 {
-    static const char kind = SESSION_CELL;
     CLEANUP(backend_run_close) struct backend_run run = BACKEND_RUN_EMPTY;
     CLEANUP(close_given) struct given_ends ends;
     int fds[RUN_FD_COUNT];
+    const char kind = description->session.checkpoints > 0 ? SESSION_CELL_CHECKPOINT : SESSION_CELL;
     if (!open_ends(description, inputs, &run, &ends, error))
         return false;
     list_ends(&ends, inputs->stdin_fd, -1, fds);

@@ -21,6 +21,8 @@
 /* From the end of a cell's time to its own end, which may be its session's: the backend interrupts
  * it twice before it ends the session. */
 #define INTERRUPT_LIMIT_MS 4000
+/* For the backend to undo a cell: more than it gives its sandbox. */
+#define RESTORE_LIMIT_MS 12000
 
 void session_run_close(struct session_run *session)
 {
@@ -96,11 +98,10 @@ static bool fail_lost(const struct session_run *session, struct error *error)
     return false;
 }
 
-/* true and *ret: STARTED or ENDED. */
-static bool await_start(struct session_run *session, int cancel_fd, struct run_event *ret,
-                        struct error *error)
+/* true and *ret: the event, or ENDED. cancel_fd: -1 where it must be waited for. */
+static bool await_event(struct session_run *session, enum run_event_type wanted, int cancel_fd,
+                        uint64_t deadline_ms, struct run_event *ret, struct error *error)
 {
-    uint64_t deadline_ms = monotonic_ms() + SETUP_LIMIT_MS;
     for (;;) {
         struct pollfd entries[] = {{.fd = session->backend.events, .events = POLLIN},
                                    {.fd = cancel_fd, .events = POLLIN}};
@@ -109,7 +110,7 @@ static bool await_start(struct session_run *session, int cancel_fd, struct run_e
         if (ready > 0 && entries[0].revents != 0 &&
             !receive_event(session->backend.events, &is_there, ret))
             return fail_lost(session, error);
-        if (is_there && ret->type != RUN_EVENT_PROGRESS)
+        if (is_there && (ret->type == wanted || ret->type == RUN_EVENT_ENDED))
             return true;
         if (ready > 0 && entries[1].revents != 0) {
             error_set(error, ERROR_CANCELLED, "cancelled before the session began");
@@ -117,7 +118,7 @@ static bool await_start(struct session_run *session, int cancel_fd, struct run_e
         }
         if (monotonic_ms() >= deadline_ms) {
             backend_give_up(session->mode, &session->backend);
-            error_set(error, ERROR_BACKEND_FAILED, "the backend did not start the session in time");
+            error_set(error, ERROR_BACKEND_FAILED, "the backend did not answer in time");
             return false;
         }
     }
@@ -141,7 +142,8 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *cel
         return false;
     const struct run_input_fds inputs = {.stdin_fd = inner};
     if (!backend_start_run(mode, &description, &inputs, &session.backend, error) ||
-        !await_start(&session, cancel_fd, &session.started, error))
+        !await_event(&session, RUN_EVENT_STARTED, cancel_fd, monotonic_ms() + SETUP_LIMIT_MS,
+                     &session.started, error))
         return false;
     if (session.started.type != RUN_EVENT_STARTED) {
         *ret_failed = session.started;
@@ -162,7 +164,8 @@ bool session_run_has_ended(struct session_run *session, struct run_event *ret)
             *ret = (struct run_event){.type = RUN_EVENT_ENDED, .cause = RUN_CAUSE_INFRASTRUCTURE};
             return true;
         }
-    } while (is_there && ret->type != RUN_EVENT_ENDED);
+        /* Back to before a cell that its caller has seen complete: nobody would expect that. */
+    } while (is_there && ret->type != RUN_EVENT_ENDED && ret->type != RUN_EVENT_RESTORED);
     return is_there;
 }
 
@@ -174,8 +177,8 @@ struct loop {
     struct output_capture *late;
     uint64_t deadline_ms;
     enum run_cause interrupted_for; /* RUN_CAUSE_EXIT: it was not interrupted */
-    bool session_ended;
-    struct run_event end; /* then */
+    enum session_state state;
+    struct run_event end; /* where it is not kept */
 };
 
 enum loop_entry {
@@ -198,6 +201,13 @@ static void send_order(const struct session_run *session, enum session_order_kin
                        0); /* its death is seen on the socket */
 }
 
+/* From the end of a cell's time to the backend's last word on it. */
+static uint64_t end_limit_ms(const struct run *run)
+{
+    return run->description->session.checkpoints > 0 ? INTERRUPT_LIMIT_MS + RESTORE_LIMIT_MS
+                                                     : INTERRUPT_LIMIT_MS;
+}
+
 /* Only the first reason counts. */
 static void interrupt(struct loop *loop, enum run_cause cause)
 {
@@ -206,7 +216,7 @@ static void interrupt(struct loop *loop, enum run_cause cause)
     loop->interrupted_for = cause;
     if (cause != RUN_CAUSE_WALL_TIMEOUT) /* of that the backend has told */
         send_order(loop->session, SESSION_ORDER_INTERRUPT, 0);
-    loop->deadline_ms = monotonic_ms() + INTERRUPT_LIMIT_MS;
+    loop->deadline_ms = monotonic_ms() + end_limit_ms(loop->run);
 }
 
 static void interrupt_for_output(struct run_drain *drain)
@@ -233,8 +243,8 @@ static bool take_event(struct loop *loop, struct error *error)
         return fail_lost(loop->session, error);
     if (is_there && event.type == RUN_EVENT_INTERRUPTED)
         interrupt(loop, RUN_CAUSE_WALL_TIMEOUT);
-    if (is_there && event.type == RUN_EVENT_ENDED) {
-        loop->session_ended = true;
+    if (is_there && (event.type == RUN_EVENT_ENDED || event.type == RUN_EVENT_RESTORED)) {
+        loop->state = event.type == RUN_EVENT_ENDED ? SESSION_GONE : SESSION_RESTORED;
         loop->end = event;
     }
     return true;
@@ -286,9 +296,9 @@ static bool poll_once(struct loop *loop, struct error *error)
 static bool run_loop(struct loop *loop, const struct cell_word *word, struct error *error)
 {
     bool goes_on = true;
-    while (goes_on && !word->ended && !loop->session_ended)
+    while (goes_on && !word->ended && loop->state == SESSION_KEPT)
         goes_on = poll_once(loop, error);
-    if (goes_on && !loop->session_ended)
+    if (goes_on && loop->state == SESSION_KEPT)
         goes_on = take_event(loop, error);
     run_drain_rest(&loop->drain);
     return goes_on || word->ended;
@@ -312,14 +322,21 @@ static struct run_event end_of_cell(const struct loop *loop, const struct cell_w
     return end;
 }
 
-/* Its reason is ours where we have ended it. */
-static struct run_event end_of_session(const struct loop *loop)
+/* The end of its interpreter, whose reason is ours where we have ended it. */
+static struct run_event end_of_interpreter(const struct loop *loop)
 {
     struct run_event end = loop->end;
+    end.type = RUN_EVENT_ENDED;
     end.origin = loop->session->started.origin;
     if (loop->interrupted_for != RUN_CAUSE_EXIT && end.cause == RUN_CAUSE_WALL_TIMEOUT)
         end.cause = loop->interrupted_for;
     return end;
+}
+
+static void close_late(struct session_run *session)
+{
+    close_fd(TAKE_FD(session->backend.stdout_fd));
+    close_fd(TAKE_FD(session->backend.stderr_fd));
 }
 
 static void close_loop(struct loop *loop)
@@ -329,8 +346,8 @@ static void close_loop(struct loop *loop)
 }
 
 bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
-                      struct output_capture late[2], struct run_outcome *ret, bool *ret_lives,
-                      struct error *error)
+                      struct output_capture late[2], struct run_outcome *ret,
+                      enum session_state *ret_state, struct error *error)
 {
     CLEANUP(close_loop)
     struct loop loop = {
@@ -344,9 +361,9 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
     uint64_t wall_ms = run->description->limits.wall_ms;
     uint64_t begin_ms = monotonic_ms();
     loop.drain.backend = &loop.cell;
-    loop.deadline_ms = begin_ms + wall_ms + INTERRUPT_LIMIT_MS;
+    loop.deadline_ms = begin_ms + wall_ms + end_limit_ms(run);
     *ret = (struct run_outcome){.ended = session->started};
-    *ret_lives = false;
+    *ret_state = SESSION_GONE;
     send_order(session, SESSION_ORDER_CELL, wall_ms);
     const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
     bool sent = backend_send_cell(session->cells, run->description, &inputs, &loop.cell, error);
@@ -357,19 +374,42 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
     bool ended = sent && run_loop(&loop, word, error);
     ret->started = sent;
     ret->duration_ms = monotonic_ms() - begin_ms;
-    *ret_lives = ended && word->ended && !loop.session_ended;
-    if (*ret_lives) {
+    if (ended)
+        *ret_state = loop.state;
+    if (ended && loop.state == SESSION_KEPT)
         ret->ended = end_of_cell(&loop, word, begin_ms);
+    else if (ended)
+        ret->ended = end_of_interpreter(&loop);
+    if (*ret_state != SESSION_GONE) {
         session->started.origin = SANDBOX_KEPT;
         send_order(session, SESSION_ORDER_IDLE, 0);
-        close_fd(session->backend.stdout_fd);
-        close_fd(session->backend.stderr_fd);
-        session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);
-        session->backend.stderr_fd = TAKE_FD(loop.cell.stderr_fd);
+        close_late(session);
+        if (loop.state == SESSION_KEPT) { /* of a cell that was undone nothing is left to print */
+            session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);
+            session->backend.stderr_fd = TAKE_FD(loop.cell.stderr_fd);
+        }
         return true;
     }
-    if (ended)
-        ret->ended = end_of_session(&loop);
     session_run_close(session);
     return ended;
+}
+
+bool session_run_undo(struct session_run *session, struct error *error)
+{
+    struct run_event event;
+    send_order(session, SESSION_ORDER_UNDO, 0);
+    if (!await_event(session, RUN_EVENT_RESTORED, -1, monotonic_ms() + RESTORE_LIMIT_MS, &event,
+                     error))
+        return false;
+    if (event.type == RUN_EVENT_ENDED) {
+        error_set(error, ERROR_SESSION_LOST, "the session ended as its last cell was undone");
+        return false;
+    }
+    if (event.failure != RUN_FAILURE_NONE) {
+        error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
+                  "the session has no checkpoint of before its last cell");
+        return false;
+    }
+    close_late(session);
+    return true;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "protocol/checkpoint.h"
 #include "run/backend_client.h"
 #include "run/run.h"
 
@@ -39,15 +40,26 @@ bool session_run_start(enum sandbox_mode mode, const struct run_description *des
  * INFRASTRUCTURE. */
 bool session_run_has_ended(struct session_run *session, struct run_event *ret);
 
+/* Back to before its last cell, of which nothing is read any more. false with
+ * CHECKPOINT_UNAVAILABLE: it is as it was; or with another error: it is lost. */
+bool session_run_undo(struct session_run *session, struct error *error);
+
 /* What the interpreter says of its cell, as the frames are read. */
 struct cell_word {
     bool ended;
     int32_t exit_code;
+    enum checkpoint_word checkpoint; /* ahead of it; CHECKPOINT_WORD_COUNT: none is wanted */
+};
+
+enum session_state {
+    SESSION_KEPT,
+    SESSION_RESTORED, /* as before the cell, in which its interpreter has ended */
+    SESSION_GONE,
 };
 
 /* Runs a cell. late: takes what the last one's pipes still bring, standard output and error. word:
- * filled by run->results as its frames come. ret->ended is the end of the cell; where *ret_lives is
- * false also that of the session, which is closed then. false: it was lost with its backend. */
+ * filled by run->results as its frames come. ret->ended is the end of the cell; of SESSION_GONE
+ * also that of the session, which is closed then. false: it was lost with its backend. */
 bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
-                      struct output_capture late[2], struct run_outcome *ret, bool *ret_lives,
-                      struct error *error);
+                      struct output_capture late[2], struct run_outcome *ret,
+                      enum session_state *ret_state, struct error *error);

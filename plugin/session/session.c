@@ -310,23 +310,43 @@ static json_t *first_line(const char *code, size_t length)
     return json_string(line);
 }
 
-void session_note_cell(struct session *session, const char *request_sha256, const char *code,
-                       size_t code_length, int32_t exit_code, json_t *defined)
+static void extend_history(struct session *session, const char *word)
 {
     char both[2 * SHA256_HEX_LENGTH + 1];
-    char code_sha256[SHA256_HEX_LENGTH + 1];
-    int length = snprintf(both, sizeof(both), "%s%s", session->history_sha256, request_sha256);
+    int length = snprintf(both, sizeof(both), "%s%s", session->history_sha256, word);
     sha256_hex(both, (size_t)length, session->history_sha256);
+}
+
+void session_note_cell(struct session *session, const char *request_sha256, const char *code,
+                       size_t code_length, int32_t exit_code, json_t *defined,
+                       uint64_t most_undoable)
+{
+    char code_sha256[SHA256_HEX_LENGTH + 1];
+    extend_history(session, request_sha256);
     sha256_hex(code, code_length, code_sha256);
-    json_t *cell =
-        json_pack("{s:s, s:o?, s:i, s:O?}", "code_sha256", code_sha256, "first_line",
-                  first_line(code, code_length), "exit_code", exit_code, "defined", defined);
+    json_t *cell = json_pack("{s:s, s:o?, s:i, s:O?, s:b}", "code_sha256", code_sha256,
+                             "first_line", first_line(code, code_length), "exit_code", exit_code,
+                             "defined", defined, "undone", 0);
     session->cell_count++;
+    session->undoable = session->undoable < most_undoable ? session->undoable + 1 : most_undoable;
     if (json_array_size(session->cells) == SESSION_CELLS_SHOWN)
         (void)json_array_remove(session->cells, 0);
     /* A history with a gap would show an approver less than what ran. */
     if (json_array_append_new(session->cells, cell) != 0)
         session_lose(session, SESSION_LOSS_CRASHED);
+}
+
+void session_note_undone(struct session *session)
+{
+    extend_history(session, "undone");
+    session->undoable -= session->undoable > 0;
+    for (size_t i = json_array_size(session->cells); i > 0; i--) {
+        json_t *cell = json_array_get(session->cells, i - 1);
+        if (json_is_true(json_object_get(cell, "undone")))
+            continue;
+        (void)json_object_set_new(cell, "undone", json_true()); /* the member is there: no memory */
+        return;
+    }
 }
 
 void session_lose(struct session *session, enum session_loss loss)

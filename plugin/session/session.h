@@ -75,10 +75,11 @@ struct session {
     enum session_loss loss;
     struct session_run run;
 
-    /* What ran in it: of the last cells an array of {code_sha256, first_line, exit_code, defined},
-     * of all of them their number and a hash over their requests. */
+    /* What ran in it: of the last cells an array of {code_sha256, first_line, exit_code, defined,
+     * undone}, of all of them their number and a hash over their requests. */
     json_t *cells;
     uint64_t cell_count;
+    uint64_t undoable;                          /* the last ones, one after the other */
     char history_sha256[SHA256_HEX_LENGTH + 1]; /* "": nothing ran */
 };
 
@@ -102,9 +103,14 @@ bool session_still_lives(struct session *session, struct error *error);
 struct session *session_add(const struct session_terms *terms, struct admission *admission,
                             struct error *error);
 
-/* Notes a cell that ran, or may have. defined: the names that it said are there, or NULL. */
+/* Notes a cell that ran, or may have. defined: the names that it said are there, or NULL.
+ * most_undoable: of a cell with a checkpoint ahead of it, how many the session keeps; else 0. */
 void session_note_cell(struct session *session, const char *request_sha256, const char *code,
-                       size_t code_length, int32_t exit_code, json_t *defined);
+                       size_t code_length, int32_t exit_code, json_t *defined,
+                       uint64_t most_undoable);
+
+/* Notes that the last cell which was not undone has been. It stays in the history. */
+void session_note_undone(struct session *session);
 
 /* Notes why it is no more; the caller of its last cell has heard of it. */
 void session_lose(struct session *session, enum session_loss loss);

@@ -381,6 +381,31 @@ START_TEST(a_cell_that_says_nonsense_has_ended)
 }
 END_TEST
 
+START_TEST(a_cell_says_whether_it_has_a_checkpoint)
+{
+    static const struct {
+        const char *payload;
+        enum checkpoint_word word;
+    } rows[] = {
+        {"{\"exit_code\":0,\"checkpoint\":\"taken\"}", CHECKPOINT_TAKEN},
+        {"{\"exit_code\":0,\"checkpoint\":\"threads\"}", CHECKPOINT_THREADS},
+        {"{\"exit_code\":0,\"checkpoint\":null}", CHECKPOINT_WORD_COUNT},
+        {"{\"exit_code\":0,\"checkpoint\":\"\"}", CHECKPOINT_WORD_COUNT},
+        {"{\"exit_code\":0,\"checkpoint\":[\"taken\"]}", CHECKPOINT_WORD_COUNT},
+        {"{\"exit_code\":0}", CHECKPOINT_WORD_COUNT},
+        {"[]", CHECKPOINT_WORD_COUNT},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct stream stream = {.length = 0};
+        struct cell_word word = {.ended = false, .checkpoint = CHECKPOINT_TAKEN};
+        json_auto_t *defined = NULL;
+        add_frame(&stream, RESULT_FRAME_CELL, rows[i].payload);
+        CLEANUP(clear_seen) struct seen seen = feed_cell(&stream, &word, &defined);
+        ck_assert_msg(word.checkpoint == rows[i].word, "%zu: %d", i, (int)word.checkpoint);
+    }
+}
+END_TEST
+
 /* Bytes that no stream of this file has room for. */
 static void feed_names(struct results *results, size_t count, size_t length)
 {
@@ -452,6 +477,7 @@ int main(void)
     tcase_add_test(cases[0], each_lack_of_memory_loses_single_results);
     tcase_add_test(cases[0], a_cell_ends_with_its_frame);
     tcase_add_test(cases[0], a_cell_that_says_nonsense_has_ended);
+    tcase_add_test(cases[0], a_cell_says_whether_it_has_a_checkpoint);
     tcase_add_test(cases[0], a_cell_names_no_more_than_it_may);
     tcase_add_test(cases[0], a_cells_end_is_in_no_budget);
     return run_suite("results", cases, COUNT_OF(cases));

@@ -6,8 +6,7 @@
  * supervisor with the descriptors of enum run_fd from RUN_FD_DESCRIPTION on. Behind it comes, for
  * the init of a run whose files are wanted, one byte SANDBOX_COLLECT with RUN_FD_DESCRIPTION and
  * RUN_FD_FILES; the payload takes one datagram and closes the socket before its program begins, so
- * that this one is the init's. The init of a session gets one byte for each SIGINT that its program
- * is to have, and for each time that all of its processes are to stop and to go on. Each is one
+ * that this one is the init's. The init of a session gets struct sandbox_order. Each is one
  * datagram on a SOCK_SEQPACKET pair; both ends are the same program, so a struct is sent as it is.
  * The order to end a run is the end of what comes down: shutdown(2) for writing alone. The init
  * then kills the tree and reports as for any end. A socket that is closed wants no report.
@@ -31,11 +30,23 @@ struct sandbox_go {
     uint32_t tells_peak;  /* the group with the controller memory tells the highest use */
 };
 
-#define SANDBOX_GROUPS    2
-#define SANDBOX_COLLECT   'f'
-#define SANDBOX_INTERRUPT 'i'
-#define SANDBOX_STOP      's'
-#define SANDBOX_CONTINUE  'c'
+#define SANDBOX_GROUPS  2
+#define SANDBOX_COLLECT 'f'
+
+enum sandbox_order_kind {
+    SANDBOX_INTERRUPT = 1, /* SIGINT for its program */
+    SANDBOX_STOP,          /* all of its processes, until they are to go on */
+    SANDBOX_CONTINUE,
+    SANDBOX_CELL, /* a cell begins, with a checkpoint ahead of it where any is kept */
+    SANDBOX_IDLE, /* it has ended */
+    SANDBOX_UNDO, /* go back to before it: REPORT_RESTORED is the answer */
+};
+
+/* To a session. */
+struct sandbox_order {
+    uint32_t kind;        /* enum sandbox_order_kind */
+    uint32_t checkpoints; /* with CELL: how many are kept */
+};
 
 enum report_kind {
     REPORT_FILTERED = 1, /* payload, with the listener of its filter; ahead of its run's limits */
@@ -44,6 +55,8 @@ enum report_kind {
     REPORT_FAILED,       /* the run did not start */
     REPORT_ENDED,        /* init: the main program has ended */
     REPORT_TREE_GONE,    /* subreaper: nothing of the run is left but its files */
+    REPORT_RESTORED,     /* init: its program has ended, and one of before the cell goes on; or,
+                            with failure, it could not be undone and is as it was */
 };
 
 /* Of every process of a sandbox but its init. */
@@ -56,11 +69,11 @@ struct tree_usage {
 struct report {
     uint32_t kind; /* enum report_kind */
     struct isolation_report isolation;
-    uint32_t failure; /* enum run_failure, with REPORT_FAILED */
+    uint32_t failure; /* enum run_failure, with REPORT_FAILED and REPORT_RESTORED */
     uint32_t failed_layer;
     int32_t error_number;
     char message[256];
-    int32_t wait_status;          /* of the main program, with REPORT_ENDED; see waitpid(2) */
+    int32_t wait_status; /* of the main program, with REPORT_ENDED and RESTORED; see waitpid(2) */
     uint32_t made_forbidden_call; /* then: that ended the run */
     int32_t system_call;          /* its number */
     uint32_t scratch_full;        /* then */

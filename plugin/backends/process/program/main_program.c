@@ -5,20 +5,17 @@
 #include "backends/process/program/main_program.h"
 
 #include <errno.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "backends/process/messages/interpreter_protocol.h"
+#include "backends/process/program/notification.h"
 #include "backends/process/program/single_process_fast_path.h"
 #include "base/cleanup.h"
 
@@ -121,18 +118,6 @@ static bool reap_children(const struct main_program *program, struct report *ret
     }
 }
 
-/* A system call that no honest program makes, as the listener of the filter tells of it
- * (seccomp_unotify(2)): the kernel holds the caller, and nothing here ever lets a call go on. The
- * kernel's struct may be longer than the one this was built with, and wants zeroes. */
-static struct seccomp_notif *new_notification(void)
-{
-    struct seccomp_notif_sizes sizes;
-    if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
-        return NULL;
-    size_t size = sizes.seccomp_notif;
-    return calloc(1, size > sizeof(struct seccomp_notif) ? size : sizeof(struct seccomp_notif));
-}
-
 static bool asks_for_exit(const struct main_program *program, const struct seccomp_notif *call)
 {
     return program->may_ask && (pid_t)call->pid == program->pid &&
@@ -154,11 +139,12 @@ static struct report requested_end(const struct main_program *program,
     return ended;
 }
 
-/* true and *ret filled: a process of the tree made a call that ends the run, and is killed. */
-static bool take_forbidden_call(const struct main_program *program, struct report *ret)
+/* A call that no honest program makes: the kernel holds the caller, and it never goes on. true and
+ * *ret filled: the run ends with it. */
+static bool take_forbidden_call(struct main_program *program, struct report *ret)
 {
-    CLEANUP_FREE struct seccomp_notif *call = new_notification();
-    if (!call || ioctl(program->listener, SECCOMP_IOCTL_NOTIF_RECV, call) < 0)
+    CLEANUP_FREE struct seccomp_notif *call = notification_receive(program->listener);
+    if (!call || checkpoints_take_call(&program->checkpoints, call))
         return false;
     /* It must not see the call fail, as it would once the listener is closed, nor go on in a
      * handler of a signal meanwhile. */
@@ -176,41 +162,105 @@ static bool take_forbidden_call(const struct main_program *program, struct repor
 static const struct report ordered_end = {
     .kind = REPORT_ENDED, .wait_status = SIGKILL, .ordered = 1};
 
-/* An order to a session. false: what is there is none, and waits for the end. */
-static bool take_signal_order(const struct main_program *program, int supervisor)
+/* Goes back to before the last cell. ended: how that one has ended. false: there is no way back,
+ * and nothing was done, or no interpreter is left. */
+static bool restore(struct main_program *program, int supervisor, const struct report *ended)
 {
-    char order;
-    if (recv(supervisor, &order, sizeof(order), MSG_PEEK | MSG_DONTWAIT) < 0)
-        return errno == EAGAIN || errno == EINTR;
-    if (order == SANDBOX_INTERRUPT)
-        (void)kill(program->pid, SIGINT);
-    else if (order == SANDBOX_STOP && getpid() == 1) /* "all processes" are those of the sandbox */
-        (void)kill(-1, SIGSTOP);
-    else if (order == SANDBOX_CONTINUE && getpid() == 1)
-        (void)kill(-1, SIGCONT);
+    if (!checkpoints_can_restore(&program->checkpoints) ||
+        !checkpoints_restore(&program->checkpoints))
+        return false;
+    struct report report = *ended;
+    report.kind = REPORT_RESTORED;
+    report.scratch_full = program->scratch_is_full && program->scratch_is_full();
+    program->pid = program->checkpoints.interpreter;
+    return report_send(supervisor, &report);
+}
+
+/* The session stays as it is where there is no checkpoint, and ends with one that cannot be woken.
+ */
+static void undo(struct main_program *program, int supervisor)
+{
+    const struct report refused = {.kind = REPORT_RESTORED, .failure = RUN_FAILURE_INTERNAL};
+    if (!checkpoints_can_restore(&program->checkpoints))
+        (void)report_send(supervisor, &refused);
     else
+        (void)restore(program, supervisor, &ordered_end);
+}
+
+/* false: it is none to a session. */
+static bool follow_order(struct main_program *program, int supervisor,
+                         const struct sandbox_order *order)
+{
+    switch (order->kind) {
+    case SANDBOX_INTERRUPT:
+        (void)kill(program->pid, SIGINT);
+        return true;
+    case SANDBOX_STOP:
+        (void)kill(-1, SIGSTOP);
+        return true;
+    case SANDBOX_CONTINUE:
+        (void)kill(-1, SIGCONT);
+        return true;
+    case SANDBOX_CELL:
+        checkpoints_begin_cell(&program->checkpoints, order->checkpoints);
+        return true;
+    case SANDBOX_IDLE:
+        checkpoints_end_cell(&program->checkpoints);
+        return true;
+    case SANDBOX_UNDO:
+        undo(program, supervisor);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* An order to a session. false: what is there is none, and waits for the end. */
+static bool take_session_order(struct main_program *program, int supervisor)
+{
+    struct sandbox_order order;
+    ssize_t length = recv(supervisor, &order, sizeof(order), MSG_PEEK | MSG_DONTWAIT);
+    if (length < 0)
+        return errno == EAGAIN || errno == EINTR;
+    /* "All processes" are those of the sandbox. */
+    if (length != sizeof(order) || getpid() != 1 || !follow_order(program, supervisor, &order))
         return false;
     (void)recv(supervisor, &order, sizeof(order), MSG_DONTWAIT);
     return true;
 }
 
-static bool watch_end(const struct main_program *program, int supervisor, struct report *ret)
+/* true and *ret: the program has ended, and there is no way back. */
+static bool has_ended(struct main_program *program, int supervisor, bool was_told,
+                      struct report *ret)
+{
+    struct report ended;
+    struct signalfd_siginfo signals[8];
+    if (program->checkpoints.interpreter == 0) { /* undone, and not restored */
+        *ret = ordered_end;
+        return true;
+    }
+    while (read(program->children, signals, sizeof(signals)) > 0)
+        ;
+    if (!reap_children(program, &ended) && (!was_told || !take_forbidden_call(program, &ended)))
+        return false;
+    if (program->checkpoints.in_cell && restore(program, supervisor, &ended))
+        return false;
+    *ret = ended;
+    return true;
+}
+
+static bool watch_end(struct main_program *program, int supervisor, struct report *ret)
 {
     struct pollfd ready[] = {
         {.fd = supervisor, .events = POLLIN | POLLRDHUP},
         {.fd = program->children, .events = POLLIN},
         {.fd = program->listener, .events = POLLIN},
     };
+    program->checkpoints.listener = program->listener;
+    program->checkpoints.interpreter = program->pid;
     for (;;) {
-        struct report ended;
-        struct signalfd_siginfo signals[8];
-        while (read(program->children, signals, sizeof(signals)) > 0)
-            ;
-        if (reap_children(program, &ended) ||
-            ((ready[2].revents & POLLIN) && take_forbidden_call(program, &ended))) {
-            *ret = ended;
+        if (has_ended(program, supervisor, ready[2].revents & POLLIN, ret))
             return true;
-        }
         if (ready[2].revents &
             (POLLHUP | POLLERR)) /* no process is left that could make such a call */
             ready[2].fd = -1;
@@ -226,7 +276,7 @@ static bool watch_end(const struct main_program *program, int supervisor, struct
             *ret = ordered_end;
             return true;
         }
-        if ((ready[0].revents & POLLIN) && !take_signal_order(program, supervisor))
+        if ((ready[0].revents & POLLIN) && !take_session_order(program, supervisor))
             ready[0].events = POLLRDHUP;
     }
 }

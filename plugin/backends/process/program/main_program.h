@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "backends/process/messages/report.h"
+#include "backends/process/program/checkpoints.h"
 
 struct main_program {
     pid_t pid;        /* 0 in the child */
@@ -17,10 +18,13 @@ struct main_program {
     int children;     /* parent: signalfd for SIGCHLD */
     int listener;     /* parent: of the child's filter, -1: it has not come */
     /* In the parent, the caller's to set: */
-    bool is_filtered;       /* the child sends its listener ahead of all else */
-    bool may_ask;           /* the child to be ended (interpreter_protocol.h) */
-    bool memory_is_counted; /* by a control group, up to the end */
-    int loadavg;            /* single_process_fast_path_open(), -1: none */
+    bool is_filtered;              /* the child sends its listener ahead of all else */
+    bool may_ask;                  /* the child to be ended (interpreter_protocol.h) */
+    bool memory_is_counted;        /* by a control group, up to the end */
+    int loadavg;                   /* single_process_fast_path_open(), -1: none */
+    bool (*scratch_is_full)(void); /* NULL: it has none */
+    struct checkpoints
+        checkpoints; /* in the parent, where the program is a session's interpreter */
 };
 
 /* Forks. In the parent SIGCHLD is blocked; in the child no signal is. 0, or -1 with errno. */

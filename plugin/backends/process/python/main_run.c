@@ -168,21 +168,6 @@ int main_run_finish(PyObject *result, PyObject *names, enum main_run_kind kind)
     return status;
 }
 
-PyObject *main_run_list(char *const *strings)
-{
-    PyObject *list = PyList_New(0);
-    for (; list && *strings; strings++) {
-        PyObject *string = PyBytes_FromString(*strings);
-        if (!string || PyList_Append(list, string) < 0) {
-            Py_DecRef(string);
-            Py_DecRef(list);
-            return NULL;
-        }
-        Py_DecRef(string);
-    }
-    return list;
-}
-
 static _Noreturn void run(PyObject *code)
 {
     PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));

@@ -22,6 +22,3 @@ enum main_run_kind { MAIN_RUN_PROGRAM, MAIN_RUN_CELL };
  * the exception. result: borrowed; NULL with an exception set, which is then gone. Returns the
  * status. Of a program, some exceptions end the process here. */
 int main_run_finish(PyObject *result, PyObject *names, enum main_run_kind kind);
-
-/* A list of bytes; NULL with an exception set. */
-PyObject *main_run_list(char *const *strings);

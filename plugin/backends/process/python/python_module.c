@@ -3,6 +3,7 @@
  * Owns the extension by which Python waits for a run; sitecustomize.py calls it. Runs inside the
  * interpreter, in its main thread.
  */
+#include "backends/process/python/bytes_list.h"
 #include "backends/process/python/copy_on_write.h"
 #include "backends/process/python/exit_by_init.h"
 #include "backends/process/python/fork_server.h"
@@ -91,8 +92,8 @@ static PyObject *wait_for_run(PyObject *self, PyObject *arguments)
     (void)self;
     (void)arguments;
     interpreter_take_run(&sandbox, &run);
-    PyObject *own_arguments = main_run_list(run.arguments);
-    PyObject *environment = own_arguments ? main_run_list(run.environment) : NULL;
+    PyObject *own_arguments = bytes_list(run.arguments);
+    PyObject *environment = own_arguments ? bytes_list(run.environment) : NULL;
     PyObject *both = environment ? PyTuple_Pack(2, own_arguments, environment) : NULL;
     Py_DecRef(own_arguments);
     Py_DecRef(environment);

@@ -16,11 +16,13 @@ class FilesNotWritten(OSError):
 
 
 class Session:
-    """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, failure), or None at the end."""
+    """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, failure, checkpoint), or None at
+    the end."""
 
     def __init__(self, runner, take):
         self.runner, self.take = runner, take
         self.number, self.loop, self.variables, self.has_input = 0, None, {}, False
+        self.checkpoint = None  # whether there is one ahead of this cell, or why not
         self.names = sys.modules["__main__"].__dict__
         try:
             os.unlink(sys.argv[0])  # the session's empty program is none of its files
@@ -34,7 +36,8 @@ class Session:
         taken = self.take()
         if taken is None:
             return None
-        source, arguments, environment, failure = taken
+        source, arguments, environment, failure, checkpoint = taken
+        self.checkpoint = checkpoint.decode() or None
         self.number += 1
         self.results["channel"].restart(self.runner.RESULTS_FD)
         self.put_variables(environment)
@@ -111,7 +114,8 @@ class Session:
 
     def end_cell(self, status):
         self.take_variables()
-        self.results["channel"].send(CELL_ENDED, self.results["encode"]({"exit_code": status, "defined": self.defined()}))
+        self.results["channel"].send(CELL_ENDED, self.results["encode"](
+            {"exit_code": status, "defined": self.defined(), "checkpoint": self.checkpoint}))
 
     def functions(self):
         """For session_loop.c."""

@@ -8,25 +8,45 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/process/python/bytes_list.h"
 #include "backends/process/python/main_run.h"
 #include "backends/process/sandbox/cell.h"
+#include "backends/process/sandbox/checkpoint.h"
 #include "protocol/run_description.h"
 
 #define CO_COROUTINE     0x80
 #define CELL_FRAME_ENDED 4 /* session.py */
 
 static int cells = -1; /* the socket */
+static pid_t interpreter;
+static struct checkpoint_maker checkpoints;
 
 bool session_loop_prepare(void)
 {
     cells = cell_socket_take();
+    interpreter = getpid();
+    checkpoint_prepare(&checkpoints);
     return cells >= 0;
 }
 
+/* Ahead of the cell, so that a checkpoint knows nothing of it. In one that goes on, the cell that
+ * has woken the interpreter is over. "": none is wanted. */
+static const char *make_checkpoint(void)
+{
+    const char *name = "";
+    bool restored = true;
+    while (restored && cell_wants_checkpoint(cells)) {
+        name = checkpoint_word_name(checkpoint_make(&checkpoints, &restored));
+        interpreter = getpid();
+    }
+    return restored ? "" : name;
+}
+
 /* Without the interpreter's lock, so that threads of the program go on. */
-static enum cell_state wait_for_cell(struct cell *ret)
+static enum cell_state wait_for_cell(struct cell *ret, const char **ret_checkpoint)
 {
     void *state = PyEval_SaveThread();
+    *ret_checkpoint = make_checkpoint();
     enum cell_state taken = cell_take(cells, ret);
     PyEval_RestoreThread(state);
     return taken;
@@ -35,23 +55,26 @@ static enum cell_state wait_for_cell(struct cell *ret)
 PyObject *session_loop_take(PyObject *self, PyObject *arguments)
 {
     struct cell cell;
+    const char *word;
     (void)self;
     (void)arguments;
-    if (wait_for_cell(&cell) == CELL_NONE) {
+    if (wait_for_cell(&cell, &word) == CELL_NONE) {
         Py_IncRef(Py_None);
         return Py_None;
     }
     PyObject *code = PyBytes_FromStringAndSize((const char *)cell.code, (ssize_t)cell.code_length);
-    PyObject *words = main_run_list(cell.arguments);
-    PyObject *environment = main_run_list(cell.environment);
+    PyObject *words = bytes_list(cell.arguments);
+    PyObject *environment = bytes_list(cell.environment);
     PyObject *failure = PyBytes_FromString(cell.failure);
-    PyObject *all = code && words && environment && failure
-                        ? PyTuple_Pack(4, code, words, environment, failure)
+    PyObject *checkpoint = PyBytes_FromString(word);
+    PyObject *all = code && words && environment && failure && checkpoint
+                        ? PyTuple_Pack(5, code, words, environment, failure, checkpoint)
                         : NULL;
     Py_DecRef(code);
     Py_DecRef(words);
     Py_DecRef(environment);
     Py_DecRef(failure);
+    Py_DecRef(checkpoint);
     return all;
 }
 
@@ -135,7 +158,7 @@ static void tell_end_alone(void)
 }
 
 /* false: there is no further cell. */
-static bool run_cell(PyObject *functions, PyObject *names, pid_t pid, int *ret_status)
+static bool run_cell(PyObject *functions, PyObject *names, int *ret_status)
 {
     PyObject *code = PyObject_CallObject(PyTuple_GetItem(functions, 0), NULL);
     if (code == Py_None) {
@@ -147,7 +170,7 @@ static bool run_cell(PyObject *functions, PyObject *names, pid_t pid, int *ret_s
     hold_interruptions(true);
     Py_DecRef(result);
     Py_DecRef(code);
-    if (getpid() != pid) /* a child that has come to the end of its parent's cell */
+    if (getpid() != interpreter) /* a child that has come to the end of its parent's cell */
         return false;
     PyObject *status = PyLong_FromLong(*ret_status);
     PyObject *told = PyObject_CallFunctionObjArgs(PyTuple_GetItem(functions, 2), status, NULL);
@@ -162,11 +185,10 @@ static bool run_cell(PyObject *functions, PyObject *names, pid_t pid, int *ret_s
 int session_loop_run(PyObject *functions)
 {
     PyObject *names = PyModule_GetDict(PyImport_AddModule("__main__"));
-    pid_t pid = getpid();
     int status = 0;
     hold_interruptions(true);
-    while (run_cell(functions, names, pid, &status))
+    while (run_cell(functions, names, &status))
         ;
     hold_interruptions(false);
-    return getpid() == pid ? 0 : status;
+    return getpid() == interpreter ? 0 : status;
 }

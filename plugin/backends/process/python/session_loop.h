@@ -14,7 +14,8 @@
  * run is there. */
 bool session_loop_prepare(void);
 
-/* For session.py: (code, [argument, ...], [b"NAME=value", ...], failure), or None. Waits. */
+/* For session.py: (code, [argument, ...], [b"NAME=value", ...], failure, b"checkpoint.h's word"),
+ * or None. Waits. The last one is b"" where the session has no checkpoints. */
 PyObject *session_loop_take(PyObject *self, PyObject *arguments);
 
 /* functions: a tuple (begin_cell, await_result, end_cell) of session.py. Returns at the end of the

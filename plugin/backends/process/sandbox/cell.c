@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,10 +92,21 @@ static bool receive_cell(int socket, int ret[CELL_FDS])
     do
         received = channel_receive(socket, &kind, sizeof(kind), ret, CELL_FDS, &count);
     while (received < 0 && errno == EINTR);
-    if (received == sizeof(kind) && kind == SESSION_CELL && count == CELL_FDS)
+    if (received == sizeof(kind) && count == CELL_FDS &&
+        (kind == SESSION_CELL || kind == SESSION_CELL_CHECKPOINT))
         return true;
     close_all(ret, received < 0 ? 0 : count);
     return false;
+}
+
+bool cell_wants_checkpoint(int socket)
+{
+    char kind;
+    ssize_t length;
+    do
+        length = recv(socket, &kind, sizeof(kind), MSG_PEEK);
+    while (length < 0 && errno == EINTR);
+    return length == sizeof(kind) && kind == SESSION_CELL_CHECKPOINT;
 }
 
 enum cell_state cell_take(int socket, struct cell *ret)

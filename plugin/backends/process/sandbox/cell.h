@@ -6,7 +6,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#define CELL_SOURCES "/tmp/cell-" /* what the names of their sources begin with */
 
 /* NULL-terminated lists; all of it lasts until the next cell. */
 struct cell {
@@ -20,6 +23,9 @@ struct cell {
 /* Is descriptor 0 the socket of cells? Moves it away, to the descriptor that it returns, and puts
  * /dev/null there; -1: this run is no session. */
 int cell_socket_take(void);
+
+/* Waits for the next one, and leaves it there. */
+bool cell_wants_checkpoint(int socket);
 
 enum cell_state {
     CELL_NONE,  /* there will be no more */

@@ -166,6 +166,7 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
         main_program_fail(REPORT_FD, RUN_FAILURE_INTERNAL, errno, "fork");
     if (program.pid != 0) {
         program.is_filtered = true;
+        program.scratch_is_full = scratch_is_full;
         if (template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;

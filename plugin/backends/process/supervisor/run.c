@@ -78,9 +78,7 @@ static void kill_run(struct run *run, enum run_cause cause)
         sandbox_handle_signal(run->process, SIGKILL);
 }
 
-/* Where the run may have left files, its init kills the tree and lives on to hand them over. One
- * that does not say in time that the tree is gone is killed. */
-static void order_end(struct run *run, enum run_cause cause)
+void run_order_end(struct run *run, enum run_cause cause)
 {
     bool may_leave_files = run->collects && run->ready && run->process->report >= 0;
     if (!may_leave_files || shutdown(run->process->report, SHUT_WR) < 0) {
@@ -93,25 +91,6 @@ static void order_end(struct run *run, enum run_cause cause)
     run->deadline_us = monotonic_us() + ORDER_LIMIT_US;
 }
 
-/* Its death is seen on the socket. */
-static void tell_init(const struct run *run, char order)
-{
-    (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
-}
-
-static void take_session_order(struct run *run, const struct session_order *order)
-{
-    bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
-    bool wakes;
-    if (!is_live)
-        return;
-    uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
-    if (deadline_us > 0)
-        run->deadline_us = deadline_us;
-    if (wakes)
-        tell_init(run, SANDBOX_CONTINUE);
-}
-
 static void handle_order(struct run *run)
 {
     union {
@@ -122,12 +101,12 @@ static void handle_order(struct run *run)
     if (length < 0 && errno == EAGAIN)
         return;
     if (length == sizeof(message.session)) {
-        take_session_order(run, &message.session);
+        run_session_follow(run, &message.session);
         return;
     }
     if (length == sizeof(message.order)) {
-        order_end(run, message.order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
-                                                               : RUN_CAUSE_CANCELLED);
+        run_order_end(run, message.order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
+                                                                   : RUN_CAUSE_CANCELLED);
         return;
     }
     kill_run(run, RUN_CAUSE_CANCELLED);
@@ -197,6 +176,9 @@ static void handle_report(struct run *run, const struct report *report)
         run->tree_is_gone = report->tree_is_gone != 0;
         run->tree = report->usage;
         break;
+    case REPORT_RESTORED:
+        run_session_restored(run, report);
+        break;
     case REPORT_TREE_GONE:
         if (!run->unwatched && !run->evidence.killed)
             run->deadline_us = monotonic_us() + COLLECTION_LIMIT_US;
@@ -221,7 +203,7 @@ static void take_reports(struct run *run)
         close_fd(TAKE_FD(run->process->report));
 }
 
-static void read_usage(struct run *run, const struct tree_usage *tree)
+void run_read_usage(struct run *run, const struct tree_usage *tree)
 {
     struct cgroup_counts counts;
     cgroup_read(&run->process->cgroup, &counts);
@@ -235,8 +217,8 @@ static void read_usage(struct run *run, const struct tree_usage *tree)
     ret->processes = counts.peak_processes ? counts.peak_processes : RUN_USAGE_UNKNOWN;
     ret->memory_kills = counts.memory_kills;
     ret->process_refusals = counts.process_refusals;
-    run->evidence.memory_kills = counts.memory_kills;
-    run->evidence.process_refusals = counts.process_refusals;
+    run->evidence.memory_kills = counts.memory_kills - run->before.memory_kills;
+    run->evidence.process_refusals = counts.process_refusals - run->before.process_refusals;
     if (!run->process->cgroup.has_memory && !run->unconfined) {
         run->evidence.process_memory_bytes = tree->peak_memory_bytes;
         run->evidence.process_memory_limit = run->limits.memory_bytes;
@@ -277,7 +259,7 @@ static bool handle_end(struct run *run)
     run->process->pid = 0;
     take_reports(run);
     const struct tree_usage tree = tree_usage_of(&usage);
-    read_usage(run, &tree);
+    run_read_usage(run, &tree);
     if (run->unconfined && (pid < 0 || status != 0)) {
         run->orphaned = true;
         run->deadline_us = monotonic_us();
@@ -291,7 +273,7 @@ static bool handle_end(struct run *run)
 /* The caller does not wait for the end of the init and for the kernel's work on its namespaces. */
 static bool answer_at_once(struct run *run)
 {
-    read_usage(run, &run->tree);
+    run_read_usage(run, &run->tree);
     send_ended(run);
     return true;
 }
@@ -330,29 +312,6 @@ static bool expire_unwatched(struct run *run)
     return false;
 }
 
-/* The deadline of a session is over. One that is idle ends without a word of its own: its cause is
- * the order's that nobody has given. */
-static void expire_session(struct run *run)
-{
-    const struct run_event event = {.type = RUN_EVENT_INTERRUPTED, .exit_code = -1};
-    switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
-    case SESSION_DUE_INTERRUPT:
-        if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
-            run_event_send(run->socket, &event);
-        tell_init(run, SANDBOX_INTERRUPT);
-        break;
-    case SESSION_DUE_TIMEOUT:
-        order_end(run, RUN_CAUSE_WALL_TIMEOUT);
-        break;
-    case SESSION_DUE_STOP:
-        tell_init(run, SANDBOX_STOP);
-        break;
-    case SESSION_DUE_EXPIRY:
-        order_end(run, RUN_CAUSE_CANCELLED);
-        break;
-    }
-}
-
 bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *user)
 {
     if (run->orphaned) {
@@ -376,12 +335,12 @@ bool run_expire(struct run *run, bool (*is_run)(pid_t pid, void *user), void *us
         return false;
     }
     if (run->started && run->session.idle_ms > 0) {
-        expire_session(run);
+        run_session_expire(run);
         return false;
     }
     if (!run->started)
         run_event_fail(&run->event, RUN_FAILURE_INTERNAL, ETIMEDOUT, "the set-up took too long");
-    order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+    run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
     return false;
 }
 

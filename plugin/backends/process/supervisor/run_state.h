@@ -13,6 +13,7 @@
 #include "backends/process/supervisor/launch/sandbox_handle.h"
 #include "backends/process/supervisor/run.h"
 #include "backends/process/supervisor/session_clock.h"
+#include "protocol/session.h"
 
 struct run {
     int socket; /* -1 once the plugin has closed its end */
@@ -31,7 +32,10 @@ struct run {
     uint64_t deadline_us;
     struct run_limits limits;
     struct run_session session;
-    struct session_clock clock; /* of a session that has started */
+    struct session_clock clock;  /* of a session that has started */
+    bool restoring;              /* its init was told to undo the last cell, ... */
+    enum run_cause restored_for; /* ... for this reason; EXIT: the plugin wants it */
+    struct run_evidence before;  /* the counts of the cells that were undone */
     struct run_evidence evidence;
     struct run_event event; /* ENDED, as it builds up */
     char directory[64];     /* of an unconfined run */
@@ -40,3 +44,15 @@ struct run {
 /* The subreaper removes the directory. Where it could not, another process does, as a tree of the
  * run's making may take long. It is no child of the supervisor, and holds no descriptor of it. */
 void run_remove_leftovers(struct run *run);
+
+/* run.c: where the run may have left files, its init kills the tree and lives on to hand them over.
+ * One that does not say in time that the tree is gone is killed. */
+void run_order_end(struct run *run, enum run_cause cause);
+/* From the control groups and that of the tree, into event and evidence. */
+void run_read_usage(struct run *run, const struct tree_usage *tree);
+
+/* run_session.c: of a session, an order of the plugin's, its deadline that is over, and
+ * REPORT_RESTORED. */
+void run_session_follow(struct run *run, const struct session_order *order);
+void run_session_expire(struct run *run);
+void run_session_restored(struct run *run, const struct report *report);

@@ -20,6 +20,7 @@ static uint64_t become_idle(struct session_clock *clock, uint64_t now_us)
     if (clock->expiry_us > clock->end_us)
         clock->expiry_us = clock->end_us;
     clock->in_cell = false;
+    clock->is_stopped = false;
     clock->interrupts = 0;
     return stop_us < clock->expiry_us ? stop_us : clock->expiry_us;
 }
@@ -49,6 +50,8 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
         return become_idle(clock, now_us);
     case SESSION_ORDER_INTERRUPT:
         return clock->in_cell && clock->interrupts == 0 ? now_us : 0;
+    case SESSION_ORDER_UNDO: /* the caller's */
+        break;
     }
     return 0;
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making checkpoints: see checkpoint.h. */
+#include "backends/process/sandbox/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backends/process/messages/checkpoint_protocol.h"
+#include "backends/process/sandbox/file_snapshot.h"
+#include "base/cleanup.h"
+#include "base/write_fully.h"
+#include "protocol/run_description.h"
+
+#define MAPS_CHUNK 65536 /* bytes, of lines that are shorter */
+
+/* Entries of a directory of /proc/self; -1: it cannot be read. */
+static int count_entries(const char *path)
+{
+    DIR *stream = opendir(path);
+    int count = 0;
+    if (!stream)
+        return -1;
+    for (struct dirent *found; (found = readdir(stream));)
+        count += found->d_name[0] != '.';
+    (void)closedir(stream);
+    return count;
+}
+
+void checkpoint_prepare(struct checkpoint_maker *maker)
+{
+    *maker = (struct checkpoint_maker){.descriptors = count_entries("/proc/self/fd")};
+}
+
+/* Those that the init has ended; they do not send SIGCHLD, and wait(2) does not see them. */
+static void reap_old(struct checkpoint_maker *maker)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < maker->child_count; i++)
+        if (waitpid(maker->children[i], NULL, __WALL | WNOHANG) == 0)
+            maker->children[kept++] = maker->children[i];
+    maker->child_count = kept;
+}
+
+/* Has this process other children than its checkpoints? The list has the pid of each, and a blank
+ * (proc(5)). */
+static bool has_children(const struct checkpoint_maker *maker)
+{
+    char path[64];
+    char list[512];
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, list, sizeof(list));
+    size_t count = 0;
+    for (ssize_t i = 0; i < length; i++)
+        count += list[i] == ' ';
+    return length < 0 || count != maker->child_count;
+}
+
+/* "START-END rwxs ...": is the mapping of that line shared, and can it be written to? */
+static bool is_shared_line(const char *line)
+{
+    const char *rights = strchr(line, ' ');
+    return rights && strlen(rights) > 4 && rights[2] == 'w' && rights[4] == 's';
+}
+
+/* Whether one of the whole lines is of a shared mapping; *length becomes that of the rest. */
+static bool has_shared_line(char *maps, size_t *length)
+{
+    bool found = false;
+    char *line = maps;
+    char *end;
+    while (!found && (end = memchr(line, '\n', *length - (size_t)(line - maps)))) {
+        *end = '\0';
+        found = is_shared_line(line);
+        line = end + 1;
+    }
+    *length -= (size_t)(line - maps);
+    memmove(maps, line, *length);
+    return found;
+}
+
+/* Also where the mappings cannot be read. */
+static bool shares_memory(void)
+{
+    static char maps[MAPS_CHUNK];
+    CLEANUP_CLOSE int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    size_t length = 0;
+    ssize_t count = 1;
+    bool shares = fd < 0;
+    while (!shares && count > 0) {
+        count = read(fd, maps + length, sizeof(maps) - length);
+        shares = count < 0;
+        length += count > 0 ? (size_t)count : 0;
+        shares = shares || has_shared_line(maps, &length);
+    }
+    return shares;
+}
+
+static enum checkpoint_word find_obstacle(const struct checkpoint_maker *maker)
+{
+    if (count_entries("/proc/self/task") != 1)
+        return CHECKPOINT_THREADS;
+    if (has_children(maker))
+        return CHECKPOINT_PROCESSES;
+    if (maker->descriptors < 0 || count_entries("/proc/self/fd") != maker->descriptors)
+        return CHECKPOINT_DESCRIPTORS;
+    return shares_memory() ? CHECKPOINT_SHARED_MEMORY : CHECKPOINT_TAKEN;
+}
+
+/* As fork(2), but that its end sends no signal and is not seen by wait(2): it is none of the
+ * program's children. No handler of pthread_atfork(3) runs and the interpreter is not told, because
+ * what goes on in a checkpoint is to be what was. The C library's own word for its thread's id is
+ * where the kernel was told to clear it. */
+static pid_t clone_quietly(void)
+{
+    int *thread_id = NULL;
+    unsigned long flags = 0;
+    if (prctl(PR_GET_TID_ADDRESS, &thread_id) == 0 && thread_id)
+        flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+    /* Its place is the fourth or the fifth, as the architecture wants it; the other is not read. */
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, thread_id, thread_id);
+}
+
+/* The streams of the last cell belong to the interpreter alone. */
+static void let_go_of_streams(void)
+{
+    CLEANUP_CLOSE int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
+        (void)dup2(nothing, fd);
+    if (nothing < 0 || dup3(nothing, RUN_RESULTS_FD, O_CLOEXEC) < 0)
+        _exit(1);
+}
+
+static enum checkpoint_word take_files(struct file_snapshot *ret)
+{
+    if (file_snapshot_take(ret))
+        return CHECKPOINT_TAKEN;
+    return errno == ENOMEM ? CHECKPOINT_MEMORY : CHECKPOINT_FILES;
+}
+
+/* In the checkpoint. From the first instruction on no signal of the program's gets through, but
+ * those that nobody can block. */
+static void sleep_until_woken(int told)
+{
+    struct file_snapshot snapshot;
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    enum checkpoint_word word = take_files(&snapshot);
+    let_go_of_streams();
+    if (!write_fully(told, &word, sizeof(word)) || word != CHECKPOINT_TAKEN)
+        _exit(1);
+    close_fd(told);
+    if (syscall(CHECKPOINT_CALL, CHECKPOINT_SLEEP) != CHECKPOINT_WOKEN)
+        _exit(1);
+    (void)prctl(PR_SET_DUMPABLE, 1);
+    if (!file_snapshot_put_back(&snapshot) || syscall(CHECKPOINT_CALL, CHECKPOINT_AWAKE) != 0)
+        _exit(1);
+    file_snapshot_clear(&snapshot);
+}
+
+/* What the checkpoint says of itself. */
+static enum checkpoint_word hear(int told)
+{
+    enum checkpoint_word word;
+    ssize_t length;
+    do
+        length = read(told, &word, sizeof(word));
+    while (length < 0 && errno == EINTR);
+    return length == sizeof(word) ? word : CHECKPOINT_MEMORY; /* it was killed */
+}
+
+/* With all signals blocked. Where it is CHECKPOINT_TAKEN, *ret_pid is about to sleep. */
+static enum checkpoint_word copy(pid_t *ret_pid, bool *ret_restored)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return CHECKPOINT_DESCRIPTORS;
+    CLEANUP_CLOSE int hears = ends[0];
+    CLEANUP_CLOSE int tells = ends[1];
+    pid_t pid = clone_quietly();
+    if (pid < 0)
+        return CHECKPOINT_MEMORY;
+    if (pid == 0) {
+        close_fd(TAKE_FD(hears));
+        sleep_until_woken(TAKE_FD(tells));
+        *ret_restored = true;
+        return CHECKPOINT_TAKEN;
+    }
+    close_fd(TAKE_FD(tells));
+    *ret_pid = pid;
+    return hear(hears);
+}
+
+/* The init hears of every try, and has the last word on one that has succeeded. */
+static enum checkpoint_word report(enum checkpoint_word word, pid_t pid)
+{
+    uint64_t named = word == CHECKPOINT_TAKEN ? (uint64_t)pid : CHECKPOINT_NONE;
+    long answer = syscall(CHECKPOINT_CALL, CHECKPOINT_MADE, named);
+    if (word != CHECKPOINT_TAKEN)
+        return word;
+    return answer < 0 || answer >= CHECKPOINT_WORD_COUNT ? CHECKPOINT_REFUSED
+                                                         : (enum checkpoint_word)answer;
+}
+
+static void note_child(struct checkpoint_maker *maker, pid_t pid, enum checkpoint_word word)
+{
+    if (pid > 0 && word == CHECKPOINT_TAKEN && maker->child_count < COUNT_OF(maker->children)) {
+        maker->children[maker->child_count++] = pid;
+        return;
+    }
+    if (pid <= 0)
+        return;
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+}
+
+enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_restored)
+{
+    sigset_t all;
+    sigset_t before;
+    pid_t pid = 0;
+    *ret_restored = false;
+    reap_old(maker);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    enum checkpoint_word word = find_obstacle(maker);
+    if (word == CHECKPOINT_TAKEN)
+        word = copy(&pid, ret_restored);
+    if (*ret_restored) {
+        maker->child_count = 0; /* the older ones are its parent's */
+    } else {
+        word = report(word, pid);
+        note_child(maker, pid, word);
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return word;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checkpoints, as a session's interpreter makes them of itself (protocol/checkpoint.h). Runs in the
+ * interpreter, in its main thread, between two cells.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "protocol/checkpoint.h"
+
+struct checkpoint_maker {
+    int descriptors; /* that an interpreter of no program's has open; -1: not known */
+    pid_t children[CHECKPOINTS_MOST + 1]; /* that were made; the oldest may be dead by now */
+    size_t child_count;
+};
+
+/* Ahead of the first cell. */
+void checkpoint_prepare(struct checkpoint_maker *maker);
+
+/* Makes one. It returns in the interpreter with *ret_restored false; and once more in the
+ * checkpoint, when that has been woken and is the interpreter, with the files put back and
+ * *ret_restored true. A checkpoint that cannot put them back does not return. */
+enum checkpoint_word checkpoint_make(struct checkpoint_maker *maker, bool *ret_restored);

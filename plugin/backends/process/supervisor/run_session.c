@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run that is a session does beside others: the orders and times of its cells, and the way
+ * back to before one (run_state.h). Runs in the supervisor. */
+#include "backends/process/supervisor/run_state.h"
+
+#include "protocol/channel.h"
+
+/* For an init to kill its tree, and for a checkpoint to put the files back. */
+#define RESTORE_LIMIT_US (UINT64_C(10) * 1000000)
+
+/* Its death is seen on the socket. */
+static void tell_init(const struct run *run, enum sandbox_order_kind kind)
+{
+    const struct sandbox_order order = {.kind = kind,
+                                        .checkpoints = (uint32_t)run->session.checkpoints};
+    (void)channel_send(run->process->report, &order, sizeof(order), NULL, 0);
+}
+
+static void begin_restore(struct run *run, enum run_cause cause)
+{
+    run->restoring = true;
+    run->restored_for = cause;
+    run->deadline_us = monotonic_us() + RESTORE_LIMIT_US;
+    tell_init(run, SANDBOX_UNDO);
+}
+
+void run_session_follow(struct run *run, const struct session_order *order)
+{
+    bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
+    bool wakes;
+    if (!is_live || run->restoring)
+        return;
+    if (order->kind == SESSION_ORDER_UNDO) {
+        begin_restore(run, RUN_CAUSE_EXIT);
+        return;
+    }
+    uint64_t deadline_us = session_clock_order(&run->clock, order, monotonic_us(), &wakes);
+    if (deadline_us > 0)
+        run->deadline_us = deadline_us;
+    if (wakes)
+        tell_init(run, SANDBOX_CONTINUE);
+    if (order->kind == SESSION_ORDER_CELL)
+        tell_init(run, SANDBOX_CELL);
+    else if (order->kind == SESSION_ORDER_IDLE)
+        tell_init(run, SANDBOX_IDLE);
+}
+
+/* One that is idle ends without a word of its own: its cause is the order's that nobody has given.
+ */
+void run_session_expire(struct run *run)
+{
+    const struct run_event event = {.type = RUN_EVENT_INTERRUPTED, .exit_code = -1};
+    if (run->restoring) { /* its init has not answered */
+        run_order_end(run, run->restored_for == RUN_CAUSE_EXIT ? RUN_CAUSE_CANCELLED
+                                                               : run->restored_for);
+        return;
+    }
+    switch (session_clock_due(&run->clock, monotonic_us(), &run->deadline_us)) {
+    case SESSION_DUE_INTERRUPT:
+        if (run->clock.interrupts == 1) /* ahead of the end that it brings about */
+            run_event_send(run->socket, &event);
+        tell_init(run, SANDBOX_INTERRUPT);
+        break;
+    case SESSION_DUE_TIMEOUT:
+        if (run->session.checkpoints > 0)
+            begin_restore(run, RUN_CAUSE_WALL_TIMEOUT);
+        else
+            run_order_end(run, RUN_CAUSE_WALL_TIMEOUT);
+        break;
+    case SESSION_DUE_STOP:
+        tell_init(run, SANDBOX_STOP);
+        break;
+    case SESSION_DUE_EXPIRY:
+        run_order_end(run, RUN_CAUSE_CANCELLED);
+        break;
+    }
+}
+
+/* How the interpreter of the cell has ended, as a run would have. */
+static struct run_event describe_restored(struct run *run, const struct report *report)
+{
+    struct run_evidence *evidence = &run->evidence;
+    const struct tree_usage none = {
+        .user_us = RUN_USAGE_UNKNOWN,
+        .system_us = RUN_USAGE_UNKNOWN,
+        .peak_memory_bytes = RUN_USAGE_UNKNOWN,
+    };
+    run_read_usage(run, &none);
+    struct run_evidence of_cell = *evidence;
+    of_cell.program_ended = run->restored_for == RUN_CAUSE_EXIT;
+    of_cell.wait_status = report->wait_status;
+    of_cell.scratch_full = report->scratch_full != 0;
+    of_cell.process_memory_bytes = 0; /* not known of a process that others have waited for */
+    of_cell.killed = !of_cell.program_ended;
+    of_cell.kill_cause = run->restored_for;
+    struct run_event event = run->event;
+    run->event.usage.wall_us = 0;
+    cause_decide(&of_cell, &event);
+    run->before.memory_kills += evidence->memory_kills;
+    run->before.process_refusals += evidence->process_refusals;
+    return event;
+}
+
+void run_session_restored(struct run *run, const struct report *report)
+{
+    const struct session_order idle = {.kind = SESSION_ORDER_IDLE};
+    bool wakes;
+    bool has_failed = report->failure != RUN_FAILURE_NONE;
+    if (run->evidence.killed)
+        return;
+    run->restoring = false;
+    if (has_failed && run->restored_for != RUN_CAUSE_EXIT) { /* the cell has had its time */
+        run_order_end(run, run->restored_for);
+        return;
+    }
+    struct run_event event = describe_restored(run, report);
+    run->restored_for = RUN_CAUSE_EXIT;
+    event.type = RUN_EVENT_RESTORED;
+    event.failure = report->failure;
+    run->deadline_us = session_clock_order(&run->clock, &idle, monotonic_us(), &wakes);
+    run_event_send(run->socket, &event);
+}

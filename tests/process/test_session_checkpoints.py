@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of sessions in whole calls: what goes back, what makes one unavailable, and what an attacker can do to one."""
+import json
+import pathlib
+import sys
+import time
+
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / name) for name in ("support", "faults", "process")]
+import tap
+from modes import Provider, adopt_orphans, merged
+from provider import ALLOW, NOT_RUN, OK, Host
+
+RIGHTS = ("sandbox.exec", "sandbox.exec.session", "sandbox.exec.files")
+AMPLE_MS = 120000
+adopt_orphans()
+provider = Provider()
+
+
+def use(checkpoints=3, **more):
+    provider.reset()
+    sessions = {"max_total": 8, "max_per_principal": 8, "checkpoints": checkpoints}
+    tap.equal(provider.use_policy(merged({"sessions": sessions, "limits": {"wall_ms": {"default": AMPLE_MS}, "cpu_ms": {"default": 300000}}}, more)), OK)
+
+
+def call(code, session="new", **more):
+    return provider.invoke({"language": "python", "code": code, "session": session, **more}, Host(RIGHTS, context={"principal": "ann"}))
+
+
+def cell(code, session="new", state="kept", checkpoint="taken", status="completed", **more):
+    result = call(code, session, **more)[1]
+    tap.equal((result["status"], result["session"] and (result["session"]["state"], result["session"]["checkpoint"])), (status, (state, checkpoint)), result)
+    return result
+
+
+def begin(code="x = 1", **more):
+    return cell(code, **more)["session"]["id"]
+
+
+def printed(code, session, **more):
+    return cell(code, session, **more)["stdout"]
+
+
+def undo(code, session, **more):
+    return cell(code, session, session_action="undo", **more)
+
+
+def restored(code, session, cause, status, **more):
+    result = cell(code, session, "restored", status=status, **more)
+    tap.equal(result["cause"], cause, result)
+    tap.true(any("as they were before this cell" in note for note in result["notes"]), result["notes"])
+    return result
+
+
+def without(word, code, session, **more):
+    """The cell itself runs, and cannot be undone."""
+    result = cell(code, session, checkpoint=word, **more)
+    tap.equal((result["session"]["undoable"], refusal(session)["code"]), (0, "checkpoint_unavailable"), result)
+    return result
+
+
+def refusal(session, code="print(1)", action="undo"):
+    returned, result = call(code, session, session_action=action)
+    tap.equal((returned, result["stdout"]), (NOT_RUN, ""), result)
+    return result["error"]
+
+
+def test_undo_brings_variables_back():
+    use()
+    session = begin("x = [1]")
+    cell("x.append(2); y = 7", session)
+    tap.equal(undo("print(x, 'y' in globals())", session)["stdout"], "[1] False\n")
+    tap.equal(printed("print(x)", session), "[1]\n", "it goes on")
+
+
+def test_undo_brings_files_back():
+    use()
+    session = begin("import os, pathlib\nos.mkdir('d'); pathlib.Path('d/a').write_text('old'); os.chmod('d/a', 0o600); os.symlink('d/a', 'l')\n"
+                    "pathlib.Path('/tmp/t').write_text('tmp'); os.utime('d/a', (1000, 1000)); os.mkdir('closed'); os.chmod('closed', 0o500)")
+    cell("import shutil\npathlib.Path('d/a').write_text('new'); pathlib.Path('/tmp/t').unlink(); os.unlink('l'); shutil.rmtree('closed')\n"
+         "os.makedirs('/tmp/more/deep'); pathlib.Path('/tmp/more/deep/f').write_text('x'); pathlib.Path('/dev/shm/s').write_text('x'); os.chdir('/')", session)
+    tap.equal(undo("a = os.stat('d/a')\nprint(os.getcwd(), open('l').read(), open('/tmp/t').read(), oct(a.st_mode), a.st_mtime, oct(os.stat('closed').st_mode))\n"
+                   "print(os.path.exists('/tmp/more'), os.listdir('/dev/shm'), oct(os.stat('/tmp').st_mode))", session)["stdout"],
+              "/home/sandbox old tmp 0o100600 1000.0 0o40500\nFalse [] 0o41777\n")
+
+
+def test_undo_goes_back_as_often_as_there_are_checkpoints():
+    use(2)
+    session = begin("x = 0")
+    for _ in range(4):
+        result = cell("x += 1", session)
+    tap.equal(result["session"]["undoable"], 2)
+    tap.equal(undo("print(x)", session)["stdout"], "3\n")
+    tap.equal(undo("print(x)", session)["stdout"], "3\n", "the cell that printed is undone")
+    tap.equal(cell("pass", session)["session"]["undoable"], 2)
+    use(8)
+    session = begin("x = 0")
+    for _ in range(4):
+        cell("x += 1", session)
+    for left in (4, 3, 2):
+        result = undo("\n", session, checkpoint=None)
+        tap.equal((result["session"]["undoable"], result["session"]["cells"], result["exit_code"]), (left, 5, 0), result)
+    tap.equal(undo("print(x)", session)["stdout"], "0\n")
+    call("\n", session, session_action="undo")
+    call("\n", session, session_action="undo")
+    tap.equal(refusal(session)["code"], "checkpoint_unavailable")
+    tap.equal(printed("print('x' in globals())", session), "False\n")
+
+
+def test_a_policy_without_checkpoints_has_none():
+    use(0)
+    session = begin(checkpoint=None)
+    without(None, "x = 2", session)
+    tap.equal(printed("print(x)", session, checkpoint=None), "2\n")
+
+
+def test_a_new_session_has_nothing_to_undo():
+    use()
+    tap.equal(refusal("new")["code"], "invalid_input")
+
+
+def test_a_cell_that_ends_the_interpreter_is_undone():
+    use()
+    session = begin("x = 1")
+    restored("x = 2\nimport os\nos._exit(3)", session, "exit", "completed")
+    tap.equal(printed("print(x)", session), "1\n")
+    restored("x = 2\nimport os\nos.kill(os.getpid(), 11)", session, "signal", "killed")
+    tap.equal(printed("print(x)", session), "1\n")
+    restored("import ctypes\nx = 2\nctypes.CDLL(None).reboot(0)", session, "forbidden_syscall", "killed")
+    tap.equal(printed("print(x)", session), "1\n")
+
+
+def test_a_cell_that_needs_too_much_memory_is_undone():
+    use()
+    session = begin("df = list(range(1000))", memory_bytes=96 << 20)
+    result = call("x = bytearray(1 << 30)", session)[1]
+    if result["exception"] and result["exception"]["name"] == "MemoryError":
+        raise tap.Skip("no control group counts memory here")
+    tap.equal((result["status"], result["error"]["code"], result["session"]["state"]), ("killed", "memory_limit", "restored"), result)
+    tap.equal(printed("print(sum(df))", session), "499500\n")
+    tap.equal(printed("import os\nprint(len(os.listdir('/proc/self/task')))", session), "1\n")
+
+
+def test_a_cell_that_does_not_heed_its_time_is_undone():
+    use()
+    session = begin("x = 1")
+    restored("x = 2\nimport signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", session, "wall_timeout", "timeout", timeout_ms=500)
+    tap.equal(printed("import signal\nprint(x, signal.getsignal(signal.SIGINT) == signal.default_int_handler)", session), "1 True\n")
+
+
+def test_an_interruption_needs_no_checkpoint():
+    use()
+    session = begin("x = 1")
+    result = cell("x = 2\nwhile True: pass", session, status="timeout", timeout_ms=500)
+    tap.equal(result["session"]["undoable"], 2)
+    tap.equal(undo("print(x)", session)["stdout"], "1\n")
+
+
+def test_processes_of_an_undone_cell_are_gone():
+    use()
+    session = begin("import os, sys, time")
+    cell("for _ in range(3):\n    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0:\n            time.sleep(1000)\n        time.sleep(1000)", session)
+    tap.equal(undo("print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit() and int(name) not in (1, os.getpid())))", session)["stdout"], "[]\n")
+
+
+def test_what_has_another_process_is_not_copied():
+    use()
+    session = begin("import os, time")
+    cell("child = os.fork()\nif child == 0:\n    time.sleep(1000)", session)
+    without("processes", "x = 1", session)
+    cell("os.kill(child, 9)", session, checkpoint="processes")
+    cell("print(os.waitpid(child, 0)[0] == child)", session, checkpoint="processes")
+    cell("middle = os.fork()\nif middle == 0:\n    os.fork() or time.sleep(1000)\n    os._exit(0)\nos.waitpid(middle, 0)", session)
+    without("processes", "x = 1", session)
+
+
+def test_what_has_threads_is_not_copied():
+    use()
+    session = begin("import threading\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()")
+    without("threads", "x = 1", session)
+    cell("stop.set(); thread.join()", session, checkpoint="threads")
+    cell("x = 2", session)
+
+
+def test_what_has_descriptors_open_is_not_copied():
+    use()
+    session = begin("file = open('a', 'w')")
+    without("descriptors", "x = 1", session)
+    cell("file.close()", session, checkpoint="descriptors")
+    cell("import asyncio\nawait asyncio.sleep(0)", session)
+    without("descriptors", "x = 2", session)
+
+
+def test_what_shares_memory_is_not_copied():
+    use()
+    session = begin("import mmap\nshared = mmap.mmap(-1, 4096)")
+    without("shared_memory", "x = 1", session)
+    cell("shared.close()", session, checkpoint="shared_memory")
+    cell("x = 2", session)
+
+
+def test_files_that_cannot_be_copied():
+    use()
+    session = begin("import os\nos.mkfifo('/tmp/f')")
+    without("files", "x = 1", session)
+    cell("os.unlink('/tmp/f'); open('big', 'wb').write(bytes(1 << 24))", session, checkpoint="files")
+    without("files", "x = 1", session)
+    cell("os.unlink('big'); open('a', 'w').close(); os.link('a', 'b')", session, checkpoint="files")
+    without("files", "x = 1", session)
+    cell("os.unlink('b')", session, checkpoint="files")
+    cell("x = 2", session)
+
+
+def test_random_numbers_return():
+    use()
+    session = begin("import random\nrandom.seed(42)\nrandom.random()")
+    first = printed("print(random.random())", session)
+    tap.equal(undo("print(random.random())", session)["stdout"], first)
+    tap.true(printed("print(random.random())", session) != first, "they go on")
+
+
+def test_a_program_does_not_see_its_checkpoints():
+    use()
+    session = begin("import os")
+    tap.equal(printed("try:\n    os.wait()\nexcept ChildProcessError:\n    print('none')", session), "none\n")
+    tap.equal(printed("print([os.access(f'/proc/{pid}', 0) for pid in range(2, 40)].count(True))", session), "1\n", "they are not dumpable")
+    cell("import time", session)
+    cell("import subprocess\nprint(subprocess.run(['true']).returncode)", session)
+
+
+def test_undo_after_the_session_was_stopped():
+    use()
+    session = begin("import time\nx = 1")
+    cell("x = 2\nbegun = time.monotonic()", session)
+    cell("x = 3", session)
+    time.sleep(1.5)
+    tap.equal(undo("print(x)", session)["stdout"], "2\n")
+    time.sleep(1.5)
+    tap.equal(undo("print(x)", session)["stdout"], "2\n")
+
+
+
+KILL_ALL = """import os
+for pid in range(2, 200):
+    if pid != os.getpid():
+        try:
+            os.kill(pid, {number})
+        except OSError:
+            pass
+"""
+
+
+def test_a_checkpoint_that_was_killed_loses_its_session():
+    use()
+    session = begin("x = 1")
+    cell(KILL_ALL.format(number=9), session)
+    error = refusal(session)
+    tap.equal(error["code"], "session_lost", error)
+    tap.equal(refusal(session)["code"], "session_not_found")
+    session = begin("x = 1")
+    result = call(KILL_ALL.format(number=9) + "os._exit(3)", session)[1]
+    tap.equal((result["session"]["state"], result["session"]["lost_reason"]), ("lost", "exited"), result)
+
+
+def test_no_signal_of_the_programs_wakes_a_checkpoint():
+    use()
+    session = begin("x = 1")
+    for number in (10, 12, 14, 15, 18, 2, 19, 18):
+        cell(f"x += 1\n{KILL_ALL.format(number=number)}", session)
+    tap.equal(undo("print(x)", session)["stdout"], "8\n")
+    tap.equal(printed("print(x)", session), "8\n")
+
+
+def test_a_process_of_the_program_is_no_checkpoint():
+    """It says that it is one, as ours do, in a cell that has none ahead of it."""
+    use()
+    session = begin("import ctypes, os, threading, time\nstop = threading.Event()\nthread = threading.Thread(target=stop.wait)\nthread.start()\n"
+                    "def call(*words): return ctypes.CDLL(None).syscall(180, *map(ctypes.c_ulong, words))")
+    sleep, made = 0x736c6570, 0x6d616465
+    cell(f"child = os.fork()\nif child == 0:\n    call({sleep})\n    open('woken', 'w').close()\n    os._exit(0)\ntime.sleep(0.2)", session, checkpoint="threads")
+    tap.equal(refusal(session)["code"], "checkpoint_unavailable")
+    result = cell(f"print(call({made}, child))", session, checkpoint="threads", status="timeout", timeout_ms=1000)
+    tap.equal(result["stdout"], "", "nobody answers")
+    tap.equal(refusal(session)["code"], "checkpoint_unavailable")
+    tap.equal(printed("print(os.path.exists('woken'))", session, checkpoint="threads"), "False\n")
+
+
+def test_an_approver_sees_what_was_undone():
+    use()
+    session = begin("x = 1")
+    cell("x = 2", session)
+    cell("import os\nos._exit(0)", session, "restored")
+    seen = []
+
+    def approve(_token, request, verdict):
+        seen.append(json.loads(request))
+        verdict[0] = ALLOW
+    host = Host(RIGHTS, context={"principal": "ann"}, request_approval=approve)
+    for _ in range(2):
+        result = provider.invoke({"language": "python", "code": "print(x)", "session": session, "session_action": "undo"}, host)[1]
+        tap.equal(result["stdout"], "1\n", result)
+    denied = provider.invoke({"language": "python", "code": "x", "session": session, "session_action": "undo"}, Host(RIGHTS, context={"principal": "ann"}, request_approval=lambda *_: None))[1]
+    tap.equal((denied["error"]["code"], denied["session"]["checkpoint"]), ("approval_denied", None), denied)
+    tap.equal(printed("print(x)", session), "1\n", "what was denied undoes nothing")
+    histories = [request["session_history"] for request in seen]
+    tap.equal([cell["undone"] for cell in histories[0]["cells"]], [False, False, True])
+    tap.equal([cell["undone"] for cell in histories[1]["cells"]], [False, True, True, False], "the one that printed comes behind")
+    tap.true(histories[0]["history_sha256"] != histories[1]["history_sha256"], histories)
+
+
+tap.run(globals())

@@ -119,6 +119,15 @@ static bool choose_image(const struct call *call, const char **ret, struct error
     return true;
 }
 
+/* Those of a cell are behind the policy's, and not in their places: these are the session's. */
+static bool add_variables(struct call *call)
+{
+    char ***list = &call->description.environment;
+    char *const *variables = call->request.environment;
+    return call->request.session ? string_list_append_all(list, (const char *const *)variables)
+                                 : environment_set_all(list, variables);
+}
+
 bool plan_run(struct call *call, struct error *error)
 {
     const struct policy *policy = call->configuration.policy;
@@ -157,7 +166,7 @@ bool plan_run(struct call *call, struct error *error)
                           call->language->file) ||
         !prepare(call) || !describe_outputs(call) ||
         !string_list_append_all(&description->argv, (const char *const *)call->request.args) ||
-        !environment_set_all(&description->environment, call->request.environment)) {
+        !add_variables(call)) {
         error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the run's description");
         return false;
     }

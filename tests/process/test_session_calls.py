@@ -167,6 +167,15 @@ def test_input_arguments_and_variables_are_the_cells():
     tap.equal(printed("print(repr(sys.stdin.read()), sys.argv[1:], os.environ.get('KEY'))", session), "'' [] None\n")
 
 
+def test_a_variable_in_the_place_of_the_policys():
+    use(environment={"TZ": "UTC"})
+    zone = "import os\nprint(os.environ['TZ'])"
+    first = cell(zone, env={"TZ": "Asia/Tokyo"})
+    tap.equal(first["stdout"], "Asia/Tokyo\n")
+    tap.equal(printed(zone, id_of(first)), "UTC\n")
+    tap.equal(printed(zone, id_of(first), env={"TZ": "Europe/Rome"}), "Europe/Rome\n")
+
+
 def test_files_of_a_request_come_into_the_working_directory():
     use()
     session = begin("import os\nprint(open('a').read())", files=[{"path": "a", "content": "first"}])

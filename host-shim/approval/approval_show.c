@@ -296,6 +296,17 @@ static void show_place(struct page *page, const char *label, const json_t *histo
     show_line(page, label, text ? text : unshowable, strlen(text ? text : unshowable));
 }
 
+/* A cell can read them, whatever its own request says. */
+static void show_session_secrets(struct page *page, const json_t *secrets, bool begins)
+{
+    static const char stay[] = "they stay until the session ends: later cells can read them";
+    static const char held[] = "this cell can read them: its session was begun with them";
+    if (json_object_size(secrets) == 0)
+        return;
+    show_value(page, "its secrets", secrets);
+    show_line(page, "", begins ? stay : held, strlen(begins ? stay : held));
+}
+
 /* What ran in a session before decides what the code does there. Not all of it: a question must
  * stay short enough for a client's form. Of a long history the provider sends the last cells. */
 static void show_history(struct page *page, const char *label, const json_t *history)
@@ -310,6 +321,7 @@ static void show_history(struct page *page, const char *label, const json_t *his
         return;
     }
     show_place(page, label, history, unsent + sent);
+    show_session_secrets(page, json_object_get(history, "secrets"), unsent + sent == 0);
     if (unsent + first > 0)
         (void)fprintf(page->out, "  %-*s| ... %zu earlier cell%s not shown\n", LABEL_WIDTH, "",
                       unsent + first, unsent + first == 1 ? "" : "s");

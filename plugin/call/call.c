@@ -50,16 +50,24 @@ void call_replace_request(struct call *call, struct request *request)
     (void)json_array_extend(call->notes, call->request.notes);
 }
 
+/* A session keeps its own. */
+static void drop_redaction(struct call *call)
+{
+    if (!call->session || call->session->redaction != call->redaction)
+        redaction_free(call->redaction);
+    call->redaction = NULL;
+}
+
 void call_clear(struct call *call)
 {
     call_unregister(&call->registration);
     run_clear(&call->run);
     results_clear(&call->results);
-    session_give_back(call->session);
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
-        output_capture_clear(&call->late[i]);
+        run_stream_clear(&call->late[i]);
     artifact_list_clear(&call->artifacts);
-    redaction_free(call->redaction);
+    drop_redaction(call);
+    session_give_back(call->session);
     drop_request(call);
     free(call->approval.arguments);
     configuration_clear(&call->configuration);
@@ -68,6 +76,21 @@ void call_clear(struct call *call)
     workspace_close(&call->workspace);
     content_clear(&call->content);
     json_decref(call->notes);
+}
+
+size_t call_secrets(const struct call *call, const char *ret[REQUEST_SECRETS_LIMIT])
+{
+    const struct request *request = &call->request;
+    size_t count = 0;
+    const char *variable;
+    json_t *name;
+    for (size_t i = 0; i < request->secret_count; i++)
+        ret[count++] = request->secrets[i].name;
+    if (!call->session || count > 0) /* of a session only the first cell brings secrets */
+        return count;
+    json_object_foreach(call->session->secrets, variable, name) ret[count++] =
+        json_string_value(name);
+    return count;
 }
 
 void call_note(struct call *call, const char *format, ...)

@@ -72,7 +72,7 @@ struct call {
     char request_sha256[SHA256_HEX_LENGTH + 1]; /* "": not computed yet */
     struct content_findings content;
     struct approval_outcome approval;
-    struct redaction *redaction; /* NULL: no secrets */
+    struct redaction *redaction; /* NULL: no secrets; a session's own where it has some */
 
     bool start_recorded; /* the audit has the start: it must get the end */
     bool executed;       /* run and outcome are filled */
@@ -83,7 +83,7 @@ struct call {
     struct session *session; /* whose cell it is; NULL: none, or one that is still to begin */
     struct cell_word word;   /* what the session's interpreter says of the cell */
     enum session_state session_state; /* behind the cell */
-    struct output_capture late[2];    /* output that earlier cells have left behind */
+    struct run_stream late[2];        /* output that earlier cells have left behind */
     json_t *notes;                    /* array of strings */
 };
 
@@ -96,6 +96,10 @@ void call_replace_request(struct call *call, struct request *request);
 
 /* Adds a line to the result's notes; when out of memory, the note is lost and nothing else. */
 void call_note(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The names of the secrets that the program can read: the request's, and those of the session whose
+ * cell it is. Borrowed; returns their number. */
+size_t call_secrets(const struct call *call, const char *ret[REQUEST_SECRETS_LIMIT]);
 
 /* The canonical text that the approval is bound to: everything that decides what runs. New, with
  * its length; NULL when out of memory. */

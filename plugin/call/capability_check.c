@@ -25,11 +25,14 @@ static bool is_listed(enum capability capability, const struct capability_need *
     return false;
 }
 
-static size_t need_secrets(const struct request *request, struct capability_need *ret)
+/* A cell can use the secrets that its session was begun with. */
+static size_t need_secrets(const struct call *call, struct capability_need *ret)
 {
-    for (size_t i = 0; i < request->secret_count; i++)
-        ret[i] = (struct capability_need){CAPABILITY_SECRETS, request->secrets[i].name};
-    return request->secret_count;
+    const char *names[REQUEST_SECRETS_LIMIT];
+    size_t count = call_secrets(call, names);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = (struct capability_need){CAPABILITY_SECRETS, names[i]};
+    return count;
 }
 
 size_t capability_needs(const struct call *call, struct capability_need ret[CAPABILITY_NEEDS_LIMIT])
@@ -42,11 +45,9 @@ size_t capability_needs(const struct call *call, struct capability_need ret[CAPA
     if (of_mode != CAPABILITY_EXEC)
         ret[count++] = (struct capability_need){.capability = of_mode};
     for (size_t i = 0; i < field_count; i++) {
-        if (!needs_capability(call, &fields[i]))
-            continue;
         if (fields[i].capability == CAPABILITY_SECRETS)
-            count += need_secrets(&call->request, ret + count);
-        else if (!is_listed(fields[i].capability, ret, count))
+            count += need_secrets(call, ret + count);
+        else if (needs_capability(call, &fields[i]) && !is_listed(fields[i].capability, ret, count))
             ret[count++] = (struct capability_need){.capability = fields[i].capability};
     }
     return count;
@@ -102,9 +103,11 @@ static void refuse_capability(const struct call *call, const struct capability_n
     char members[64];
     char either[sizeof(members) + 16] = "no change of the request helps";
     members_that_need(call, need->capability, members, sizeof(members));
-    const char *join = members[0] != '\0' ? ", or" : ":";
+    if (need->capability == CAPABILITY_SECRETS && members[0] == '\0')
+        (void)snprintf(members, sizeof(members), "the session, which has this secret,");
     if (members[0] != '\0')
         (void)snprintf(either, sizeof(either), "leave %s out", members);
+    const char *join = members[0] != '\0' ? ", or" : ":";
     if (capability_policy_grants(call, need))
         error_set_hint(error, "%s%s ask the gateway's operator to grant %s", either, join, text);
     else if (capability_list_grants(call->configuration.policy->capabilities, need->capability,

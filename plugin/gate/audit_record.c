@@ -44,6 +44,17 @@ static void write_approval(struct json_draft *record, const struct approval_outc
     json_draft_close(record, '}');
 }
 
+/* The names of those that the program could read: every cell those of its session. */
+static void write_cell_secrets(struct json_draft *record, const struct call *call)
+{
+    const char *names[REQUEST_SECRETS_LIMIT];
+    size_t count = call_secrets(call, names);
+    json_draft_open(record, "secrets", '[');
+    for (size_t i = 0; i < count; i++)
+        json_draft_string(record, NULL, names[i]);
+    json_draft_close(record, ']');
+}
+
 /* The session that the program was, or would be, a cell of; "new" until it has begun. */
 static void write_cell(struct json_draft *record, const struct call *call)
 {
@@ -57,6 +68,7 @@ static void write_cell(struct json_draft *record, const struct call *call)
     json_draft_string(
         record, "lost_reason",
         session && session->loss != SESSION_LOSS_NONE ? session_loss_name(session->loss) : NULL);
+    write_cell_secrets(record, call);
     json_draft_string(record, "session", session ? session->id : call->request.session);
     json_draft_close(record, '}');
 }

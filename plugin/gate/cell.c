@@ -48,8 +48,12 @@ static bool can_be_cell(const struct call *call, struct error *error)
         return refuse(error, "this sandbox mode has no sessions; every run is fresh");
     if (call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
         return refuse(error, "only Python has sessions");
-    if (call->request.secret_count > 0)
-        return refuse(error, "a cell of a session gets no secrets");
+    if (call->request.secret_count > 0 && !is_new(call)) {
+        refuse(error, "a session gets its secrets with its first cell");
+        error_set_hint(error, "leave secrets out, or begin another session with \"session\": "
+                              "\"" SESSION_NEW "\"");
+        return false;
+    }
     if (call->request.outputs)
         return refuse(error, "files stay in a session, and outputs are not returned");
     return true;
@@ -126,6 +130,13 @@ static bool may_join(const struct call *call)
     return call->host_mistake == HOST_SOUND && capability_is_granted(call, CAPABILITY_SESSION);
 }
 
+/* A copy of an interpreter that has secrets would be one more place that has them. */
+static uint64_t checkpoints_of(const struct call *call)
+{
+    bool has_secrets = call->request.secret_count > 0 || (call->session && call->session->secrets);
+    return has_secrets ? 0 : call->configuration.policy->sessions.checkpoints;
+}
+
 bool cell_plan(struct call *call, struct error *error)
 {
     drop_other_session(call);
@@ -149,9 +160,16 @@ bool cell_plan(struct call *call, struct error *error)
     call->description.limits.cpu_ms = 0;
     call->description.session =
         (struct run_session){.idle_ms = call->configuration.policy->sessions.idle_ms,
-                             .age_ms = call->configuration.policy->sessions.age_ms,
-                             .checkpoints = call->configuration.policy->sessions.checkpoints};
-    return is_new(call) || !may_join(call) || join_session(call, error);
+                             .age_ms = call->configuration.policy->sessions.age_ms};
+    if (!is_new(call) && may_join(call) && !join_session(call, error))
+        return false;
+    call->description.session.checkpoints = checkpoints_of(call);
+    return true;
+}
+
+static json_t *secrets_to_keep(const struct call *call)
+{
+    return call->redaction ? request_secret_names(&call->request) : NULL;
 }
 
 static bool begin_session(struct call *call, struct error *error)
@@ -162,11 +180,17 @@ static bool begin_session(struct call *call, struct error *error)
         error_set(error, ERROR_ACCESS_DENIED, "access denied: sandbox.exec.session");
         return false;
     }
+    json_auto_t *secrets = secrets_to_keep(call);
+    if (call->redaction && !secrets) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the session");
+        return false;
+    }
     struct session *session = session_add(&terms, &call->admission, error);
     if (!session)
         return false;
     if (session_run_start(call->configuration.mode, &call->description,
                           call->registration.cancel_fd, &session->run, &failed, error)) {
+        session_keep_secrets(session, TAKE_POINTER(secrets), call->redaction);
         call->session = session;
         return true;
     }
@@ -182,6 +206,13 @@ static uint64_t most_undoable(const struct call *call)
     return call->word.checkpoint == CHECKPOINT_TAKEN
                ? call->configuration.policy->sessions.checkpoints
                : 0;
+}
+
+static void note_begun(struct call *call)
+{
+    call_note(call, "for the next cell, \"session\" is \"%s\"", call->session->id);
+    if (call->session->secrets)
+        call_note(call, "every cell of the session can read its secrets, until it ends");
 }
 
 static void note_cell(struct call *call)
@@ -210,7 +241,13 @@ static void note_cell(struct call *call)
     if (has_action(call, REQUEST_SESSION_END))
         session_lose(call->session, SESSION_LOSS_ENDED);
     else if (is_new(call))
-        call_note(call, "for the next cell, \"session\" is \"%s\"", call->session->id);
+        note_begun(call);
+}
+
+static void init_late(struct run_stream *late, const struct redaction *redaction)
+{
+    *late = (struct run_stream){.redaction = {.redaction = redaction}};
+    output_capture_init(&late->capture, LATE_LIMIT);
 }
 
 /* false: nothing runs. */
@@ -259,7 +296,7 @@ bool cell_execute(struct call *call, struct error *error)
     if (!undo(call, error))
         return false;
     for (size_t i = 0; i < COUNT_OF(call->late); i++)
-        output_capture_init(&call->late[i], LATE_LIMIT);
+        init_late(&call->late[i], call->redaction);
     if (is_only_undo(call)) {
         note_only_undo(call, begin_ms);
         return true;
@@ -290,6 +327,16 @@ static void write_cells(struct json_draft *draft, const struct call *call)
     json_draft_integer(draft, "count", has ? (int64_t)call->session->cell_count : 0);
 }
 
+/* Of a session that is still to begin, those of the request: it keeps them. NULL when out of
+ * memory, which fails the draft. */
+static json_t *secrets_of(const struct call *call)
+{
+    if (is_new(call))
+        return request_secret_names(&call->request);
+    return call->session && call->session->secrets ? json_incref(call->session->secrets)
+                                                   : json_object();
+}
+
 void cell_write_history(struct json_draft *draft, const char *name, const struct call *call,
                         bool shown)
 {
@@ -301,5 +348,6 @@ void cell_write_history(struct json_draft *draft, const char *name, const struct
     json_draft_string(draft, "history_sha256",
                       cell_has_history(call) ? call->session->history_sha256 : NULL);
     json_draft_string(draft, "id", call->request.session);
+    json_draft_value(draft, "secrets", secrets_of(call));
     json_draft_close(draft, '}');
 }

@@ -33,14 +33,13 @@ static bool needs_inputs(const struct policy *policy)
 static void collect_facts(const struct call *call, struct call_facts *ret)
 {
     const struct request *request = &call->request;
-    for (size_t i = 0; i < request->secret_count; i++)
-        ret->secrets[i] = request->secrets[i].name;
+    size_t secret_count = call_secrets(call, ret->secrets);
     ret->facts = (struct rule_facts){
         .language = request->language->name,
         .mode = call->configuration.mode,
         .network = request->network,
         .secrets = ret->secrets,
-        .secret_count = request->secret_count,
+        .secret_count = secret_count,
         .code = request->code,
         .code_bytes = request->code_length,
         .principal = call->context.principal,
@@ -115,8 +114,10 @@ static bool check_secret(const struct call *call, const char *name, struct error
 
 bool decision_check_secrets(const struct call *call, struct error *error)
 {
-    for (size_t i = 0; i < call->request.secret_count; i++)
-        if (!check_secret(call, call->request.secrets[i].name, error))
+    const char *names[REQUEST_SECRETS_LIMIT];
+    size_t count = call_secrets(call, names);
+    for (size_t i = 0; i < count; i++)
+        if (!check_secret(call, names[i], error))
             return false;
     return true;
 }

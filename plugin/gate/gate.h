@@ -30,6 +30,7 @@ bool plan_run(struct call *call, struct error *error);
 
 /* The stage that brings an approved call's secrets to its run (secret_delivery.c): asks for them
  * and adds them to the redaction. Fills call->redaction and the description, which has the only
- * copy that is not locked, until the backend has it (run.h, spent). false with what
+ * copy that is not locked, until the backend has it (run.h, spent). Of a cell behind the first of
+ * its session, takes the session's redaction. false with what
  * secret_value_read() or redaction_add() says, or SECRET_UNUSABLE. */
 bool deliver_secrets(struct call *call, struct error *error);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/string_list.h"
 #include "run/describe.h"
 #include "run/redaction.h"
 #include "secrets/secret.h"
@@ -14,6 +15,14 @@
 #include "vocabulary/handle.h"
 
 #define SECRETS_DIRECTORY ".secrets" /* in the working directory */
+
+/* Of a session behind the policy's variables, as those of its cells. */
+static bool set_variable(struct call *call, const char *name, const void *value, size_t length)
+{
+    char ***list = &call->description.environment;
+    return call->request.session ? environment_add(list, name, value, length)
+                                 : environment_set(list, name, value, length);
+}
 
 /* A variable ends at a NUL. */
 static bool put_in_environment(struct call *call, const struct request_secret *secret,
@@ -25,8 +34,7 @@ static bool put_in_environment(struct call *call, const struct request_secret *s
                   secret->name);
         return false;
     }
-    if (environment_set(&call->description.environment, secret->variable, value->memory.bytes,
-                        value->length))
+    if (set_variable(call, secret->variable, value->memory.bytes, value->length))
         return true;
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
     return false;
@@ -81,7 +89,7 @@ static bool put_in_file(struct call *call, const struct request_secret *secret,
         description->private_file_count++;
         put = describe_add_file(description, relative, value->memory.bytes, value->length);
     }
-    if (put && environment_set(&description->environment, secret->variable, path, strlen(path)))
+    if (put && set_variable(call, secret->variable, path, strlen(path)))
         return true;
     error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the secrets");
     return false;
@@ -107,9 +115,25 @@ static bool deliver(struct call *call, const struct request_secret *secret, stru
                : put_in_environment(call, secret, &value, error);
 }
 
+/* A cell behind the first. Its session has the values, and nobody is asked for them again. */
+static bool keep_secrets(struct call *call, struct error *error)
+{
+    const struct policy *policy = call->configuration.policy;
+    const char *names[REQUEST_SECRETS_LIMIT];
+    size_t count = call_secrets(call, names);
+    call->redaction = call->session->redaction;
+    for (size_t i = 0; i < count; i++)
+        if (policy_secret_is_file(policy, names[i]) && !check_directory(&call->request, error))
+            return false;
+    return true;
+}
+
 bool deliver_secrets(struct call *call, struct error *error)
 {
     const struct request *request = &call->request;
+    size_t variables = string_list_count(call->description.environment);
+    if (call->session)
+        return keep_secrets(call, error);
     if (request->secret_count == 0)
         return true;
     call->redaction = redaction_new();
@@ -120,5 +144,8 @@ bool deliver_secrets(struct call *call, struct error *error)
     for (size_t i = 0; i < request->secret_count; i++)
         if (!deliver(call, &request->secrets[i], error))
             return false;
+    if (request->session)
+        call->description.session.lasting_variables =
+            (uint32_t)(string_list_count(call->description.environment) - variables);
     return true;
 }

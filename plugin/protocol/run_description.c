@@ -81,6 +81,7 @@ static const struct wire_field after_files[] = {
     NUMBER(session.idle_ms, RUN_SESSION_LIMIT),
     NUMBER(session.age_ms, RUN_SESSION_LIMIT),
     NUMBER(session.checkpoints, CHECKPOINTS_MOST),
+    NUMBER(session.lasting_variables, RUN_STRINGS_LIMIT),
 };
 
 bool run_description_file_private(const struct run_description *description, size_t index)

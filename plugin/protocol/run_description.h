@@ -123,9 +123,11 @@ struct run_outputs {
 
 /* Of a run that stays and executes cells (session.h). */
 struct run_session {
-    uint64_t idle_ms;     /* without a cell, until it ends; 0: the run is no session */
-    uint64_t age_ms;      /* since its start; a cell under way is not ended by it */
-    uint64_t checkpoints; /* that are kept, each from ahead of a cell; 0: none is made */
+    uint64_t idle_ms;           /* without a cell, until it ends; 0: the run is no session */
+    uint64_t age_ms;            /* since its start; a cell under way is not ended by it */
+    uint64_t checkpoints;       /* that are kept, each from ahead of a cell; 0: none is made */
+    uint32_t lasting_variables; /* of a cell: the last so many of its environment stay when it ends,
+                                   as the session's secrets do */
 };
 
 struct run_description {

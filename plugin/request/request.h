@@ -94,4 +94,6 @@ bool request_parse(enum request_shape shape, const char *input_json, size_t leng
 /* Whether the hint of its refusal lists the members: all of them, for any caller. */
 bool request_lists_members(const char *hint);
 
+/* New: the variables of its secrets, each with the secret's name. NULL when out of memory. */
+json_t *request_secret_names(const struct request *request);
 void request_clear(struct request *request);

@@ -75,7 +75,8 @@ static const struct request_field fields[] = {
      .capability = CAPABILITY_SECRETS,
      .description = "For credentials: environment variables that get a secret, variable name to "
                     "handle, such as {\"API_KEY\": \"{{secret:my-api-key}}\"}. At most 32. The "
-                    "program reads the value from the variable; it is redacted from the output.",
+                    "program reads the value from the variable; it is redacted from the output. A "
+                    "session gets them with its first cell, for all its cells.",
      .read = request_read_secrets,
      .value = request_value_secrets,
      .write = request_write_secrets,

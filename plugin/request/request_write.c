@@ -111,7 +111,7 @@ void request_write_env(struct json_draft *draft, const char *name, const struct 
 }
 
 /* NULL when out of memory: an approval never covers only a part of the request. */
-static json_t *secret_names(const struct request *request)
+json_t *request_secret_names(const struct request *request)
 {
     json_auto_t *object = json_object();
     for (size_t i = 0; i < request->secret_count; i++)
@@ -124,7 +124,7 @@ static json_t *secret_names(const struct request *request)
 void request_write_secrets(struct json_draft *draft, const char *name,
                            const struct request *request)
 {
-    json_draft_value(draft, name, secret_names(request));
+    json_draft_value(draft, name, request_secret_names(request));
 }
 
 static void write_content(struct json_draft *draft, const struct request_file *file)

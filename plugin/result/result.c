@@ -175,6 +175,17 @@ static void take_streams(struct call *call, struct result *result)
         note_run(call, &facts, &result->met);
 }
 
+/* What a reader of a cell's late output has to know about it. */
+static void note_late(struct call *call)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < COUNT_OF(call->late); i++)
+        found += call->late[i].redaction.found;
+    if (found > 0)
+        call_note(call, "secrets were redacted from late output in %zu places (best effort)",
+                  found);
+}
+
 /* What a reader of the results has to know about them. */
 static void note_results(struct call *call)
 {
@@ -199,6 +210,7 @@ char *result_text(struct call *call, const struct error *refusal)
     if (result.has_met && !result.error)
         call_note(call, "%s", result.met.message);
     take_streams(call, &result);
+    note_late(call);
     note_results(call);
 
     json_draft_open(&draft, NULL, '{');

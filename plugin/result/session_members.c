@@ -46,7 +46,11 @@ static const char *checkpoint_at(size_t index)
 
 static const char *checkpoint(const struct result *result)
 {
-    return checkpoint_at(result->call->word.checkpoint);
+    const struct call *call = result->call;
+    if (call->executed && call->session->secrets &&
+        call->configuration.policy->sessions.checkpoints > 0)
+        return checkpoint_word_name(CHECKPOINT_SECRETS);
+    return checkpoint_at(call->word.checkpoint);
 }
 
 static int64_t undoable(const struct result *result)
@@ -102,13 +106,13 @@ static void write_late(struct json_draft *draft, const char *name,
 static void write_late_output(struct json_draft *draft, const char *name,
                               const struct result *result)
 {
-    write_late(draft, name, &result->call->late[0]);
+    write_late(draft, name, &result->call->late[0].capture);
 }
 
 static void write_late_errors(struct json_draft *draft, const char *name,
                               const struct result *result)
 {
-    write_late(draft, name, &result->call->late[1]);
+    write_late(draft, name, &result->call->late[1].capture);
 }
 
 const struct result_member session_members[] = {

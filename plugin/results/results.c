@@ -3,10 +3,12 @@
  * tool_invoke(). */
 #include "results/results.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "results/redacted_json.h"
 #include "json/json_input.h"
 
@@ -190,6 +192,31 @@ static enum checkpoint_word read_checkpoint(const json_t *value)
     return name ? checkpoint_word_named(name) : CHECKPOINT_WORD_COUNT;
 }
 
+/* What stands in a secret's place may be longer than the secret. */
+static void cut_name(json_t *names, size_t index)
+{
+    char name[CELL_NAME_LIMIT + 1];
+    const json_t *whole = json_array_get(names, index);
+    if (json_string_length(whole) <= CELL_NAME_LIMIT)
+        return;
+    (void)snprintf(name, sizeof(name), "%s", json_string_value(whole));
+    utf8_end_whole(name);
+    (void)json_array_set_new(names, index, json_string(name));
+}
+
+/* Consumes the reference. NULL: no memory. */
+static json_t *clean_names(struct results *results, json_t *names)
+{
+    struct json_redaction redaction = {.redaction = results->redaction, .room = FACTS_LIMIT};
+    if (redaction_empty(results->redaction))
+        return names;
+    json_t *clean = json_redact(&redaction, names);
+    results->redacted += redaction.found;
+    for (size_t i = 0; i < json_array_size(clean); i++)
+        cut_name(clean, i);
+    return clean;
+}
+
 /* Whatever it says, the cell has ended. */
 static void take_cell(struct results *results, const unsigned char *payload, size_t length)
 {
@@ -204,7 +231,7 @@ static void take_cell(struct results *results, const unsigned char *payload, siz
         results->cell->exit_code = (int32_t)(status & 0xff);
     results->cell->checkpoint = value ? read_checkpoint(value) : CHECKPOINT_WORD_COUNT;
     json_decref(results->defined);
-    results->defined = value ? read_defined(value) : NULL;
+    results->defined = value ? clean_names(results, read_defined(value)) : NULL;
 }
 
 static void take(void *user, uint8_t kind, const unsigned char *payload, size_t length)

@@ -237,12 +237,15 @@ bool run_execute(struct run *run, struct run_outcome *ret, struct error *error)
     return result == 0;
 }
 
+void run_stream_clear(struct run_stream *stream)
+{
+    redaction_stream_clear(&stream->redaction);
+    output_capture_clear(&stream->capture);
+}
+
 void run_clear(struct run *run)
 {
-    struct run_stream *const streams[] = {&run->output, &run->errors};
-    for (size_t i = 0; i < COUNT_OF(streams); i++) {
-        redaction_stream_clear(&streams[i]->redaction);
-        output_capture_clear(&streams[i]->capture);
-    }
+    run_stream_clear(&run->output);
+    run_stream_clear(&run->errors);
     frame_reader_clear(&run->results);
 }

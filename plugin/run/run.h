@@ -28,6 +28,8 @@ struct run_stream {
     const struct tool_host *host; /* borrowed */
 };
 
+void run_stream_clear(struct run_stream *stream);
+
 struct run {
     enum sandbox_mode mode;
     const struct run_description *description; /* borrowed */

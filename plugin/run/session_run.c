@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -174,7 +175,7 @@ struct loop {
     struct session_run *session;
     struct run *run;
     struct backend_run cell; /* its pipes */
-    struct output_capture *late;
+    struct run_stream *late;
     uint64_t deadline_ms;
     enum run_cause interrupted_for; /* RUN_CAUSE_EXIT: it was not interrupted */
     enum session_state state;
@@ -224,15 +225,28 @@ static void interrupt_for_output(struct run_drain *drain)
     interrupt((struct loop *)drain, RUN_CAUSE_OUTPUT_LIMIT);
 }
 
+static void keep_late(void *user, const void *bytes, size_t length)
+{
+    output_capture_add(&((struct run_stream *)user)->capture, bytes, length);
+}
+
 /* What a cell has left behind goes on printing to its own pipes. */
-static void take_late(int *fd, struct output_capture *capture)
+static void take_late(int *fd, struct run_stream *late)
 {
     unsigned char bytes[4096];
     ssize_t length = read(*fd, bytes, sizeof(bytes));
     if (length > 0)
-        output_capture_add(capture, bytes, (size_t)length);
+        redaction_feed(&late->redaction, bytes, (size_t)length, keep_late, late);
     else if (length == 0 || (errno != EAGAIN && errno != EINTR))
         close_fd(TAKE_FD(*fd));
+    if (length > 0)
+        explicit_bzero(bytes, (size_t)length); /* not looked through for secrets yet */
+}
+
+static void end_late(struct loop *loop)
+{
+    for (size_t i = 0; i < 2; i++)
+        redaction_flush(&loop->late[i].redaction, keep_late, &loop->late[i]);
 }
 
 static bool take_event(struct loop *loop, struct error *error)
@@ -301,6 +315,7 @@ static bool run_loop(struct loop *loop, const struct cell_word *word, struct err
     if (goes_on && loop->state == SESSION_KEPT)
         goes_on = take_event(loop, error);
     run_drain_rest(&loop->drain);
+    end_late(loop);
     return goes_on || word->ended;
 }
 
@@ -346,7 +361,7 @@ static void close_loop(struct loop *loop)
 }
 
 bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
-                      struct output_capture late[2], struct run_outcome *ret,
+                      struct run_stream late[2], struct run_outcome *ret,
                       enum session_state *ret_state, struct error *error)
 {
     CLEANUP(close_loop)

@@ -57,9 +57,10 @@ enum session_state {
     SESSION_GONE,
 };
 
-/* Runs a cell. late: takes what the last one's pipes still bring, standard output and error. word:
- * filled by run->results as its frames come. ret->ended is the end of the cell; of SESSION_GONE
- * also that of the session, which is closed then. false: it was lost with its backend. */
+/* Runs a cell. late: takes what the last one's pipes still bring, standard output and error; their
+ * hosts and ids do not count. word: filled by run->results as its frames come. ret->ended is the
+ * end of the cell; of SESSION_GONE also that of the session, which is closed then. false: it was
+ * lost with its backend. */
 bool session_run_cell(struct session_run *session, struct run *run, const struct cell_word *word,
-                      struct output_capture late[2], struct run_outcome *ret,
+                      struct run_stream late[2], struct run_outcome *ret,
                       enum session_state *ret_state, struct error *error);

@@ -46,8 +46,15 @@ static bool same_text(const char *one, const char *other)
     return one && other ? strcmp(one, other) == 0 : one == other;
 }
 
+static void forget_secrets(struct session *session)
+{
+    redaction_free(TAKE_POINTER(session->redaction));
+}
+
 static void free_session(struct session *session)
 {
+    forget_secrets(session);
+    json_decref(session->secrets);
     session_run_close(&session->run);
     free(session->principal);
     free(session->language);
@@ -87,7 +94,8 @@ static void unlink_session(struct session *session)
         }
 }
 
-/* Its sandbox ends; the entry stays until its owner has heard of it. */
+/* Its sandbox ends; the entry stays until its owner has heard of it. The call that has taken it
+ * still needs the redaction. */
 static void end_sandbox(struct session *session, enum session_loss loss)
 {
     if (session->loss != SESSION_LOSS_NONE)
@@ -95,6 +103,8 @@ static void end_sandbox(struct session *session, enum session_loss loss)
     session->loss = loss;
     session_run_close(&session->run);
     admission_release_memory(session->kept_memory_bytes);
+    if (!session->is_taken)
+        forget_secrets(session);
 }
 
 /* Between two cells: of a session that no call has taken, or that waits for its call's cell. */
@@ -308,6 +318,12 @@ static json_t *first_line(const char *code, size_t length)
     line[used] = '\0';
     utf8_end_whole(line);
     return json_string(line);
+}
+
+void session_keep_secrets(struct session *session, json_t *names, struct redaction *redaction)
+{
+    session->secrets = names;
+    session->redaction = redaction;
 }
 
 static void extend_history(struct session *session, const char *word)

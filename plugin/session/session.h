@@ -12,6 +12,7 @@
 
 #include "admission/admission.h"
 #include "base/error.h"
+#include "run/redaction.h"
 #include "run/session_run.h"
 #include "vocabulary/sandbox_mode.h"
 #include "json/canonical.h"
@@ -81,6 +82,10 @@ struct session {
     uint64_t cell_count;
     uint64_t undoable;                          /* the last ones, one after the other */
     char history_sha256[SHA256_HEX_LENGTH + 1]; /* "": nothing ran */
+
+    /* What its first cell was given; NULL: nothing. */
+    json_t *secrets; /* object: the variable, and the name of its secret */
+    struct redaction *redaction;
 };
 
 /* Takes the session of that id. NULL with error SESSION_NOT_FOUND (also where it is another
@@ -102,6 +107,10 @@ bool session_still_lives(struct session *session, struct error *error);
  * error TOO_MANY_REQUESTS or OUT_OF_MEMORY. */
 struct session *session_add(const struct session_terms *terms, struct admission *admission,
                             struct error *error);
+
+/* Keeps the secrets of the session's first cell until it ends: their names (a reference) and the
+ * redaction of its output, which are the session's from now on. */
+void session_keep_secrets(struct session *session, json_t *names, struct redaction *redaction);
 
 /* Notes a cell that ran, or may have. defined: the names that it said are there, or NULL.
  * most_undoable: of a cell with a checkpoint ahead of it, how many the session keeps; else 0. */

@@ -127,6 +127,20 @@ static bool append(char ***list, char *variable)
     return true;
 }
 
+static bool append_or_wipe(char ***list, char *variable)
+{
+    if (append(list, variable))
+        return true;
+    wipe_free(variable);
+    return false;
+}
+
+bool environment_add(char ***list, const char *name, const void *value, size_t length)
+{
+    char *variable = join(name, strlen(name), value, length);
+    return variable && append_or_wipe(list, variable);
+}
+
 bool environment_set(char ***list, const char *name, const void *value, size_t length)
 {
     size_t name_size = strlen(name);
@@ -140,10 +154,7 @@ bool environment_set(char ***list, const char *name, const void *value, size_t l
         (*list)[i] = variable;
         return true;
     }
-    if (append(list, variable))
-        return true;
-    wipe_free(variable);
-    return false;
+    return append_or_wipe(list, variable);
 }
 
 bool environment_set_all(char ***list, char *const *more)

@@ -24,8 +24,11 @@ bool environment_read(const struct json_place *place, json_t *object, size_t cou
 /* Whether a list of "NAME=value" has the variable. */
 bool environment_has(char *const *environment, const char *name);
 
-/* Puts "name=value" into a list, replacing the one of that name, which is wiped. value may hold any
- * bytes but NUL. false when out of memory, and the list is as before. */
+/* Adds "name=value" at the end of a list, also behind one of that name. value may hold any bytes
+ * but NUL. false when out of memory, and the list is as before. */
+bool environment_add(char ***list, const char *name, const void *value, size_t length);
+/* Puts "name=value" into a list, replacing the one of that name, which is wiped. Else as
+ * environment_add(). */
 bool environment_set(char ***list, const char *name, const void *value, size_t length);
 /* The same for every member of more (NULL: none). */
 bool environment_set_all(char ***list, char *const *more);

@@ -491,6 +491,19 @@ START_TEST(request_shows_what_ran_in_its_session)
         "  cell 3        | exit 1: \"c\", 9 names, the last: "
         "[\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"\n"
         "                | long-------------------\"]\n");
+    expect_history(
+        "{\"cells\":[],\"id\":\"new\",\"secrets\":{\"KEY\":\"my-key\"}}",
+        "  conversation  | talk\n"
+        "  session       | new\n"
+        "  its secrets   | {\"KEY\":\"my-key\"}\n"
+        "                | they stay until the session ends: later cells can read them\n");
+    expect_history("{\"cells\":[{\"first_line\":\"a\",\"exit_code\":0}],\"id\":\"s_1\","
+                   "\"secrets\":{\"KEY\":\"my\\u001bkey\"}}",
+                   "  conversation  | talk\n"
+                   "  session       | s_1, cell 2\n"
+                   "  its secrets   | {\"KEY\":\"my\\u001Bkey\"}\n"
+                   "                | this cell can read them: its session was begun with them\n"
+                   "  cell 1        | exit 0: \"a\"\n");
     expect_history("[1]", "  conversation  | talk\n"
                           "  session       | [1]\n");
 }

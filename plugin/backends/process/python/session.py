@@ -16,8 +16,8 @@ class FilesNotWritten(OSError):
 
 
 class Session:
-    """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, failure, checkpoint), or None at
-    the end."""
+    """runner: the class Runner of sitecustomize.py. take() waits for a cell: (code, arguments, environment, how many of its last
+    variables stay, failure, checkpoint), or None at the end."""
 
     def __init__(self, runner, take):
         self.runner, self.take = runner, take
@@ -36,11 +36,11 @@ class Session:
         taken = self.take()
         if taken is None:
             return None
-        source, arguments, environment, failure, checkpoint = taken
+        source, arguments, environment, lasting, failure, checkpoint = taken
         self.checkpoint = checkpoint.decode() or None
         self.number += 1
         self.results["channel"].restart(self.runner.RESULTS_FD)
-        self.put_variables(environment)
+        self.put_variables(environment, lasting)
         sys.argv[:] = [f"cell-{self.number}", *map(os.fsdecode, arguments)]
         self.renew_input()
         if failure:
@@ -57,11 +57,12 @@ class Session:
             pass
         return path
 
-    def put_variables(self, environment):
-        """A cell's variables are its own."""
-        for variable in environment:
+    def put_variables(self, environment, lasting):
+        """A cell's variables are its own, but for the last of them: these are the secrets of the session."""
+        for left, variable in zip(range(len(environment), 0, -1), environment):
             name, _, value = variable.partition(b"=")
-            self.variables[name] = os.environb.get(name)
+            if left > lasting:
+                self.variables[name] = os.environb.get(name)
             os.environb[name] = value
 
     def take_variables(self):

@@ -65,14 +65,16 @@ PyObject *session_loop_take(PyObject *self, PyObject *arguments)
     PyObject *code = PyBytes_FromStringAndSize((const char *)cell.code, (ssize_t)cell.code_length);
     PyObject *words = bytes_list(cell.arguments);
     PyObject *environment = bytes_list(cell.environment);
+    PyObject *lasting = PyLong_FromLong((long)cell.lasting);
     PyObject *failure = PyBytes_FromString(cell.failure);
     PyObject *checkpoint = PyBytes_FromString(word);
-    PyObject *all = code && words && environment && failure && checkpoint
-                        ? PyTuple_Pack(5, code, words, environment, failure, checkpoint)
+    PyObject *all = code && words && environment && lasting && failure && checkpoint
+                        ? PyTuple_Pack(6, code, words, environment, lasting, failure, checkpoint)
                         : NULL;
     Py_DecRef(code);
     Py_DecRef(words);
     Py_DecRef(environment);
+    Py_DecRef(lasting);
     Py_DecRef(failure);
     Py_DecRef(checkpoint);
     return all;

@@ -127,6 +127,7 @@ enum cell_state cell_take(int socket, struct cell *ret)
         ret->code_length = code.length;
         ret->arguments = &taken.argv[taken.preparation.argument_count];
         ret->environment = &taken.environment[taken.preparation.environment_count];
+        ret->lasting = taken.session.lasting_variables;
         put_files(&taken, given_fd(fds, RUN_FD_INPUTS), ret);
     }
     close_all(fds, CELL_FDS);

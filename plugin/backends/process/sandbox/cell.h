@@ -17,6 +17,7 @@ struct cell {
     size_t code_length;
     char **arguments;   /* behind those that start the interpreter */
     char **environment; /* the request's own variables, "NAME=value" */
+    size_t lasting;     /* the last so many of them stay when the cell ends */
     char failure[300];  /* "": its files are in place; else what is wrong with them */
 };
 

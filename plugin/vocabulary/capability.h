@@ -20,7 +20,7 @@
     X(SECRETS, "sandbox.exec.secrets", false, "ask for secrets by handle")                        \
     X(FILES, "sandbox.exec.files", true, "put files into the working directory")                  \
     X(IMAGE, "sandbox.exec.image", false, "choose an image of the policy's list (docker mode)")   \
-    X(SESSION, "sandbox.exec.session", false, "keep an interpreter's state between calls")        \
+    X(SESSION, "sandbox.exec.session", true, "keep an interpreter's state between calls")         \
     X(MODE_NONE, "sandbox.exec.mode.none", false, "run without isolation where the mode is none") \
     X(LIMITS_EXTENDED, "sandbox.exec.limits.extended", true,                                      \
       "ask for more than the default of a limit, up to the policy's ceiling")

@@ -11,6 +11,8 @@
 
 /* *ret_fd becomes readable when one has come; it stays the module's. */
 bool end_signal_watch(int *ret_fd, struct failure *failure);
+/* Has one other than SIGINT come since then? Any thread. */
+bool end_signal_is_final(void);
 /* SIGPIPE does nothing from now on. */
 void end_signal_ignore_pipe(void);
 /* From now on the signals end the process again. Any thread. */

@@ -34,7 +34,7 @@ static void *watch_signals(void *argument)
         if (ready > 0 && events[1].revents) {
             event_clear(events[1].fd);
             event_set(watch->cancelled_fd);
-            if (++signals_seen >= 2)
+            if (++signals_seen >= 2 && (!watch->is_lent || end_signal_is_final()))
                 end_signal_restore();
         }
         if (signals_seen > 0)
@@ -54,24 +54,31 @@ static int start_thread(struct signal_watch *watch)
     return error;
 }
 
+static void end_watch(const struct signal_watch *watch)
+{
+    if (!watch->is_lent)
+        end_signal_end();
+}
+
 bool signal_watch_start(struct signal_watch *watch, tool_cancel_fn cancel, uint64_t call_id,
-                        struct failure *failure)
+                        int signal_fd, struct failure *failure)
 {
     CLEANUP_CLOSE int stop = event_new();
     CLEANUP_CLOSE int cancelled = event_new();
-    int signalled = -1;
+    bool is_lent = signal_fd >= 0;
     if (stop < 0 || cancelled < 0)
         return failure_set_errno(failure, "internal", errno, "cannot watch for signals");
-    if (!end_signal_watch(&signalled, failure))
+    if (!is_lent && !end_signal_watch(&signal_fd, failure))
         return false;
     *watch = (struct signal_watch){.cancel = cancel,
                                    .call_id = call_id,
-                                   .signal_fd = signalled,
+                                   .signal_fd = signal_fd,
+                                   .is_lent = is_lent,
                                    .stop_fd = stop,
                                    .cancelled_fd = cancelled};
     int error = start_thread(watch);
     if (error != 0) {
-        end_signal_end();
+        end_watch(watch);
         return failure_set_errno(failure, "internal", error, "cannot watch for signals");
     }
     (void)TAKE_FD(stop);
@@ -90,10 +97,11 @@ void signal_watch_stop(struct signal_watch *watch)
 {
     if (!watch->started)
         return;
-    end_signal_restore();
+    if (!watch->is_lent)
+        end_signal_restore();
     event_set(watch->stop_fd);
     (void)pthread_join(watch->thread, NULL);
-    end_signal_end();
+    end_watch(watch);
     close_fd(watch->stop_fd);
     close_fd(watch->cancelled_fd);
     watch->started = false;

@@ -19,13 +19,16 @@ struct signal_watch {
     tool_cancel_fn cancel;
     uint64_t call_id;
     int signal_fd;    /* readable: a signal has come */
+    bool is_lent;     /* ... and the caller's, who watches for signals between calls as well */
     int stop_fd;      /* readable: the thread ends */
     int cancelled_fd; /* readable for good once a signal has come; approvers watch it as well */
 };
 
-/* Main thread. The structure must stay where it is until signal_watch_stop(). */
+/* Main thread. signal_fd: that of the caller's end_signal_watch(), or -1. With the caller's, SIGINT
+ * cancels the call however often it comes, and ends nothing. The structure must stay where it is
+ * until signal_watch_stop(). */
 bool signal_watch_start(struct signal_watch *watch, tool_cancel_fn cancel, uint64_t call_id,
-                        struct failure *failure);
+                        int signal_fd, struct failure *failure);
 /* Whether a signal has come since the start. */
 bool signal_watch_was_signalled(const struct signal_watch *watch);
 /* Main thread. One that was not started (all zero) is fine. */

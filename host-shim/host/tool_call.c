@@ -16,8 +16,6 @@
 #include "host/signal_watch.h"
 #include "options/suggestion.h"
 
-/* toolhost makes one call a process. */
-#define CALL_ID         1u
 #define NARROWING_LIMIT 65536u /* bytes */
 
 bool tool_provider_open(const struct options *options, struct provider *ret,
@@ -227,66 +225,81 @@ void tool_grants_clear(struct tool_grants *grants)
     *grants = (struct tool_grants){0};
 }
 
-static bool invoke_watched(const struct options *options, const struct provider *provider,
-                           const struct tool_input *input, struct grants *grants,
-                           int32_t *ret_status, char **ret_text, bool *ret_interrupted,
-                           struct failure *failure)
+struct invocation {
+    int32_t status;
+    char *text; /* the provider's */
+    bool interrupted;
+};
+
+static bool invoke_watched(const struct open_tool *tool, const struct tool_input *input,
+                           uint64_t call_id, int signal_fd, struct grants *grants,
+                           struct invocation *ret, struct failure *failure)
 {
-    json_auto_t *object = tool_context(options, failure);
+    json_auto_t *object = tool_context(tool->options, failure);
     CLEANUP_FREE char *plain = object ? json_compact(object) : NULL;
-    const struct file_sources sources = {options->files_below, grants->artifacts};
+    const struct file_sources sources = {tool->options->files_below, grants->artifacts};
     CLEANUP_FREE char *context =
         plain ? lent_files_context(input->files, &sources, input->json, plain) : NULL;
     if (!context)
         return object ? failure_out_of_memory(failure) : false;
     CLEANUP(signal_watch_stop) struct signal_watch watch = {0};
-    if (!signal_watch_start(&watch, provider->cancel, CALL_ID, failure))
+    if (!signal_watch_start(&watch, tool->provider.cancel, call_id, signal_fd, failure))
         return false;
     grants->cancelled_fd = watch.cancelled_fd;
     struct tool_host host;
-    host_callbacks_fill(&host, grants, CALL_ID, context);
-    *ret_status = provider->invoke(options->tool, input->json, &host, ret_text);
-    *ret_interrupted = signal_watch_was_signalled(&watch);
+    host_callbacks_fill(&host, grants, call_id, context);
+    ret->status = tool->provider.invoke(tool->options->tool, input->json, &host, &ret->text);
+    ret->interrupted = signal_watch_was_signalled(&watch);
     return true;
 }
 
-static bool invoke_with_grants(const struct options *options, const struct provider *provider,
-                               const struct tool_input *input, const struct call_listener *listener,
-                               struct call_result *ret, struct failure *failure)
+bool open_tool_init(const struct options *options, struct open_tool *ret, json_t **ret_refusal,
+                    struct failure *failure)
 {
-    CLEANUP(tool_grants_clear) struct tool_grants grants = {0};
-    if (!tool_grants_make(options, provider, &grants, failure))
+    bool refused = false;
+    json_auto_t *status = NULL;
+    *ret_refusal = NULL;
+    ret->options = options;
+    if (!tool_provider_open(options, &ret->provider, failure) ||
+        !tool_provider_prepare(options, &ret->provider, false, &refused, &status, failure))
         return false;
-    grants.grants.take_output = listener->take_output;
-    grants.grants.take_notice = listener->take_notice;
-    grants.grants.user = listener->user;
-    grants.grants.files = input->files;
-    int32_t status = TOOL_FAILED;
-    char *text = NULL;
-    if (!invoke_watched(options, provider, input, &grants.grants, &status, &text, &ret->interrupted,
-                        failure))
+    if (refused)
+        *ret_refusal = TAKE_POINTER(status);
+    return refused || tool_grants_make(options, &ret->provider, &ret->grants, failure);
+}
+
+bool open_tool_call(struct open_tool *tool, const struct tool_input *input,
+                    const struct call_listener *listener, int signal_fd, struct call_result *ret,
+                    struct failure *failure)
+{
+    struct grants grants = tool->grants.grants;
+    struct invocation made = {.status = TOOL_FAILED};
+    grants.take_output = listener->take_output;
+    grants.take_notice = listener->take_notice;
+    grants.user = listener->user;
+    grants.files = input->files;
+    if (!invoke_watched(tool, input, ++tool->last_call, signal_fd, &grants, &made, failure))
         return false;
-    ret->json = take_object(provider, text, failure);
-    grants_add_denial_hint(&grants.grants, ret->json);
-    ret->ran = status == TOOL_OK;
+    *ret = (struct call_result){.ran = made.status == TOOL_OK, .interrupted = made.interrupted};
+    ret->json = take_object(&tool->provider, made.text, failure);
+    grants_add_denial_hint(&grants, ret->json);
     return ret->json != NULL;
+}
+
+void open_tool_clear(struct open_tool *tool)
+{
+    tool_grants_clear(&tool->grants);
+    provider_close(&tool->provider);
 }
 
 bool tool_call(const struct options *options, const struct tool_input *input,
                const struct call_listener *listener, struct call_result *ret,
                struct failure *failure)
 {
-    CLEANUP(provider_close) struct provider provider = {0};
-    if (!tool_provider_open(options, &provider, failure))
+    CLEANUP(open_tool_clear) struct open_tool tool = {0};
+    json_t *refusal = NULL;
+    if (!open_tool_init(options, &tool, &refusal, failure))
         return false;
-    *ret = (struct call_result){0};
-    bool refused = false;
-    json_auto_t *status = NULL;
-    if (!tool_provider_prepare(options, &provider, false, &refused, &status, failure))
-        return false;
-    if (refused) {
-        ret->json = TAKE_POINTER(status);
-        return true;
-    }
-    return invoke_with_grants(options, &provider, input, listener, ret, failure);
+    *ret = (struct call_result){.json = refusal};
+    return refusal || open_tool_call(&tool, input, listener, -1, ret, failure);
 }

@@ -62,6 +62,26 @@ bool tool_call(const struct options *options, const struct tool_input *input,
                const struct call_listener *listener, struct call_result *ret,
                struct failure *failure);
 
+/* A provider that is loaded and configured, with what the command line grants it: for calls one
+ * after the other. It lends its own memory, so it must stay where it is. */
+struct open_tool {
+    const struct options *options;
+    struct provider provider;
+    struct tool_grants grants;
+    uint64_t last_call;
+};
+
+/* *ret is all zero before. true: it is open; or, with *ret_refusal (new), the provider has refused
+ * its configuration and this is its answer. Nothing is to be called then. */
+bool open_tool_init(const struct options *options, struct open_tool *ret, json_t **ret_refusal,
+                    struct failure *failure);
+/* As tool_call(). signal_fd: see signal_watch.h. */
+bool open_tool_call(struct open_tool *tool, const struct tool_input *input,
+                    const struct call_listener *listener, int signal_fd, struct call_result *ret,
+                    struct failure *failure);
+/* Ends the provider, and all that it has kept between calls. */
+void open_tool_clear(struct open_tool *tool);
+
 /* Loads the provider of the options. */
 bool tool_provider_open(const struct options *options, struct provider *ret,
                         struct failure *failure);

@@ -30,7 +30,7 @@ static int print_help(int out, enum command command,
     if (!page)
         return EXIT_FAILURE;
     write_it(page, command);
-    if (options && command == COMMAND_RUN)
+    if (options && (command == COMMAND_RUN || command == COMMAND_SESSION))
         input_members_write_help(page, options);
     return fclose(page) == 0 ? print_text(out, text) : EXIT_FAILURE;
 }
@@ -67,6 +67,7 @@ static int run_command(const struct options *options, int out)
         {COMMAND_MANIFEST, command_manifest},
         {COMMAND_RUN, command_run},
         {COMMAND_INVOKE, command_invoke},
+        {COMMAND_SESSION, command_session},
         {COMMAND_DOCTOR, command_doctor},
         {COMMAND_STATUS, command_status},
         {COMMAND_CONFORMANCE, command_conformance},

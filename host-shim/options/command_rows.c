@@ -38,6 +38,8 @@ static const struct command_action audit_actions[] = {
 const struct command_row command_rows[] = {
     {"run", COMMAND_RUN, false, 0, 1, "(-c CODE | FILE | -) [-- ARGUMENT...]",
      "Run a program; its output and exit status are the program's.", NULL},
+    {"session", COMMAND_SESSION, false, 0, 0, NULL,
+     "Execute what is typed, or read from standard input, in one interpreter that is kept.", NULL},
     {"invoke", COMMAND_INVOKE, false, 0, 1, "[FILE | -]",
      "Call a tool: JSON input from a file or standard input, JSON result.", NULL},
     {"mcp", COMMAND_MCP, false, 0, 0, NULL,

@@ -13,7 +13,8 @@
 
 #define FOR          OPTION_FOR
 #define FOR_ONE_CALL (FOR(COMMAND_RUN) | FOR(COMMAND_INVOKE))
-#define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_MCP))
+#define FOR_PROGRAM  (FOR(COMMAND_RUN) | FOR(COMMAND_SESSION))
+#define FOR_CALLS    (FOR_ONE_CALL | FOR(COMMAND_SESSION) | FOR(COMMAND_MCP))
 #define FOR_PROVIDER                                                                 \
     (FOR(COMMAND_POLICY) | FOR_CALLS | FOR(COMMAND_MANIFEST) | FOR(COMMAND_DOCTOR) | \
      FOR(COMMAND_STATUS))
@@ -354,10 +355,10 @@ const struct option_row option_rows[] = {
      "write the files that the program leaves to this directory", "directory", TEXT(out)},
     {"force", 0, NULL, FOR(COMMAND_RUN), "with --out: replace files that are there", NULL,
      FLAG(force)},
-    {"show", 0, NULL, FOR(COMMAND_RUN),
+    {"show", 0, NULL, FOR_PROGRAM,
      "show pictures in a terminal that can (kitty, Ghostty, iTerm2, WezTerm, VS Code, mintty)",
      NULL, FLAG(show)},
-    {"quiet", 'q', NULL, FOR(COMMAND_RUN),
+    {"quiet", 'q', NULL, FOR_PROGRAM,
      "print the program's own output and errors, but not its value, displays and files", NULL,
      FLAG(quiet)},
     {"artifacts", 0, "DIRECTORY", FOR_CALLS | FOR(COMMAND_ARTIFACTS),
@@ -385,36 +386,36 @@ const struct option_row option_rows[] = {
      "a directory that the tool may read, if its policy allows it", "directory", TEXT(workspace)},
     {"narrow", 0, "FILE", FOR_CALLS, "a JSON file that narrows the policy for these calls", "file",
      TEXT(narrow)},
-    {"tool", 0, "NAME", FOR_ONE_CALL | FOR(COMMAND_POLICY),
+    {"tool", 0, "NAME", FOR_ONE_CALL | FOR(COMMAND_SESSION) | FOR(COMMAND_POLICY),
      "which tool to call (default code_execute)", NULL, TEXT(tool)},
     {"input", 0, "FILE", FOR(COMMAND_POLICY), "explain: the tool input", "file", TEXT(input)},
     {"context", 0, "FILE", FOR(COMMAND_POLICY),
      "explain: the context of the call, such as who calls", "file", TEXT(context)},
-    {"language", 'l', "LANGUAGE", FOR(COMMAND_RUN),
+    {"language", 'l', "LANGUAGE", FOR_PROGRAM,
      "the program's language (default: by the name of FILE; of CODE: python)", NULL,
      TEXT(language)},
     {"code", 'c', "CODE", FOR(COMMAND_RUN), "the program itself", NULL, TEXT(code)},
-    {"timeout", 0, "DURATION", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE),
+    {"timeout", 0, "DURATION", FOR_PROGRAM | FOR(COMMAND_CONFORMANCE),
      "the time limit, such as 500ms, 5s or 1m", NULL, set_timeout, 0},
-    {"timeout-ms", 0, "N", FOR(COMMAND_RUN) | FOR(COMMAND_CONFORMANCE), "the same in milliseconds",
-     NULL, set_timeout_ms, 0},
+    {"timeout-ms", 0, "N", FOR_PROGRAM | FOR(COMMAND_CONFORMANCE), "the same in milliseconds", NULL,
+     set_timeout_ms, 0},
     {"stdin", 0, "FILE", FOR(COMMAND_RUN), "the program's standard input; -: that of toolhost",
      "file", TEXT(stdin_file)},
-    {"env", 0, "NAME=VALUE", FOR(COMMAND_RUN),
+    {"env", 0, "NAME=VALUE", FOR_PROGRAM,
      "a variable of the program's environment; may be repeated", NULL,
      PAIRS(add_any_pair, environment)},
-    {"file", 0, "PATH[=NAME]", FOR(COMMAND_RUN),
+    {"file", 0, "PATH[=NAME]", FOR_PROGRAM,
      "a file for the program, in its working directory as NAME (default: the path's last part); "
      "may be repeated",
      "file", add_file, 0},
     {"files-below", 0, "DIRECTORY", FOR_CALLS,
      "a directory whose files the tool's input may name by \"ref\", a path relative to it",
      "directory", TEXT(files_below)},
-    {"network", 0, NULL, FOR(COMMAND_RUN), "ask for network access", NULL, FLAG(network)},
+    {"network", 0, NULL, FOR_PROGRAM, "ask for network access", NULL, FLAG(network)},
     {"use-secret", 0, "NAME=SECRET", FOR(COMMAND_RUN),
      "a variable whose value is a secret, by handle; may be repeated", NULL,
      PAIRS(add_full_pair, used_secrets)},
-    {"set", 0, "NAME=VALUE", FOR(COMMAND_RUN),
+    {"set", 0, "NAME=VALUE", FOR_PROGRAM,
      "set a member of the tool's input, such as timeout_ms=5000; may be repeated. The help of run "
      "lists those of the provider",
      NULL, PAIRS(add_any_pair, settings)},

@@ -12,7 +12,8 @@
 #define PAGE_COLUMNS  80u
 
 static const char exit_statuses[] =
-    "Exit status of run: the program's own; 128+N when signal N ended it; 124 after a timeout; 125 "
+    "Exit status of run, and of session for its last cell: the program's own; 128+N when signal N "
+    "ended it; 124 after a timeout; 125 "
     "when nothing ran; 130 when it was cancelled. Other commands: 0 for success, 1 for failure. "
     "All: 2 for a wrong command line.";
 

@@ -76,11 +76,13 @@ class HostTest(unittest.TestCase):
 class Terminal:
     """toolhost with a controlling terminal that the test types at."""
 
-    def __init__(self, test, arguments, stdin=subprocess.DEVNULL, columns=80, **environment):
+    def __init__(self, test, arguments, stdin=subprocess.DEVNULL, columns=80, whole=False, **environment):
+        """whole: the terminal is the standard streams, too."""
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, (24).to_bytes(2, "little") + columns.to_bytes(2, "little") + bytes(4))
         self.process = subprocess.Popen(
-            [TOOLHOST, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [TOOLHOST, *arguments], stdin=slave if whole else stdin, stdout=slave if whole else subprocess.PIPE,
+            stderr=slave if whole else subprocess.PIPE,
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
             pass_fds=(slave,), env=test.environment(**environment))
         os.close(slave)
@@ -91,8 +93,9 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
         os.close(self.master)
 
     def wait_for(self, text, seconds=10, count=1):
@@ -107,6 +110,16 @@ class Terminal:
             except OSError as error:
                 raise AssertionError(f"{text!r} never came; the screen has {self.screen!r}") from error
         return self.screen.decode()
+
+    def drain(self, seconds=60):
+        """Reads the screen to its end, which comes when nothing has the terminal open."""
+        deadline = time.monotonic() + seconds
+        while select.select([self.master], [], [], max(0, deadline - time.monotonic()))[0]:
+            try:
+                self.screen += os.read(self.master, 65536)
+            except OSError:
+                return
+        raise AssertionError(f"the terminal is still open; the screen has {self.screen!r}")
 
     def type(self, text):
         os.write(self.master, text.encode())

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * toolhost session: a shell whose inputs are the cells of one session. Main thread, with one more
+ * while a cell runs (host/signal_watch.h).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/console.h"
+#include "base/end_signal.h"
+#include "base/text_escape.h"
+#include "cli/commands.h"
+#include "cli/session_cell.h"
+#include "cli/session_input.h"
+#include "formats/run_outcome.h"
+
+struct shell {
+    struct session_cells cells;
+    struct typed_lines lines;
+    bool quits;
+};
+
+static void shell_clear(struct shell *shell)
+{
+    typed_lines_close(&shell->lines);
+    end_signal_end(); /* a provider that does not end can be ended by a signal */
+    session_cells_clear(&shell->cells);
+}
+
+/* An action of the session needs a cell, whose code is an empty line: a tool takes no empty code.
+ */
+#define NO_CODE "\n"
+
+static void quit(struct shell *shell)
+{
+    int exit_status = shell->cells.exit_status;
+    shell->quits = true;
+    if (shell->cells.id[0])
+        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "end");
+    shell->cells.exit_status = exit_status;
+}
+
+static void undo(struct shell *shell)
+{
+    if (shell->cells.id[0])
+        session_cells_execute(&shell->cells, NO_CODE, strlen(NO_CODE), "undo");
+    else
+        console_print_notice("there is no session yet");
+}
+
+/* Expressions that leave no name behind, where the language has such. */
+static const struct {
+    const char *language, *code;
+} listings[] = {
+    {"python", "print('\\n'.join(f\"{e.stat(follow_symlinks=False).st_size:>12}  {e.name}{'/' * "
+               "e.is_dir()}\" for e in sorted(__import__('os').scandir(__import__('os').path."
+               "expanduser('~')), key=lambda e: e.name)) or 'no files')"},
+    {"javascript", "console.log(require('fs').readdirSync(require('os').homedir()).join('\\n'))"},
+    {"sh", "ls -lA ~"},
+    {"bash", "ls -lA ~"},
+    {"zsh", "ls -lA ~"},
+};
+
+static void list_files(struct shell *shell)
+{
+    for (size_t i = 0; i < COUNT_OF(listings); i++)
+        if (strcmp(listings[i].language, shell->cells.language) == 0) {
+            session_cells_execute(&shell->cells, listings[i].code, strlen(listings[i].code), NULL);
+            return;
+        }
+    console_print_notice("toolhost knows no program of this language that lists files");
+}
+
+static void write_session(FILE *out, const json_t *cells)
+{
+    size_t index = 0;
+    const json_t *name = NULL;
+    (void)fprintf(out, "session  %s\ncells    %lld\ndefined ",
+                  json_string_value(json_object_get(cells, "id")),
+                  (long long)json_integer_value(json_object_get(cells, "cells")));
+    json_array_foreach(json_object_get(cells, "defined"), index, name)
+    {
+        (void)fputc(' ', out);
+        text_escape_write(out, json_string_value(name), json_string_length(name));
+    }
+    (void)fputc('\n', out);
+}
+
+static void print_session(struct shell *shell)
+{
+    struct failure failure;
+    const struct session_cells *cells = &shell->cells;
+    if (!cells->id[0]) {
+        console_print_notice("there is no session: the next input begins one");
+        return;
+    }
+    json_auto_t *shown = json_pack("{s:s, s:I, s:O?}", "id", cells->id, "cells", cells->count,
+                                   "defined", cells->defined);
+    if (!console_print_page(STDERR_FILENO, write_session, shown, &failure))
+        console_print_failure(&failure);
+}
+
+static void print_help(struct shell *shell);
+
+static const struct shell_command {
+    const char *name, *summary;
+    void (*act)(struct shell *shell);
+} commands[] = {
+    {":help", "show this", print_help},
+    {":files", "list the files of the session's home directory (a cell of its own)", list_files},
+    {":session",
+     "show the session's id, how many cells it has had, and the names they have defined",
+     print_session},
+    {":undo", "take the last cell back, where the provider can (a cell of its own)", undo},
+    {":quit", "end the session (a cell of its own) and toolhost", quit},
+};
+
+static void print_help(struct shell *shell)
+{
+    (void)shell;
+    (void)fputs("An input is one line, and one cell of the session. In Python it goes on to the "
+                "next\nempty line where it ends with : \\ ( [ or {, or begins with @.\n",
+                stderr);
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        (void)fprintf(stderr, "  %-10s%s\n", commands[i].name, commands[i].summary);
+    (void)fputs("Ctrl-C interrupts a cell, or drops what was typed. Ctrl-D (the end of the input) "
+                "ends\nthe session and toolhost without a further cell.\n",
+                stderr);
+}
+
+static void act(struct shell *shell, const struct session_input *input)
+{
+    size_t length = strcspn(input->text, " \t\r");
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
+        if (strlen(commands[i].name) == length &&
+            strncmp(commands[i].name, input->text, length) == 0) {
+            commands[i].act(shell);
+            return;
+        }
+    console_print_notice("there is no such command; :help lists them");
+}
+
+/* The exit status. */
+static int serve(struct shell *shell)
+{
+    CLEANUP(session_input_clear) struct session_input input = {0};
+    while (!shell->quits && !shell->cells.is_hopeless) {
+        switch (session_input_read(&shell->lines, shell->cells.language, &input)) {
+        case SESSION_INPUT_NOTHING:
+            break;
+        case SESSION_INPUT_COMMAND:
+            act(shell, &input);
+            break;
+        case SESSION_INPUT_CELL:
+            session_cells_execute(&shell->cells, input.text, input.length, NULL);
+            break;
+        case SESSION_INPUT_SIGNAL:
+            return EXIT_CANCELLED;
+        case SESSION_INPUT_END:
+            return shell->cells.exit_status;
+        }
+        if (end_signal_is_final())
+            return EXIT_CANCELLED;
+    }
+    return shell->cells.exit_status;
+}
+
+int command_session(const struct options *options, int out)
+{
+    struct failure failure;
+    CLEANUP(shell_clear) struct shell shell = {0};
+    int signal_fd = -1;
+    if (end_signal_watch(&signal_fd, &failure) &&
+        session_cells_open(options, out, signal_fd, &shell.cells, &failure) &&
+        typed_lines_open(&shell.lines, signal_fd, &failure)) {
+        if (shell.lines.has_person)
+            console_print_notice("a session, one cell an input; :help says more");
+        return serve(&shell);
+    }
+    console_print_failure(&failure);
+    return failure_is_usage(&failure) ? EXIT_USAGE : EXIT_NOT_RUN;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tool_provider.h - the tool-provider ABI, version 1.2.
+ * tool_provider.h - the tool-provider ABI, version 1.3.
  *
  * A provider is a shared object that offers tools to an AI-agent gateway (the host). The host loads
  * it with dlopen(), looks the functions below up with dlsym(), reads the manifest and invokes tools
@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 #define TOOL_ABI_VERSION_MAJOR 1u
-#define TOOL_ABI_VERSION_MINOR 2u
+#define TOOL_ABI_VERSION_MINOR 3u
 /* What tool_abi_version() of a provider built with this header returns: major << 16 | minor. */
 #define TOOL_ABI_VERSION ((TOOL_ABI_VERSION_MAJOR << 16) | TOOL_ABI_VERSION_MINOR)
 
@@ -81,9 +81,9 @@ extern "C" {
 #define TOOL_NOT_RUN 1    /* nothing ran; the JSON's "error" object says why */
 #define TOOL_FAILED  (-1) /* out of memory, or called wrongly: no JSON was made */
 
-/* What tool_cancel() and tool_reply_approval() return. */
+/* What tool_cancel(), tool_reply_approval() and tool_end_session() return. */
 #define TOOL_ACCEPTED 0
-#define TOOL_UNKNOWN  1 /* no such call or token (any more), or it was answered before */
+#define TOOL_UNKNOWN  1 /* no such call, token or session (any more), or answered before */
 #define TOOL_INVALID  2 /* the decision could not be read: the request stands denied */
 
 /* Streams of on_output. */
@@ -230,12 +230,13 @@ TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_jso
  * there was none, every call is refused until a good one comes. status_json may be NULL; else it
  * gets what tool_status() gives, with "error" when refused. Without tool_prepare() the first call
  * configures from the environment (CODE_EXEC_POLICY, CODE_EXEC_SANDBOX for code-execute).
- * Three more members ask instead of configuring: "check" (true: what is odd about this policy?),
+ * Further members ask instead of configuring: "check" (true: what is odd about this policy?),
  * "explain" (an object: what would become of a request under it?) and, alone, "counters" (true: the
- * "counters" and "pools" of tool_status(), which cost next to nothing to ask for) or "offer" (an
- * object: which "input_schemas" are left where the host grants these "capabilities"?). Nothing is
- * run and what is in force stays; status_json gets the answer, and TOOL_NOT_RUN means that the
- * policy or the question was refused. A provider that does not know them refuses the configuration.
+ * "counters" and "pools" of tool_status(), which cost next to nothing to ask for), "sessions"
+ * (true: its "session_list", likewise) or "offer" (an object: which "input_schemas" are left where
+ * the host grants these "capabilities"?). Nothing is run and what is in force stays; status_json
+ * gets the answer, and TOOL_NOT_RUN means that the policy or the question was refused. A provider
+ * that does not know them refuses the configuration.
  */
 TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
 
@@ -244,10 +245,20 @@ TOOL_EXPORT int32_t tool_prepare(const char *config_json, char **status_json);
  * "allowed", "layers" of {"name", "state", "detail", "remedy"?}, "error"), "runtimes", "policy",
  * "annotations"? (by a tool's name, what the configuration changes of the manifest's),
  * "input_schemas"? (by a tool's name, what the configuration leaves of the manifest's),
- * "counters", "pools"? (what each backend has ready for runs to come), "sweep"? (each mode with
- * "removed", "left", "error"), "error" (of the configuration, or null); release it with
- * tool_free(). Probes by doing, so it may take a second. TOOL_OK, or TOOL_FAILED. */
+ * "counters", "pools"? (what each backend has ready for runs to come), "session_list"? (what is
+ * kept between calls, each with "id", "principal", "language", "state", "cells", "idle_ms",
+ * "memory_bytes"), "sweep"? (each mode with "removed", "left", "error"), "error" (of the
+ * configuration, or null); release it with tool_free(). Probes by doing, so it may take a second.
+ * TOOL_OK, or TOOL_FAILED. */
 TOOL_EXPORT int32_t tool_status(char **status_json);
+
+/* Since 1.3. */
+
+/* [any-thread] Optional for providers: ends the session of that id, whosever it is, for the host's
+ * operator. session_id: borrowed, of "session_list". A call that is under way in it is cancelled.
+ * Its owner's next call for it hears of the end. TOOL_ACCEPTED: it ends, at once or with that call;
+ * TOOL_UNKNOWN: there is none of that id. */
+TOOL_EXPORT int32_t tool_end_session(const char *session_id);
 
 /* [any-thread] Ends all calls and everything the provider has started, and waits for its end. Also
  * run by dlclose(). The provider can be used again afterwards. Must not be called from a callback.
@@ -264,6 +275,7 @@ typedef int32_t (*tool_cancel_fn)(uint64_t call_id);
 typedef int32_t (*tool_reply_approval_fn)(uint64_t token, const char *decision_json);
 typedef int32_t (*tool_prepare_fn)(const char *config_json, char **status_json);
 typedef int32_t (*tool_status_fn)(char **status_json);
+typedef int32_t (*tool_end_session_fn)(const char *session_id);
 typedef void (*tool_shutdown_fn)(void);
 
 /* The layout is part of the promise. C99 has no static assertion, so an array of negative size

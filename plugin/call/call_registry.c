@@ -59,14 +59,14 @@ void call_unregister(struct registered_call *call)
 }
 
 /* Called with the mutex held. */
-static void cancel_one(struct registered_call *call)
+static void cancel(struct registered_call *call)
 {
     atomic_store(&call->cancelled, true);
     (void)eventfd_write(call->cancel_fd, 1);
 }
 
 /* Those that wait and do not poll. Called without the mutex. */
-static void wake_waiting(void)
+void call_wake_cancelled(void)
 {
     approval_wake_all();
     admission_wake_cancelled();
@@ -81,13 +81,22 @@ bool call_cancel(uint64_t call_id)
     for (struct registered_call *call = registry; call; call = call->next) {
         if (call->call_id != call_id)
             continue;
-        cancel_one(call);
+        cancel(call);
         found = true;
     }
     (void)pthread_mutex_unlock(&registry_mutex);
     if (found)
-        wake_waiting();
+        call_wake_cancelled();
     return found;
+}
+
+void call_cancel_one(const struct registered_call *wanted)
+{
+    (void)pthread_mutex_lock(&registry_mutex);
+    for (struct registered_call *call = registry; call; call = call->next)
+        if (call == wanted)
+            cancel(call);
+    (void)pthread_mutex_unlock(&registry_mutex);
 }
 
 void call_cancel_all_and_wait(void)
@@ -95,10 +104,10 @@ void call_cancel_all_and_wait(void)
     (void)pthread_mutex_lock(&registry_mutex);
     shutting_down++;
     for (struct registered_call *call = registry; call; call = call->next)
-        cancel_one(call);
+        cancel(call);
     (void)pthread_mutex_unlock(&registry_mutex);
 
-    wake_waiting();
+    call_wake_cancelled();
 
     (void)pthread_mutex_lock(&registry_mutex);
     while (registry_count > 0)

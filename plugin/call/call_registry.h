@@ -28,6 +28,11 @@ void call_unregister(struct registered_call *call);
 /* tool_cancel(): was there such a call? Id 0 finds none. */
 bool call_cancel(uint64_t call_id);
 
+/* The same for one of which only the place is known; it need not be there any more. It wakes nobody
+ * that waits without polling: call_wake_cancelled() does, without any lock. */
+void call_cancel_one(const struct registered_call *call);
+void call_wake_cancelled(void);
+
 /* Cancels every call, keeps new ones out, and waits until none is left. */
 void call_cancel_all_and_wait(void);
 /* Lets calls in again, once for each call_cancel_all_and_wait(). */

@@ -13,6 +13,7 @@
 #include "policy/lint/policy_lint.h"
 #include "policy/policy_parse.h"
 #include "request/request.h"
+#include "session/session.h"
 #include "json/json_input.h"
 #include "json/json_place.h"
 #include "json/json_text.h"
@@ -43,7 +44,7 @@ bool prepare_query_is_one(const char *config_json)
     json_auto_t *json = config_json ? parse(config_json, &error) : NULL;
     return json_object_get(json, "check") || json_object_get(json, "explain") ||
            json_object_get(json, "counters") || json_object_get(json, "interpreters") ||
-           json_object_get(json, "offer");
+           json_object_get(json, "offer") || json_object_get(json, "sessions");
 }
 
 static bool read_explain(const json_t *explain, struct query *ret, struct error *error)
@@ -131,6 +132,12 @@ static bool answer_counters(const json_t *json, json_t *text, struct error *erro
            add(text, "pools", status_pools(), error);
 }
 
+/* They too. */
+static bool answer_sessions(const json_t *json, json_t *text, struct error *error)
+{
+    return is_alone(json, "sessions", error) && add(text, "session_list", session_list(), error);
+}
+
 /* Of the configuration in force. */
 static bool answer_interpreters(const json_t *json, json_t *text, struct error *error)
 {
@@ -178,6 +185,8 @@ static bool look_into(const char *config_json, json_t *text, struct error *error
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     if (json_object_get(json, "counters"))
         return answer_counters(json, text, error);
+    if (json_object_get(json, "sessions"))
+        return answer_sessions(json, text, error);
     if (json_object_get(json, "interpreters"))
         return answer_interpreters(json, text, error);
     if (json_object_get(json, "offer"))

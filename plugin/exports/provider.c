@@ -95,6 +95,15 @@ int32_t tool_reply_approval(uint64_t token, const char *decision_json)
     return approval_reply(token, decision_json);
 }
 
+int32_t tool_end_session(const char *session_id)
+{
+    enter();
+    if (!session_id || !session_end(session_id, call_cancel_one))
+        return TOOL_UNKNOWN;
+    call_wake_cancelled();
+    return TOOL_ACCEPTED;
+}
+
 static int32_t answer_query(const char *config_json, char **status_json)
 {
     bool answered = false;

@@ -278,9 +278,9 @@ char *status_text(const struct error *refusal, bool sweep)
     CLEANUP(configuration_clear) struct configuration configuration = {0};
     struct error error;
     bool usable = false;
-    json_auto_t *status =
-        json_pack("{s:s, s:s, s:o, s:o}", "provider", "code-execute", "version",
-                  CODE_EXECUTE_VERSION, "counters", status_counters(), "pools", status_pools());
+    json_auto_t *status = json_pack("{s:s, s:s, s:o, s:o, s:o}", "provider", "code-execute",
+                                    "version", CODE_EXECUTE_VERSION, "counters", status_counters(),
+                                    "pools", status_pools(), "session_list", session_list());
     bool configured = configuration_current(&configuration, &error);
     if (configured && sweep)
         add_sweep(status, configuration.policy); /* first: leftovers may be in the way */

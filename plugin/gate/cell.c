@@ -15,6 +15,7 @@ static struct session_terms terms_of(const struct call *call)
 {
     const struct policy *policy = call->configuration.policy;
     return (struct session_terms){
+        .call = &call->registration,
         .principal = call->context.principal,
         .policy_sha256 = policy->base_sha256,
         .language = call->language->name,
@@ -223,14 +224,14 @@ static void note_cell(struct call *call)
     session_note_cell(call->session, call->request_sha256, call->request.code,
                       call->request.code_length, ended->exit_code, call->results.defined,
                       most_undoable(call));
-    if (call->session_state == SESSION_RESTORED) {
+    if (call->session_state == SESSION_RESTORED && call->session->loss == SESSION_LOSS_NONE) {
         session_note_undone(call->session);
         call_note(call,
                   "the cell ended the interpreter (%s): variables and files are as they were "
                   "before this cell",
                   session_loss_name(session_loss_of((enum run_cause)ended->cause)));
     }
-    if (call->session_state == SESSION_GONE) {
+    if (call->session_state == SESSION_GONE || call->session->loss != SESSION_LOSS_NONE) {
         session_lose(call->session, session_loss_of((enum run_cause)ended->cause));
         call_note(call, "the session ended with this cell (%s): its variables and files are gone",
                   session_loss_name(call->session->loss));

@@ -232,6 +232,7 @@ struct session *session_take(const char *id, const struct session_terms *terms, 
     if (!session_fits(session, terms, error))
         return NULL;
     session->is_taken = true;
+    session->taken_by = terms->call;
     return session;
 }
 
@@ -271,6 +272,7 @@ static struct session *new_session(const struct session_terms *terms)
     session->network = terms->network;
     session->limits = *terms->limits;
     session->is_taken = true;
+    session->taken_by = terms->call;
     session->cells = json_array();
     (void)snprintf(session->policy_sha256, sizeof(session->policy_sha256), "%s",
                    terms->policy_sha256);
@@ -303,6 +305,14 @@ struct session *session_add(const struct session_terms *terms, struct admission 
     sessions = session;
     session->kept_memory_bytes = admission_keep_memory(admission);
     return session;
+}
+
+/* At the end of a cell, so that its result says so. */
+static void end_as_wanted(struct session *session)
+{
+    HOLD_LOCK(sessions_mutex);
+    if (session->is_to_end)
+        end_sandbox(session, SESSION_LOSS_ENDED_BY_OPERATOR);
 }
 
 static json_t *first_line(const char *code, size_t length)
@@ -350,6 +360,7 @@ void session_note_cell(struct session *session, const char *request_sha256, cons
     /* A history with a gap would show an approver less than what ran. */
     if (json_array_append_new(session->cells, cell) != 0)
         session_lose(session, SESSION_LOSS_CRASHED);
+    end_as_wanted(session);
 }
 
 void session_note_undone(struct session *session)
@@ -377,9 +388,13 @@ void session_give_back(struct session *session)
         return;
     HOLD_LOCK(sessions_mutex);
     session->is_taken = false;
+    session->taken_by = NULL;
     session->used_ms = monotonic_ms();
-    if (session->loss == SESSION_LOSS_NONE)
+    if (session->loss == SESSION_LOSS_NONE) {
+        if (session->is_to_end) /* its owner has not heard of it yet */
+            end_sandbox(session, SESSION_LOSS_ENDED_BY_OPERATOR);
         return;
+    }
     unlink_session(session);
     free_session(session);
 }
@@ -422,4 +437,47 @@ void session_after_fork(void)
         sessions = session->next;
         free_session(session);
     }
+}
+
+/* For operators. */
+
+static json_t *listed(const struct session *session)
+{
+    uint64_t idle_ms = session->is_taken ? 0 : monotonic_ms() - session->used_ms;
+    return json_pack("{s:s, s:s?, s:s, s:s, s:I, s:I, s:I}", "id", session->id, "principal",
+                     session->principal, "language", session->language, "state",
+                     session->is_taken ? "busy" : "idle", "cells", (json_int_t)session->cell_count,
+                     "idle_ms", (json_int_t)idle_ms, "memory_bytes",
+                     (json_int_t)session->kept_memory_bytes);
+}
+
+json_t *session_list(void)
+{
+    json_auto_t *list = json_array();
+    HOLD_LOCK(sessions_mutex);
+    for (struct session *session = sessions; session; session = session->next) {
+        look_after(session);
+        if (session->loss == SESSION_LOSS_NONE && json_array_append_new(list, listed(session)) != 0)
+            return NULL;
+    }
+    return json_incref(list);
+}
+
+bool session_end(const char *id, void (*cancel)(const struct registered_call *call))
+{
+    HOLD_LOCK(sessions_mutex);
+    struct session *session = sessions;
+    while (session && strcmp(session->id, id) != 0)
+        session = session->next;
+    if (!session)
+        return false;
+    look_after(session);
+    if (session->loss != SESSION_LOSS_NONE)
+        return false;
+    session->is_to_end = true;
+    if (session->is_taken)
+        cancel(session->taken_by);
+    else
+        end_sandbox(session, SESSION_LOSS_ENDED_BY_OPERATOR);
+    return true;
 }

@@ -35,7 +35,8 @@
     X(CRASHED, "crashed")               /* its interpreter or its backend ended otherwise */ \
     X(EXPIRED, "expired")               /* idle for too long, or too old */                  \
     X(EVICTED, "evicted")               /* it made room for another one */                   \
-    X(POLICY_CHANGED, "policy_changed") /* the gateway has another policy or mode now */
+    X(POLICY_CHANGED, "policy_changed") /* the gateway has another policy or mode now */     \
+    X(ENDED_BY_OPERATOR, "ended_by_operator")
 
 enum session_loss {
 #define X(constant, name) SESSION_LOSS_##constant,
@@ -46,8 +47,11 @@ enum session_loss {
 
 const char *session_loss_name(enum session_loss loss);
 
+struct registered_call; /* call/call_registry.h, which is above us */
+
 /* The facts of a call that its session is bound to; all borrowed. */
 struct session_terms {
+    const struct registered_call *call;
     const char *principal; /* NULL: the host has not said */
     const char *policy_sha256;
     const char *language;
@@ -72,15 +76,17 @@ struct session {
     struct run_limits limits;   /* those of its first cell */
     uint64_t kept_memory_bytes; /* admission.h */
     bool is_taken;
-    uint64_t used_ms; /* on CLOCK_MONOTONIC, when it was given back last */
+    const struct registered_call *taken_by; /* borrowed, while it is taken */
+    bool is_to_end;                         /* an operator wants it */
+    uint64_t used_ms;                       /* on CLOCK_MONOTONIC, when it was given back last */
     enum session_loss loss;
     struct session_run run;
 
     /* What ran in it: of the last cells an array of {code_sha256, first_line, exit_code, defined,
      * undone}, of all of them their number and a hash over their requests. */
     json_t *cells;
-    uint64_t cell_count;
-    uint64_t undoable;                          /* the last ones, one after the other */
+    _Atomic uint64_t cell_count; /* read under the lock too, while a call has the session */
+    uint64_t undoable;           /* the last ones, one after the other */
     char history_sha256[SHA256_HEX_LENGTH + 1]; /* "": nothing ran */
 
     /* What its first cell was given; NULL: nothing. */
@@ -130,6 +136,14 @@ void session_give_back(struct session *session);
 
 /* Of sessions that live. */
 uint64_t session_count(void);
+
+/* Those that live, for an operator: new; NULL: no memory. */
+json_t *session_list(void);
+
+/* Ends the session of that id, whosever it is, for an operator; its owner hears of it. One that a
+ * call has taken ends with that call: cancel() is called with it under the lock, and must neither
+ * wait nor call back. false: there is none. */
+bool session_end(const char *id, void (*cancel)(const struct registered_call *call));
 
 /* Ends all that no call has taken, for tool_shutdown(). */
 void session_end_all(void);

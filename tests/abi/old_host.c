@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A gateway as one was built before this version: with the header of that time, of which copies are
- * kept in header-1.0/ and header-1.1/. Nothing behind its struct can be read. It prints the size of
- * its struct, the return code and the result.
+ * kept in header-1.0/, header-1.1/ and header-1.2/. Nothing behind its struct can be read. It
+ * prints the size of its struct, the return code and the result.
  *
  * Called as: old_host PROVIDER.so INPUT
  */

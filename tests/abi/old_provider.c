@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A provider as one was built before this version: with the header of that time, of which copies
- * are kept in header-1.0/ and header-1.1/. It takes of the host's struct what it knows, and says in
- * its result which capability it was granted and whether its struct ended where that header's does.
+ * are kept in header-1.0/, header-1.1/ and header-1.2/. It takes of the host's struct what it
+ * knows, and says in its result which capability it was granted and whether its struct ended where
+ * that header's does.
  */
 #include <stdio.h>
 #include <stdlib.h>

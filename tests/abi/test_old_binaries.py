@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gateways and providers that were made with the headers of 1.0 and 1.1 work with those of this version."""
+"""Gateways and providers that were made with the headers of 1.0, 1.1 and 1.2 work with those of this version."""
 import ctypes
 import json
 import os
@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 import tap
 from provider import OK, Host, ToolHost
 
-SIZES = {"1_0": (0, 80), "1_1": (1, 88)}  # a version: its minor number, and the size of its struct
+SIZES = {"1_0": (0, 80), "1_1": (1, 88), "1_2": (2, 104)}  # a version: its minor number, and the size of its struct
 
 
 def run_host(version, request):

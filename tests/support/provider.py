@@ -15,7 +15,7 @@ PENDING = 0x9E4D0001
 ABSENT = 0xAB5E4701
 OK, NOT_RUN, FAILED = 0, 1, -1
 ACCEPTED, UNKNOWN, INVALID = 0, 1, 2
-ABI_VERSION = 1 << 16 | 2
+ABI_VERSION = 1 << 16 | 3
 
 VERDICT = ctypes.POINTER(ctypes.c_uint32)
 CHECK_CAPABILITY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, VERDICT)

@@ -13,6 +13,7 @@ int command_manifest(const struct options *options, int out);
 int command_run(const struct options *options, int out);
 int command_invoke(const struct options *options, int out);
 int command_session(const struct options *options, int out);
+int command_sessions(const struct options *options, int out);
 int command_doctor(const struct options *options, int out);
 int command_status(const struct options *options, int out);
 int command_conformance(const struct options *options, int out);

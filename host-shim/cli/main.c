@@ -68,6 +68,7 @@ static int run_command(const struct options *options, int out)
         {COMMAND_RUN, command_run},
         {COMMAND_INVOKE, command_invoke},
         {COMMAND_SESSION, command_session},
+        {COMMAND_SESSIONS, command_sessions},
         {COMMAND_DOCTOR, command_doctor},
         {COMMAND_STATUS, command_status},
         {COMMAND_CONFORMANCE, command_conformance},

@@ -163,6 +163,20 @@ static enum case_result case_reply_unknown(struct conformance *conformance)
     return CASE_PASSED;
 }
 
+static enum case_result case_end_session_unknown(struct conformance *conformance)
+{
+    static const char *const ids[] = {"", "no-such-session", "\xff", NULL};
+    if (!conformance->provider.end_session)
+        return case_skip(conformance, "the provider has no tool_end_session()");
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        if (conformance->provider.end_session(ids[i]) != TOOL_UNKNOWN)
+            return case_fail(conformance,
+                             "ending session %s, which does not exist, did not return TOOL_UNKNOWN",
+                             ids[i] ? ids[i] : "NULL");
+    }
+    return CASE_PASSED;
+}
+
 const struct conformance_row conformance_call_rows[] = {
     {"runs", case_runs, CASE_NEEDS_A_RUN, 0},
     {"output-nul", case_output_nul, CASE_NEEDS_A_RUN, 0},
@@ -175,5 +189,6 @@ const struct conformance_row conformance_call_rows[] = {
     {"free-null", case_free_null, 0, 0},
     {"cancel-unknown", case_cancel_unknown, 0, 0},
     {"reply-unknown", case_reply_unknown, 0, 0},
+    {"end-session-unknown", case_end_session_unknown, 0, 0},
     {0},
 };

@@ -27,6 +27,7 @@ static const struct export exports[] = {
     {"tool_reply_approval", offsetof(struct provider, reply_approval), true},
     {"tool_prepare", offsetof(struct provider, prepare), false},
     {"tool_status", offsetof(struct provider, status), true},
+    {"tool_end_session", offsetof(struct provider, end_session), false},
     {"tool_shutdown", offsetof(struct provider, shutdown), true},
 };
 

@@ -20,6 +20,7 @@ struct provider {
     tool_reply_approval_fn reply_approval;
     tool_prepare_fn prepare; /* NULL where the provider has none */
     tool_status_fn status;
+    tool_end_session_fn end_session; /* NULL where the provider has none */
     tool_shutdown_fn shutdown;
 };
 

@@ -32,6 +32,8 @@ enum fixed_events {
     EVENT_CONNECTIONS, /* and those behind it */
 };
 
+#define MOST_EVENTS (EVENT_CONNECTIONS + MOST_CONNECTIONS + CONTROL_EVENTS)
+
 static size_t count_connections(const struct server *server)
 {
     size_t count = 0;
@@ -102,10 +104,9 @@ static bool read_connection(struct connection *connection)
     return true;
 }
 
-/* Fills the events; the connections' in their order. */
+/* Fills the events; the connections' in their order, and behind them those of the operator. */
 static nfds_t fill_events(const struct server *server, int signal_fd,
-                          const struct listener *listener,
-                          struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS])
+                          const struct listener *listener, struct pollfd events[MOST_EVENTS])
 {
     bool full = count_connections(server) >= MOST_CONNECTIONS;
     events[EVENT_WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
@@ -115,7 +116,8 @@ static nfds_t fill_events(const struct server *server, int signal_fd,
     for (const struct connection *connection = server->connections; connection;
          connection = connection->next)
         events[count++] = (struct pollfd){.fd = connection->in, .events = POLLIN};
-    return count;
+    control_fill_events(&server->control, events + count);
+    return count + CONTROL_EVENTS;
 }
 
 /* false: the one client of standard input has gone. Its connection stays for the end, which has a
@@ -136,12 +138,18 @@ static bool read_connections(struct server *server, const struct pollfd *events)
     return true;
 }
 
+/* Of two times to wait, of which -1 is for ever. */
+static int sooner(int one, int other)
+{
+    return one < 0 || (other >= 0 && other < one) ? other : one;
+}
+
 /* Until the last client is gone or a signal comes. */
 static void serve_clients(struct server *server, int signal_fd, const struct listener *listener)
 {
-    struct pollfd events[EVENT_CONNECTIONS + MOST_CONNECTIONS];
+    struct pollfd events[MOST_EVENTS];
     for (;;) {
-        int timeout = call_tend(server);
+        int timeout = sooner(call_tend(server), control_timeout(&server->control));
         nfds_t count = fill_events(server, signal_fd, listener, events);
         if (poll(events, count, timeout) < 0) {
             if (errno == EINTR)
@@ -152,6 +160,7 @@ static void serve_clients(struct server *server, int signal_fd, const struct lis
             return;
         if (events[EVENT_WAKE].revents)
             event_clear(server->wake_fd);
+        control_serve(&server->control, events + count - CONTROL_EVENTS);
         if (!read_connections(server, events + EVENT_CONNECTIONS))
             return;
         if (events[EVENT_LISTENER].revents)
@@ -235,7 +244,8 @@ bool server_run(const struct options *options, const struct provider *provider,
     (void)pthread_mutex_init(&server.lock, NULL);
     (void)pthread_cond_init(&server.changed, NULL);
     end_signal_ignore_pipe();
-    bool open = end_signal_watch(&signal_fd, failure) &&
+    bool open = control_open(options->control, provider, &server.control, failure) &&
+                end_signal_watch(&signal_fd, failure) &&
                 metrics_start(&metrics, options->metrics, options->metrics_listen, provider, status,
                               failure) &&
                 open_clients(&server, &own_out, &listener, failure);
@@ -248,6 +258,7 @@ bool server_run(const struct options *options, const struct provider *provider,
     }
     metrics_stop(&metrics);
     listener_close(&listener);
+    control_close(&server.control);
     input_required_clear(&server.input_required);
     catalogue_clear(&server.catalogue);
     (void)pthread_cond_destroy(&server.changed);

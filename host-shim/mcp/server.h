@@ -17,6 +17,7 @@
 #include "host/provider.h"
 #include "host/tool_call.h"
 #include "mcp/approval/input_required.h"
+#include "mcp/control.h"
 #include "mcp/result/catalogue.h"
 #include "options/options.h"
 
@@ -36,6 +37,7 @@ struct server {
     struct catalogue catalogue;
     int wake_fd;                    /* an event: the main thread has something to look after */
     struct connection *connections; /* of the main thread */
+    struct control control;         /* of the main thread */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* monotonic clock */
     /* Under the lock. */

@@ -21,6 +21,12 @@ static const struct command_action approvals_actions[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct command_action sessions_actions[] = {
+    {"list", "", "list the sessions that live in the server"},
+    {"end", "ID", "end one; its owner's next call for it hears of it"},
+    {NULL, NULL, NULL},
+};
+
 static const struct command_action artifacts_actions[] = {
     {"list", "", "list the files that are kept"},
     {"get", "URI", "print the content of one, or with --json its entry and content"},
@@ -55,6 +61,8 @@ const struct command_row command_rows[] = {
      "Check a policy, or explain what it does with a call; nothing is run.", policy_actions},
     {"approvals", COMMAND_APPROVALS, false, 1, 2, NULL,
      "List and answer requests for approval, and withdraw grants.", approvals_actions},
+    {"sessions", COMMAND_SESSIONS, false, 1, 2, NULL,
+     "List and end the sessions of a running toolhost mcp --control PATH.", sessions_actions},
     {"artifacts", COMMAND_ARTIFACTS, false, 1, 2, NULL,
      "List and fetch files that programs have left.", artifacts_actions},
     {"audit", COMMAND_AUDIT, false, 1, OPTIONS_WORDS, NULL,

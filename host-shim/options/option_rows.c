@@ -378,7 +378,8 @@ const struct option_row option_rows[] = {
      "look again after that time, such as 500ms, 5s or 1m, until interrupted", NULL, set_watch, 0},
     {"json", 0, NULL,
      FOR(COMMAND_RUN) | FOR(COMMAND_STATUS) | FOR(COMMAND_DOCTOR) | FOR(COMMAND_POLICY) |
-         FOR(COMMAND_APPROVALS) | FOR(COMMAND_AUDIT) | FOR(COMMAND_ARTIFACTS),
+         FOR(COMMAND_APPROVALS) | FOR(COMMAND_AUDIT) | FOR(COMMAND_ARTIFACTS) |
+         FOR(COMMAND_SESSIONS),
      "print JSON; audit show prints one record a line", NULL, FLAG(json)},
     {"sweep", 0, NULL, FOR(COMMAND_DOCTOR), "first remove what dead gateways left on this machine",
      NULL, FLAG(sweep)},
@@ -447,6 +448,9 @@ const struct option_row option_rows[] = {
      set_sandbox, 0},
     {"listen", 0, "unix:PATH", FOR(COMMAND_MCP), "serve on this socket instead", NULL, set_listen,
      0},
+    {"control", 0, "PATH", FOR(COMMAND_MCP) | FOR(COMMAND_SESSIONS),
+     "the socket at which the server's operator lists and ends sessions (toolhost sessions)",
+     "file", TEXT(control)},
     {"max-calls", 0, "N", FOR(COMMAND_MCP), "the most calls at the same time (default 32)", NULL,
      set_max_calls, 0},
     {"result", 0, "FORM", FOR(COMMAND_MCP),

@@ -20,6 +20,7 @@ enum command {
     COMMAND_MANIFEST,
     COMMAND_RUN,
     COMMAND_SESSION,
+    COMMAND_SESSIONS,
     COMMAND_INVOKE,
     COMMAND_DOCTOR,
     COMMAND_STATUS,
@@ -62,9 +63,10 @@ struct options {
     bool approver_named; /* --approve was given */
     bool no_elicitation;
     bool elicitation_choice;
-    const char *listen; /* a socket's path */
-    uint64_t max_calls; /* 0: not given */
-    bool full_result;   /* structured content is all of the output */
+    const char *listen;  /* a socket's path */
+    const char *control; /* likewise, for operators */
+    uint64_t max_calls;  /* 0: not given */
+    bool full_result;    /* structured content is all of the output */
     struct audit_options audit;
     bool help;    /* of the command */
     bool version; /* and nothing else */

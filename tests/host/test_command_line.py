@@ -87,8 +87,8 @@ class Help(CommandLine):
     def test_each_command_has_its_own(self):
         whole = self.printed("--help")
         self.assertEqual(whole, self.printed("help"))
-        self.assertTrue({"run", "session", "invoke", "mcp", "doctor", "status", "manifest", "policy", "approvals", "artifacts", "audit",
-                         "conformance", "help"}
+        self.assertTrue({"run", "session", "sessions", "invoke", "mcp", "doctor", "status", "manifest", "policy", "approvals", "artifacts",
+                         "audit", "conformance", "help"}
                         == set(self.commands()))
         for command in self.commands():
             text = self.printed("help", command)

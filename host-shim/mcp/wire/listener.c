@@ -43,7 +43,7 @@ bool listener_open(const char *path, struct listener *ret, struct failure *failu
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX}, newborn;
     if (!name_newborn(path, &newborn))
-        return failure_usage(failure, "--listen: the path is longer than a socket's may be");
+        return failure_usage(failure, "%s: the path is longer than a socket's may be", path);
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

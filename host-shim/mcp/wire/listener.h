@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Unix socket of --listen: mode 0600, and only clients of the same user, or root, are let in.
+ * A Unix socket to connect to: mode 0600, and only clients of the same user, or root, are let in.
  * Main thread.
  */
 #pragma once

@@ -223,8 +223,9 @@ TOOL_EXPORT int32_t tool_cancel(uint64_t call_id);
 TOOL_EXPORT int32_t tool_reply_approval(uint64_t token, const char *decision_json);
 
 /* [any-thread] Optional for hosts: configures the provider. config_json (borrowed, NULL for none)
- * is an object whose members are the provider's; three are common to all: "policy_file" (an
- * absolute path), "sandbox" (a mode), and "sweep" (true: what gateways that died have left on this
+ * is an object whose members are the provider's; four are common to all: "policy_file" (an
+ * absolute path), "sandbox" (a mode), "keep_sessions" (since 1.3: so many sessions may live where
+ * no policy file says how many), and "sweep" (true: what gateways that died have left on this
  * machine is removed at once, and the status says how much that was). A configuration that cannot
  * be read or is not allowed is refused (TOOL_NOT_RUN): the one before stays in force, and where
  * there was none, every call is refused until a good one comes. status_json may be NULL; else it

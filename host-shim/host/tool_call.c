@@ -51,7 +51,14 @@ bool tool_policy_path(const char *path, char ret[TOOL_PATH_SIZE], struct failure
     return true;
 }
 
-static json_t *make_configuration(const struct options *options, struct failure *failure)
+/* toolhost session asks the provider to keep one where no policy says how many. */
+static bool wants_session(const struct options *options, const struct provider *provider)
+{
+    return options->command == COMMAND_SESSION && !options->policy && provider->prepare;
+}
+
+static json_t *make_configuration(const struct options *options, bool keeps_session,
+                                  struct failure *failure)
 {
     char policy[TOOL_PATH_SIZE] = "";
     if (options->policy && !tool_policy_path(options->policy, policy, failure))
@@ -59,7 +66,8 @@ static json_t *make_configuration(const struct options *options, struct failure 
     json_auto_t *object = json_object();
     if (json_member_add(object, "policy_file", options->policy ? policy : NULL) &&
         json_member_add(object, "sandbox", options->sandbox) &&
-        (!options->sweep || json_object_set_new(object, "sweep", json_true()) == 0))
+        (!options->sweep || json_object_set_new(object, "sweep", json_true()) == 0) &&
+        (!keeps_session || json_object_set_new(object, "keep_sessions", json_integer(1)) == 0))
         return TAKE_POINTER(object);
     (void)failure_set(failure, "usage", "the policy's path is not UTF-8");
     return NULL;
@@ -80,6 +88,15 @@ static json_t *take_object(const struct provider *provider, char *text, struct f
     return NULL;
 }
 
+/* false: the provider does not know how, or its configuration is no good in another way. */
+static bool prepare_session(const struct options *options, const struct provider *provider)
+{
+    struct failure ignored;
+    json_auto_t *config = make_configuration(options, true, &ignored);
+    CLEANUP_FREE char *text = config ? json_compact(config) : NULL;
+    return text && provider->prepare(text, NULL) == TOOL_OK;
+}
+
 bool tool_provider_prepare(const struct options *options, const struct provider *provider,
                            bool always, bool *ret_refused, json_t **ret_status,
                            struct failure *failure)
@@ -87,12 +104,16 @@ bool tool_provider_prepare(const struct options *options, const struct provider 
     *ret_refused = false;
     *ret_status = NULL;
     bool configured = options->policy || options->sandbox || options->sweep;
-    if (!configured && !(always && provider->prepare))
+    bool has_tried = wants_session(options, provider);
+    if (has_tried && prepare_session(options, provider))
+        return true;
+    /* What was refused has to be replaced: no call would run. */
+    if (!configured && !has_tried && !(always && provider->prepare))
         return true;
     if (!provider->prepare)
         return failure_set(failure, "plugin_unusable",
                            "this provider does not support --policy, --sandbox or --sweep");
-    json_auto_t *config = make_configuration(options, failure);
+    json_auto_t *config = make_configuration(options, false, failure);
     CLEANUP_FREE char *config_text = config ? json_compact(config) : NULL;
     if (!config_text)
         return false;

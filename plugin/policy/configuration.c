@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 
 #define CONFIGURATION_BYTES_LIMIT 65536
 #define CONFIGURATION_DEPTH_LIMIT 4
+#define KEEP_SESSIONS_LIMIT       1024
 
 static pthread_mutex_t configuration_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct configuration in_force; /* policy NULL: none yet */
@@ -77,12 +79,31 @@ static bool add_environment(struct policy *policy, struct error *error)
     return true;
 }
 
-static bool load_configuration(const char *policy_file, const char *sandbox,
-                               struct configuration *ret, struct error *error)
+/* What a configuration is made of. */
+struct sources {
+    const char *policy_file; /* NULL: the environment's, else the built-in policy */
+    const char *sandbox;     /* NULL: the environment's, else the policy's */
+    int64_t keep_sessions;   /* of the built-in policy alone: so many may live */
+};
+
+static struct policy *load_policy(const struct sources *sources, struct error *error)
+{
+    char text[64];
+    if (sources->policy_file)
+        return policy_load_file(sources->policy_file, error);
+    if (sources->keep_sessions == 0)
+        return policy_load_builtin(error);
+    int length = snprintf(text, sizeof(text), "{\"version\":1,\"sessions\":{\"max_total\":%lld}}",
+                          (long long)sources->keep_sessions);
+    return policy_load_text("built-in, with sessions", text, (size_t)length, error);
+}
+
+static bool load_configuration(const struct sources *sources, struct configuration *ret,
+                               struct error *error)
 {
     CLEANUP(configuration_clear) struct configuration loaded = {0};
-    loaded.policy = policy_file ? policy_load_file(policy_file, error) : policy_load_builtin(error);
-    if (!loaded.policy || !choose_mode(loaded.policy, sandbox, &loaded.mode, error) ||
+    loaded.policy = load_policy(sources, error);
+    if (!loaded.policy || !choose_mode(loaded.policy, sources->sandbox, &loaded.mode, error) ||
         !add_environment(loaded.policy, error))
         return false;
     *ret = loaded;
@@ -91,14 +112,15 @@ static bool load_configuration(const char *policy_file, const char *sandbox,
 }
 
 /* An empty variable is a mistake, not a default: it is refused as the mode or file of that name. */
-static bool load_from_environment(const char *policy_file, const char *sandbox,
-                                  struct configuration *ret, struct error *error)
+static bool load_from_environment(const struct sources *named, struct configuration *ret,
+                                  struct error *error)
 {
-    if (!policy_file)
-        policy_file = secure_getenv("CODE_EXEC_POLICY");
-    if (!sandbox)
-        sandbox = secure_getenv("CODE_EXEC_SANDBOX");
-    return load_configuration(policy_file, sandbox, ret, error);
+    struct sources sources = *named;
+    if (!sources.policy_file)
+        sources.policy_file = secure_getenv("CODE_EXEC_POLICY");
+    if (!sources.sandbox)
+        sources.sandbox = secure_getenv("CODE_EXEC_SANDBOX");
+    return load_configuration(&sources, ret, error);
 }
 
 static void put_in_force(struct configuration *loaded)
@@ -154,7 +176,7 @@ bool configuration_current(struct configuration *ret, struct error *error)
     if (state != STATE_NONE)
         return state == STATE_IN_FORCE;
     CLEANUP(configuration_clear) struct configuration loaded = {0};
-    if (!load_from_environment(NULL, NULL, &loaded, error))
+    if (!load_from_environment(&(struct sources){0}, &loaded, error))
         return false;
     put_in_force_first(&loaded);
     state = copy_in_force(ret, error);
@@ -164,13 +186,36 @@ bool configuration_current(struct configuration *ret, struct error *error)
     return true;
 }
 
+static bool load_sources(const struct sources *sources, struct configuration *ret,
+                         struct error *error)
+{
+    if (!sources->policy_file || sources->policy_file[0] == '/')
+        return load_from_environment(sources, ret, error);
+    error_set(error, ERROR_INVALID_POLICY, "configuration: /policy_file: must be an absolute path");
+    return false;
+}
+
 bool configuration_load(const char *policy_file, const char *sandbox, struct configuration *ret,
                         struct error *error)
 {
-    if (!policy_file || policy_file[0] == '/')
-        return load_from_environment(policy_file, sandbox, ret, error);
-    error_set(error, ERROR_INVALID_POLICY, "configuration: /policy_file: must be an absolute path");
-    return false;
+    return load_sources(&(struct sources){policy_file, sandbox, 0}, ret, error);
+}
+
+/* Takes the members; *ret_sweep is set only where it is one of them. */
+static bool read_sources(json_t *json, struct sources *ret, bool *ret_sweep, struct error *error)
+{
+    static const char *const members[] = {"policy_file", "sandbox", "sweep", "keep_sessions", NULL};
+    const json_t *sweep = json_object_get(json, "sweep");
+    const json_t *sessions = json_object_get(json, "keep_sessions");
+    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
+    struct json_place sweep_place = json_place_named(&root, "sweep");
+    struct json_place sessions_place = json_place_named(&root, "keep_sessions");
+    return json_read_known_members(&root, json, members) &&
+           json_read_member_string(&root, json, "policy_file", &ret->policy_file) &&
+           json_read_member_string(&root, json, "sandbox", &ret->sandbox) &&
+           (!sweep || json_read_boolean(&sweep_place, sweep, ret_sweep)) &&
+           (!sessions || json_read_integer(&sessions_place, sessions, 1, KEEP_SESSIONS_LIMIT,
+                                           &ret->keep_sessions));
 }
 
 static bool load_prepared(const char *config_json, bool *ret_sweep, struct configuration *ret,
@@ -178,27 +223,17 @@ static bool load_prepared(const char *config_json, bool *ret_sweep, struct confi
 {
     static const struct json_input_limits limits = {CONFIGURATION_BYTES_LIMIT,
                                                     CONFIGURATION_DEPTH_LIMIT};
-    static const char *const members[] = {"policy_file", "sandbox", "sweep", NULL};
+    struct sources sources = {0};
+    bool sweep = false;
     if (!config_json)
-        return load_from_environment(NULL, NULL, ret, error);
+        return load_from_environment(&sources, ret, error);
     json_auto_t *json = json_input_parse("configuration", config_json,
                                          strnlen(config_json, CONFIGURATION_BYTES_LIMIT + 1),
                                          &limits, ERROR_INVALID_POLICY, error);
-    if (!json)
-        return false;
-    const char *policy_file = NULL;
-    const char *sandbox = NULL;
-    bool sweep = false;
-    const json_t *sweep_member = json_object_get(json, "sweep");
-    struct json_place root = json_place_root("configuration", ERROR_INVALID_POLICY, error);
-    struct json_place sweep_place = json_place_named(&root, "sweep");
-    if (!json_read_known_members(&root, json, members) ||
-        !json_read_member_string(&root, json, "policy_file", &policy_file) ||
-        !json_read_member_string(&root, json, "sandbox", &sandbox) ||
-        (sweep_member && !json_read_boolean(&sweep_place, sweep_member, &sweep)))
+    if (!json || !read_sources(json, &sources, &sweep, error))
         return false;
     *ret_sweep = sweep;
-    return configuration_load(policy_file, sandbox, ret, error);
+    return load_sources(&sources, ret, error);
 }
 
 bool configuration_prepare(const char *config_json, bool *ret_sweep, struct error *error)

@@ -135,6 +135,15 @@ class Ends(SessionTest):
         self.assertIn("is lost: expired\n", err)
         self.assertIn("toolhost: this input was not executed; the next one begins a new session\n", err)
 
+    def test_without_a_policy_file_the_provider_keeps_one(self):
+        options = ("session", "--approve", "always", "--audit", self.audit_file)
+        lines = b"x = 1\nx + 1\n"
+        done = self.toolhost(*options, stdin=lines, TOOLHOST_PLUGIN=PLUGIN)
+        self.assertEqual((done.returncode, done.stdout), (0, b"2\n"), done.stderr)
+        done = self.toolhost(*options, stdin=lines, TOOLHOST_PLUGIN=PLUGIN, CODE_EXEC_POLICY=self.path("none.json", "{}"))
+        self.assertEqual((done.returncode, done.stdout), (125, b""), "a policy file of the operator's decides alone")
+        self.assertIn(b"toolhost: not_supported: ", done.stderr)
+
     def test_a_policy_without_sessions_ends_it(self):
         for policy in ({"version": 1}, {"version": 1, "sessions": {"max_total": 0}}):
             out, err = self.session("print(1)", "print(2)", policy=policy, status=125)

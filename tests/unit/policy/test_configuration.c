@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "backends/docker/messages/docker_messages.h"
 #include "base/cleanup.h"
@@ -86,6 +87,38 @@ START_TEST(a_sweep_is_had_by_asking)
 }
 END_TEST
 
+START_TEST(the_built_in_policy_keeps_sessions_where_it_is_told_to)
+{
+    CLEANUP(configuration_clear) struct configuration with = {0}, without = {0};
+    struct error error;
+    ck_assert(prepare("{\"keep_sessions\":3}", &error));
+    ck_assert(configuration_current(&with, &error));
+    ck_assert_uint_eq(with.policy->sessions.max_total, 3);
+    ck_assert(prepare("{}", &error));
+    ck_assert(configuration_current(&without, &error));
+    ck_assert_uint_eq(without.policy->sessions.max_total, 0);
+    ck_assert_str_ne(with.policy->base_sha256, without.policy->base_sha256);
+}
+END_TEST
+
+START_TEST(a_policy_file_decides_alone_about_sessions)
+{
+    CLEANUP(configuration_clear) struct configuration current = {0};
+    struct error error;
+    char path[] = "/tmp/test-configuration-XXXXXX";
+    CLEANUP_CLOSE int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "{}", 2), 2);
+    ck_assert_int_eq(setenv("CODE_EXEC_POLICY", path, 1), 0);
+    bool prepared = prepare("{\"keep_sessions\":3}", &error);
+    (void)unlink(path);
+    (void)unsetenv("CODE_EXEC_POLICY");
+    ck_assert_msg(prepared, "%s", error.message);
+    ck_assert(configuration_current(&current, &error));
+    ck_assert_uint_eq(current.policy->sessions.max_total, 0);
+}
+END_TEST
+
 /* The variables of every docker client, where the policy does not say which engine. */
 START_TEST(the_environment_names_the_engine)
 {
@@ -117,6 +150,9 @@ static const struct {
     {"[]", ERROR_INVALID_POLICY},
     {"{\"sandbx\":\"process\"}", ERROR_INVALID_POLICY},
     {"{\"sandbox\":null}", ERROR_INVALID_POLICY},
+    {"{\"keep_sessions\":0}", ERROR_INVALID_POLICY},
+    {"{\"keep_sessions\":1025}", ERROR_INVALID_POLICY},
+    {"{\"keep_sessions\":true}", ERROR_INVALID_POLICY},
     {"{\"sandbox\":\"\"}", ERROR_UNKNOWN_MODE},
     {"{\"sandbox\":\"Process\"}", ERROR_UNKNOWN_MODE},
     {"{\"policy_file\":\"relative.json\"}", ERROR_INVALID_POLICY},
@@ -154,6 +190,8 @@ int main(void)
     TCase *cases[] = {tcase_create("configuration")};
     tcase_set_timeout(cases[0], 60);
     tcase_add_test(cases[0], a_sweep_is_had_by_asking);
+    tcase_add_test(cases[0], the_built_in_policy_keeps_sessions_where_it_is_told_to);
+    tcase_add_test(cases[0], a_policy_file_decides_alone_about_sessions);
     tcase_add_test(cases[0], the_environment_names_the_engine);
     tcase_add_test(cases[0], a_prepared_configuration_stays);
     tcase_add_test(cases[0], a_first_refusal_refuses_calls_until_a_good_one);

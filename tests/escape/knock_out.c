@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "backends/process/supervisor/cgroup/cgroup.h"

@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"

@@ -21,10 +21,3 @@ int mount_fd_clone(int directory, const char *path);
 int mount_fd_restrict(int mount, uint64_t flags);
 /* Puts the detached mount at path below directory. */
 int mount_fd_attach(int mount, int directory, const char *path);
-
-/* Creates the directory and its parents below directory; existing ones are fine. */
-int make_directories(int directory, const char *path);
-/* The same for the part of path before its last slash. */
-int make_parent_directories(int directory, const char *path);
-/* The same for an empty file. */
-int make_empty_file(int directory, const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a description on their way into a fresh working directory, and the removal of such a
- * directory when nothing runs in it any more. No state. Runs in inits and subreapers.
+ * The files of a description on their way into a working directory. No state. Runs in inits and
+ * subreapers, and in the main program of a session.
  */
 #pragma once
 
@@ -20,7 +20,3 @@ struct run_files {
  * copied: other content than described is never left to a program. 0, or -1 with errno, 0 of a file
  * that is another. */
 int write_run_files(struct run_files *files, const struct run_description *description);
-
-/* Removes path and everything below it without following a link or leaving its file system; best
- * effort, as deep as descriptors last. */
-void remove_tree(const char *path);

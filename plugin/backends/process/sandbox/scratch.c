@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/run_files.h"
 #include "backends/process/sandbox/sandbox.h"

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/interpreter_command.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"

@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
+#include "backends/process/sandbox/directories.h"
 #include "backends/process/sandbox/mount_fd.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"

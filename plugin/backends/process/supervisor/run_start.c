@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "backends/common/run_input.h"
-#include "backends/process/sandbox/run_files.h"
+#include "backends/process/sandbox/remove_tree.h"
 #include "backends/process/supervisor/run_state.h"
 #include "backends/process/unconfined/unconfined.h"
 #include "base/cleanup.h"

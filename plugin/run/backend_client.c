@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/deadline.h"
 #include "base/write_fully.h"
@@ -294,6 +295,12 @@ bool backend_send_cell(int cells, const struct run_description *description,
     if (!open_ends(description, inputs, &run, &ends, error))
         return false;
     list_ends(&ends, inputs->stdin_fd, -1, fds);
+    /* The supervisor makes those of a run its user's, so that /dev/stdout can be opened. It never
+     * sees these, and nobody else has a name for them. */
+    if (fchmod(ends.stdout_write, 0666) != 0 || fchmod(ends.stderr_write, 0666) != 0) {
+        error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot let the cell open its output");
+        return false;
+    }
     if (channel_send(cells, &kind, sizeof(kind), &fds[RUN_FD_DESCRIPTION],
                      RUN_FD_COUNT - RUN_FD_DESCRIPTION) != 0) {
         error_set_errno(error, ERROR_BACKEND_FAILED, errno, "cannot hand over the cell");

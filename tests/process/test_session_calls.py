@@ -176,6 +176,13 @@ def test_a_variable_in_the_place_of_the_policys():
     tap.equal(printed(zone, id_of(first), env={"TZ": "Europe/Rome"}), "Europe/Rome\n")
 
 
+def test_output_by_its_name():
+    """The pipes of a cell are not the supervisor's to give to the program's user."""
+    use()
+    session = begin("open('/dev/stdout', 'w').write('begin')")
+    tap.equal(printed("print(open('/dev/stderr', 'w').write('err'), open('/dev/stdout', 'w').write('out'), flush=True)", session), "out3 3\n")
+
+
 def test_files_of_a_request_come_into_the_working_directory():
     use()
     session = begin("import os\nprint(open('a').read())", files=[{"path": "a", "content": "first"}])

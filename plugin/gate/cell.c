@@ -41,14 +41,24 @@ static bool refuse(struct error *error, const char *why)
     return false;
 }
 
+/* A shell's runner comes with the session, any other with the policy's command. */
+static bool has_runner(const struct call *call)
+{
+    uint32_t runner = call->description.preparation.runner;
+    uint32_t wanted = call->request.language->cells;
+    return runner == (wanted == RUN_RUNNER_SHELL ? RUN_INTERPRETER_NONE : wanted);
+}
+
 static bool can_be_cell(const struct call *call, struct error *error)
 {
     if (call->configuration.policy->sessions.max_total == 0)
         return refuse(error, "the policy keeps no sessions; every run is fresh");
     if (!sandbox_mode_row(call->configuration.mode)->keeps_sessions)
         return refuse(error, "this sandbox mode has no sessions; every run is fresh");
-    if (call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
-        return refuse(error, "only Python has sessions");
+    if (call->request.language->cells == RUN_INTERPRETER_NONE)
+        return refuse(error, "this language has no sessions; Python, sh and bash have");
+    if (!has_runner(call))
+        return refuse(error, "the policy's command of this language keeps no sessions");
     if (call->request.secret_count > 0 && !is_new(call)) {
         refuse(error, "a session gets its secrets with its first cell");
         error_set_hint(error, "leave secrets out, or begin another session with \"session\": "
@@ -97,6 +107,9 @@ static bool has_action(const struct call *call, const char *action)
 /* The sandbox has the last word, once the call is approved. */
 static bool can_be_undone(const struct call *call, struct error *error)
 {
+    if (has_action(call, REQUEST_SESSION_UNDO) &&
+        call->description.preparation.runner != RUN_INTERPRETER_PYTHON)
+        return refuse(error, "only cells of Python can be undone");
     if (!has_action(call, REQUEST_SESSION_UNDO) || call->session->undoable > 0)
         return true;
     error_set(error, ERROR_CHECKPOINT_UNAVAILABLE,
@@ -131,11 +144,12 @@ static bool may_join(const struct call *call)
     return call->host_mistake == HOST_SOUND && capability_is_granted(call, CAPABILITY_SESSION);
 }
 
-/* A copy of an interpreter that has secrets would be one more place that has them. */
+/* Only Python can be copied. A copy that has secrets would be one more place that has them. */
 static uint64_t checkpoints_of(const struct call *call)
 {
     bool has_secrets = call->request.secret_count > 0 || (call->session && call->session->secrets);
-    return has_secrets ? 0 : call->configuration.policy->sessions.checkpoints;
+    bool can_be_copied = call->description.preparation.runner == RUN_INTERPRETER_PYTHON;
+    return can_be_copied && !has_secrets ? call->configuration.policy->sessions.checkpoints : 0;
 }
 
 bool cell_plan(struct call *call, struct error *error)
@@ -154,6 +168,9 @@ bool cell_plan(struct call *call, struct error *error)
         return true;
     if (!can_be_cell(call, error))
         return false;
+    call->description.preparation.runner = call->request.language->cells;
+    if (call->description.preparation.runner == RUN_RUNNER_SHELL)
+        call->description.required |= LAYER_BIT(LAYER_PROC); /* by which it opens its streams */
     /* Its files stay where they are, for the next cell. */
     call->description.outputs.files = 0;
     call->description.results = 1;
@@ -171,6 +188,12 @@ bool cell_plan(struct call *call, struct error *error)
 static json_t *secrets_to_keep(const struct call *call)
 {
     return call->redaction ? request_secret_names(&call->request) : NULL;
+}
+
+static bool lacks_proc(const struct call *call, const struct run_event *failed)
+{
+    return call->description.preparation.runner == RUN_RUNNER_SHELL &&
+           failed->failure == RUN_FAILURE_LAYER && failed->failed_layer == LAYER_PROC;
 }
 
 static bool begin_session(struct call *call, struct error *error)
@@ -197,6 +220,8 @@ static bool begin_session(struct call *call, struct error *error)
     }
     session_lose(session, SESSION_LOSS_CRASHED);
     session_give_back(session);
+    if (lacks_proc(call, &failed))
+        return refuse(error, "a session of a shell needs a /proc, and this sandbox has none");
     call->outcome.ended = failed; /* whose failure the gate explains */
     return failed.failure != RUN_FAILURE_NONE;
 }

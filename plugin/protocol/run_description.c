@@ -59,7 +59,7 @@ static const struct wire_field after_files[] = {
     NUMBER(pool_most, RUN_POOL_LIMIT),
     NUMBER(pool_memory, UINT64_MAX),
     NUMBER(pool_idle_ms, RUN_POOL_IDLE_LIMIT),
-    NUMBER(preparation.runner, RUN_INTERPRETER_COUNT - 1),
+    NUMBER(preparation.runner, RUN_RUNNER_COUNT - 1),
     NUMBER(preparation.interpreter, RUN_INTERPRETER_COUNT - 1),
     NUMBER(preparation.fork, 1),
     NUMBER(preparation.argument_count, UINT32_MAX),

@@ -91,15 +91,18 @@ enum run_interpreter {
     RUN_INTERPRETER_NONE, /* the program is started when the run is */
     RUN_INTERPRETER_PYTHON,
     RUN_INTERPRETER_NODE,
-    RUN_INTERPRETER_COUNT
+    RUN_INTERPRETER_COUNT,
+    /* Starts with its run, and has a program of ours in front of it: the shell of a session. */
+    RUN_RUNNER_SHELL = RUN_INTERPRETER_COUNT,
+    RUN_RUNNER_COUNT
 };
 
 /* How a run's interpreter is kept ready. It is started with the first of the run's arguments and of
  * its environment; the rest comes with the run. */
 struct run_preparation {
     uint32_t
-        runner;           /* enum run_interpreter: scripts of ours begin its program, even where it
-                             is started when the run is; of what follows only program_argument counts then */
+        runner; /* enum run_interpreter: something of ours begins its program, even where it
+                   is started when the run is; of what follows only program_argument counts then */
     uint32_t interpreter; /* enum run_interpreter */
     uint32_t fork;        /* 1: copies of one that has never run a program; 0: each is started */
     uint32_t argument_count;

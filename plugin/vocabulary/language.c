@@ -16,11 +16,14 @@ static const char *const perl_aliases[] = {"pl", NULL};
 static const char *const r_aliases[] = {"Rscript", NULL};
 
 static const struct language languages[] = {
-    {.name = "python", .aliases = python_aliases, .has_results = true},
+    {.name = "python",
+     .aliases = python_aliases,
+     .has_results = true,
+     .cells = RUN_INTERPRETER_PYTHON},
     {.name = "javascript", .aliases = javascript_aliases, .has_results = true},
     {.name = "typescript", .aliases = typescript_aliases},
-    {.name = "sh", .aliases = sh_aliases},
-    {.name = "bash", .aliases = none},
+    {.name = "sh", .aliases = sh_aliases, .cells = RUN_RUNNER_SHELL},
+    {.name = "bash", .aliases = none, .cells = RUN_RUNNER_SHELL},
     {.name = "zsh", .aliases = none},
     {.name = "ruby", .aliases = ruby_aliases},
     {.name = "php", .aliases = none},

@@ -9,10 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "protocol/run_description.h"
+
 struct language {
     const char *name;
     const char *const *aliases; /* NULL-terminated */
     bool has_results;           /* its programs can send results */
+    enum run_interpreter cells; /* the runner that takes the cells of its sessions; none: it has no
+                                   sessions */
 };
 
 /* All of them; *ret_count members. */

@@ -59,7 +59,7 @@ static char **paths_of(const struct run_description *description)
 
 bool run_message_is_for(enum run_interpreter interpreter, const char *command)
 {
-    static const char *const names[RUN_INTERPRETER_COUNT] = {
+    static const char *const names[RUN_RUNNER_COUNT] = {
         [RUN_INTERPRETER_PYTHON] = "python", [RUN_INTERPRETER_NODE] = "node"};
     const char *slash = strrchr(command, '/');
     const char *begin = names[interpreter];

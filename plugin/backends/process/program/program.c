@@ -90,7 +90,7 @@ struct runner_variable {
     const char *separator;
 };
 
-static const struct runner_variable runner_variables[RUN_INTERPRETER_COUNT] = {
+static const struct runner_variable runner_variables[RUN_RUNNER_COUNT] = {
     [RUN_INTERPRETER_PYTHON] = {"PYTHONPATH", "", "", ":"},
     [RUN_INTERPRETER_NODE] = {"NODE_OPTIONS", "--require=\"", "/preload.js\"", " "},
 };

@@ -14,8 +14,7 @@
 #include "backends/process/sandbox/checkpoint.h"
 #include "protocol/run_description.h"
 
-#define CO_COROUTINE     0x80
-#define CELL_FRAME_ENDED 4 /* session.py */
+#define CO_COROUTINE 0x80
 
 static int cells = -1; /* the socket */
 static pid_t interpreter;

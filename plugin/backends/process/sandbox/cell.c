@@ -13,7 +13,6 @@
 
 #include "backends/common/run_input.h"
 #include "backends/process/sandbox/run_files.h"
-#include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "base/string_list.h"
 #include "protocol/channel.h"
@@ -68,7 +67,7 @@ static bool take_code(struct run_description *description, struct run_file *ret)
 
 static void put_files(const struct run_description *description, int inputs, struct cell *ret)
 {
-    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct run_files files = {
         .directory = home, .inputs = inputs, .refused = "the working directory"};
     if (home >= 0 && write_run_files(&files, description) == 0)

@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The kind of the frame that ends a cell, on RUN_RESULTS_FD (results.h; session.py knows it too):
+ * {"exit_code": 0-255, "defined": [names]}. */
+#define CELL_FRAME_ENDED 4
+
 #define CELL_SOURCES "/tmp/cell-" /* what the names of their sources begin with */
 
 /* NULL-terminated lists; all of it lasts until the next cell. */

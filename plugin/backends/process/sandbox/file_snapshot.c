@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "backends/process/sandbox/cell.h"
-#include "backends/process/sandbox/run_files.h"
+#include "backends/process/sandbox/remove_tree.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "base/write_fully.h"

@@ -25,7 +25,7 @@
 
 #define FILE_LIMIT (UINT32_C(8) << 20)
 
-static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][14] = {
+static struct interpreter_file interpreters[RUN_RUNNER_COUNT][14] = {
     [RUN_INTERPRETER_PYTHON] = {{.name = "sitecustomize.py"},
                                 {.name = "code_execute_python.so"},
                                 {.name = "charts.py"},
@@ -43,6 +43,7 @@ static struct interpreter_file interpreters[RUN_INTERPRETER_COUNT][14] = {
                               {.name = "last_expression.js"},
                               {.name = "results.js"},
                               {.name = "code_execute_node.node"}},
+    [RUN_RUNNER_SHELL] = {{.name = SHELL_PROGRAM, .executable = true}},
 };
 
 const char *interpreter_files_directory(void)
@@ -81,7 +82,7 @@ const struct interpreter_file *interpreter_files(uint32_t kind)
 {
     const char *directory = interpreter_files_directory();
     errno = ENOENT;
-    if (!directory || kind == RUN_INTERPRETER_NONE || kind >= RUN_INTERPRETER_COUNT)
+    if (!directory || kind == RUN_INTERPRETER_NONE || kind >= RUN_RUNNER_COUNT)
         return NULL;
     for (struct interpreter_file *file = interpreters[kind]; file->name; file++)
         if (!file->content && !read_file(directory, file))

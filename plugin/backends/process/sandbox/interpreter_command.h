@@ -11,9 +11,13 @@
 /* Where the files are in a view. */
 #define INTERPRETER_FILES_VIEW "/run/code-execute"
 
-/* An extension, or a script that loads it. */
+/* The one that a shell's session has: its main program. */
+#define SHELL_PROGRAM "code-execute-shell"
+
+/* An extension, a script that loads it, or a program. */
 struct interpreter_file {
     const char *name; /* static */
+    bool executable;
     unsigned char *content;
     size_t length;
 };
@@ -21,8 +25,9 @@ struct interpreter_file {
 /* Where the files are on the host, beside the backend's program; NULL where that cannot be told. */
 const char *interpreter_files_directory(void);
 
-/* The files of a kind of interpreter (enum run_interpreter), ending with a NULL name; NULL with
- * errno where they are missing. Read once by the supervisor; they live as long as the process. */
+/* The files of a kind of interpreter (enum run_interpreter, also of a runner), ending with a NULL
+ * name; NULL with errno where they are missing. Read once by the supervisor; they live as long as
+ * the process. */
 const struct interpreter_file *interpreter_files(uint32_t kind);
 
 /* NULL: no memory. */

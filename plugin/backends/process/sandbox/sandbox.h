@@ -136,6 +136,9 @@ int drop_capabilities(struct sandbox *sandbox);
 int forbid_new_privileges(struct sandbox *sandbox);
 /* resource_limits.c */
 int limit_resources(struct sandbox *sandbox);
+/* shell_command.c: puts the main program of a shell's session in front of the shell. 0, or -1 with
+ * errno. */
+int shell_command(struct program *program, struct run_description *description);
 /* landlock.c */
 int restrict_by_landlock(struct sandbox *sandbox);
 /* seccomp_load.c */

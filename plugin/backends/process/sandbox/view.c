@@ -116,10 +116,11 @@ int show_read_only_paths(struct sandbox *sandbox)
     return 0;
 }
 
-static int write_new_file(int view, const char *path, const void *content, size_t length)
+static int write_new_file(int view, const char *path, mode_t mode, const void *content,
+                          size_t length)
 {
     CLEANUP_CLOSE int fd =
-        openat(view, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        openat(view, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (fd < 0)
         return -1;
     errno = ENOSPC; /* of a write that is cut off */
@@ -144,7 +145,8 @@ int show_interpreter_files(struct sandbox *sandbox)
     for (; file->name; file++) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof(path), "%s/%s", &INTERPRETER_FILES_VIEW[1], file->name);
-        if (write_new_file(sandbox->view, path, file->content, file->length) < 0)
+        if (write_new_file(sandbox->view, path, file->executable ? 0755 : 0644, file->content,
+                           file->length) < 0)
             return -1;
     }
     return 0;
@@ -164,7 +166,8 @@ int write_identity_files(struct sandbox *sandbox)
         return -1;
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         sandbox_detail(sandbox, files[i][0]);
-        if (write_new_file(sandbox->view, files[i][0], files[i][1], strlen(files[i][1])) < 0 &&
+        if (write_new_file(sandbox->view, files[i][0], 0644, files[i][1], strlen(files[i][1])) <
+                0 &&
             errno != EEXIST && errno != EROFS && errno != EACCES)
             return -1;
     }

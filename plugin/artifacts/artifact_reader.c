@@ -342,6 +342,7 @@ static bool take_frame(struct artifact_reader *reader)
     case FILE_FRAME_FILES_OMITTED:
         if (open || length != 17 || !is_reason(payload[16]))
             return false;
+        artifact_list_lose(reader->list, (enum file_omission)payload[16]);
         artifact_list_omit(reader->list, get_number(payload, 8), get_number(&payload[8], 8),
                            (enum file_omission)payload[16]);
         return true;

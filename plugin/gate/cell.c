@@ -65,8 +65,6 @@ static bool can_be_cell(const struct call *call, struct error *error)
                               "\"" SESSION_NEW "\"");
         return false;
     }
-    if (call->request.outputs)
-        return refuse(error, "files stay in a session, and outputs are not returned");
     return true;
 }
 
@@ -171,8 +169,6 @@ bool cell_plan(struct call *call, struct error *error)
     call->description.preparation.runner = call->request.language->cells;
     if (call->description.preparation.runner == RUN_RUNNER_SHELL)
         call->description.required |= LAYER_BIT(LAYER_PROC); /* by which it opens its streams */
-    /* Its files stay where they are, for the next cell. */
-    call->description.outputs.files = 0;
     call->description.results = 1;
     /* RLIMIT_CPU would add up over the cells: a cell has its wall-clock time. */
     call->description.limits.cpu_ms = 0;

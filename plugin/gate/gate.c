@@ -352,6 +352,9 @@ static bool execute(struct call *call, struct error *error)
                                        : run_execute(&call->run, &call->outcome, error);
     if (!artifact_reader_finish(&reader) && collects && ended && call->outcome.started)
         note_lost_files(call);
+    if (call->artifacts.omitted_reason == FILE_NOT_FROZEN)
+        call_note(call, "the files that the cell has left were not collected, because its "
+                        "processes did not stop; they come with the next cell");
     return ended;
 }
 

@@ -79,7 +79,7 @@ void files_send(const struct guest_files *files, bool haste)
 {
     static const struct file_frame_sink sink = {.write = send_parts};
     const struct collection_order order = {&files->outputs, files->inputs, files->input_count,
-                                           haste};
+                                           haste, NULL};
     if (files->outputs.files == 0)
         return;
     CLEANUP_CLOSE int home = open(RUN_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

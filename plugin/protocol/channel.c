@@ -90,8 +90,8 @@ ssize_t channel_receive_now(int socket, void *bytes, size_t capacity)
     return -1;
 }
 
-ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
-                        size_t *ret_fd_count)
+static ssize_t receive_with_fds(int socket, int flags, void *bytes, size_t capacity, int *fds,
+                                size_t fd_capacity, size_t *ret_fd_count)
 {
     union control_buffer control = {{0}};
     struct iovec vector = {.iov_base = bytes, .iov_len = capacity};
@@ -101,7 +101,7 @@ ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size
         .msg_control = control.bytes,
         .msg_controllen = sizeof(control.bytes),
     };
-    ssize_t length = receive(socket, &message, MSG_CMSG_CLOEXEC);
+    ssize_t length = receive(socket, &message, flags | MSG_CMSG_CLOEXEC);
     if (length < 0)
         return -1;
     int received[CHANNEL_FDS_LIMIT];
@@ -117,4 +117,16 @@ ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size
     if (ret_fd_count)
         *ret_fd_count = count;
     return length;
+}
+
+ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
+                        size_t *ret_fd_count)
+{
+    return receive_with_fds(socket, 0, bytes, capacity, fds, fd_capacity, ret_fd_count);
+}
+
+ssize_t channel_receive_fds_now(int socket, void *bytes, size_t capacity, int *fds,
+                                size_t fd_capacity, size_t *ret_fd_count)
+{
+    return receive_with_fds(socket, MSG_DONTWAIT, bytes, capacity, fds, fd_capacity, ret_fd_count);
 }

@@ -48,5 +48,9 @@ int channel_send(int socket, const void *bytes, size_t length, const int *fds, s
 ssize_t channel_receive(int socket, void *bytes, size_t capacity, int *fds, size_t fd_capacity,
                         size_t *ret_fd_count);
 
+/* As channel_receive(), without waiting: EAGAIN. */
+ssize_t channel_receive_fds_now(int socket, void *bytes, size_t capacity, int *fds,
+                                size_t fd_capacity, size_t *ret_fd_count);
+
 /* As channel_receive(), for a datagram that brings no descriptor, without waiting: EAGAIN. */
 ssize_t channel_receive_now(int socket, void *bytes, size_t capacity);

@@ -27,7 +27,8 @@ enum file_frame {
     FILE_FRAME_DATA,          /* its next bytes */
     FILE_FRAME_END,           /* u8 reason; where it is 0, the SHA-256 of all its bytes, as text */
     FILE_FRAME_OMITTED,       /* u64 size, u8 change, u8 reason, path: a file without its bytes */
-    FILE_FRAME_FILES_OMITTED, /* u64 count, u64 bytes, u8 reason: files that are not named */
+    FILE_FRAME_FILES_OMITTED, /* u64 count, u64 bytes, u8 reason: files that are not named; count 0:
+                                 nobody knows how many */
     FILE_FRAME_LAST,          /* nothing */
 };
 
@@ -53,7 +54,9 @@ enum file_change { FILE_CHANGE_NEW, FILE_CHANGE_CHANGED, FILE_CHANGE_COUNT };
                                     row(FILE_LOST, "lost",                                        \
                                         "the sandbox ended while its files were collected")       \
                                         row(FILE_KILLED, "killed",                                \
-                                            "the run was killed, and its sandbox with it")
+                                            "the run was killed, and its sandbox with it")        \
+                                            row(FILE_NOT_FROZEN, "not_frozen",                    \
+                                                "the processes of the session did not stop")
 
 enum file_omission {
     FILE_WHOLE, /* not omitted */

@@ -28,10 +28,16 @@ enum session_order_kind {
     SESSION_ORDER_IDLE,      /* it has ended */
     SESSION_ORDER_INTERRUPT, /* interrupt the cell, as at the end of its time */
     SESSION_ORDER_UNDO,      /* back to before the last cell: RUN_EVENT_RESTORED is the answer */
+    SESSION_ORDER_COLLECT,   /* it has ended, and what is new or changed since the cell before is
+                                wanted: with a RUN_FD_DESCRIPTION of outputs and input files alone,
+                                and RUN_FD_FILES */
 };
+
+#define SESSION_ORDER_FDS 2 /* of COLLECT */
 
 /* Both ends are of one build: sent as it is. */
 struct session_order {
     uint32_t kind;    /* enum session_order_kind */
     uint32_t wall_ms; /* of a cell */
+    uint32_t haste;   /* 1, of COLLECT: the cell was ordered to end */
 };

@@ -89,8 +89,7 @@ bool backend_exists(enum sandbox_mode mode, struct error *error)
     return false;
 }
 
-/* The message in a sealed memfd: the backend reads the checked bytes. */
-static int description_memfd(const struct run_description *description, struct error *error)
+int backend_describe(const struct run_description *description, struct error *error)
 {
     size_t length = 0;
     unsigned char *message = run_description_encode(description, &length);
@@ -110,7 +109,7 @@ static int description_memfd(const struct run_description *description, struct e
     return TAKE_FD(fd);
 }
 
-static int output_pipe(int *ret_read, int *ret_write, struct error *error)
+int backend_output_pipe(int *ret_read, int *ret_write, struct error *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -231,19 +230,20 @@ static bool open_ends(const struct run_description *description, const struct ru
     ret->nowhere = open_nowhere(error);
     if (ret->nowhere < 0)
         return false;
-    ret->memfd = description_memfd(description, error);
+    ret->memfd = backend_describe(description, error);
     if (ret->memfd < 0)
         return false;
     ret->files = inputs->file_count > 0 ? send_files(inputs, error) : -1;
     if (ret->files < 0 && inputs->file_count > 0)
         return false;
-    if (output_pipe(&run->stdout_fd, &ret->stdout_write, error) != 0 ||
-        output_pipe(&run->stderr_fd, &ret->stderr_write, error) != 0)
+    if (backend_output_pipe(&run->stdout_fd, &ret->stdout_write, error) != 0 ||
+        backend_output_pipe(&run->stderr_fd, &ret->stderr_write, error) != 0)
         return false;
-    if (description->results && output_pipe(&run->results_fd, &ret->results_write, error) != 0)
+    if (description->results &&
+        backend_output_pipe(&run->results_fd, &ret->results_write, error) != 0)
         return false;
     return description->outputs.files == 0 ||
-           output_pipe(&run->files_fd, &ret->files_write, error) == 0;
+           backend_output_pipe(&run->files_fd, &ret->files_write, error) == 0;
 }
 
 /* In the order of enum run_fd; events: the run's end of that socket. */

@@ -58,6 +58,12 @@ bool backend_send_cell(int cells, const struct run_description *description,
                        const struct run_input_fds *inputs, struct backend_run *ret,
                        struct error *error);
 
+/* The message of a description in a sealed memfd: the backend reads the checked bytes. -1 with
+ * BACKEND_FAILED or OUT_OF_MEMORY. */
+int backend_describe(const struct run_description *description, struct error *error);
+/* A pipe that is read here without waiting. 0, or -1 with BACKEND_FAILED. */
+int backend_output_pipe(int *ret_read, int *ret_write, struct error *error);
+
 /* The run's channel has closed without ENDED. If that is because its backend has ended, the next
  * run gets a new one. */
 void backend_note_end(enum sandbox_mode mode, const struct backend_run *run);

@@ -17,6 +17,7 @@
 #include "protocol/channel.h"
 #include "protocol/session.h"
 #include "run/run_drain.h"
+#include "run/session_files.h"
 
 #define SETUP_LIMIT_MS 20000
 /* From the end of a cell's time to its own end, which may be its session's: the backend interrupts
@@ -381,7 +382,11 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
     *ret_state = SESSION_GONE;
     send_order(session, SESSION_ORDER_CELL, wall_ms);
     const struct run_input_fds inputs = {run->stdin_fd, run->input_fds, run->input_count};
-    bool sent = backend_send_cell(session->cells, run->description, &inputs, &loop.cell, error);
+    struct run_description description = *run->description;
+    description.outputs = (struct run_outputs){.files = 0}; /* its interpreter collects nothing */
+    CLEANUP_CLOSE int wanted = -1;
+    bool sent = session_files_describe(run->description, &wanted, error) &&
+                backend_send_cell(session->cells, &description, &inputs, &loop.cell, error);
     for (size_t i = 0; i < run->input_count; i++)
         close_fd(TAKE_FD(run->input_fds[i]));
     run_description_clear_program(run->spent);
@@ -397,7 +402,10 @@ bool session_run_cell(struct session_run *session, struct run *run, const struct
         ret->ended = end_of_interpreter(&loop);
     if (*ret_state != SESSION_GONE) {
         session->started.origin = SANDBOX_KEPT;
-        send_order(session, SESSION_ORDER_IDLE, 0);
+        if (wanted >= 0 && loop.state == SESSION_KEPT)
+            session_files_collect(session, run, wanted, loop.interrupted_for);
+        else
+            send_order(session, SESSION_ORDER_IDLE, 0);
         close_late(session);
         if (loop.state == SESSION_KEPT) { /* of a cell that was undone nothing is left to print */
             session->backend.stdout_fd = TAKE_FD(loop.cell.stdout_fd);

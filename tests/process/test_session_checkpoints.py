@@ -83,6 +83,17 @@ def test_undo_brings_files_back():
               "/home/sandbox old tmp 0o100600 1000.0 0o40500\nFalse [] 0o41777\n")
 
 
+def test_files_that_are_back_are_not_returned_again():
+    use()
+    first = cell("open('a', 'w').write('first')")
+    session = first["session"]["id"]
+    second = cell("open('a', 'w').write('second'); open('b', 'w').write('new')", session)
+    third = undo("open('c', 'w').write(open('a').read())", session)
+    tap.equal([sorted(file["path"] for file in result["files"]) for result in (first, second, third)], [["a"], ["a", "b"], ["c"]])
+    result = restored("open('d', 'w').write('x')\nimport os\nos._exit(1)", session, "exit", "completed")
+    tap.equal((result["files"], cell("open('e', 'w').close()", session)["files"][0]["path"]), ([], "e"), result)
+
+
 def test_undo_goes_back_as_often_as_there_are_checkpoints():
     use(2)
     session = begin("x = 0")

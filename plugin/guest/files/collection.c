@@ -39,8 +39,9 @@ struct collection {
     uint64_t begin_us;
     uint64_t limit_us; /* of time, without what the reader takes */
     uint64_t listed;
-    uint64_t total_bytes;    /* of the files that were sent */
-    struct identity *linked; /* files with several names, that were seen under one */
+    uint64_t total_bytes;     /* of the files that were sent */
+    struct known_files known; /* after this collection */
+    struct identity *linked;  /* files with several names, that were seen under one */
     size_t linked_count;
     unsigned char chunk[FILE_FRAME_DATA_LIMIT];
 };
@@ -166,24 +167,41 @@ static bool is_seen(struct collection *collection, const struct found_file *file
     return false;
 }
 
-/* Leaves the files that the run brought, and that are as they were, out of the list. */
+static enum known_state find_known(const struct collection *collection,
+                                   const struct found_file *file)
+{
+    return collection->order->known
+               ? known_files_find(collection->order->known, file->path, &file->status)
+               : KNOWN_NOT;
+}
+
+static void remember(struct collection *collection, const struct found_file *file)
+{
+    if (collection->order->known && !collection->writer.failed)
+        known_files_add(&collection->known, file->path, &file->status);
+}
+
+/* Leaves the files that the run brought, or that the last collection has told of, and that are as
+ * they were, out of the list. */
 static void drop_untouched(struct collection *collection, struct file_walk *walk)
 {
     size_t kept = 0;
     for (size_t i = 0; i < walk->count; i++) {
         struct found_file file = walk->files[i];
-        if (!is_untouched(collection, &file)) {
+        if (find_known(collection, &file) != KNOWN_UNCHANGED && !is_untouched(collection, &file)) {
             walk->files[kept++] = file;
             continue;
         }
+        remember(collection, &file);
         (void)is_seen(collection, &file);
         free(file.path);
     }
     walk->count = kept;
 }
 
-/* No more than the size that was announced, and not less: the tree is dead. */
-static void send_content(struct collection *collection, int fd, uint64_t size)
+/* No more than the size that was announced, and not less: the tree is dead. false: not all of it.
+ */
+static bool send_content(struct collection *collection, int fd, uint64_t size)
 {
     struct sha256 hash;
     char sum[SHA256_TEXT_LENGTH + 1];
@@ -195,7 +213,7 @@ static void send_content(struct collection *collection, int fd, uint64_t size)
         if (length <= 0 || is_late(collection)) {
             file_frame_end(&collection->writer, length <= 0 ? FILE_UNREADABLE : FILE_TIME_LIMIT,
                            NULL);
-            return;
+            return false;
         }
         sha256_add(&hash, collection->chunk, (size_t)length);
         file_frame_data(&collection->writer, collection->chunk, (size_t)length);
@@ -203,6 +221,7 @@ static void send_content(struct collection *collection, int fd, uint64_t size)
     }
     sha256_end(&hash, sum);
     file_frame_end(&collection->writer, FILE_WHOLE, sum);
+    return true;
 }
 
 /* Before it is opened. */
@@ -223,8 +242,9 @@ static enum file_omission omission_of(struct collection *collection, const struc
 static void send_file(struct collection *collection, const struct found_file *file)
 {
     uint64_t size = file->regular ? (uint64_t)file->status.st_size : 0;
-    enum file_change change =
-        find_input(collection, file->path) ? FILE_CHANGE_CHANGED : FILE_CHANGE_NEW;
+    bool was_there =
+        find_input(collection, file->path) || find_known(collection, file) != KNOWN_NOT;
+    enum file_change change = was_there ? FILE_CHANGE_CHANGED : FILE_CHANGE_NEW;
     enum file_omission omission = omission_of(collection, file);
     CLEANUP_CLOSE int fd = omission == FILE_WHOLE ? open_found(collection, file) : -1;
     collection->listed++;
@@ -232,11 +252,14 @@ static void send_file(struct collection *collection, const struct found_file *fi
         omission = FILE_UNREADABLE;
     if (omission != FILE_WHOLE) {
         file_frame_omit(&collection->writer, file->path, size, change, omission);
+        if (omission != FILE_TOTAL_TOO_LARGE) /* of which there may be room the next time */
+            remember(collection, file);
         return;
     }
     collection->total_bytes += size;
     file_frame_begin(&collection->writer, file->path, size, change);
-    send_content(collection, fd, size);
+    if (send_content(collection, fd, size))
+        remember(collection, file);
 }
 
 static uint64_t size_of_rest(const struct file_walk *walk, size_t first)
@@ -267,6 +290,27 @@ static void send_left_out(struct collection *collection, const struct file_walk 
         file_frame_omit_files(&collection->writer, walk->left_out[i], 0, (enum file_omission)i);
 }
 
+/* Where the reader has gone, what it has not read comes again. */
+static void keep_known(struct collection *collection)
+{
+    struct known_files *known = collection->order->known;
+    if (!known || collection->writer.failed) {
+        known_files_clear(&collection->known);
+        return;
+    }
+    known_files_sort(&collection->known);
+    known_files_clear(known);
+    *known = collection->known;
+}
+
+void collect_nothing(enum file_omission reason, const struct file_frame_sink *sink)
+{
+    struct file_frame_writer writer = {.sink = *sink};
+    (void)signal(SIGPIPE, SIG_IGN);
+    file_frame_lose_files(&writer, reason);
+    file_frame_last(&writer);
+}
+
 void collect_files(int directory, const struct collection_order *order,
                    const struct file_frame_sink *sink)
 {
@@ -295,4 +339,5 @@ void collect_files(int directory, const struct collection_order *order,
     send_files(collection, &walk);
     send_left_out(collection, &walk);
     file_frame_last(&collection->writer);
+    keep_known(collection);
 }

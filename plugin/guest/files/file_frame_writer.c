@@ -110,16 +110,26 @@ void file_frame_omit(struct file_frame_writer *writer, const char *path, uint64_
     write_file(writer, FILE_FRAME_OMITTED, path, size, change, reason);
 }
 
-void file_frame_omit_files(struct file_frame_writer *writer, uint64_t count, uint64_t bytes,
-                           enum file_omission reason)
+static void write_files_omitted(struct file_frame_writer *writer, uint64_t count, uint64_t bytes,
+                                enum file_omission reason)
 {
     unsigned char fixed[17];
-    if (count == 0)
-        return;
     put_number(&fixed[0], count, 8);
     put_number(&fixed[8], bytes, 8);
     fixed[16] = (unsigned char)reason;
     write_frame(writer, FILE_FRAME_FILES_OMITTED, fixed, sizeof(fixed), "", 0);
+}
+
+void file_frame_omit_files(struct file_frame_writer *writer, uint64_t count, uint64_t bytes,
+                           enum file_omission reason)
+{
+    if (count > 0)
+        write_files_omitted(writer, count, bytes, reason);
+}
+
+void file_frame_lose_files(struct file_frame_writer *writer, enum file_omission reason)
+{
+    write_files_omitted(writer, 0, 0, reason);
 }
 
 void file_frame_last(struct file_frame_writer *writer)

@@ -40,4 +40,6 @@ void file_frame_omit(struct file_frame_writer *writer, const char *path, uint64_
 /* Nothing where count is 0. */
 void file_frame_omit_files(struct file_frame_writer *writer, uint64_t count, uint64_t bytes,
                            enum file_omission reason);
+/* Of which nobody knows how many they are. */
+void file_frame_lose_files(struct file_frame_writer *writer, enum file_omission reason);
 void file_frame_last(struct file_frame_writer *writer);

@@ -53,6 +53,8 @@ START_TEST(a_cell_begins_the_idle_time_again)
     (void)begin(1000, 10000);
     ck_assert_uint_eq(give(SESSION_ORDER_CELL, 500, NOW + 100), NOW + 100 + 500000);
     ck_assert_uint_eq(give(SESSION_ORDER_IDLE, 0, NOW + 200), NOW + 200 + 1000000);
+    ck_assert_uint_eq(give(SESSION_ORDER_CELL, 500, NOW + 100), NOW + 100 + 500000);
+    ck_assert_uint_eq(give(SESSION_ORDER_COLLECT, 0, NOW + 200), NOW + 200 + 1000000);
     expect_due(SESSION_DUE_EXPIRY, NOW + 1000200, 0);
 }
 END_TEST
@@ -129,7 +131,7 @@ START_TEST(an_unknown_order_has_no_effect)
 {
     (void)begin(1000, 0);
     (void)give(SESSION_ORDER_CELL, 500, NOW);
-    for (uint32_t kind = SESSION_ORDER_INTERRUPT + 1; kind < 300; kind++)
+    for (uint32_t kind = SESSION_ORDER_COLLECT + 1; kind < 300; kind++)
         ck_assert_uint_eq(give(kind, 1, NOW), 0);
     ck_assert_uint_eq(give(0, 1, NOW), 0);
     expect_due(SESSION_DUE_INTERRUPT, NOW, NOW + SESSION_GRACE_US);

@@ -37,15 +37,17 @@ enum sandbox_order_kind {
     SANDBOX_INTERRUPT = 1, /* SIGINT for its program */
     SANDBOX_STOP,          /* all of its processes, until they are to go on */
     SANDBOX_CONTINUE,
-    SANDBOX_CELL, /* a cell begins, with a checkpoint ahead of it where any is kept */
-    SANDBOX_IDLE, /* it has ended */
-    SANDBOX_UNDO, /* go back to before it: REPORT_RESTORED is the answer */
+    SANDBOX_CELL,         /* a cell begins, with a checkpoint ahead of it where any is kept */
+    SANDBOX_IDLE,         /* it has ended */
+    SANDBOX_COLLECT_CELL, /* and its files are wanted: with the descriptors of COLLECT */
+    SANDBOX_UNDO,         /* go back to before it: REPORT_RESTORED is the answer */
 };
 
 /* To a session. */
 struct sandbox_order {
     uint32_t kind;        /* enum sandbox_order_kind */
     uint32_t checkpoints; /* with CELL: how many are kept */
+    uint32_t haste;       /* with COLLECT_CELL: it was ordered to end */
 };
 
 enum report_kind {

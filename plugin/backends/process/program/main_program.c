@@ -173,6 +173,8 @@ static bool restore(struct main_program *program, int supervisor, const struct r
     report.kind = REPORT_RESTORED;
     report.scratch_full = program->scratch_is_full && program->scratch_is_full();
     program->pid = program->checkpoints.interpreter;
+    if (program->note_files)
+        program->note_files();
     return report_send(supervisor, &report);
 }
 
@@ -222,6 +224,11 @@ static bool take_session_order(struct main_program *program, int supervisor)
     ssize_t length = recv(supervisor, &order, sizeof(order), MSG_PEEK | MSG_DONTWAIT);
     if (length < 0)
         return errno == EAGAIN || errno == EINTR;
+    if (length == sizeof(order) && order.kind == SANDBOX_COLLECT_CELL && program->collect_cell) {
+        checkpoints_end_cell(&program->checkpoints);
+        program->collect_cell(program, supervisor);
+        return true;
+    }
     /* "All processes" are those of the sandbox. */
     if (length != sizeof(order) || getpid() != 1 || !follow_order(program, supervisor, &order))
         return false;

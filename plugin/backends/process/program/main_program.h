@@ -23,6 +23,9 @@ struct main_program {
     bool memory_is_counted;        /* by a control group, up to the end */
     int loadavg;                   /* single_process_fast_path_open(), -1: none */
     bool (*scratch_is_full)(void); /* NULL: it has none */
+    /* Takes an order to collect a cell's files from the socket. NULL: there are none. */
+    void (*collect_cell)(const struct main_program *program, int supervisor);
+    void (*note_files)(void); /* those that are there are told of */
     struct checkpoints
         checkpoints; /* in the parent, where the program is a session's interpreter */
 };

@@ -16,6 +16,7 @@
 #include "backends/common/run_input.h"
 #include "backends/process/program/main_program.h"
 #include "backends/process/program/single_process_fast_path.h"
+#include "backends/process/sandbox/cell_files.h"
 #include "backends/process/sandbox/sandbox.h"
 #include "base/cleanup.h"
 #include "guest/files/collection.h"
@@ -103,7 +104,7 @@ static void hand_over_files(bool ordered)
         return;
     CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const struct collection_order collected = {&description.outputs, description.files,
-                                               description.file_count, ordered};
+                                               description.file_count, ordered, NULL};
     const struct file_frame_sink sink = file_frames_to_pipe(&frames);
     if (home >= 0)
         collect_files(home, &collected, &sink);
@@ -167,6 +168,8 @@ void sandbox_init(const struct sandbox_template *template, const struct seccomp_
     if (program.pid != 0) {
         program.is_filtered = true;
         program.scratch_is_full = scratch_is_full;
+        program.collect_cell = cell_files_collect;
+        program.note_files = cell_files_note;
         if (template->interpreter.fork) {
             forget_signal_handlers();
             program.may_ask = true;

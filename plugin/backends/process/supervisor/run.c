@@ -97,13 +97,18 @@ static void handle_order(struct run *run)
         char order;
         struct session_order session;
     } message;
-    ssize_t length = channel_receive_now(run->socket, &message, sizeof(message));
+    int fds[SESSION_ORDER_FDS];
+    size_t fd_count = 0;
+    ssize_t length = channel_receive_fds_now(run->socket, &message, sizeof(message), fds,
+                                             COUNT_OF(fds), &fd_count);
     if (length < 0 && errno == EAGAIN)
         return;
-    if (length == sizeof(message.session)) {
-        run_session_follow(run, &message.session);
+    if (length == sizeof(message.session))
+        run_session_follow(run, &message.session, fds, fd_count);
+    for (size_t i = 0; i < fd_count; i++)
+        close_fd(fds[i]);
+    if (length == sizeof(message.session))
         return;
-    }
     if (length == sizeof(message.order)) {
         run_order_end(run, message.order == RUN_ORDER_OUTPUT_LIMIT ? RUN_CAUSE_OUTPUT_LIMIT
                                                                    : RUN_CAUSE_CANCELLED);

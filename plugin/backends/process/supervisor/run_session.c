@@ -24,7 +24,15 @@ static void begin_restore(struct run *run, enum run_cause cause)
     tell_init(run, SANDBOX_UNDO);
 }
 
-void run_session_follow(struct run *run, const struct session_order *order)
+static void pass_collection_on(const struct run *run, const struct session_order *order,
+                               const int fds[SESSION_ORDER_FDS])
+{
+    const struct sandbox_order passed = {.kind = SANDBOX_COLLECT_CELL, .haste = order->haste};
+    (void)channel_send(run->process->report, &passed, sizeof(passed), fds, SESSION_ORDER_FDS);
+}
+
+void run_session_follow(struct run *run, const struct session_order *order,
+                        const int fds[SESSION_ORDER_FDS], size_t fd_count)
 {
     bool is_live = run->started && run->session.idle_ms > 0 && !run->evidence.killed;
     bool wakes;
@@ -41,7 +49,9 @@ void run_session_follow(struct run *run, const struct session_order *order)
         tell_init(run, SANDBOX_CONTINUE);
     if (order->kind == SESSION_ORDER_CELL)
         tell_init(run, SANDBOX_CELL);
-    else if (order->kind == SESSION_ORDER_IDLE)
+    else if (order->kind == SESSION_ORDER_COLLECT && fd_count == SESSION_ORDER_FDS)
+        pass_collection_on(run, order, fds);
+    else if (order->kind == SESSION_ORDER_IDLE || order->kind == SESSION_ORDER_COLLECT)
         tell_init(run, SANDBOX_IDLE);
 }
 

@@ -53,6 +53,7 @@ void run_read_usage(struct run *run, const struct tree_usage *tree);
 
 /* run_session.c: of a session, an order of the plugin's, its deadline that is over, and
  * REPORT_RESTORED. */
-void run_session_follow(struct run *run, const struct session_order *order);
+void run_session_follow(struct run *run, const struct session_order *order,
+                        const int fds[SESSION_ORDER_FDS], size_t fd_count);
 void run_session_expire(struct run *run);
 void run_session_restored(struct run *run, const struct report *report);

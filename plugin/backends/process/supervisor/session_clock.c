@@ -47,6 +47,7 @@ uint64_t session_clock_order(struct session_clock *clock, const struct session_o
         clock->interrupts = 0;
         return after(now_us, order->wall_ms);
     case SESSION_ORDER_IDLE:
+    case SESSION_ORDER_COLLECT:
         return become_idle(clock, now_us);
     case SESSION_ORDER_INTERRUPT:
         return clock->in_cell && clock->interrupts == 0 ? now_us : 0;

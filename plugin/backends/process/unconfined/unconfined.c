@@ -128,7 +128,7 @@ static void hand_over_files(const struct run_description *description, int home)
     const struct report gone = {.kind = REPORT_TREE_GONE};
     int frames = UNCONFINED_FILES_FD;
     const struct collection_order order = {&description->outputs, description->files,
-                                           description->file_count, false};
+                                           description->file_count, false, NULL};
     const struct file_frame_sink sink = file_frames_to_pipe(&frames);
     if (description->outputs.files > 0 && report_send(REPORT_FD, &gone))
         collect_files(home, &order, &sink);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owns the collection behind a cell: see cell_files.h. Runs in the init of a sandbox. */
+#include "backends/process/sandbox/cell_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/common/run_input.h"
+#include "backends/process/sandbox/sandbox.h"
+#include "base/cleanup.h"
+#include "guest/files/collection.h"
+#include "guest/files/file_walk.h"
+#include "guest/files/known_files.h"
+#include "protocol/channel.h"
+
+/* A process stops where it leaves the kernel: at once, but for one that writes much, or that waits
+ * for its child to execute a program (vfork). That child has to go on for a moment. */
+#define STOP_LIMIT_US (UINT64_C(2) * 1000000)
+#define STOP_ROUND_US (UINT64_C(100) * 1000)
+#define STOP_PAUSE_NS 500000
+#define GO_ON_NS      10000000
+#define STAT_BYTES    512
+
+static struct known_files known; /* of the cells before */
+
+static void rest(long nanoseconds)
+{
+    const struct timespec pause = {.tv_nsec = nanoseconds};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Or has ended: nothing is running that could change a file. */
+static bool is_stopped(int tasks, const char *task)
+{
+    char path[sizeof("/stat") + NAME_MAX];
+    char text[STAT_BYTES];
+    (void)snprintf(path, sizeof(path), "%s/stat", task);
+    CLEANUP_CLOSE int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, text, sizeof(text) - 1) : -1;
+    if (length <= 0) /* it has ended meanwhile */
+        return true;
+    text[length] = '\0';
+    const char *state = strrchr(text, ')'); /* its name may have others */
+    return state && state[1] == ' ' && strchr("TtZX", state[2]);
+}
+
+static void close_directory(DIR **directory)
+{
+    if (*directory)
+        (void)closedir(*directory);
+}
+
+/* With every number in the directory: are all of them so? No such directory: yes, it has ended. */
+static bool all_are(int parent, const char *name, bool (*is_so)(int directory, const char *number))
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP(close_directory) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!directory)
+        close_fd(fd);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && !is_so(fd, entry->d_name))
+            return false;
+    return true;
+}
+
+static bool process_is_stopped(int processes, const char *number)
+{
+    char tasks[sizeof("/task") + NAME_MAX];
+    if (strcmp(number, "1") == 0)
+        return true;
+    (void)snprintf(tasks, sizeof(tasks), "%s/task", number);
+    return all_are(processes, tasks, is_stopped);
+}
+
+/* The main program says it itself: /proc does not show a process that nobody may look at. */
+static bool all_are_stopped(const struct main_program *program)
+{
+    siginfo_t stopped = {.si_pid = 0};
+    return waitid(P_PID, (id_t)program->pid, &stopped, WSTOPPED | WEXITED | WNOWAIT | WNOHANG) ==
+               0 &&
+           stopped.si_pid == program->pid && access("/proc/1/stat", R_OK) == 0 &&
+           all_are(AT_FDCWD, "/proc", process_is_stopped);
+}
+
+/* Seen twice: one that was seen stopped may be sent on by one that was not yet. */
+static bool stop_all(const struct main_program *program)
+{
+    uint64_t deadline_us = file_walk_now_us() + STOP_LIMIT_US;
+    while (file_walk_now_us() < deadline_us) {
+        uint64_t round_us = file_walk_now_us() + STOP_ROUND_US;
+        do {
+            (void)kill(-1, SIGSTOP);
+            if (all_are_stopped(program) && all_are_stopped(program))
+                return true;
+            rest(STOP_PAUSE_NS);
+        } while (file_walk_now_us() < round_us);
+        (void)kill(-1, SIGCONT);
+        rest(GO_ON_NS);
+    }
+    return false;
+}
+
+static void collect_stopped(const struct run_description *description, bool haste,
+                            const struct file_frame_sink *sink)
+{
+    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct collection_order order = {
+        .outputs = &description->outputs,
+        .inputs = description->files,
+        .input_count = description->file_count,
+        .haste = haste,
+        .known = &known,
+    };
+    if (home < 0)
+        return;
+    collect_files(home, &order, sink);
+    known_files_await_tick(&known);
+}
+
+static void collect(const struct main_program *program, const struct run_description *description,
+                    bool haste, int frames)
+{
+    const struct file_frame_sink sink = file_frames_to_pipe(&frames);
+    if (getpid() != 1) /* "all processes" would be others' */
+        return;
+    if (stop_all(program))
+        collect_stopped(description, haste, &sink);
+    else
+        collect_nothing(FILE_NOT_FROZEN, &sink);
+    (void)kill(-1, SIGCONT);
+}
+
+void cell_files_note(void)
+{
+    const struct run_outputs all = {
+        .files = UINT32_MAX, .file_bytes = INT64_MAX, .total_bytes = INT64_MAX};
+    const struct collection_order order = {.outputs = &all, .known = &known};
+    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLEANUP_CLOSE int nobody = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const struct file_frame_sink sink = file_frames_to_pipe(&nobody);
+    if (home < 0 || nobody < 0)
+        return;
+    collect_files(home, &order, &sink);
+    known_files_await_tick(&known);
+}
+
+void cell_files_collect(const struct main_program *program, int supervisor)
+{
+    CLEANUP(run_description_clear) struct run_description description = {.file_count = 0};
+    struct sandbox_order order;
+    int fds[2] = {-1, -1};
+    size_t count = 0;
+    ssize_t received =
+        channel_receive(supervisor, &order, sizeof(order), fds, COUNT_OF(fds), &count);
+    CLEANUP_CLOSE int message = fds[0];
+    CLEANUP_CLOSE int frames = fds[1];
+    if (received == sizeof(order) && count == COUNT_OF(fds) &&
+        run_read_description(message, &description))
+        collect(program, &description, order.haste != 0, frames);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking for a cell's files, and reading them: see session_files.h. Runs in the gateway, on the
+ * thread inside tool_invoke(). */
+#include "run/session_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "protocol/channel.h"
+#include "protocol/session.h"
+#include "run/backend_client.h"
+
+static void free_files(struct run_file **files)
+{
+    free(*files);
+}
+
+/* The files that the cell brings are known by their hashes. Its program is none of them. */
+static struct run_file *list_inputs(const struct run_description *cell)
+{
+    struct run_file *files = calloc(cell->file_count, sizeof(*files));
+    for (size_t i = 1; files && i < cell->file_count; i++) {
+        struct run_file *file = &files[i - 1];
+        *file = cell->files[i];
+        if (!file->by_reference)
+            sha256_hex(file->content, file->length, file->sha256);
+        file->content = NULL;
+        file->by_reference = true;
+    }
+    return files;
+}
+
+bool session_files_describe(const struct run_description *cell, int *ret_wanted,
+                            struct error *error)
+{
+    static char name[] = "cell";
+    static char *argv[] = {name, NULL};
+    CLEANUP(free_files) struct run_file *files = NULL;
+    *ret_wanted = -1;
+    if (cell->outputs.files == 0)
+        return true;
+    files = list_inputs(cell);
+    if (!files) {
+        error_set(error, ERROR_OUT_OF_MEMORY, "no memory for the cell's files");
+        return false;
+    }
+    struct run_description wanted = {
+        .argv = argv,
+        .files = files,
+        .file_count = cell->file_count - 1,
+        .outputs = cell->outputs,
+    };
+    memcpy(wanted.run_id, cell->run_id, sizeof(wanted.run_id));
+    *ret_wanted = backend_describe(&wanted, error);
+    return *ret_wanted >= 0;
+}
+
+void session_files_collect(const struct session_run *session, struct run *run, int wanted,
+                           enum run_cause cause)
+{
+    bool haste = run_cause_is_order(cause);
+    const struct session_order order = {.kind = SESSION_ORDER_COLLECT, .haste = haste};
+    const struct session_order idle = {.kind = SESSION_ORDER_IDLE};
+    struct error error;
+    int fds[] = {wanted, -1};
+    if (backend_output_pipe(&run->files.fd, &fds[1], &error) != 0 ||
+        channel_send(session->backend.events, &order, sizeof(order), fds, COUNT_OF(fds)) != 0)
+        (void)channel_send(session->backend.events, &idle, sizeof(idle), NULL, 0);
+    close_fd(fds[1]);
+    file_stream_finish(&run->files, haste ? -1 : run->cancel_fd, haste);
+}

@@ -98,6 +98,8 @@ def test_outputs_choose():
     session = result["session"]["id"]
     tap.equal(named(cell("1", session)), [("b.txt", "new", None)], "what was not chosen comes when it is")
     tap.equal(named(cell("1", session, outputs=["*"])), [])
+    for outputs in (["nothing"], None, [".hidden", "*.csv"], None):
+        tap.equal(named(cell("1", session, **({"outputs": outputs} if outputs else {}))), [], "what was told is known, whatever was asked between")
 
 
 def test_limits_are_named():

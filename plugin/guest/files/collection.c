@@ -178,7 +178,8 @@ static enum known_state find_known(const struct collection *collection,
 static void remember(struct collection *collection, const struct found_file *file)
 {
     if (collection->order->known && !collection->writer.failed)
-        known_files_add(&collection->known, file->path, &file->status);
+        known_files_add(&collection->known, file->path, &file->status,
+                        !is_wanted(NULL, file->path));
 }
 
 /* Leaves the files that the run brought, or that the last collection has told of, and that are as
@@ -290,8 +291,16 @@ static void send_left_out(struct collection *collection, const struct file_walk 
         file_frame_omit_files(&collection->writer, walk->left_out[i], 0, (enum file_omission)i);
 }
 
+/* By patterns, or within a limit, not all files are met. */
+static bool met_all(const struct collection *collection, const struct file_walk *walk)
+{
+    char *const *patterns = collection->order->outputs->patterns;
+    return (!patterns || !patterns[0]) && walk->left_out[FILE_TOO_MANY] == 0 &&
+           walk->left_out[FILE_TIME_LIMIT] == 0;
+}
+
 /* Where the reader has gone, what it has not read comes again. */
-static void keep_known(struct collection *collection)
+static void keep_known(struct collection *collection, const struct file_walk *walk)
 {
     struct known_files *known = collection->order->known;
     if (!known || collection->writer.failed) {
@@ -299,6 +308,7 @@ static void keep_known(struct collection *collection)
         return;
     }
     known_files_sort(&collection->known);
+    known_files_inherit(&collection->known, known, !met_all(collection, walk));
     known_files_clear(known);
     *known = collection->known;
 }
@@ -339,5 +349,5 @@ void collect_files(int directory, const struct collection_order *order,
     send_files(collection, &walk);
     send_left_out(collection, &walk);
     file_frame_last(&collection->writer);
-    keep_known(collection);
+    keep_known(collection, &walk);
 }

@@ -6,7 +6,8 @@
 
 #include "base/cleanup.h"
 
-#define TICKS_LIMIT 100 /* of a millisecond; the kernel's are at most ten of them */
+#define KNOWN_LIMIT 40000 /* twice what one search looks at */
+#define TICKS_LIMIT 100   /* of a millisecond; the kernel's are at most ten of them */
 
 /* FNV-1a. Who makes two paths collide hides a file of its own. */
 static uint64_t hash_path(const char *path)
@@ -44,7 +45,7 @@ enum known_state known_files_find(const struct known_files *known, const char *p
     return is_same ? KNOWN_UNCHANGED : KNOWN_CHANGED;
 }
 
-void known_files_add(struct known_files *known, const char *path, const struct stat *status)
+static void add(struct known_files *known, const struct known_file *file)
 {
     if (known->count == known->capacity) {
         size_t wanted = known->capacity > 0 ? known->capacity * 2 : 16;
@@ -54,8 +55,27 @@ void known_files_add(struct known_files *known, const char *path, const struct s
         known->files = grown;
         known->capacity = wanted;
     }
-    known->files[known->count++] =
-        (struct known_file){hash_path(path), status->st_ino, status->st_size, status->st_ctim};
+    known->files[known->count++] = *file;
+}
+
+void known_files_add(struct known_files *known, const char *path, const struct stat *status,
+                     bool rare)
+{
+    const struct known_file file = {hash_path(path), status->st_ino, status->st_size,
+                                    status->st_ctim, rare};
+    add(known, &file);
+}
+
+void known_files_inherit(struct known_files *known, const struct known_files *older, bool all)
+{
+    size_t met = known->count;
+    for (size_t i = 0; i < older->count && known->count < KNOWN_LIMIT; i++) {
+        const struct known_file *file = &older->files[i];
+        if ((all || file->rare) &&
+            (met == 0 || !bsearch(file, known->files, met, sizeof(*file), compare)))
+            add(known, file);
+    }
+    known_files_sort(known);
 }
 
 void known_files_sort(struct known_files *known)

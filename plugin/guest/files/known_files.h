@@ -19,6 +19,7 @@ struct known_file {
     ino_t inode;
     off_t size;
     struct timespec changed;
+    bool rare; /* only patterns find it */
 };
 
 struct known_files {
@@ -33,7 +34,11 @@ enum known_state { KNOWN_NOT, KNOWN_CHANGED, KNOWN_UNCHANGED };
 enum known_state known_files_find(const struct known_files *known, const char *path,
                                   const struct stat *status);
 /* Without memory the file is not known, and is told of once more. */
-void known_files_add(struct known_files *known, const char *path, const struct stat *status);
+void known_files_add(struct known_files *known, const char *path, const struct stat *status,
+                     bool rare);
+/* Of the older ones, adds those that a search may not have met: all of them, or the rare ones. Both
+ * are sorted. Beyond a fixed number they are forgotten. */
+void known_files_inherit(struct known_files *known, const struct known_files *older, bool all);
 void known_files_sort(struct known_files *known);
 /* Waits until a change of a file would have another time than the last one that is known: the
  * kernel's time of change moves on by ticks. */

@@ -90,6 +90,14 @@ static bool all_are_stopped(const struct main_program *program)
 }
 
 /* Seen twice: one that was seen stopped may be sent on by one that was not yet. */
+static bool stay_stopped(const struct main_program *program)
+{
+    for (int i = 0; i < 2; i++)
+        if (!all_are_stopped(program))
+            return false;
+    return true;
+}
+
 static bool stop_all(const struct main_program *program)
 {
     uint64_t deadline_us = file_walk_now_us() + STOP_LIMIT_US;
@@ -97,7 +105,7 @@ static bool stop_all(const struct main_program *program)
         uint64_t round_us = file_walk_now_us() + STOP_ROUND_US;
         do {
             (void)kill(-1, SIGSTOP);
-            if (all_are_stopped(program) && all_are_stopped(program))
+            if (stay_stopped(program))
                 return true;
             rest(STOP_PAUSE_NS);
         } while (file_walk_now_us() < round_us);

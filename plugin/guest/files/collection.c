@@ -317,8 +317,39 @@ void collect_nothing(enum file_omission reason, const struct file_frame_sink *si
 {
     struct file_frame_writer writer = {.sink = *sink};
     (void)signal(SIGPIPE, SIG_IGN);
-    file_frame_lose_files(&writer, reason);
+    if (reason != FILE_WHOLE)
+        file_frame_lose_files(&writer, reason);
     file_frame_last(&writer);
+}
+
+static uint64_t search_limit_us(const struct collection_order *order)
+{
+    return order->haste ? HASTE_LIMIT_US / 2 : SEARCH_LIMIT_US;
+}
+
+static void search(int directory, const struct collection_order *order, uint64_t begin_us,
+                   struct file_walk *ret)
+{
+    const struct walk_filter filter = {
+        .wants = is_wanted,
+        .user = order->outputs->patterns,
+        .hidden = names_hidden(order->outputs->patterns),
+        .deadline_us = begin_us + search_limit_us(order),
+    };
+    file_walk_below(directory, &filter, ret);
+}
+
+bool collect_finds_any(int directory, const struct collection_order *order)
+{
+    CLEANUP(file_walk_clear) struct file_walk walk = {.count = 0};
+    search(directory, order, file_walk_now_us(), &walk);
+    bool finds = false;
+    for (int i = 0; i < FILE_OMISSION_COUNT; i++)
+        finds = finds || walk.left_out[i] > 0;
+    for (size_t i = 0; i < walk.count && !finds; i++)
+        finds = known_files_find(order->known, walk.files[i].path, &walk.files[i].status) !=
+                KNOWN_UNCHANGED;
+    return finds;
 }
 
 void collect_files(int directory, const struct collection_order *order,
@@ -334,13 +365,7 @@ void collect_files(int directory, const struct collection_order *order,
     collection->writer.sink = *sink;
     collection->begin_us = file_walk_now_us();
     collection->limit_us = order->haste ? HASTE_LIMIT_US : TIME_LIMIT_US;
-    const struct walk_filter filter = {
-        .wants = is_wanted,
-        .user = order->outputs->patterns,
-        .hidden = names_hidden(order->outputs->patterns),
-        .deadline_us = collection->begin_us + (order->haste ? HASTE_LIMIT_US / 2 : SEARCH_LIMIT_US),
-    };
-    file_walk_below(directory, &filter, &walk);
+    search(directory, order, collection->begin_us, &walk);
     CLEANUP_FREE struct identity *linked = calloc(walk.count + 1, sizeof(*linked));
     if (!linked)
         return;

@@ -26,5 +26,9 @@ struct collection_order {
  * takes. */
 void collect_files(int directory, const struct collection_order *order,
                    const struct file_frame_sink *sink);
-/* Says that nothing was collected, and why. */
+/* With known files: is there anything that collect_files() might tell of, at a first look? Opens no
+ * file. */
+bool collect_finds_any(int directory, const struct collection_order *order);
+
+/* Says that nothing was collected, and why; FILE_WHOLE: that there is nothing. */
 void collect_nothing(enum file_omission reason, const struct file_frame_sink *sink);

@@ -24,7 +24,7 @@
  * for its child to execute a program (vfork). That child has to go on for a moment. */
 #define STOP_LIMIT_US (UINT64_C(2) * 1000000)
 #define STOP_ROUND_US (UINT64_C(100) * 1000)
-#define STOP_PAUSE_NS 500000
+#define STOP_PAUSE_NS 50000
 #define GO_ON_NS      10000000
 #define STAT_BYTES    512
 
@@ -115,33 +115,21 @@ static bool stop_all(const struct main_program *program)
     return false;
 }
 
-static void collect_stopped(const struct run_description *description, bool haste,
-                            const struct file_frame_sink *sink)
+/* Most cells leave no file. Then nothing is stopped: whatever is written from now on comes with the
+ * next cell. */
+static void collect(const struct main_program *program, const struct collection_order *order,
+                    int home, const struct file_frame_sink *sink)
 {
-    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const struct collection_order order = {
-        .outputs = &description->outputs,
-        .inputs = description->files,
-        .input_count = description->file_count,
-        .haste = haste,
-        .known = &known,
-    };
-    if (home < 0)
+    if (!collect_finds_any(home, order)) {
+        collect_nothing(FILE_WHOLE, sink);
         return;
-    collect_files(home, &order, sink);
-    known_files_await_tick(&known);
-}
-
-static void collect(const struct main_program *program, const struct run_description *description,
-                    bool haste, int frames)
-{
-    const struct file_frame_sink sink = file_frames_to_pipe(&frames);
-    if (getpid() != 1) /* "all processes" would be others' */
-        return;
-    if (stop_all(program))
-        collect_stopped(description, haste, &sink);
-    else
-        collect_nothing(FILE_NOT_FROZEN, &sink);
+    }
+    if (stop_all(program)) {
+        collect_files(home, order, sink);
+        known_files_await_tick(&known);
+    } else {
+        collect_nothing(FILE_NOT_FROZEN, sink);
+    }
     (void)kill(-1, SIGCONT);
 }
 
@@ -169,7 +157,19 @@ void cell_files_collect(const struct main_program *program, int supervisor)
         channel_receive(supervisor, &order, sizeof(order), fds, COUNT_OF(fds), &count);
     CLEANUP_CLOSE int message = fds[0];
     CLEANUP_CLOSE int frames = fds[1];
-    if (received == sizeof(order) && count == COUNT_OF(fds) &&
-        run_read_description(message, &description))
-        collect(program, &description, order.haste != 0, frames);
+    if (received != sizeof(order) || count != COUNT_OF(fds) ||
+        getpid() != 1 || /* "all processes" would be others' */
+        !run_read_description(message, &description))
+        return;
+    CLEANUP_CLOSE int home = open(SANDBOX_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct file_frame_sink sink = file_frames_to_pipe(&frames);
+    const struct collection_order wanted = {
+        .outputs = &description.outputs,
+        .inputs = description.files,
+        .input_count = description.file_count,
+        .haste = order.haste != 0,
+        .known = &known,
+    };
+    if (home >= 0)
+        collect(program, &wanted, home, &sink);
 }

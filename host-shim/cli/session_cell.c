@@ -143,15 +143,22 @@ static void take_refusal(struct session_cells *cells, const struct call_result *
         (is_error(call->json, "not_supported") || is_error(call->json, "access_denied"));
 }
 
+/* There are other words for a session that lives than "kept". */
+static bool is_over(const json_t *session)
+{
+    const char *state = json_member_string(session, "state", "lost");
+    return strcmp(state, "lost") == 0 || strcmp(state, "ended") == 0;
+}
+
 static void take_session(struct session_cells *cells, const struct call_result *call)
 {
     const json_t *session = json_object_get(call->json, "session");
     if (!json_is_object(session))
         take_refusal(cells, call);
-    else if (strcmp(json_member_string(session, "state", ""), "kept") == 0)
-        keep_session(cells, session);
-    else
+    else if (is_over(session))
         lose_session(cells, session);
+    else
+        keep_session(cells, session);
 }
 
 /* What came between the cell before and this one. */
